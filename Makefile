@@ -1,0 +1,46 @@
+# Two commands for a new user: `make demo` and `make test`. Both need Python >= 3.11 and a C++20 compiler, nothing else.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 2>/dev/null)
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name '*.[chp]pp' -o -name '*.py' -o -name '*.pyi' 2>/dev/null)
+
+.PHONY: demo test develop lint native bench-smoke clean
+
+demo: $(VENV)/installed
+	$(BIN)/topmix demo
+
+test: $(VENV)/installed-test
+	$(MAKE) --no-print-directory lint native
+	$(BIN)/python -m pytest
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "topmix needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+
+$(VENV)/installed: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet .
+	@touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group test --group lint --group native
+	@touch $@
+
+# An editable install that rebuilds quickly, for working on topmix itself.
+develop: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group test --group lint --group native
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+
+lint: | $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
+
+# The kernels alone, without Python, under the address, undefined-behaviour and thread sanitizers.
+native: | $(VENV)/installed-test
+	PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run.sh
+
+clean:
+	rm -rf build $(VENV)

@@ -1,0 +1,25 @@
+// Table of contents of the native module. Each register_* lives in the file of that name; no algorithm lives in bind/.
+#include <nanobind/nanobind.h>
+
+#include "../parallel.hpp"
+
+namespace nb = nanobind;
+
+namespace topmix {
+void register_cpu(nb::module_& m);      // which instruction sets this processor runs
+}  // namespace topmix
+
+namespace {
+
+void check_signals() {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+}  // namespace
+
+#define TOPMIX_NAMED_MODULE(name) NB_MODULE(name, m)
+TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
+    topmix::check_interrupt = check_signals;
+    topmix::register_cpu(m);
+}
