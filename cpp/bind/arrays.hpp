@@ -2,10 +2,13 @@
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
 
 #include <span>
 #include <stdexcept>
-#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "../views.hpp"
 
@@ -24,13 +27,27 @@ auto view(const A& a) {
     return std::span(a.data(), a.size());
 }
 
+/// Hands a vector over to NumPy without a copy.
+template <class T>
+Vec<T> give(std::vector<T>&& values) {
+    auto* owned = new std::vector<T>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return Vec<T>(owned->data(), {owned->size()}, owner);
+}
+
+template <class T>
+Mat<T> give(std::vector<T>&& values, size_t rows, size_t cols) {
+    auto* owned = new std::vector<T>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return Mat<T>(owned->data(), {rows, cols}, owner);
+}
+
 inline void require(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
 }
 
-/// Rows that a kernel can walk without looking: indptr from 0, rising, ending at nnz; columns inside [0, cols).
-template <class T>
-Csr<T> csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index, const Vec<const T>& value) {
+/// Sparse rows, checked for lengths only: ids and monotone indptr are checked once, where data comes in (data/corpus.py).
+inline Csr<float> csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index, const Vec<const float>& value) {
     require(indptr.size() >= 1 && index.size() == value.size(), "indptr, index and value do not make sparse rows");
     require(indptr.data()[0] == 0 && indptr.data()[indptr.size() - 1] == int64_t(index.size()),
             "indptr must start at 0 and end at len(index)");

@@ -7,6 +7,9 @@ namespace nb = nanobind;
 
 namespace topmix {
 void register_cpu(nb::module_& m);      // which instruction sets this processor runs
+void register_shard(nb::module_& m);    // local vocabularies, word-topic statistics
+void register_mixture(nb::module_& m);  // local step of mixtures
+void register_topics(nb::module_& m);   // topic tables and the local step of topic models
 }  // namespace topmix
 
 namespace {
@@ -22,4 +25,7 @@ void check_signals() {
 TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::check_interrupt = check_signals;
     topmix::register_cpu(m);
+    topmix::register_shard(m);
+    topmix::register_mixture(m);
+    topmix::register_topics(m);
 }

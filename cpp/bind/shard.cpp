@@ -1,0 +1,48 @@
+// Shards and their statistics: localise, and adding sparse word rows to a dense total.
+#include <algorithm>
+
+#include "../data/localise.hpp"
+#include "../word_stats.hpp"
+#include "arrays.hpp"
+
+namespace topmix {
+
+void register_shard(nb::module_& m) {
+    m.attr("MAX_TOPICS") = kMaxTopics;
+
+    m.def(
+        "localise",
+        [](Vec<const int32_t> index, size_t n_words) {
+            Localised out;
+            {
+                nb::gil_scoped_release nogil;
+                for (const int32_t v : view(index))
+                    require(v >= 0 && size_t(v) < n_words, "a column id lies outside the vocabulary");
+                require(index.size() < (size_t(1) << 31), "a shard holds at most 2^31 - 1 entries: use more shards");
+                out = localise(view(index), n_words);
+            }
+            return std::make_tuple(give(std::move(out.cols)), give(std::move(out.local)), give(std::move(out.starts)),
+                                  give(std::move(out.order)));
+        },
+        "index"_a, "n_words"_a,
+        "The vocabulary of a shard: (cols, local ids, starts, order). Equivalent to np.unique(index, return_inverse=True)"
+        " and a stable argsort of the local ids.");
+
+    m.def(
+        "add_word_stats",
+        [](Vec<const int32_t> cols, Vec<const int64_t> indptr, Vec<const TopicId> topic, Vec<const float> value,
+           double weight, int threads, Mat<double> total) {
+            require(indptr.size() == cols.size() + 1 && topic.size() == value.size() &&
+                        indptr.data()[cols.size()] == int64_t(topic.size()),
+                    "cols, indptr, topic and value disagree");
+            const size_t words = total.shape(0), K = total.shape(1);
+            for (const int32_t v : view(cols)) require(v >= 0 && size_t(v) < words, "a word lies outside the total");
+            nb::gil_scoped_release nogil;
+            for (const TopicId k : view(topic)) require(k < K, "a topic lies outside the total");
+            add_word_stats(view(cols), view(indptr), view(topic), view(value), weight, threads, {view(total), K});
+        },
+        "cols"_a, "indptr"_a, "topic"_a, "value"_a, "weight"_a, "threads"_a, "total"_a.noconvert(),
+        "total[cols[j], topic[i]] += weight * value[i] for the pairs i of word j.");
+}
+
+}  // namespace topmix

@@ -1,0 +1,105 @@
+// Topic models: tables, the local step, document terms of the objective.
+#include "../local/topics.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+
+#include "../topic_table.hpp"
+#include "arrays.hpp"
+
+namespace topmix {
+
+namespace {
+
+Posterior posterior_named(const std::string& name) {
+    if (name == "collapsed") return Posterior::collapsed;
+    if (name == "variational") return Posterior::variational;
+    throw std::invalid_argument("posterior must be 'collapsed' or 'variational'");
+}
+
+WordPrior word_prior(const Mat<const double>& eta, size_t words, size_t K) {
+    require((eta.shape(0) == words || eta.shape(0) == 1) && (eta.shape(1) == K || eta.shape(1) == 1),
+            "eta must be [V or 1, K or 1]");
+    return {eta.data(), eta.shape(0) == 1 ? 0 : eta.shape(1), eta.shape(1) == 1 ? size_t(0) : size_t(1)};
+}
+
+auto bind_topic_table(const std::string& posterior, Mat<const double> raw, double factor, Mat<const double> eta,
+                      Vec<const double> norm, Vec<const int32_t> cols, int threads, Mat<float> table,
+                      Vec<double> log_scale) {
+    const size_t V = raw.shape(0), K = raw.shape(1);
+    require(norm.size() == K && table.shape(0) == cols.size() && table.shape(1) == K && log_scale.size() == cols.size(),
+            "raw, norm, cols, table and log_scale disagree");
+    for (const int32_t v : view(cols)) require(v >= 0 && size_t(v) < V, "a word lies outside the vocabulary");
+    const WordPrior prior = word_prior(eta, V, K);
+    const Posterior kind = posterior_named(posterior);
+    nb::gil_scoped_release nogil;
+    topic_table(kind, {view(raw), K}, factor, prior, view(norm), view(cols), threads, {view(table), K},
+                view(log_scale));
+}
+
+using MaybeVec64 = std::optional<Vec<const int64_t>>;
+using MaybeTopic = std::optional<Vec<const TopicId>>;
+using MaybeFloat = std::optional<Vec<const float>>;
+using MaybeDense = std::optional<Mat<const float>>;
+
+auto bind_topics_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
+                      Vec<const int64_t> starts, Vec<const int32_t> order, Mat<const float> table,
+                      Vec<const float> alpha, const TopicOptions& options, MaybeVec64 start_indptr,
+                      MaybeTopic start_topic, MaybeFloat start_count, MaybeDense start_dense, bool want_words,
+                      int threads, TopicScratch& scratch) {
+    const size_t words = table.shape(0), K = table.shape(1);
+    require(alpha.size() == K && K <= kMaxTopics, "alpha and table disagree on K, or K is over MAX_TOPICS");
+    require(1 <= options.L && options.L <= K, "need 1 <= L <= K");
+    require(starts.size() == words + 1 && order.size() == index.size(), "starts and order do not fit this shard");
+    const Csr<float> X = csr(indptr, index, value);
+    Start start;
+    if (start_dense) {
+        require(start_dense->shape(0) == X.rows() && start_dense->shape(1) == K, "start must be [documents, K]");
+        start.dense = view(*start_dense);
+    } else if (start_indptr) {
+        require(start_indptr->size() == X.rows() + 1 && start_topic && start_count, "start does not fit this shard");
+        start = {view(*start_indptr), view(*start_topic), view(*start_count), {}};
+    }
+    TopicResult out;
+    {
+        nb::gil_scoped_release nogil;
+        for (const int32_t v : X.index) require(v >= 0 && size_t(v) < words, "a word lies outside the table");
+        out = topics_step(X, view(starts), view(order), {view(table), K}, view(alpha), options, start, want_words,
+                          threads, scratch);
+    }
+    return std::make_tuple(std::make_tuple(give(std::move(out.S.indptr)), give(std::move(out.S.topic)),
+                                           give(std::move(out.S.value)), give(std::move(out.S.totals))),
+                           std::make_tuple(give(std::move(out.docs.indptr)), give(std::move(out.docs.topic)),
+                                           give(std::move(out.docs.count))),
+                           out.entropy, std::make_tuple(out.iterations, out.tried, out.accepted));
+}
+
+}  // namespace
+
+void register_topics(nb::module_& m) {
+    nb::class_<TopicOptions>(m, "TopicOptions", "How documents are solved; see cpp/local/document.hpp.")
+        .def(
+            "__init__",
+            [](TopicOptions* self, const std::string& posterior, bool exclude, bool select_often, bool mean_change,
+               size_t L, float eps, int max_iter, float tol, int restarts, int restart_iter) {
+                new (self) TopicOptions{posterior_named(posterior), exclude, select_often, mean_change, L, eps,
+                                        max_iter,                   tol,     restarts,     restart_iter};
+            },
+            "posterior"_a, "exclude"_a, "select_often"_a, "mean_change"_a, "L"_a, "eps"_a, "max_iter"_a, "tol"_a,
+            "restarts"_a, "restart_iter"_a);
+    nb::class_<TopicScratch>(m, "TopicScratch", "Buffers that a worker keeps between steps.").def(nb::init<>());
+
+    m.def("topic_table", &bind_topic_table, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "norm"_a, "cols"_a,
+          "threads"_a, "table"_a.noconvert(), "log_scale"_a.noconvert(),
+          "Fills table [words, K] with the topics' word weights over each word's largest, and log_scale with its log.");
+    m.def("topics_step", &bind_topics_step, "indptr"_a, "index"_a, "value"_a, "starts"_a, "order"_a, "table"_a,
+          "alpha"_a, "options"_a, "start_indptr"_a.none(), "start_topic"_a.none(), "start_count"_a.none(),
+          "start_dense"_a.none(), "want_words"_a, "threads"_a, "scratch"_a,
+          "One shard of documents: (word statistics), (documents' topics), entropy, (iterations, restarts tried,"
+          " accepted).");
+}
+
+}  // namespace topmix

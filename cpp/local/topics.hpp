@@ -1,0 +1,146 @@
+// Local step of a topic model on one shard: every document's fixed point, then statistics by word.  docs/math.md §3.
+//
+// The first selection does not depend on the document, only on the word: it is made once per word and update. Documents
+// are then solved in parallel, each writing its own slots; sums by word have one owner each (word_stats.hpp). So the bits
+// do not depend on the number of threads.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../parallel.hpp"
+#include "../views.hpp"
+#include "../word_stats.hpp"
+#include "document.hpp"
+
+namespace topmix {
+
+constexpr size_t kDocumentGrain = 16;
+
+/// Documents' topics, sparse: N_dk > 0 only.
+struct DocTopics {
+    std::vector<int64_t> indptr;  // [docs + 1]
+    std::vector<TopicId> topic;   // ascending within a document
+    std::vector<float> count;     // N_dk
+};
+
+/// How documents start: cold (from the words' own lists) when empty, else from these counts, sparse or dense [docs, K].
+struct Start {
+    std::span<const int64_t> indptr;
+    std::span<const TopicId> topic;
+    std::span<const float> count;
+    std::span<const float> dense;
+};
+
+/// Large buffers, kept between steps so that they are not mapped and zeroed anew each time.
+struct TopicScratch {
+    std::vector<int32_t> first_topic;  // [words, L] each word's own top L
+    std::vector<float> first_r;        // [words, L]
+    std::vector<TopicId> topic;        // [nnz, L]
+    std::vector<float> share;          // [nnz, L] c_u r_uk
+    std::vector<uint16_t> kept;        // [nnz] how many of the L are used
+};
+
+struct TopicResult {
+    WordStats S;
+    DocTopics docs;
+    double entropy = 0;  // sum_du c_du H[r_du]
+    int64_t iterations = 0, tried = 0, accepted = 0;
+};
+
+inline void first_selection(Rows<const float> table, size_t L, int threads, TopicScratch& scratch) {
+    scratch.first_topic.resize(table.rows() * L);
+    scratch.first_r.resize(table.rows() * L);
+    parallel_for(table.rows(), kWordGrain, threads, [&](size_t begin, size_t end, size_t) {
+        for (size_t v = begin; v < end; ++v)
+            normalise_top_l(table[v], L, &scratch.first_topic[v * L], &scratch.first_r[v * L]);
+    });
+}
+
+/// Per-document results in task order, joined at the end.
+struct DocPiece {
+    std::vector<TopicId> topic;
+    std::vector<float> count;
+    double entropy = 0;
+    int64_t iterations = 0, tried = 0, accepted = 0;
+};
+
+inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> starts, std::span<const int32_t> order,
+                               Rows<const float> table, std::span<const float> alpha, const TopicOptions& opt,
+                               const Start& start, bool want_words, int threads, TopicScratch& scratch) {
+    const size_t K = alpha.size(), L = opt.L, docs = X.rows();
+    const bool cold = start.indptr.empty() && start.dense.empty();
+    if (cold) first_selection(table, L, threads, scratch);
+    scratch.topic.resize(X.index.size() * L);
+    scratch.share.resize(X.index.size() * L);
+    scratch.kept.resize(X.index.size());
+
+    TopicResult out;
+    out.docs.indptr.assign(docs + 1, 0);
+    std::vector<DocPiece> pieces((docs + kDocumentGrain - 1) / kDocumentGrain);
+
+    parallel_for(docs, kDocumentGrain, threads, [&](size_t begin, size_t end, size_t) {
+        DocPiece& piece = pieces[begin / kDocumentGrain];
+        Document document(K, opt, alpha);
+        std::vector<int32_t> id(L);
+        std::vector<float> r(L), N;
+        for (size_t d = begin; d < end; ++d) {
+            const int64_t at = X.indptr[d];
+            const size_t U = size_t(X.indptr[d + 1] - at);
+            if (U == 0) continue;
+            const auto words = X.index.subspan(size_t(at), U);
+            const auto counts = X.value.subspan(size_t(at), U);
+
+            std::vector<float>& N0 = document.start();
+            if (cold) {
+                for (size_t u = 0; u < U; ++u)
+                    for (size_t l = 0, i = size_t(words[u]) * L; l < L; ++l, ++i)
+                        N0[size_t(scratch.first_topic[i])] += counts[u] * scratch.first_r[i];
+            } else if (!start.dense.empty()) {
+                std::copy_n(&start.dense[d * K], K, N0.begin());
+            } else {
+                for (int64_t i = start.indptr[d]; i < start.indptr[d + 1]; ++i) N0[start.topic[i]] = start.count[i];
+            }
+            document.solve(words, counts, table.data);
+            document.finish();
+
+            N.assign(document.n, 0.f);
+            for (size_t u = 0; u < U; ++u) {
+                double entropy;
+                const size_t m = document.responsibilities(u, id.data(), r.data(), entropy), i = size_t(at) + u;
+                piece.entropy += double(counts[u]) * entropy;
+                for (size_t l = 0; l < m; ++l) {
+                    const float x = counts[u] * r[l];
+                    N[size_t(id[l])] += x;
+                    scratch.share[i * L + l] = x;
+                    scratch.topic[i * L + l] = TopicId(document.topic[size_t(id[l])]);
+                }
+                scratch.kept[i] = uint16_t(m);
+            }
+            for (size_t j = 0; j < document.n; ++j)
+                if (N[j] > 0) {
+                    piece.topic.push_back(TopicId(document.topic[j]));
+                    piece.count.push_back(N[j]);
+                    ++out.docs.indptr[d + 1];
+                }
+        }
+        piece.iterations = document.iterations, piece.tried = document.tried, piece.accepted = document.accepted;
+    });
+
+    for (size_t d = 0; d < docs; ++d) out.docs.indptr[d + 1] += out.docs.indptr[d];
+    for (DocPiece& piece : pieces) {
+        out.docs.topic.insert(out.docs.topic.end(), piece.topic.begin(), piece.topic.end());
+        out.docs.count.insert(out.docs.count.end(), piece.count.begin(), piece.count.end());
+        out.entropy += piece.entropy, out.iterations += piece.iterations;
+        out.tried += piece.tried, out.accepted += piece.accepted;
+    }
+    if (want_words)
+        out.S = sum_by_word(starts, order, K, threads, [&](int32_t i, double* S) {
+            const TopicId* k = &scratch.topic[size_t(i) * L];
+            const float* x = &scratch.share[size_t(i) * L];
+            for (size_t l = 0, m = scratch.kept[size_t(i)]; l < m; ++l) S[k[l]] += double(x[l]);
+        });
+    return out;
+}
+
+}  // namespace topmix

@@ -1,0 +1,35 @@
+"""Finite mixture weights: pi ~ Dir(alpha/K, ..., alpha/K).  docs/math.md Eqs. (1.1), (1.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from topmix import dirichlet
+
+
+@dataclass(frozen=True)
+class FiniteDirichlet:
+    """q(pi) = Dir(gamma). Immutable: `update` returns the next one."""
+
+    prior: float  # alpha / K, on each weight
+    gamma: np.ndarray  # [K]
+
+    @classmethod
+    def uniform(cls, prior: float, K: int) -> FiniteDirichlet:
+        return cls(prior, np.full(K, prior + 1.0))
+
+    def log_weights(self) -> np.ndarray:
+        """E[log pi_k], the K-vector that kernels see."""
+        return dirichlet.expected_log(self.gamma)
+
+    def weights(self) -> np.ndarray:
+        return self.gamma / self.gamma.sum()
+
+    def update(self, N: np.ndarray) -> FiniteDirichlet:
+        return replace(self, gamma=self.prior + N)
+
+    def bound(self, N: np.ndarray) -> float:
+        """E[log p(z | pi)] - KL(q(pi) || p(pi))."""
+        return dirichlet.bound(N, np.full_like(self.gamma, self.prior), self.gamma)

@@ -1,0 +1,44 @@
+"""Engines of one process.
+
+Both run one worker and visit shards in order. `serial` keeps everything on the calling thread; `threads` lets each
+kernel use n_jobs threads, which changes the time and not one bit of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from topmix.data.shard import Shard
+from topmix.local import LocalStep
+from topmix.worker import Worker
+
+
+class Engine(Protocol):
+    """What learners see. An engine on other machines gives each of its workers some shards and keeps this face."""
+
+    n_shards: int
+    threads: int
+
+    def __init__(self, shards: Sequence[Shard], local: LocalStep, n_jobs: int) -> None: ...
+
+    def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[tuple[int, Any]]:
+        """Statistics of each of `shards`, in that order, under the tables that `tables(columns)` makes for it."""
+        ...
+
+
+class Threads(Engine):
+    def __init__(self, shards: Sequence[Shard], local: LocalStep, n_jobs: int):
+        self.n_shards, self.threads = len(shards), n_jobs
+        self.worker = Worker(shards, local, n_jobs)
+
+    def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[tuple[int, Any]]:
+        for b in shards:
+            yield b, self.worker.step(b, tables(self.worker.columns(b)))
+
+
+class Serial(Threads):
+    def __init__(self, shards: Sequence[Shard], local: LocalStep, n_jobs: int = 1):
+        super().__init__(shards, local, 1)

@@ -1,0 +1,82 @@
+"""What comes in at the door of an estimator: checked once, here, then trusted by everything below."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.utils.validation import check_non_negative, validate_data
+
+from topmix import _core
+from topmix.data.corpus import Corpus
+
+
+def as_corpus(estimator: Any, X: Any, *, reset: bool) -> Corpus:
+    """Counts from a sparse or dense matrix, a DataFrame, a Corpus or the path of a saved one.
+
+    With reset=True the number of features and their names are remembered; otherwise X must agree with them.
+    """
+    if isinstance(X, str | os.PathLike):
+        X = Corpus.open(X)
+    if isinstance(X, Corpus):
+        return _known_corpus(estimator, X, reset)
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float32, reset=reset)
+    check_non_negative(X, type(estimator).__name__)
+    return Corpus.from_scipy(X)
+
+
+def _known_corpus(estimator: Any, corpus: Corpus, reset: bool) -> Corpus:
+    names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
+    if reset:
+        estimator.n_features_in_ = corpus.shape[1]
+        if names is not None:
+            estimator.feature_names_in_ = names
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return corpus
+    if corpus.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"the corpus has {corpus.shape[1]} words, but this {type(estimator).__name__} was fitted on "
+            f"{estimator.n_features_in_}. Build new documents with the vocabulary of the training corpus."
+        )
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and not np.array_equal(names, known):
+        first = int(np.flatnonzero(names != known)[0])
+        raise ValueError(
+            f"the corpus has another vocabulary: word {first} is {names[first]!r}, but was {known[first]!r} in training. "
+            "Build new documents with the vocabulary of the training corpus."
+        )
+    return corpus
+
+
+def count_of_threads(n_jobs: int | None) -> int:
+    """n_jobs as a number: None and -1 are all cores that this process may use, -2 all but one."""
+    if n_jobs is None:
+        n_jobs = -1
+    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
+    return max(1, int(n_jobs) if n_jobs > 0 else joblib.cpu_count() + 1 + int(n_jobs))
+
+
+def count_of_components(n_components: int) -> int:
+    if not isinstance(n_components, Integral) or not 1 <= n_components <= _core.MAX_TOPICS:
+        raise ValueError(f"n_components must be an integer from 1 to {_core.MAX_TOPICS}, got {n_components!r}")
+    return int(n_components)
+
+
+def count_of_active(n_active: int | None, K: int) -> int:
+    """L, the clusters kept: None keeps all K, and more than K means K."""
+    if n_active is None:
+        return K
+    if not isinstance(n_active, Integral) or n_active < 1:
+        raise ValueError(f"n_active must be None or a positive integer, got {n_active!r}")
+    return min(int(n_active), K)
+
+
+def chosen(registry: dict[str, Any], name: str, parameter: str) -> Any:
+    if name not in registry:
+        raise ValueError(f"{parameter}={name!r} is not one of {', '.join(map(repr, registry))}")
+    return registry[name]

@@ -1,0 +1,66 @@
+"""What happened during a fit: one record a pass, and the loop that makes them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One pass over the data."""
+
+    n_pass: int
+    seconds: float  # since the fit began, initialisation counted
+    objective: float
+    n_components: int
+    terms: dict[str, float] = field(default_factory=dict)  # the objective, term by term
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+Callback = Callable[[Record, Any], bool | None]
+
+
+class Clock:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter()
+
+    def __call__(self) -> float:
+        return time.perf_counter() - self.start
+
+
+def passes(
+    learner: Iterator[tuple[Any, Any]],
+    *,
+    max_iter: int,
+    tol: float,
+    scale: float,
+    clock: Clock,
+    history: list[Record],
+    callbacks: Iterable[Callback] = (),
+) -> tuple[Any, Any, bool]:
+    """Runs a learner until a pass lifts the objective by less than tol * scale; returns (model, total, converged).
+
+    Records are appended to `history` as they happen, so an interrupted fit has its history too. A callback that returns
+    a true value ends the fit after the pass.
+    """
+    callbacks = list(callbacks)
+    model = total = None
+    for _ in range(max_iter):
+        model, total = next(learner)
+        terms = model.bound(total)
+        record = Record(len(history) + 1, clock(), sum(terms.values()), model.n_components, terms)
+        gain = record.objective - history[-1].objective if history else float("inf")
+        history.append(record)
+        stop = [bool(call(record, model)) for call in callbacks]
+        if gain < tol * scale:
+            return model, total, True
+        if any(stop):
+            break
+    return model, total, False

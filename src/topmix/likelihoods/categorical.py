@@ -1,0 +1,130 @@
+"""Bags of words: phi_k ~ Dir(eta), each word of a row drawn from phi_k.  docs/math.md, section 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import digamma
+
+from topmix import _core, dirichlet
+from topmix.data.corpus import Corpus
+from topmix.data.shard import Shard
+from topmix.stats import WordStats, WordTotal
+
+
+class CategoricalTables(NamedTuple):
+    """What one shard needs of the posterior."""
+
+    Elogphi: np.ndarray  # [words, K] float32, less offset
+    offset: np.ndarray  # [words] float64, largest E[log phi_k] of each word
+
+
+class Assignment(NamedTuple):
+    """An L-sparse posterior over the clusters of each row."""
+
+    cluster: np.ndarray  # [N, L] int32 ascending
+    r: np.ndarray  # [N, L] float32
+    entropy: np.ndarray  # [N]
+    likelihood: np.ndarray  # [N] log of the summed weights of the chosen clusters
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """q(phi_k) = Dir(eta + S_k). It borrows the total it was made from: copy that before keeping a model."""
+
+    eta: np.ndarray  # [V, 1] prior pseudo-counts of each word
+    total: WordTotal
+
+    @classmethod
+    def start(
+        cls, corpus: Corpus, weight: np.ndarray | None, K: int, prior: float, rng: np.random.Generator, threads: int
+    ) -> Categorical:
+        """Each cluster starts from one row, drawn by k-means++ under the KL divergence, smoothed by the mean row."""
+        eta = np.full((corpus.shape[1], 1), prior)
+        X = corpus.to_scipy()
+        if weight is None:
+            weight = np.ones(corpus.shape[0])
+        sums = weight @ X
+        mean = sums / max(sums.sum(), 1e-300)
+        rows = X[spread_rows(X, weight, K, mean, rng)].toarray().astype(np.float64)
+        total = cls.zeros(corpus.shape[1], K, threads)
+        total.raw += rows.T + mean[:, None] * np.maximum(rows.sum(axis=1), 1.0)
+        total.totals += total.raw.sum(axis=0)
+        return cls(eta, total)
+
+    @staticmethod
+    def zeros(n_words: int, K: int, threads: int) -> WordTotal:
+        return WordTotal.zeros(n_words, K, threads)
+
+    @property
+    def lam(self) -> np.ndarray:  # [V, K]
+        return self.eta + self.total.counts()
+
+    def tables(self, cols: np.ndarray) -> CategoricalTables:
+        lam = self.eta[cols] + self.total.factor * self.total.raw[cols]
+        Elogphi = digamma(lam) - digamma(self.eta.sum() + self.total.totals)
+        offset = Elogphi.max(axis=1)
+        return CategoricalTables((Elogphi - offset[:, None]).astype(np.float32), offset)
+
+    @staticmethod
+    def assign(shard: Shard, t: CategoricalTables, log_weights: np.ndarray, L: int, threads: int) -> Assignment:
+        weights = log_weights.astype(np.float32)
+        return Assignment(
+            *_core.assign_categorical(
+                shard.indptr, shard.index, shard.value, t.Elogphi, t.offset, weights, L, threads
+            )
+        )
+
+    @staticmethod
+    def summarise(shard: Shard, a: Assignment, K: int, threads: int) -> WordStats:
+        return WordStats(
+            shard.cols,
+            *_core.sum_rows_by_word(
+                shard.starts, shard.order, shard.row_of, shard.value, a.cluster, a.r, shard.weight, K, threads
+            ),
+        )
+
+    def update(self, total: WordTotal) -> Categorical:
+        """Conjugate update.  Eq. (2.3)."""
+        return replace(self, total=total)
+
+    def bound(self, total: WordTotal) -> float:
+        """E[log p(x | z, phi)] - KL(q(phi) || p(phi)).  Eq. (2.4)."""
+        return dirichlet.bound(total.counts(), np.broadcast_to(self.eta, total.raw.shape), self.lam)
+
+    def mean(self) -> np.ndarray:
+        """E[phi], [K, V], rows sum to one."""
+        return (self.lam / self.lam.sum(axis=0)).T
+
+
+def spread_rows(
+    X: sp.csr_array, weight: np.ndarray, K: int, mean: np.ndarray, rng: np.random.Generator, sample: int = 10_000
+) -> np.ndarray:
+    """K rows far from each other: k-means++ under KL(row || smoothed row), on a subsample of the rows.
+
+    Rows are smoothed by the mean row so that divergences stay finite. With fewer rows than clusters, rows repeat.
+    """
+    usable = np.flatnonzero((np.diff(X.indptr) > 0) & (weight > 0))
+    if len(usable) == 0:
+        usable = np.arange(X.shape[0])
+    usable = np.sort(rng.choice(usable, min(sample, len(usable)), replace=False))
+    P = X[usable].astype(np.float64)
+    P.data /= np.repeat(np.maximum(P.sum(axis=1), 1e-300), np.diff(P.indptr))
+    negative_entropy = sp.csr_array((P.data * np.log(P.data), P.indices, P.indptr), shape=P.shape).sum(axis=1)
+
+    chosen = [int(rng.integers(len(usable)))]
+    nearest = np.full(len(usable), np.inf)  # divergence from the nearest row chosen so far
+    while len(chosen) < K:
+        last = chosen[-1]
+        entries = slice(P.indptr[last], P.indptr[last + 1])
+        q = 0.5 * mean
+        q[P.indices[entries]] += 0.5 * P.data[entries]
+        divergence = negative_entropy - P @ np.log(np.maximum(q, 1e-300))
+        nearest = np.minimum(nearest, np.maximum(divergence, 0.0))
+        nearest[last] = 0.0
+        p = nearest * weight[usable]
+        chosen.append(int(rng.choice(len(usable), p=p / p.sum() if p.sum() > 0 else None)))
+    return usable[chosen]

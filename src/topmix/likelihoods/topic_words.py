@@ -1,0 +1,72 @@
+"""Words of topics: phi_k ~ Dir(eta_k).  docs/math.md Eqs. (3.2)-(3.4), (3.10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+
+from topmix import _core
+from topmix.stats import WordTotal
+
+
+class WordTables(NamedTuple):
+    """What one shard needs of the topics."""
+
+    table: np.ndarray  # [words, K] float32, each row over its largest entry
+    log_scale: np.ndarray  # [words] float64, log of that entry
+
+
+@dataclass(frozen=True)
+class TopicWords:
+    """q(phi_k) = Dir(eta_k + S_k), or its mean when collapsed. It borrows the total: copy that before keeping a model."""
+
+    eta: np.ndarray  # [V or 1, K or 1]
+    total: WordTotal
+    posterior: str  # "variational" | "collapsed"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.total.raw.shape  # type: ignore[return-value]
+
+    def prior_totals(self) -> np.ndarray:
+        """[K] sum over words of eta."""
+        V, K = self.shape
+        sums = self.eta.sum(axis=0) * (V if self.eta.shape[0] == 1 else 1)
+        return np.broadcast_to(sums, (K,))
+
+    def tables(self, cols: np.ndarray) -> WordTables:
+        K = self.shape[1]
+        out = WordTables(np.empty((len(cols), K), np.float32), np.empty(len(cols)))
+        norm = self.total.totals + self.prior_totals()
+        _core.topic_table(
+            self.posterior, self.total.raw, self.total.factor, self.eta, norm, cols, self.total.threads, *out
+        )
+        return out
+
+    def update(self, total: WordTotal) -> TopicWords:
+        return replace(self, total=total)
+
+    def pseudo_counts(self) -> np.ndarray:
+        """[V, K] eta + S."""
+        return self.eta + np.maximum(self.total.counts(), 0.0)
+
+    def mean(self) -> np.ndarray:
+        """[K, V] E[phi], rows sum to one."""
+        lam = self.pseudo_counts()
+        return (lam / lam.sum(axis=0)).T
+
+    def bound(self) -> float:
+        """The words' part of the objective at lam = eta + S.  Eq. (3.10)."""
+        lam = self.pseudo_counts()
+        norm = lam.sum(axis=0)
+        if self.posterior == "collapsed":  # sum (S + eta) log phi
+            return float(xlogy(lam, lam).sum() - xlogy(norm, norm).sum())
+        V, K = self.shape
+        prior = np.broadcast_to(self.eta, (V, K)) if self.eta.shape[0] > 1 else np.broadcast_to(self.eta, (1, K))
+        each = gammaln(prior).sum() * (V if self.eta.shape[0] == 1 else 1)
+        return float(
+            gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + gammaln(lam).sum()
+        )

@@ -1,0 +1,154 @@
+"""Sufficient statistics: the only thing that leaves a local step.
+
+A statistic is a value that can be added, subtracted and scaled, so every learner is a few lines of this algebra: batch
+sums, memoized adds new and takes away old, stochastic blends, and an engine may return shards from anywhere.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+
+from topmix import _core
+
+
+class Additive:
+    """Field by field: arrays and numbers add, nested statistics add themselves. For dataclasses."""
+
+    def add(self, other: Self, weight: float = 1.0) -> Self:
+        """self += weight * other, in place."""
+        for f in fields(self):  # type: ignore[arg-type]
+            mine, theirs = getattr(self, f.name), getattr(other, f.name)
+            if isinstance(mine, np.ndarray):
+                mine += weight * theirs
+            elif isinstance(mine, float):
+                setattr(self, f.name, mine + weight * theirs)
+            else:
+                mine.add(theirs, weight)
+        return self
+
+    def scale(self, c: float) -> Self:
+        """self *= c, in place."""
+        for f in fields(self):  # type: ignore[arg-type]
+            mine = getattr(self, f.name)
+            if isinstance(mine, np.ndarray):
+                mine *= c
+            elif isinstance(mine, float):
+                setattr(self, f.name, mine * c)
+            else:
+                mine.scale(c)
+        return self
+
+    def copy(self) -> Self:
+        return copy.deepcopy(self)
+
+    def __iadd__(self, other: Self) -> Self:
+        return self.add(other)
+
+    def __isub__(self, other: Self) -> Self:
+        return self.add(other, -1.0)
+
+    def __add__(self, other: Self) -> Self:
+        return self.copy().add(other)
+
+    def __sub__(self, other: Self) -> Self:
+        return self.copy().add(other, -1.0)
+
+    def __mul__(self, c: float) -> Self:
+        return self.copy().scale(c)
+
+    __rmul__ = __mul__
+
+
+@dataclass(slots=True)
+class WordStats:
+    """What one shard gives to each (word, cluster): a sparse row for each word that the shard uses.
+
+    It is a memo as much as a message, so it stays small: at most min(entries x L, words x K) pairs of 6 bytes.
+    """
+
+    cols: np.ndarray  # [n] int32, global ids of the shard's words
+    indptr: np.ndarray  # [n + 1] int64
+    topic: np.ndarray  # [pairs] uint16
+    value: np.ndarray  # [pairs] float32
+    totals: np.ndarray  # [K] float64, sum over words
+
+    @property
+    def nbytes(self) -> int:
+        return sum(getattr(self, f.name).nbytes for f in fields(self))
+
+    def to_dense(self, n_words: int) -> np.ndarray:  # [V, K]
+        return WordTotal.zeros(n_words, len(self.totals)).add(self).counts()
+
+
+@dataclass(slots=True)
+class WordTotal:
+    """The running total of WordStats over shards: dense, in double precision.
+
+    Blending (stochastic learning) scales every entry at every step. That is one number here, so a step costs what the
+    words of its batch cost, not V x K.
+    """
+
+    raw: np.ndarray  # [V, K] float64; the counts are factor * raw
+    totals: np.ndarray  # [K] float64, sum over words of the counts
+    factor: float = 1.0
+    threads: int = 1
+
+    @classmethod
+    def zeros(cls, n_words: int, K: int, threads: int = 1) -> WordTotal:
+        return cls(np.zeros((n_words, K)), np.zeros(K), 1.0, threads)
+
+    def counts(self) -> np.ndarray:  # [V, K]
+        return self.raw * self.factor
+
+    def add(self, other: WordStats | WordTotal, weight: float = 1.0) -> WordTotal:
+        if isinstance(other, WordTotal):
+            self.raw += (weight * other.factor / self.factor) * other.raw
+        else:
+            _core.add_word_stats(
+                other.cols, other.indptr, other.topic, other.value, weight / self.factor, self.threads, self.raw
+            )
+        self.totals += weight * other.totals
+        return self
+
+    def scale(self, c: float) -> WordTotal:
+        self.totals *= c
+        self.factor *= c
+        if not 1e-100 < abs(self.factor) < 1e100:  # fold it in before it leaves the range of a double
+            self.raw *= self.factor
+            self.factor = 1.0
+        return self
+
+    def grow(self, n_words: int) -> WordTotal:
+        """Room for new words at the end; their counts are zero."""
+        self.raw = np.concatenate([self.raw, np.zeros((n_words - len(self.raw), self.raw.shape[1]))])
+        return self
+
+
+@dataclass(slots=True)
+class MixtureStats(Additive):
+    """Summary of rows under a mixture.  docs/math.md Eq. (1.7)."""
+
+    S: Any  # the likelihood's own statistic, for instance WordStats; its total is what it is added to
+    N: np.ndarray  # [K] expected rows in each cluster
+    H: float  # sum_n H[r_n]
+    n_rows: float
+
+
+@dataclass(slots=True)
+class TopicStats(Additive):
+    """Summary of documents under a topic model.  docs/math.md Eq. (3.8).
+
+    With these the objective is linear in the statistics: exact when every document is in the total once, an estimate
+    while a stochastic learner blends. E log pi_dk reads log of the document's point estimate when collapsed.
+    """
+
+    S: Any  # WordStats, or the WordTotal they are added to
+    D: float  # documents
+    H: float  # sum_du c_du H[r_du]
+    G: float  # -sum_d c_Dir(theta_d); zero when collapsed
+    A: float  # sum_dk (N_dk - theta_dk) E log pi_dk; sum_dk N_dk E log pi_dk when collapsed
+    T: np.ndarray  # [K] sum_d E log pi_dk, over all documents, topics they do not use included

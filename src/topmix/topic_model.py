@@ -1,0 +1,43 @@
+"""Topic models: a prior on documents' proportions times words of topics.  docs/math.md, section 3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from topmix.allocations.lda import DocumentPrior
+from topmix.likelihoods.topic_words import TopicWords, WordTables
+from topmix.stats import TopicStats, WordTotal
+
+
+class TopicTables(NamedTuple):
+    """What a shard needs of a topic model: picklable, sized by the shard's own words."""
+
+    words: WordTables
+    prior: DocumentPrior
+
+
+@dataclass(frozen=True)
+class TopicModel:
+    prior: DocumentPrior
+    words: TopicWords
+
+    @property
+    def n_components(self) -> int:
+        return self.words.shape[1]
+
+    def tables(self, cols: np.ndarray) -> TopicTables:
+        return TopicTables(self.words.tables(cols), self.prior)
+
+    def no_stats(self, threads: int = 1) -> TopicStats:
+        V, K = self.words.shape
+        return TopicStats(WordTotal.zeros(V, K, threads), 0.0, 0.0, 0.0, 0.0, np.zeros(K))
+
+    def update(self, total: TopicStats) -> TopicModel:
+        return replace(self, words=self.words.update(total.S))
+
+    def bound(self, total: TopicStats) -> dict[str, float]:
+        """The objective, term by term, with topics at their optimum for these statistics."""
+        return {"data": self.words.bound(), "entropy": total.H, "allocation": self.prior.bound(total)}
