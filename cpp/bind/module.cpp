@@ -7,6 +7,7 @@ namespace nb = nanobind;
 
 namespace topmix {
 void register_cpu(nb::module_& m);      // which instruction sets this processor runs
+void register_readers(nb::module_& m);  // text into rows of counts, and rows checked and tidied
 }  // namespace topmix
 
 namespace {
@@ -22,4 +23,5 @@ void check_signals() {
 TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::check_interrupt = check_signals;
     topmix::register_cpu(m);
+    topmix::register_readers(m);
 }
