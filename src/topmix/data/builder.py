@@ -114,13 +114,13 @@ class CorpusBuilder:
         if self._finished:
             raise RuntimeError("this builder is finished; start a new one")
 
-    def _spool(self, dtype: type[T], part: str) -> _Spool[T]:
+    def _spool(self, dtype: type[T], part: str) -> Spool[T]:
         path = None if self._path is None else temporary_path(self._path, part)
         if path is not None:
             self._files.append(path)
-        return _Spool(dtype, path)
+        return Spool(dtype, path)
 
-    def _row_spools(self) -> tuple[_Spool[np.int64], _Spool[np.int32], _Spool[np.float32]]:
+    def _row_spools(self) -> tuple[Spool[np.int64], Spool[np.int32], Spool[np.float32]]:
         indptr = self._spool(np.int64, "indptr")
         indptr.extend(np.zeros(1, np.int64))
         return indptr, self._spool(np.int32, "index"), self._spool(np.float32, "value")
@@ -158,12 +158,12 @@ class CorpusBuilder:
         self._indptr, self._index, self._value = new
 
 
-class _Spool(Generic[T]):
+class Spool(Generic[T]):
     """One growing array: a list of blocks, or a temporary file."""
 
-    def __init__(self, dtype: type[T], path: Path | None) -> None:
+    def __init__(self, dtype: type[T] | np.dtype[T], path: Path | None) -> None:
         self.dtype = np.dtype(dtype)
-        self.last: int | float = 0
+        self.last: Any = 0
         self._path = path
         self._blocks: list[NDArray[T]] = []
         self._file = None if path is None else open(path, "xb", buffering=1 << 20)  # noqa: SIM115
@@ -171,7 +171,7 @@ class _Spool(Generic[T]):
     def extend(self, block: NDArray[T]) -> None:
         if not len(block):
             return
-        self.last = block[-1].item()
+        self.last = block[-1]
         if self._file is None:
             self._blocks.append(block)
         else:
@@ -199,7 +199,7 @@ class _Spool(Generic[T]):
 class _Strings:
     """Growing names: bytes and offsets."""
 
-    def __init__(self, text: _Spool[np.uint8], offsets: _Spool[np.int64]) -> None:
+    def __init__(self, text: Spool[np.uint8], offsets: Spool[np.int64]) -> None:
         self._text, self._offsets = text, offsets
         offsets.extend(np.zeros(1, np.int64))
 
@@ -216,7 +216,7 @@ class _Strings:
         self._offsets.close()
 
 
-def _extend(rows: Rows, indptr: _Spool[np.int64], index: _Spool[np.int32], value: _Spool[np.float32]) -> None:
+def _extend(rows: Rows, indptr: Spool[np.int64], index: Spool[np.int32], value: Spool[np.float32]) -> None:
     indptr.extend(rows[0][1:] + np.int64(indptr.last))
     index.extend(rows[1])
     value.extend(rows[2])

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,10 @@ class TextFile:
         self.path = path
         self.line = 1  # of the next line
         self._block = block
-        self._raw: BinaryIO = open(path, "rb")  # noqa: SIM115
+        self._raw = open(path, "rb", buffering=1 << 16)  # noqa: SIM115
         self._file: IO[bytes] = self._raw
-        if self._raw.peek(2)[:2] == b"\x1f\x8b":  # type: ignore[attr-defined]
-            self._file = io.BufferedReader(gzip.GzipFile(fileobj=self._raw), 1 << 18)  # type: ignore[arg-type]
+        if self._raw.peek(2)[:2] == b"\x1f\x8b":
+            self._file = io.BufferedReader(gzip.GzipFile(fileobj=self._raw), 1 << 18)
 
     def __enter__(self) -> TextFile:
         return self
@@ -44,10 +44,10 @@ class TextFile:
     def error(self, message: str, line: int | None = None) -> CorpusError:
         return CorpusError(f"{self.path}: line {self.line if line is None else line}: {message}")
 
-    def head(self, n: int = 4096) -> bytes:
+    def head(self, n: int = 1 << 14) -> bytes:
         """The first bytes, without moving on."""
         with self._gzip_errors():
-            return self._file.peek(n)[:n]  # type: ignore[attr-defined,no-any-return]
+            return self._file.peek(n)[:n]  # type: ignore[attr-defined]
 
     def readline(self, expected: str) -> bytes:
         """One whole line, without its newline."""
