@@ -29,9 +29,9 @@ class TextFile:
         self.path = path
         self.line = 1  # of the next line
         self._block = block
-        self._raw = open(path, "rb", buffering=1 << 16)  # noqa: SIM115
+        self._raw: IO[bytes] = open(path, "rb", buffering=1 << 16)  # noqa: SIM115
         self._file: IO[bytes] = self._raw
-        if self._raw.peek(2)[:2] == b"\x1f\x8b":
+        if self.head(2) == b"\x1f\x8b":
             self._file = io.BufferedReader(gzip.GzipFile(fileobj=self._raw), 1 << 18)
 
     def __enter__(self) -> TextFile:
