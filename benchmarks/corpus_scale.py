@@ -3,8 +3,9 @@
     python benchmarks/corpus_scale.py --gb 5 --folder /somewhere/with/room
 
 Documents are made as they are appended (word ids of a Zipf law, unsorted and with duplicates, so the builder has to
-work) and columns are renamed at the end, the dearest way to build; making the documents is part of the time. Prints MB/s of the finished file, and the peak of
-anonymous memory (RssAnon; Linux), sampled every 20 ms. The file is removed at the end unless --keep.
+work) and columns are renamed at the end, the dearest way to build; making the documents is part of the time. Prints
+MB/s of the finished file, and the peak of anonymous memory (RssAnon; Linux), sampled every 20 ms. The file is removed
+at the end unless --keep.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class CorpusBuilder:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = None if path is None else Path(path)
-        self._files: list[Path] = []
-        self._remove = weakref.finalize(self, _unlink, self._files)
+        self._spools: list[Spool[Any]] = []
+        self._remove = weakref.finalize(self, _close, self._spools)
         self._indptr, self._index, self._value = self._row_spools()
         self._names: _Strings | None = None
         self._n_docs = 0
@@ -96,10 +96,6 @@ class CorpusBuilder:
     def close(self) -> None:
         """Drop what was appended and remove the temporary files."""
         self._finished = True
-        for spool in (self._indptr, self._index, self._value):
-            spool.close()
-        if self._names is not None:
-            self._names.close()
         self._remove()
 
     def __enter__(self) -> CorpusBuilder:
@@ -115,10 +111,9 @@ class CorpusBuilder:
             raise RuntimeError("this builder is finished; start a new one")
 
     def _spool(self, dtype: type[T], part: str) -> Spool[T]:
-        path = None if self._path is None else temporary_path(self._path, part)
-        if path is not None:
-            self._files.append(path)
-        return Spool(dtype, path)
+        spool = Spool(dtype, None if self._path is None else temporary_path(self._path, part))
+        self._spools.append(spool)
+        return spool
 
     def _row_spools(self) -> tuple[Spool[np.int64], Spool[np.int32], Spool[np.float32]]:
         indptr = self._spool(np.int64, "indptr")
@@ -211,10 +206,6 @@ class _Strings:
     def strings(self) -> Strings:
         return Strings(self._text.array(), self._offsets.array())
 
-    def close(self) -> None:
-        self._text.close()
-        self._offsets.close()
-
 
 def _extend(rows: Rows, indptr: Spool[np.int64], index: Spool[np.int32], value: Spool[np.float32]) -> None:
     indptr.extend(rows[0][1:] + np.int64(indptr.last))
@@ -222,6 +213,6 @@ def _extend(rows: Rows, indptr: Spool[np.int64], index: Spool[np.int32], value: 
     value.extend(rows[2])
 
 
-def _unlink(paths: list[Path]) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)
+def _close(spools: list[Spool[Any]]) -> None:
+    for spool in spools:
+        spool.close()

@@ -201,8 +201,8 @@ class Corpus:
         import scipy.sparse as sp
 
         if self.nnz <= MAX_WORDS:
-            X = sp.csr_array((self.value, self.index, self.indptr), shape=self.shape, copy=False)
-        else:  # the constructor would copy the index to int64, to match indptr
+            X = sp.csr_array((self.value, self.index, self.indptr.astype(np.int32)), shape=self.shape, copy=False)
+        else:  # scipy wants one type for both, and its constructor would copy the index to int64
             X = sp.csr_array(self.shape, dtype=np.float32)
             X.data, X.indices, X.indptr = self.value, self.index, self.indptr
         X.has_canonical_format = True
