@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from topmix.data import Corpus, CorpusError, read_corpus, write_corpus
-from topmix.data.formats.format import plain_name
 
 FILES = {"docword.x.txt": "uci", "docword.x.txt.gz": "uci", "x.ldac": "ldac", "x.ldac.gz": "ldac",
          "x.svmlight": "svmlight", "x.mtx": "mtx", "x.mtx.gz": "mtx", "x.npz": "npz", "x.parquet": "parquet",
@@ -21,12 +20,14 @@ CORPUS = Corpus.from_rows([{0: 1, 3: 12}, {}, {1: 7, 2: 1, 6: 3}, {5: 250}, {2: 
 
 
 def attempt(path):
+    """What was read, or the message of a CorpusError; anything else is a fault of ours."""
     try:
         corpus = read_corpus(path, format=FILES[path.name], n_words=None if path.suffix == ".topmix" else 7)
         return corpus.verify(), ""
     except CorpusError as error:
-        assert plain_name(path) in str(error)
-        return None, str(error)
+        message = str(error)
+    assert path.name in message
+    return None, message
 
 
 def same(a: Corpus, b: Corpus) -> bool:
@@ -56,7 +57,7 @@ def test_truncation_at_every_byte(whole):
 def test_any_byte_changed(whole):
     path, data = whole
     for n in range(len(data)):
-        for mask in (1, 16, 128):
+        for mask in (1, 16 if n % 2 else 128):
             path.write_bytes(data[:n] + bytes([data[n] ^ mask]) + data[n + 1 :])
             corpus, error = attempt(path)
             if path.name in CHECKED and not error:

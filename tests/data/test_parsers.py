@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -29,7 +31,7 @@ def outcome(run):
 
 
 triple = st.tuples(blank, number, blank, number, blank, number, blank).map("".join)
-good_triple = st.tuples(st.integers(1, 5), st.integers(1, 9), st.integers(1, 99)).map(lambda t: "%d %d %d" % t)
+good_triple = st.tuples(st.integers(1, 5), st.integers(1, 9), st.integers(1, 99)).map(lambda t: f"{t[0]} {t[1]} {t[2]}")
 
 
 @settings(max_examples=500)
@@ -48,10 +50,10 @@ def test_triples(lines, has_value, whole):
 
 
 pair = st.tuples(number, st.sampled_from([":", ":", ":", "", " "]), number).map("".join)
-good_pair = st.tuples(st.integers(0, 9), st.integers(1, 99)).map(lambda t: "%d:%d" % t)
+good_pair = st.tuples(st.integers(0, 9), st.integers(1, 99)).map(lambda t: f"{t[0]}:{t[1]}")
 opening = st.one_of(st.integers(0, 3).map(str), st.sampled_from(["-1.5", "x", "", "qid:3", "#"]))
-pair_line = st.tuples(opening, st.lists(st.one_of(good_pair, good_pair, good_pair, pair, st.just("qid:1"), st.just("#c")),
-                                        max_size=3)).map(lambda t: " ".join([t[0], *t[1]]))  # fmt: skip
+words = st.lists(st.one_of(good_pair, good_pair, good_pair, pair, st.sampled_from(["qid:1", "#c"])), max_size=3)
+pair_line = st.tuples(opening, words).map(lambda t: " ".join([t[0], *t[1]]))
 
 
 @settings(max_examples=500)
@@ -69,7 +71,7 @@ def test_pairs(lines, counted, first_id):
         assert line == len(lines) + 1
         assert indptr[n] == i
         pairs = list(zip(word[:i].tolist(), value[:i].tolist()))
-        return label[:n].tolist(), [pairs[a:b] for a, b in zip(indptr[:n], indptr[1 : n + 1])]
+        return label[:n].tolist(), [pairs[a:b] for a, b in pairwise(indptr[: n + 1])]
 
     assert outcome(native) == outcome(lambda: readers.parse_pairs(text, counted=counted, first_id=first_id, last_id=9))
 

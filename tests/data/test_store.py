@@ -78,7 +78,7 @@ def test_every_flipped_byte_is_found_or_harmless(small, tmp_path):
     path = tmp_path / "flip.topmix"
     harmless = 0
     for n in range(len(data)):
-        for mask in (1, 128, 255):
+        for mask in (1, 255):
             path.write_bytes(data[:n] + bytes([data[n] ^ mask]) + data[n + 1 :])
             found, error = attempt(lambda: Corpus.open(path, verify=True))
             assert "flip.topmix" in error if error else found.equals(small)

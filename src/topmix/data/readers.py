@@ -9,7 +9,7 @@ from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.formats import FORMATS, Format, Options
-from topmix.data.formats.format import VocabularyLike, plain_name
+from topmix.data.formats.format import VocabularyLike
 from topmix.data.textfile import TextFile
 
 
@@ -51,7 +51,13 @@ def read_corpus(
     if source.name.endswith(TEMPORARY_SUFFIX):
         raise CorpusError(f"{source}: an unfinished temporary file, left by a write that did not end")
     chosen = _by_name(format) if format is not None else _recognise(source)
-    return chosen.read(source, Options(vocabulary, n_words, first_id, None if out is None else Path(out)))
+    options = Options(vocabulary, n_words, first_id, None if out is None else Path(out))
+    try:
+        return chosen.read(source, options)
+    except CorpusError as error:  # what the builder finds, it finds without knowing the file
+        if source.name in str(error) or (isinstance(vocabulary, str | os.PathLike) and str(vocabulary) in str(error)):
+            raise
+        raise CorpusError(f"{source}: {error}") from error
 
 
 def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | None = None) -> None:
@@ -64,13 +70,10 @@ def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | Non
     if format is not None:
         chosen = _by_name(format)
     else:
-        name = plain_name(target)
-        by_suffix = [f for f in FORMATS.values() if Path(name).suffix.lower() in f.suffixes]
-        if name.startswith("docword."):
-            by_suffix = [FORMATS["uci"]]
-        if not by_suffix:
+        named = [f for f in FORMATS.values() if f.is_named(target)]
+        if not named:
             raise ValueError(f"{target}: the name does not tell the format; give format=, one of {', '.join(FORMATS)}")
-        chosen = by_suffix[0]
+        chosen = named[0]
     chosen.write(corpus, target)
 
 
@@ -83,9 +86,11 @@ def _by_name(name: str) -> Format:
 def _recognise(path: Path) -> Format:
     with TextFile(path) as file:
         head = file.head()
-    for chosen in FORMATS.values():
-        if chosen.matches(path, head):
-            return chosen
+    named = [f for f in FORMATS.values() if f.is_named(path)]
+    if named and path.suffix.lower() != ".dat":  # many things are called .dat
+        return named[0]
+    for chosen in [*(f for f in FORMATS.values() if f.matches(head)), *named]:
+        return chosen
     raise CorpusError(
         f"{path}: byte 0: neither the name nor the first bytes tell the format; "
         f"give format=, one of {', '.join(FORMATS)}"

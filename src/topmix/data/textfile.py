@@ -31,7 +31,11 @@ class TextFile:
         self._block = block
         self._raw: IO[bytes] = open(path, "rb", buffering=1 << 16)  # noqa: SIM115
         self._file: IO[bytes] = self._raw
-        if self.head(2) == b"\x1f\x8b":
+        start = self.head(2)
+        if path.suffix.lower() == ".gz" and not start:
+            self._raw.close()
+            raise CorpusError(f"{path}: byte 0: the file is empty, without even the header of gzip")
+        if start == b"\x1f\x8b":
             self._file = io.BufferedReader(gzip.GzipFile(fileobj=self._raw), 1 << 18)
 
     def __enter__(self) -> TextFile:

@@ -92,7 +92,10 @@ def _integer(text: bytes, low: int, high: int, line: int) -> int:
 def _number(text: bytes, line: int) -> float:
     if set(text) - set(b"0123456789+-.eE") or text[:2] in (b"++", b"+-"):
         raise ValueError(f"line {line}: expected a number")
-    x = float(text)
+    try:
+        x = float(text)
+    except ValueError:
+        raise ValueError(f"line {line}: expected a number") from None
     if not math.isfinite(x):
         raise ValueError(f"line {line}: expected a finite number")
     return x

@@ -29,13 +29,15 @@ BLOCK_ROWS = 4096
 KEY = b"topmix"
 
 
-def matches(path: Path, head: bytes) -> bool:
+def matches(head: bytes) -> bool:
     return head[:4] == b"PAR1" or head[:6] == b"ARROW1"
 
 
 def read(path: Path, options: Options) -> Corpus:
     with _open(path) as (schema, batches), CorpusBuilder(options.out) as builder:
         saved = json.loads((schema.metadata or {}).get(KEY, b"{}"))
+        if not isinstance(saved, dict) or not isinstance(saved.get("vocabulary") or [], list):
+            raise CorpusError("the schema's metadata is not what topmix writes there")
         vocabulary = find_vocabulary(path, options)
         if vocabulary is None and options.vocabulary is not False:
             vocabulary = saved.get("vocabulary")
@@ -108,8 +110,10 @@ class _Ids:
 def _read_lists(batches: Iterator[Any], ids: _Ids, builder: CorpusBuilder, named: bool) -> None:
     for batch in batches:
         words, counts = batch.column("words"), batch.column("counts")
-        _no_nulls(words, "words")
-        _no_nulls(counts, "counts")
+        for what, column in (("words", words), ("counts", counts)):
+            if not hasattr(column, "value_lengths"):
+                raise CorpusError(f"the column {what} holds {column.type}, expected a list for each document")
+            _no_nulls(column, what)
         lengths = words.value_lengths().to_numpy(zero_copy_only=False)
         if (lengths != counts.value_lengths().to_numpy(zero_copy_only=False)).any():
             raise CorpusError("a document has a different number of words and counts")
@@ -151,6 +155,8 @@ def _append_entries(
 def _numbers(column: Any) -> NDArray[Any]:
     _no_nulls(column, "counts")
     numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    if numbers.dtype.kind not in "iufb":
+        raise CorpusError(f"counts must be real numbers, not {column.type}")
     return numbers
 
 
@@ -175,12 +181,9 @@ def _open(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
             else:
                 reader = pa.ipc.open_file(file)
                 yield reader.schema, _checked(reader.get_batch(i) for i in range(reader.num_record_batches))
-    except CorpusError as error:
-        where = "" if str(error).startswith(str(path)) else f"{path}: "
-        raise CorpusError(f"{where}{error}") from error
+    except (CorpusError, FileNotFoundError):
+        raise
     except (pa.ArrowException, json.JSONDecodeError, UnicodeDecodeError, OSError, MemoryError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
         raise CorpusError(f"{path}: not a whole Parquet or Arrow file: {error}") from error
 
 

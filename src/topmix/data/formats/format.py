@@ -28,10 +28,15 @@ class Options:
 @dataclass(frozen=True)
 class Format:
     name: str
-    suffixes: tuple[str, ...]  # of file names, lower case and without .gz, to choose a writer by
-    matches: Callable[[Path, bytes], bool]  # is it this, by its name and its first bytes (unzipped)?
+    suffixes: tuple[str, ...]  # of file names, lower case and without .gz
+    matches: Callable[[bytes], bool]  # do the first bytes (unzipped) look like it?
     read: Callable[[Path, Options], Corpus]
     write: Callable[[Corpus, Path], None]
+    prefix: str = ""  # of file names that have it whatever their suffix
+
+    def is_named(self, path: Path) -> bool:
+        name = plain_name(path)
+        return Path(name).suffix.lower() in self.suffixes or bool(self.prefix and name.startswith(self.prefix))
 
 
 def stem(path: Path) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
-from topmix.data.formats.format import Format, Options, find_vocabulary, plain_name, whole_counts, write_vocabulary
+from topmix.data.formats.format import Format, Options, find_vocabulary, whole_counts, write_vocabulary
 from topmix.data.formats.pairs import read_pairs
 from topmix.data.formats.write import pair_lines
 from topmix.data.textfile import TextFile, write_text
@@ -19,9 +19,7 @@ from topmix.data.textfile import TextFile, write_text
 SUFFIXES = (".ldac", ".dat")
 
 
-def matches(path: Path, head: bytes) -> bool:
-    if Path(plain_name(path)).suffix.lower() == ".ldac":
-        return True
+def matches(head: bytes) -> bool:
     line = head.partition(b"\n")[0].split()
     if not line or not re.fullmatch(rb"\d{1,18}", line[0]):
         return False

@@ -12,7 +12,7 @@ from topmix.data.formats.write import triple_lines
 from topmix.data.textfile import TextFile, write_text
 
 
-def matches(path: Path, head: bytes) -> bool:
+def matches(head: bytes) -> bool:
     return head[:14].lower() == b"%%matrixmarket"
 
 

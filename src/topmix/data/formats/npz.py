@@ -23,7 +23,7 @@ from topmix.data.rows import check_n_words
 BLOCK_ROWS = 1 << 14
 
 
-def matches(path: Path, head: bytes) -> bool:
+def matches(head: bytes) -> bool:
     return head[:4] == b"PK\x03\x04"
 
 
@@ -104,10 +104,7 @@ def _errors(path: Path) -> Iterator[None]:
     """Damage shows in many ways; all of them are the file's fault and should say which file."""
     try:
         yield
-    except CorpusError as error:
-        where = "" if str(error).startswith(str(path)) else f"{path}: "
-        raise CorpusError(f"{where}{error}") from error
-    except FileNotFoundError:
+    except (CorpusError, FileNotFoundError):
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, NotImplementedError,
             OSError, RuntimeError, MemoryError, OverflowError) as error:  # fmt: skip

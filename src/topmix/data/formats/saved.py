@@ -9,8 +9,8 @@ from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Format, Options
 
 
-def matches(path: Path, head: bytes) -> bool:
-    return path.suffix.lower() == ".topmix" or (head[8:9] == b"{" and b"topmix-corpus" in head)
+def matches(head: bytes) -> bool:
+    return head[8:9] == b"{" and b"topmix-corpus" in head
 
 
 def read(path: Path, options: Options) -> Corpus:

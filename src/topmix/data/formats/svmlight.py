@@ -15,7 +15,7 @@ import numpy as np
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
-from topmix.data.formats.format import Format, Options, find_vocabulary, plain_name, write_vocabulary
+from topmix.data.formats.format import Format, Options, find_vocabulary, write_vocabulary
 from topmix.data.formats.pairs import read_pairs
 from topmix.data.formats.write import pair_lines
 from topmix.data.textfile import TextFile, write_text
@@ -23,9 +23,7 @@ from topmix.data.textfile import TextFile, write_text
 SUFFIXES = (".svmlight", ".svm", ".libsvm")
 
 
-def matches(path: Path, head: bytes) -> bool:
-    if Path(plain_name(path)).suffix.lower() in SUFFIXES:
-        return True
+def matches(head: bytes) -> bool:
     line = head.partition(b"\n")[0].partition(b"#")[0].split()
     return len(line) > 1 and all(re.fullmatch(rb"(\d+|qid):[-+.\deE]+", pair) for pair in line[1:])
 

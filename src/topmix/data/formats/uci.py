@@ -9,14 +9,14 @@ import re
 from pathlib import Path
 
 from topmix.data.corpus import Corpus
-from topmix.data.formats.format import Format, Options, plain_name, whole_counts, write_vocabulary
+from topmix.data.formats.format import Format, Options, whole_counts, write_vocabulary
 from topmix.data.formats.triples import Header, check_header, read_triples
 from topmix.data.formats.write import triple_lines
 from topmix.data.textfile import TextFile, write_text
 
 
-def matches(path: Path, head: bytes) -> bool:
-    return plain_name(path).startswith("docword.") or re.match(rb"\s*\d+\s*\n\s*\d+\s*\n\s*\d+\s*\n", head) is not None
+def matches(head: bytes) -> bool:
+    return re.match(rb"\s*\d+\s*\n\s*\d+\s*\n\s*\d+\s*\n", head) is not None
 
 
 def read(path: Path, options: Options) -> Corpus:
@@ -44,4 +44,4 @@ def _header(file: TextFile) -> Header:
     return Header(n_docs, n_words, nnz, whole=True)
 
 
-UCI = Format("uci", (), matches, read, write)
+UCI = Format("uci", (), matches, read, write, prefix="docword.")
