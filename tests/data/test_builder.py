@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -142,3 +145,32 @@ def test_names_need_not_be_ascii(n):
     builder = CorpusBuilder()
     builder.append([0, 0, 0, 0], [], [], names)
     assert builder.finish(None).names == names
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@pytest.mark.parametrize("during", ["append", "write"])
+def test_a_killed_process_leaves_only_temporary_files(tmp_path, during):
+    code = """if True:
+        import os, signal, sys
+        import topmix.data.store as store
+        from topmix.data import CorpusBuilder
+        die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        builder = CorpusBuilder(sys.argv[1])
+        for _ in range(1000):
+            builder.append([0, 2], [1, 0], [1, 2])
+        if sys.argv[2] == "append":
+            die()
+        store.zlib.crc32 = die  # in the middle of the arrays
+        builder.finish(None)
+    """
+    path = tmp_path / "a.topmix"
+    done = subprocess.run([sys.executable, "-c", code, path, during], check=False)
+    assert done.returncode == -signal.SIGKILL
+    left = list(tmp_path.iterdir())
+    assert left
+    assert path not in left
+    for file in left:
+        with pytest.raises(CorpusError, match="unfinished temporary file"):
+            Corpus.open(file)
+        with pytest.raises(CorpusError):
+            Corpus.open(file.rename(tmp_path / "renamed.topmix"))
