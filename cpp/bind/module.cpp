@@ -10,6 +10,7 @@ void register_cpu(nb::module_& m);      // which instruction sets this processor
 void register_shard(nb::module_& m);    // local vocabularies, word-topic statistics
 void register_mixture(nb::module_& m);  // local step of mixtures
 void register_topics(nb::module_& m);   // topic tables and the local step of topic models
+void register_readers(nb::module_& m);  // text into rows of counts, and rows checked and tidied
 }  // namespace topmix
 
 namespace {
@@ -28,4 +29,5 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_shard(m);
     topmix::register_mixture(m);
     topmix::register_topics(m);
+    topmix::register_readers(m);
 }

@@ -1,0 +1,93 @@
+"""Data that is already in memory, as the rows of a corpus."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.data.rows import Rows, as_rows, check_n_words
+from topmix.data.store import CorpusBuilder
+
+Row = Mapping[int, float] | Iterable[tuple[int, float]]
+
+
+def rows_from_array(X: Any) -> tuple[tuple[*Rows, int], Sequence[str] | None, Sequence[str] | None]:
+    """(indptr, index, value, n_words), and the vocabulary and names of a DataFrame. Rows may still be untidy."""
+    vocabulary = names = None
+    if isinstance(X, Corpus):
+        return (X.indptr, X.index, X.value, X.n_words), X.vocabulary, X.names
+    if hasattr(X, "columns") and hasattr(X, "to_numpy"):
+        vocabulary = [str(c) for c in X.columns]
+        if getattr(X, "index", None) is not None and type(X.index).__name__ != "RangeIndex":
+            names = [str(i) for i in X.index]
+        X = _frame_values(X)
+    if not sp.issparse(X):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise CorpusError(f"expected a table of documents by words, found an array with {X.ndim} dimensions")
+    if X.dtype.kind not in "iufb":
+        raise CorpusError(f"counts must be real numbers, not {X.dtype}")
+    X = sp.csr_array(X)  # from COO this sums duplicates; NaN is not zero, so it stays and is found later
+    check_n_words(X.shape[1])
+    return (*as_rows(X.indptr, X.indices, X.data), int(X.shape[1])), vocabulary, names
+
+
+def build_from_rows(
+    rows: Iterable[Row],
+    vocabulary: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
+    *,
+    n_words: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    block: int = 4096,
+) -> Corpus:
+    """Documents one by one, `block` of them in memory at a time."""
+    with CorpusBuilder(out) as builder:
+        source = iter(rows)
+        d = 0
+        while chunk := list(islice(source, block)):
+            part = None if names is None else names[d : d + len(chunk)]
+            builder.append(*_pack(chunk, d), names=part)
+            d += len(chunk)
+        if names is not None and len(names) != d:
+            raise CorpusError(f"there are {len(names)} names for {d} documents")
+        return builder.finish(vocabulary, n_words)
+
+
+def _pack(chunk: list[Row], first_row: int) -> Rows:
+    indptr = np.zeros(len(chunk) + 1, np.int64)
+    index: list[int] = []
+    value: list[float] = []
+    for n, row in enumerate(chunk):
+        try:
+            for word, count in _pairs(row):
+                index.append(word)
+                value.append(count)
+        except (TypeError, ValueError) as error:
+            raise CorpusError(f"row {first_row + n}: expected pairs (word id, count): {error}") from error
+        indptr[n + 1] = len(index)
+    try:
+        return as_rows(indptr, np.array(index, np.int64), np.array(value, np.float64))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CorpusError(f"rows {first_row} to {first_row + len(chunk) - 1}: {error}") from error
+
+
+def _pairs(row: Row) -> Iterator[tuple[int, float]]:
+    for word, count in row.items() if isinstance(row, Mapping) else row:
+        if not isinstance(word, int | np.integer):
+            raise TypeError(f"{word!r} is not a word id")
+        yield int(word), count
+
+
+def _frame_values(X: Any) -> Any:
+    """A DataFrame's numbers; one of sparse columns stays sparse."""
+    if hasattr(X, "sparse") and all(hasattr(t, "fill_value") for t in X.dtypes) and len(X.columns):
+        return X.sparse.to_coo()
+    return X.to_numpy()

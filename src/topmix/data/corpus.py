@@ -1,0 +1,265 @@
+"""A corpus: documents as bags of words, in three arrays.
+
+Row d holds words index[i] with counts value[i] for indptr[d] <= i < indptr[d + 1]. Words are sorted and appear once a
+row; counts are positive. Rows may be empty and keep their place. The arrays may live in memory or in a mapped file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from topmix import _core
+from topmix.data.errors import CorpusError
+from topmix.data.rows import MAX_WORDS, as_rows, check_lengths, check_n_words, tidy
+from topmix.data.strings import Strings
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Corpus:
+    """Documents as bags of words. Immutable.
+
+    The constructor takes arrays that already are a corpus and says what is wrong when they are not; explicit zeros are
+    dropped. `from_scipy`, `from_rows` and `topmix.data.read_corpus` take data as it comes.
+
+    Parameters
+    ----------
+    indptr, index, value
+        Sparse rows, as in the module's first lines.
+    n_words : int
+        Size of the vocabulary, V. Words that no document uses count too.
+    vocabulary : sequence of str, optional
+        The words, in the order of their ids.
+    names : sequence of str, optional
+        One name a document.
+    meta : mapping, optional
+        What should travel with the corpus, for instance how the text was cut into words. Must fit in JSON.
+    """
+
+    indptr: NDArray[np.int64]  # [D + 1]
+    index: NDArray[np.int32]  # [nnz]
+    value: NDArray[np.float32]  # [nnz]
+    n_words: int
+    vocabulary: Sequence[str] | None = None
+    names: Sequence[str] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = field(default=None, init=False)  # the file these arrays are mapped from
+
+    def __post_init__(self) -> None:
+        n_words = check_n_words(self.n_words)
+        indptr, index, value = as_rows(self.indptr, self.index, self.value)
+        problem, n_zeros, n_tokens = _core.check_rows(indptr, index, value, n_words)
+        if problem:
+            raise CorpusError(problem)
+        if n_zeros:
+            indptr, index, value = tidy(indptr, index, value, n_words)
+        check_lengths(len(indptr) - 1, n_words, self.vocabulary, self.names)
+        fill = Corpus.trusted(
+            indptr, index, value, n_words, self.vocabulary, self.names, meta=self.meta, n_tokens=n_tokens
+        )
+        self.__dict__.update(fill.__dict__)
+
+    @classmethod
+    def trusted(
+        cls,
+        indptr: NDArray[np.int64],
+        index: NDArray[np.int32],
+        value: NDArray[np.float32],
+        n_words: int,
+        vocabulary: Sequence[str] | None = None,
+        names: Sequence[str] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        path: Path | None = None,
+        n_tokens: float | None = None,
+    ) -> Corpus:
+        """A corpus from parts that were checked before: no look at the data, which may be a large mapped file."""
+        corpus = object.__new__(cls)
+        corpus.__dict__.update(
+            indptr=_frozen(indptr),
+            index=_frozen(index),
+            value=_frozen(value),
+            n_words=n_words,
+            vocabulary=_as_strings(vocabulary),
+            names=_as_strings(names),
+            meta=dict(meta or {}),
+            path=path,
+            _n_tokens=n_tokens,
+        )
+        return corpus
+
+    @classmethod
+    def from_scipy(cls, X: Any, vocabulary: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Corpus:
+        """From any sparse or dense array, or a DataFrame (its columns become the vocabulary, a named index the names).
+
+        Memory is shared where X already is clean float32 rows; do not change X then.
+        """
+        from topmix.data.convert import rows_from_array
+
+        rows, found_vocabulary, found_names = rows_from_array(X)
+        indptr, index, value, n_words = rows
+        if _core.check_rows(indptr, index, value, n_words)[:2] != ("", 0):
+            indptr, index, value = tidy(indptr, index, value, n_words)
+        vocabulary = found_vocabulary if vocabulary is None else vocabulary
+        names = found_names if names is None else names
+        check_lengths(len(indptr) - 1, n_words, vocabulary, names)
+        return cls.trusted(indptr, index, value, n_words, vocabulary, names)
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Iterable[Mapping[int, float] | Iterable[tuple[int, float]]],
+        vocabulary: Sequence[str] | None = None,
+        names: Sequence[str] | None = None,
+        *,
+        n_words: int | None = None,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Corpus:
+        """From documents given one by one, each as {word id: count} or pairs (word id, count).
+
+        With `out` the corpus is built in that file, in bounded memory, and opened from it.
+        """
+        from topmix.data.convert import build_from_rows
+
+        return build_from_rows(rows, vocabulary, names, n_words=n_words, out=out)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Corpus:
+        """A saved corpus, mapped from its file: opening takes no time and no memory, whatever its size.
+
+        Every size and count is checked against the file. `verify` also reads all of it (see `Corpus.verify`).
+        """
+        from topmix.data.store import open_corpus
+
+        corpus = open_corpus(Path(path))
+        return corpus.verify() if verify else corpus
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one file that `open` maps (`.topmix`); any safetensors library reads it too. Atomic."""
+        from topmix.data.store import save_corpus
+
+        save_corpus(self, Path(path))
+
+    def verify(self) -> Corpus:
+        """Read everything and raise CorpusError at the first fault: checksums, then every row. Returns the corpus."""
+        from topmix.data.store import verify_corpus
+
+        verify_corpus(self)
+        return self
+
+    @property
+    def n_docs(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def nnz(self) -> int:
+        """Pairs of a document and a word in it."""
+        return len(self.index)
+
+    @property
+    def n_tokens(self) -> int | float:
+        """Sum of all counts."""
+        if self.__dict__["_n_tokens"] is None:
+            self.__dict__["_n_tokens"] = float(self.value.sum(dtype=np.float64))
+        n: float = self.__dict__["_n_tokens"]
+        return int(n) if n == int(n) else n
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_docs, self.n_words
+
+    def __len__(self) -> int:
+        return self.n_docs
+
+    def __getitem__(self, rows: int | slice | ArrayLike) -> Corpus:
+        """Some documents, with the same vocabulary. A slice shares the entries; a list, mask or array copies them."""
+        if isinstance(rows, int | np.integer):
+            if not -self.n_docs <= rows < self.n_docs:
+                raise IndexError(f"document {rows} of {self.n_docs}")
+            rows = slice(int(rows) % self.n_docs, int(rows) % self.n_docs + 1)
+        if isinstance(rows, slice):
+            begin, end, step = rows.indices(self.n_docs)
+            if step == 1:
+                return self._slice(begin, max(begin, end))
+            rows = np.arange(begin, end, step)
+        return self._take(np.asarray(rows))
+
+    def __iter__(self) -> Iterator[Corpus]:
+        return (self[d] for d in range(self.n_docs))
+
+    def to_scipy(self) -> sp.csr_array:
+        """A csr_array on the same index and value memory."""
+        import scipy.sparse as sp
+
+        if self.nnz <= MAX_WORDS:
+            X = sp.csr_array((self.value, self.index, self.indptr.astype(np.int32)), shape=self.shape, copy=False)
+        else:  # scipy wants one type for both, and its constructor would copy the index to int64
+            X = sp.csr_array(self.shape, dtype=np.float32)
+            X.data, X.indices, X.indptr = self.value, self.index, self.indptr
+        X.has_canonical_format = True
+        return X
+
+    def equals(self, other: Corpus) -> bool:
+        """Same documents, words, names and meta."""
+        return (
+            self.shape == other.shape
+            and all(np.array_equal(getattr(self, a), getattr(other, a)) for a in ("indptr", "index", "value"))
+            and self.vocabulary == other.vocabulary
+            and self.names == other.names
+            and dict(self.meta) == dict(other.meta)
+        )
+
+    def __repr__(self) -> str:
+        where = f", mapped from {self.path.name}" if self.path else ""
+        words = "words" if self.vocabulary is not None else "words without a vocabulary"
+        size = f"{self.n_docs:,} documents × {self.n_words:,} {words}"
+        return f"Corpus({size}, {self.nnz:,} entries, {self.n_tokens:,} tokens{where})"
+
+    def _slice(self, begin: int, end: int) -> Corpus:
+        first, last = int(self.indptr[begin]), int(self.indptr[end])
+        indptr = self.indptr[begin : end + 1]
+        names = None if self.names is None else self.names[begin:end]
+        return Corpus.trusted(indptr - first if first else indptr, self.index[first:last], self.value[first:last],
+                              self.n_words, self.vocabulary, names, meta=self.meta)  # fmt: skip
+
+    def _take(self, rows: NDArray[Any]) -> Corpus:
+        if rows.ndim != 1:
+            raise IndexError("documents are chosen by one number, a slice, or a one-dimensional array")
+        if rows.dtype == bool:
+            if len(rows) != self.n_docs:
+                raise IndexError(f"a mask of {len(rows)} for {self.n_docs} documents")
+            rows = np.flatnonzero(rows)
+        if rows.size == 0:
+            rows = rows.astype(np.int64)
+        if rows.dtype.kind not in "iu":
+            raise IndexError(f"document numbers must be integers, not {rows.dtype}")
+        outside = rows[(rows < -self.n_docs) | (rows >= self.n_docs)]
+        if outside.size:
+            raise IndexError(f"document {outside[0]} of {self.n_docs}")
+        rows = rows.astype(np.int64) % max(self.n_docs, 1)
+        starts, lengths = self.indptr[rows], self.indptr[rows + 1] - self.indptr[rows]
+        indptr = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
+        names = None if self.names is None else [self.names[d] for d in rows.tolist()]
+        return Corpus.trusted(indptr, self.index[entries], self.value[entries], self.n_words, self.vocabulary, names,
+                              meta=self.meta)  # fmt: skip
+
+
+def _frozen(a: NDArray[Any]) -> NDArray[Any]:
+    a = a.view()
+    a.flags.writeable = False
+    return a
+
+
+def _as_strings(strings: Sequence[str] | None) -> Sequence[str] | None:
+    return strings if strings is None or isinstance(strings, Strings | tuple) else tuple(strings)

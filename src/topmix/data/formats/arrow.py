@@ -1,0 +1,213 @@
+"""Parquet and Arrow files (`pip install topmix[parquet]`), in either of two shapes:
+
+    one row a document    words: list of ids or strings    counts: list of numbers    name: string, if any
+    one row an entry      doc: any key                     word: id or string         count: number
+
+Entries of one document must stand together; its key becomes its name, and a document without entries cannot be told.
+Strings make a vocabulary in order of appearance, unless one is given. We write one row a document, with the vocabulary
+in the file's schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.data.atomic import atomic_write
+from topmix.data.builder import CorpusBuilder
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.data.formats.format import Format, Options, find_vocabulary
+
+BLOCK_ROWS = 4096
+KEY = b"topmix"
+
+
+def matches(head: bytes) -> bool:
+    return head[:4] == b"PAR1" or head[:6] == b"ARROW1"
+
+
+def read(path: Path, options: Options) -> Corpus:
+    with _open(path) as (schema, batches), CorpusBuilder(options.out) as builder:
+        saved = json.loads((schema.metadata or {}).get(KEY, b"{}"))
+        if not isinstance(saved, dict) or not isinstance(saved.get("vocabulary") or [], list):
+            raise CorpusError("the schema's metadata is not what topmix writes there")
+        vocabulary = find_vocabulary(path, options)
+        if vocabulary is None and options.vocabulary is not False:
+            vocabulary = saved.get("vocabulary")
+        n_words = options.n_words or saved.get("n_words") if vocabulary is None else len(vocabulary)
+        ids = _Ids(vocabulary)
+        if {"words", "counts"} <= set(schema.names):
+            _read_lists(batches, ids, builder, "name" in schema.names)
+        elif {"doc", "word", "count"} <= set(schema.names):
+            _read_entries(batches, ids, builder)
+        else:
+            raise CorpusError(
+                f"{path}: has columns {', '.join(schema.names)}; expected words and counts (one row a document) or "
+                "doc, word and count (one row an entry)"
+            )
+        words = ids.words if ids.grew else vocabulary
+        return builder.finish(words, None if ids.grew else n_words, meta=saved.get("meta"))
+
+
+def write(corpus: Corpus, path: Path) -> None:
+    pa = _pyarrow()
+    words = None if corpus.vocabulary is None else list(corpus.vocabulary)
+    saved = {"n_words": corpus.n_words, "vocabulary": words, "meta": dict(corpus.meta)}
+    columns = [("words", pa.list_(pa.int32())), ("counts", pa.list_(pa.float32()))]
+    if corpus.names is not None:
+        columns.append(("name", pa.string()))
+    schema = pa.schema(columns, metadata={KEY: json.dumps(saved)})
+    with atomic_write(path) as file, _writer(path, file, schema) as writer:
+        for begin in range(0, corpus.n_docs, BLOCK_ROWS):
+            block = corpus[begin : begin + BLOCK_ROWS]
+            offsets = pa.array(block.indptr.astype(np.int32))
+            arrays = [pa.ListArray.from_arrays(offsets, pa.array(a)) for a in (block.index, block.value)]
+            if block.names is not None:
+                arrays.append(pa.array(list(block.names), pa.string()))
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+
+class _Ids:
+    """Word ids of a column: integers as they are, strings looked up."""
+
+    def __init__(self, vocabulary: Sequence[str] | None) -> None:
+        self.grew = False
+        self._fixed = vocabulary is not None
+        self._id = {word: v for v, word in enumerate(vocabulary or [])}
+
+    @property
+    def words(self) -> list[str]:
+        return list(self._id)
+
+    def __call__(self, column: Any) -> NDArray[Any]:
+        pa = _pyarrow()
+        _no_nulls(column, "words")
+        if pa.types.is_integer(column.type):
+            return column.to_numpy(zero_copy_only=False)
+        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        words = coded.dictionary.to_pylist()
+        if not all(isinstance(word, str) for word in words):
+            raise CorpusError(f"words must be ids or strings, not {column.type}")
+        if self._fixed:
+            for word in words:
+                if word not in self._id:
+                    raise CorpusError(f"the word {word!r} is not in the vocabulary")
+        else:
+            self.grew = True
+            for word in words:
+                self._id.setdefault(word, len(self._id))
+        table = np.array([self._id[word] for word in words], np.int64)
+        return table[coded.indices.to_numpy(zero_copy_only=False)] if len(table) else np.empty(0, np.int64)
+
+
+def _read_lists(batches: Iterator[Any], ids: _Ids, builder: CorpusBuilder, named: bool) -> None:
+    for batch in batches:
+        words, counts = batch.column("words"), batch.column("counts")
+        for what, column in (("words", words), ("counts", counts)):
+            if not hasattr(column, "value_lengths"):
+                raise CorpusError(f"the column {what} holds {column.type}, expected a list for each document")
+            _no_nulls(column, what)
+        lengths = words.value_lengths().to_numpy(zero_copy_only=False)
+        if (lengths != counts.value_lengths().to_numpy(zero_copy_only=False)).any():
+            raise CorpusError("a document has a different number of words and counts")
+        indptr = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        names = [str(name) for name in batch.column("name").to_pylist()] if named else None
+        builder.append(indptr, ids(words.flatten()), _numbers(counts.flatten()), names)
+
+
+def _read_entries(batches: Iterator[Any], ids: _Ids, builder: CorpusBuilder) -> None:
+    seen: set[object] = set()
+    held: tuple[list[object], NDArray[Any], NDArray[Any]] = [], np.empty(0, np.int64), np.empty(0)
+    for batch in batches:
+        doc = batch.column("doc")
+        _no_nulls(doc, "doc")
+        word = np.concatenate([held[1], ids(batch.column("word"))])
+        count = np.concatenate([held[2], _numbers(batch.column("count"))])
+        keys = held[0] + doc.to_pylist()
+        cut = len(keys)
+        while cut and keys[cut - 1] == keys[-1]:  # the last document may go on in the next batch
+            cut -= 1
+        _append_entries(builder, keys[:cut], word[:cut], count[:cut], seen)
+        held = keys[cut:], word[cut:], count[cut:]
+    _append_entries(builder, *held, seen)
+
+
+def _append_entries(
+    builder: CorpusBuilder, keys: list[object], word: NDArray[Any], count: NDArray[Any], seen: set[object]
+) -> None:
+    starts = [i for i in range(len(keys)) if i == 0 or keys[i] != keys[i - 1]]
+    names = [keys[i] for i in starts]
+    for name in names:
+        if name in seen:
+            raise CorpusError(f"the entries of document {name!r} do not stand together; sort the table by doc")
+        seen.add(name)
+    builder.append(np.array([*starts, len(keys)] if keys else [0], np.int64), word, count, [str(n) for n in names])
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    _no_nulls(column, "counts")
+    numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    if numbers.dtype.kind not in "iufb":
+        raise CorpusError(f"counts must be real numbers, not {column.type}")
+    return numbers
+
+
+def _no_nulls(column: Any, what: str) -> None:
+    if column.null_count:
+        raise CorpusError(f"{column.null_count} of the {what} are missing")
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """Schema and record batches, each checked: a damaged file must not reach code that trusts offsets."""
+    pa = _pyarrow()
+    import pyarrow.parquet as pq
+
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(4)
+            file.seek(0)
+            if magic == b"PAR1":
+                table = pq.ParquetFile(file, page_checksum_verification=True)
+                yield table.schema_arrow, _checked(table.iter_batches(batch_size=1 << 16))
+            else:
+                reader = pa.ipc.open_file(file)
+                yield reader.schema, _checked(reader.get_batch(i) for i in range(reader.num_record_batches))
+    except (CorpusError, FileNotFoundError):
+        raise
+    except (pa.ArrowException, json.JSONDecodeError, UnicodeDecodeError, OSError, MemoryError) as error:
+        raise CorpusError(f"{path}: not a whole Parquet or Arrow file: {error}") from error
+
+
+def _checked(batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
+
+
+def _writer(path: Path, file: Any, schema: Any) -> Any:
+    pa = _pyarrow()
+    if path.suffix.lower() == ".parquet":
+        import pyarrow.parquet as pq
+
+        return pq.ParquetWriter(file, schema, write_page_checksum=True)
+    return pa.ipc.new_file(file, schema)
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError("Parquet and Arrow files need pyarrow: pip install 'topmix[parquet]'") from error
+    return pa
+
+
+ARROW = Format("parquet", (".parquet", ".arrow", ".feather"), matches, read, write)

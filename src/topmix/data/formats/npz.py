@@ -1,0 +1,114 @@
+"""Sparse matrices as scipy.sparse.save_npz writes them. CSR streams; other layouts pass through memory once."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from topmix.data.atomic import atomic_write
+from topmix.data.builder import CorpusBuilder
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.data.formats.format import Format, Options, find_vocabulary, write_vocabulary
+from topmix.data.rows import check_n_words
+
+BLOCK_ROWS = 1 << 14
+
+
+def matches(head: bytes) -> bool:
+    return head[:4] == b"PK\x03\x04"
+
+
+def read(path: Path, options: Options) -> Corpus:
+    with _errors(path), zipfile.ZipFile(path) as archive:
+        if damaged := archive.testzip():
+            raise CorpusError(f"{path}: member {damaged!r} does not match its checksum: the file is corrupt")
+        layout = bytes(_Member(archive, "format").rest().item()).decode()
+        shape = _Member(archive, "shape").rest()
+        if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape.min() < 0:
+            raise CorpusError(f"{path}: member 'shape.npy' is not a pair of sizes")
+        n_docs, n_words = int(shape[0]), check_n_words(int(shape[1]))
+        if options.n_words not in (None, n_words):
+            raise CorpusError(f"{path}: has {n_words} words, but n_words is {options.n_words}")
+        vocabulary = find_vocabulary(path, options, n_words)
+        with CorpusBuilder(options.out) as builder:
+            if layout == "csr":
+                _stream_csr(path, archive, n_docs, builder)
+            else:
+                X = sp.csr_array(sp.load_npz(path))
+                builder.append(X.indptr, X.indices, X.data)
+            return builder.finish(vocabulary, n_words)
+
+
+def write(corpus: Corpus, path: Path) -> None:
+    write_vocabulary(corpus, path)
+    with atomic_write(path) as file:
+        sp.save_npz(file, corpus.to_scipy())
+
+
+def _stream_csr(path: Path, archive: zipfile.ZipFile, n_docs: int, builder: CorpusBuilder) -> None:
+    indptr, index, value = (_Member(archive, name) for name in ("indptr", "indices", "data"))
+    if len(indptr) != n_docs + 1 or len(index) != len(value):
+        raise CorpusError(
+            f"{path}: the arrays do not fit: {n_docs} rows, {len(indptr)} in indptr, "
+            f"{len(index)} ids, {len(value)} counts"
+        )
+    last = indptr.take(1).astype(np.int64)
+    if last[0] != 0:
+        raise CorpusError(f"{path}: indptr starts at {last[0]}, not 0")
+    for begin in range(0, n_docs, BLOCK_ROWS):
+        ends = np.concatenate([last, indptr.take(min(BLOCK_ROWS, n_docs - begin)).astype(np.int64)])
+        if (np.diff(ends) < 0).any() or ends[-1] > len(index):
+            raise CorpusError(f"{path}: rows {begin} to {begin + len(ends) - 2}: indptr does not rise to {len(index)}")
+        n = int(ends[-1] - ends[0])
+        builder.append(ends - ends[0], index.take(n), value.take(n))
+        last = ends[-1:]
+    if last[0] != len(index):
+        raise CorpusError(f"{path}: indptr ends at {last[0]}, but there are {len(index)} entries")
+
+
+class _Member:
+    """One array of the archive, read from front to back."""
+
+    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
+        self._file: IO[bytes] = archive.open(f"{name}.npy")
+        version = np.lib.format.read_magic(self._file)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        self.shape, _, self.dtype = read_header(self._file)
+        if self.dtype.hasobject or len(self.shape) > 1:
+            raise ValueError(f"{name}.npy is {self.dtype} of shape {self.shape}, not a plain list of numbers")
+
+    def __len__(self) -> int:
+        return int(self.shape[0]) if self.shape else 1
+
+    def take(self, n: int) -> NDArray[Any]:
+        data = self._file.read(n * self.dtype.itemsize)
+        if len(data) != n * self.dtype.itemsize:
+            raise EOFError("an array is shorter than its header says")
+        return np.frombuffer(data, self.dtype)
+
+    def rest(self) -> NDArray[Any]:
+        return self.take(len(self)).reshape(self.shape)
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    """Damage shows in many ways; all of them are the file's fault and should say which file."""
+    try:
+        yield
+    except (CorpusError, FileNotFoundError):
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, NotImplementedError,
+            OSError, RuntimeError, MemoryError, OverflowError) as error:  # fmt: skip
+        raise CorpusError(f"{path}: not a whole scipy .npz file: {error}") from error
+
+
+NPZ = Format("npz", (".npz",), matches, read, write)

@@ -1,0 +1,176 @@
+"""Entries (doc, word, count) in any order, from text or tables, into the rows of a corpus.
+
+Entries in document order stream through. Others are dealt into buckets of consecutive documents, each small enough to
+be sorted in memory; with `out` the buckets are temporary files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix import _core
+from topmix.data.atomic import temporary_path
+from topmix.data.builder import CorpusBuilder, Spool
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.data.formats.format import Options, find_vocabulary
+from topmix.data.rows import MAX_WORDS
+from topmix.data.textfile import TextFile
+
+ENTRY = np.dtype([("doc", "<i8"), ("word", "<i4"), ("value", "<f4")])
+BUCKET_ENTRIES = 1 << 22  # 64 MB
+SPAN = 1 << 20  # rows appended at a time, so that long runs of empty documents stay cheap
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says of itself before its entries."""
+
+    n_docs: int
+    n_words: int
+    nnz: int
+    has_value: bool = True  # false: entries are pairs, and each counts 1
+    whole: bool = False  # counts are integers of at least 1
+
+
+class _OutOfOrder(Exception):
+    pass
+
+
+def read_triples(path: Path, read_header: Callable[[TextFile], Header], options: Options) -> Corpus:
+    try:
+        return _read(path, read_header, options, _in_order)
+    except _OutOfOrder:  # found early in nearly every file that is not in order: read it again
+        return _read(path, read_header, options, _in_buckets)
+
+
+def check_header(file: TextFile, n_docs: int, n_words: int, nnz: int) -> None:
+    for what, n in (("documents", n_docs), ("words", n_words)):
+        if n > MAX_WORDS:
+            raise file.error(f"the header says {n} {what}; at most {MAX_WORDS} are read", file.line - 1)
+    if nnz > n_docs * n_words:
+        raise file.error(f"the header says {nnz} entries, more than {n_docs} × {n_words}", file.line - 1)
+
+
+def _read(
+    path: Path,
+    read_header: Callable[[TextFile], Header],
+    options: Options,
+    collect: Callable[[TextFile, Header, CorpusBuilder, Path | None], None],
+) -> Corpus:
+    with TextFile(path) as file, CorpusBuilder(options.out) as builder:
+        header = read_header(file)
+        if options.n_words not in (None, header.n_words):
+            raise CorpusError(f"{path}: has {header.n_words} words, but n_words is {options.n_words}")
+        vocabulary = find_vocabulary(path, options, header.n_words)
+        collect(file, header, builder, options.out)
+        return builder.finish(vocabulary, header.n_words)
+
+
+class _Entries:
+    """Buffers that the native parser fills; the first `held` entries stay from one block to the next."""
+
+    def __init__(self) -> None:
+        self.doc = np.empty(0, np.int64)
+        self.word = np.empty(0, np.int32)
+        self.value = np.empty(0, np.float32)
+        self.held = 0
+
+    def blocks(self, file: TextFile, header: Header) -> Iterator[int]:
+        """Parses block after block; yields how many entries the buffers hold. Ends when the header's count is met."""
+        total = 0
+        for text in file.blocks():
+            room = self.held + len(text) // (6 if header.has_value else 4) + 1
+            if room > len(self.doc):
+                self.doc, self.word, self.value = (
+                    np.concatenate([a[: self.held], np.empty(room - self.held, a.dtype)])
+                    for a in (self.doc, self.word, self.value)
+                )
+            try:
+                file.line, n = _core.parse_triples(
+                    text, file.line, header.n_docs, header.n_words, header.has_value, header.whole,
+                    self.doc[self.held :], self.word[self.held :], self.value[self.held :])  # fmt: skip
+            except ValueError as error:
+                raise CorpusError(f"{file.path}: {error}") from None
+            total += n
+            if total > header.nnz:
+                raise file.error(f"{total} entries up to here, but the header says {header.nnz}", file.line - 1)
+            yield self.held + n
+        if total != header.nnz:
+            raise file.error(
+                f"the file ends after {total} entries, but the header says {header.nnz}: it looks cut short"
+            )
+
+    def keep_from(self, begin: int, end: int) -> None:
+        for a in (self.doc, self.word, self.value):
+            a[: end - begin] = a[begin:end].copy()
+        self.held = end - begin
+
+
+def _in_order(file: TextFile, header: Header, builder: CorpusBuilder, _: Path | None) -> None:
+    entries = _Entries()
+    done = n = 0  # rows appended; entries in the buffers
+    for n in entries.blocks(file, header):
+        doc = entries.doc[max(entries.held - 1, 0) : n]
+        if (doc[1:] < doc[:-1]).any():
+            raise _OutOfOrder
+        if not n:
+            continue
+        last = int(entries.doc[n - 1])  # may go on in the next block
+        cut = int(np.searchsorted(entries.doc[:n], last))
+        append_sorted(builder, entries.doc[:cut], entries.word[:cut], entries.value[:cut], done, last)
+        entries.keep_from(cut, n)
+        done = last
+    n = entries.held
+    append_sorted(builder, entries.doc[:n], entries.word[:n], entries.value[:n], done, header.n_docs)
+
+
+def append_sorted(
+    builder: CorpusBuilder,
+    doc: NDArray[np.int64],
+    word: NDArray[np.int32],
+    value: NDArray[np.float32],
+    begin: int,
+    end: int,
+) -> None:
+    """Append rows begin to end, from entries in document order that all lie there."""
+    at = 0
+    for first in range(begin, end, SPAN):
+        last = min(first + SPAN, end)
+        stop = int(np.searchsorted(doc, last))
+        indptr = np.zeros(last - first + 1, np.int64)
+        np.cumsum(np.bincount(doc[at:stop] - first, minlength=last - first), out=indptr[1:])
+        builder.append(indptr, word[at:stop], value[at:stop])
+        at = stop
+
+
+def _in_buckets(file: TextFile, header: Header, builder: CorpusBuilder, out: Path | None) -> None:
+    n_buckets = 1 if out is None else min(256, 1 + header.nnz // BUCKET_ENTRIES)
+    width = max(1, -(-header.n_docs // n_buckets))  # documents a bucket
+    buckets: list[Spool] = []
+    try:
+        for b in range(n_buckets):
+            buckets.append(Spool(ENTRY, None if out is None else temporary_path(out, f"bucket{b}")))
+        entries = _Entries()
+        for n in entries.blocks(file, header):
+            block = np.empty(n, ENTRY)
+            block["doc"], block["word"], block["value"] = entries.doc[:n], entries.word[:n], entries.value[:n]
+            block = block[np.argsort(block["doc"], kind="stable")]
+            cuts = np.searchsorted(block["doc"], np.arange(n_buckets + 1) * width)
+            for bucket, begin, end in zip(buckets, cuts[:-1], cuts[1:]):
+                bucket.extend(block[begin:end])
+        for b, bucket in enumerate(buckets):
+            a = bucket.array()
+            a = a[np.argsort(a["doc"], kind="stable")]
+            doc, word, value = (np.ascontiguousarray(a[name]) for name in ("doc", "word", "value"))
+            begin, end = min(b * width, header.n_docs), min((b + 1) * width, header.n_docs)
+            append_sorted(builder, doc, word, value, begin, end)
+            bucket.close()
+    finally:
+        for bucket in buckets:
+            bucket.close()

@@ -1,0 +1,133 @@
+"""The safetensors layout: named arrays in one file, ready to be mapped.
+
+    8 bytes   length of the header, little-endian
+    header    JSON: {"__metadata__": {str: str}, name: {"dtype", "shape", "data_offsets": [begin, end]}, ...}, spaces
+    data      the arrays one after another, no gaps
+
+Spaces pad the header so that the data starts at a multiple of 64 bytes; wide types come first, so every array lies at a
+multiple of its item size. A header that does not describe its file exactly is refused, with the byte where it fails.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.data.atomic import TEMPORARY_SUFFIX
+from topmix.data.errors import CorpusError
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "F32": np.dtype("<f4"),
+    "U8": np.dtype("u1"),
+}
+MAX_HEADER = 100_000_000  # the limit that safetensors itself sets
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One array: where it lies, counted from the start of the data."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def plan(sizes: dict[str, tuple[str, int]]) -> dict[str, Entry]:
+    """Offsets for one-dimensional arrays {name: (dtype, length)} in the order given."""
+    entries, begin = {}, 0
+    for name, (dtype, length) in sizes.items():
+        end = begin + length * DTYPES[dtype].itemsize
+        entries[name] = Entry(dtype, (length,), begin, end)
+        begin = end
+    return entries
+
+
+def encode_header(entries: dict[str, Entry], metadata: dict[str, str]) -> bytes:
+    """Length and header, padded."""
+    table: dict[str, Any] = {"__metadata__": metadata}
+    for name, e in entries.items():
+        table[name] = {"dtype": e.dtype, "shape": list(e.shape), "data_offsets": [e.begin, e.end]}
+    text = json.dumps(table, ensure_ascii=True, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % ALIGNMENT)
+    if len(text) > MAX_HEADER:
+        raise CorpusError(f"the metadata takes {len(text):,} bytes; a header holds at most {MAX_HEADER:,}")
+    return len(text).to_bytes(8, "little") + text
+
+
+def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str, str], int]:
+    """(arrays, metadata, byte where the data starts), all consistent with the size of the file."""
+    if path.name.endswith(TEMPORARY_SUFFIX):
+        raise CorpusError(f"{path}: an unfinished temporary file, left by a write that did not end")
+    size = file.seek(0, 2)
+    file.seek(0)
+    if size < 8:
+        raise CorpusError(f"{path}: byte {size}: the file ends inside the 8 bytes that give the header's length")
+    length = int.from_bytes(file.read(8), "little")
+    if not 2 <= length <= min(MAX_HEADER, size - 8):
+        limit = min(MAX_HEADER, size - 8)
+        raise CorpusError(
+            f"{path}: byte 0: the header's length reads {length:,}, but must be from 2 to {limit:,}: "
+            "this is not a topmix file, or it is cut short"
+        )
+    try:
+        table = json.loads(file.read(length), parse_constant=_refuse)
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: byte {8 + error.start}: the header is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise CorpusError(f"{path}: byte {8 + error.pos}: the header is not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{path}: byte 8: the header is not JSON that we read: {error}") from error
+    if not isinstance(table, dict):
+        raise CorpusError(f"{path}: byte 8: the header is not a JSON object")
+    metadata = table.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise CorpusError(f"{path}: byte 8: the header's __metadata__ is not a table of strings")
+    entries = {name: _entry(path, name, e) for name, e in table.items()}
+
+    start, at = 8 + length, 0
+    for name, e in sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end)):
+        if e.begin != at:
+            raise CorpusError(f"{path}: byte {start + at}: array {name!r} starts at byte {start + e.begin} instead")
+        at = e.end
+    if start + at != size:
+        raise CorpusError(
+            f"{path}: byte {min(size, start + at):,}: the file has {size:,} bytes, but its header describes "
+            f"{start + at:,}: it was cut short or something was added"
+        )
+    return entries, metadata, start
+
+
+def map_arrays(file: IO[bytes], entries: dict[str, Entry], start: int) -> dict[str, NDArray[Any]]:
+    """Read-only arrays on the file's own pages; nothing is read until it is used."""
+    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    arrays = {}
+    for name, e in entries.items():
+        arrays[name] = np.empty(0, DTYPES[e.dtype])  # frombuffer refuses an empty array at the end of the file
+        if e.shape[0]:
+            arrays[name] = np.frombuffer(pages, DTYPES[e.dtype], e.shape[0], start + e.begin)
+    return arrays
+
+
+def _entry(path: Path, name: str, e: Any) -> Entry:
+    try:
+        dtype, shape, (begin, end) = e["dtype"], e["shape"], e["data_offsets"]
+        whole = all(type(n) is int and n >= 0 for n in (*shape, begin, end))
+        if len(e) == 3 and whole and len(shape) == 1 and end - begin == shape[0] * DTYPES[dtype].itemsize:
+            return Entry(dtype, tuple(shape), begin, end)
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise CorpusError(f"{path}: byte 8: the header's entry for array {name!r} makes no sense: {str(e)[:120]}")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

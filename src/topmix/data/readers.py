@@ -1,0 +1,97 @@
+"""Read a corpus from a file and write it to one, in any of the formats of data/formats."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from topmix.data.atomic import TEMPORARY_SUFFIX
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.data.formats import FORMATS, Format, Options
+from topmix.data.formats.format import VocabularyLike
+from topmix.data.textfile import TextFile
+
+
+def read_corpus(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    vocabulary: VocabularyLike = None,
+    n_words: int | None = None,
+    first_id: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> Corpus:
+    """Read a corpus from a file.
+
+    Parameters
+    ----------
+    path
+        The file; text formats may be compressed with gzip.
+    format : {"topmix", "uci", "ldac", "svmlight", "mtx", "npz", "parquet"}, optional
+        Recognised by the file's name and first bytes when not given.
+    vocabulary : sequence of str, path, False or None
+        The words or a file of them, one a line. None looks beside the file: `vocab.X.txt` for `docword.X.txt`,
+        else `X.vocab.txt`, `X.vocab`, `X.tokens`, `vocab.txt`. False reads without words.
+    n_words : int, optional
+        Number of words where the file does not say (LDA-C, svmlight); otherwise it must agree with the file.
+    first_id : {0, 1}, optional
+        The first word id (LDA-C: 0; svmlight: 0 if an id 0 occurs, else 1). Other formats fix it.
+    out : path, optional
+        Build the corpus in this `.topmix` file, in bounded memory, and open it from there.
+
+    Raises
+    ------
+    CorpusError
+        The file is damaged, cut short or not what it says; the message names the file and the line or byte.
+    """
+    source = Path(path)
+    if first_id not in (None, 0, 1):
+        raise ValueError(f"first_id is {first_id!r}, but must be 0 or 1")
+    if source.name.endswith(TEMPORARY_SUFFIX):
+        raise CorpusError(f"{source}: an unfinished temporary file, left by a write that did not end")
+    chosen = _by_name(format) if format is not None else _recognise(source)
+    options = Options(vocabulary, n_words, first_id, None if out is None else Path(out))
+    try:
+        return chosen.read(source, options)
+    except CorpusError as error:  # what the builder finds, it finds without knowing the file
+        if source.name in str(error) or (isinstance(vocabulary, str | os.PathLike) and str(vocabulary) in str(error)):
+            raise
+        raise CorpusError(f"{source}: {error}") from error
+
+
+def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Write a corpus; the format follows the file's name (`docword.X.txt`, `.mtx.gz`, ...) unless given.
+
+    Text formats are compressed when the name ends in .gz, and put the vocabulary in a file beside. Each file appears
+    whole or not at all. Only `.topmix` and Parquet keep everything (names, meta).
+    """
+    target = Path(path)
+    if format is not None:
+        chosen = _by_name(format)
+    else:
+        named = [f for f in FORMATS.values() if f.is_named(target)]
+        if not named:
+            raise ValueError(f"{target}: the name does not tell the format; give format=, one of {', '.join(FORMATS)}")
+        chosen = named[0]
+    chosen.write(corpus, target)
+
+
+def _by_name(name: str) -> Format:
+    if name not in FORMATS:
+        raise ValueError(f"unknown format {name!r}; topmix has {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def _recognise(path: Path) -> Format:
+    with TextFile(path) as file:
+        head = file.head()
+    named = [f for f in FORMATS.values() if f.is_named(path)]
+    if named and path.suffix.lower() != ".dat":  # many things are called .dat
+        return named[0]
+    for chosen in [*(f for f in FORMATS.values() if f.matches(head)), *named]:
+        return chosen
+    raise CorpusError(
+        f"{path}: byte 0: neither the name nor the first bytes tell the format; "
+        f"give format=, one of {', '.join(FORMATS)}"
+    )

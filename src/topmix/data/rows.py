@@ -1,0 +1,65 @@
+"""Rows of counts at the door: the right types, lengths that agree, and rows made tidy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from topmix import _core
+from topmix.data.errors import CorpusError
+
+MAX_WORDS = 2**31 - 1  # word ids are int32
+
+Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]  # indptr [D + 1], index [nnz], value [nnz]
+
+
+def check_n_words(n_words: int) -> int:
+    if not 0 <= n_words <= MAX_WORDS:
+        raise CorpusError(f"n_words is {n_words}, but must be from 0 to {MAX_WORDS}")
+    return int(n_words)
+
+
+def check_lengths(n_docs: int, n_words: int, vocabulary: Sequence[str] | None, names: Sequence[str] | None) -> None:
+    if vocabulary is not None and len(vocabulary) != n_words:
+        raise CorpusError(f"the vocabulary has {len(vocabulary)} words, but the data has {n_words} columns")
+    if names is not None and len(names) != n_docs:
+        raise CorpusError(f"there are {len(names)} names for {n_docs} documents")
+
+
+def as_rows(indptr: ArrayLike, index: ArrayLike, value: ArrayLike) -> Rows:
+    """The three arrays in the types that a corpus uses, without copying where they have them."""
+    p, i, x = np.asarray(indptr), np.asarray(index), np.asarray(value)
+    for name, a in (("indptr", p), ("index", i)):
+        if a.ndim != 1 or (a.dtype.kind not in "iu" and a.size):
+            raise CorpusError(f"{name} must be a one-dimensional array of integers, not {a.ndim}-d {a.dtype}")
+    if x.ndim != 1 or x.dtype.kind not in "iufb":
+        raise CorpusError(f"counts must be a one-dimensional array of real numbers, not {x.ndim}-d {x.dtype}")
+    if len(i) != len(x):
+        raise CorpusError(f"index has {len(i)} entries, but value has {len(x)}")
+    if len(p) < 1 or p[0] != 0 or p[-1] != len(i):
+        raise CorpusError(f"indptr must start at 0 and end at {len(i)}, the number of entries")
+    if i.dtype != np.int32 and i.size and (i.min() < 0 or i.max() > MAX_WORDS):
+        raise CorpusError(f"word ids must be from 0 to {MAX_WORDS}; they go from {i.min()} to {i.max()}")
+    with np.errstate(over="ignore"):  # what overflows becomes infinite, and is reported with its row and column
+        return (np.ascontiguousarray(p, np.int64), np.ascontiguousarray(i, np.int32),
+                np.ascontiguousarray(x, np.float32))  # fmt: skip
+
+
+def tidy(
+    indptr: NDArray[np.int64],
+    index: NDArray[np.int32],
+    value: NDArray[np.float32],
+    n_words: int,
+    *,
+    remap: NDArray[np.int64] | None = None,
+    first_row: int = 0,
+) -> Rows:
+    """New rows: columns renamed by remap (-1 drops), sorted, duplicates summed, zeros dropped."""
+    out = np.empty_like(indptr), np.empty_like(index), np.empty_like(value)
+    try:
+        nnz = _core.tidy_rows(indptr, index, value, remap, n_words, first_row, *out)
+    except ValueError as error:
+        raise CorpusError(str(error)) from None
+    return out[0], out[1][:nnz], out[2][:nnz]

@@ -1,0 +1,196 @@
+"""A corpus in one file (`.topmix`), and how one is built that does not fit in memory.
+
+The file has the safetensors layout (layout.py) with arrays indptr I64, index I32, value F32, and where there are any
+vocabulary and names, each as UTF-8 bytes U8 and offsets I64. Its metadata, all strings:
+
+    format "topmix-corpus", format_version, library_version, n_docs, n_words, nnz, n_tokens,
+    meta (JSON), crc32 (JSON: array -> checksum), metadata_crc32 (of all the others)
+
+The header is written last, so a file that was abandoned halfway starts with zeros and is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import topmix
+from topmix import _core
+from topmix.data.atomic import atomic_write
+from topmix.data.builder import CorpusBuilder as CorpusBuilder
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.data.layout import DTYPES, Entry, encode_header, map_arrays, plan, read_header
+from topmix.data.strings import Strings
+
+FORMAT = "topmix-corpus"
+FORMAT_VERSION = 1
+BLOCK = 1 << 23  # bytes written and summed at a time
+
+# In file order: wide types first, so that each array is aligned.
+_DTYPES = {"indptr": "I64", "vocabulary_offsets": "I64", "names_offsets": "I64", "index": "I32", "value": "F32",
+           "vocabulary": "U8", "names": "U8"}  # fmt: skip
+
+
+def save_corpus(corpus: Corpus, path: Path) -> None:
+    write_store(path, corpus.indptr, corpus.index, corpus.value, corpus.n_words,
+                vocabulary=None if corpus.vocabulary is None else Strings.pack(corpus.vocabulary, "word"),
+                names=None if corpus.names is None else Strings.pack(corpus.names, "name"),
+                meta=corpus.meta)  # fmt: skip
+
+
+def write_store(
+    path: Path,
+    indptr: NDArray[np.int64],
+    index: NDArray[np.int32],
+    value: NDArray[np.float32],
+    n_words: int,
+    *,
+    vocabulary: Strings | None,
+    names: Strings | None,
+    meta: Mapping[str, Any],
+) -> None:
+    """Write arrays that may themselves be mapped files: a few megabytes are in memory at a time."""
+    arrays: dict[str, NDArray[Any]] = {"indptr": indptr, "index": index, "value": value}
+    for name, strings in (("vocabulary", vocabulary), ("names", names)):
+        if strings is not None:
+            first, last = int(strings.offsets[0]), int(strings.offsets[-1])
+            arrays[name] = strings.text[first:last]
+            arrays[f"{name}_offsets"] = strings.offsets - first if first else strings.offsets
+    entries = plan({name: (dtype, len(arrays[name])) for name, dtype in _DTYPES.items() if name in arrays})
+
+    def header(checksums: dict[str, int], n_tokens: float) -> bytes:
+        metadata = {
+            "format": FORMAT,
+            "format_version": str(FORMAT_VERSION),
+            "library_version": topmix.__version__,
+            "n_docs": str(len(indptr) - 1),
+            "n_words": str(n_words),
+            "nnz": str(len(index)),
+            "n_tokens": repr(n_tokens),
+            "meta": _meta_json(meta),
+            "crc32": json.dumps({name: f"{crc:08x}" for name, crc in checksums.items()}),
+        }
+        return encode_header(entries, metadata | {"metadata_crc32": _metadata_crc(metadata)})
+
+    # Sums of doubles differ in length when printed, and the header must not move: measure the longest it can be.
+    room = len(header(dict.fromkeys(entries, 0), -1.2345678901234567e-100))
+    with atomic_write(path) as file:
+        file.write(bytes(room))
+        checksums, n_tokens = dict.fromkeys(entries, 0), 0.0
+        for name, e in entries.items():
+            step = BLOCK // DTYPES[e.dtype].itemsize
+            for begin in range(0, e.shape[0], step):
+                block = np.ascontiguousarray(arrays[name][begin : begin + step], DTYPES[e.dtype])
+                checksums[name] = zlib.crc32(block.data, checksums[name])
+                if name == "value":
+                    n_tokens += float(block.sum(dtype=np.float64))
+                file.write(block.data)
+        text = header(checksums, n_tokens)
+        padding = room - len(text)
+        file.seek(0)
+        file.write((len(text) - 8 + padding).to_bytes(8, "little") + text[8:] + b" " * padding)
+
+
+def open_corpus(path: Path) -> Corpus:
+    """Map a saved corpus; check everything that its header says, and the ends of indptr."""
+    with open(path, "rb") as file:
+        entries, metadata, start = read_header(file, path)
+        counts = _check_metadata(path, metadata)
+        _check_entries(path, entries, counts)
+        arrays = map_arrays(file, entries, start)
+    indptr = arrays["indptr"]
+    if indptr[0] != 0 or indptr[-1] != counts["nnz"]:
+        at = start + entries["indptr"].begin
+        raise CorpusError(
+            f"{path}: byte {at}: indptr goes from {indptr[0]} to {indptr[-1]}, "
+            f"but the file holds {counts['nnz']} entries"
+        )
+    strings = {}
+    for name in ("vocabulary", "names"):
+        if name in arrays:
+            offsets = arrays[f"{name}_offsets"]
+            if offsets[0] != 0 or offsets[-1] != len(arrays[name]):
+                at = start + entries[f"{name}_offsets"].begin
+                raise CorpusError(f"{path}: byte {at}: the offsets of {name} do not go from 0 to {len(arrays[name])}")
+            strings[name] = Strings(arrays[name], offsets)
+    return Corpus.trusted(
+        indptr, arrays["index"], arrays["value"], counts["n_words"], strings.get("vocabulary"), strings.get("names"),
+        meta=json.loads(metadata["meta"]), path=path, n_tokens=float(metadata["n_tokens"]))  # fmt: skip
+
+
+def verify_corpus(corpus: Corpus) -> None:
+    """Every byte of a mapped file against its checksum, then every row and string. Bounded memory."""
+    where = ""
+    if corpus.path is not None:
+        where = f"{corpus.path}: "
+        with open(corpus.path, "rb") as file:
+            entries, metadata, start = read_header(file, corpus.path)
+            _check_metadata(corpus.path, metadata)
+            for name, crc in json.loads(metadata["crc32"]).items():
+                begin, end = start + entries[name].begin, start + entries[name].end
+                file.seek(begin)
+                found, left = 0, end - begin
+                while left:
+                    block = file.read(min(BLOCK, left))
+                    if not block:
+                        raise CorpusError(f"{where}byte {end - left}: the file got shorter while it was read")
+                    found, left = zlib.crc32(block, found), left - len(block)
+                if f"{found:08x}" != crc:
+                    raise CorpusError(f"{where}bytes {begin} to {end}: the checksum of {name} does not match: corrupt")
+    problem, n_zeros, _ = _core.check_rows(corpus.indptr, corpus.index, corpus.value, corpus.n_words)
+    if problem or n_zeros:
+        raise CorpusError(where + (problem or f"{n_zeros} counts are zero"))
+    for what, strings in (("vocabulary", corpus.vocabulary), ("names", corpus.names)):
+        if isinstance(strings, Strings) and corpus.path is not None and (problem := strings.problem()):
+            raise CorpusError(f"{where}{what}: {problem}")
+
+
+def _check_metadata(path: Path, metadata: dict[str, str]) -> dict[str, int]:
+    """The counts, once the metadata is known to be ours and whole."""
+    if metadata.get("format") != FORMAT:
+        raise CorpusError(f"{path}: byte 8: not a corpus (format {metadata.get('format')!r}, expected {FORMAT!r})")
+    version = metadata.get("format_version", "")
+    if version != str(FORMAT_VERSION):
+        raise CorpusError(
+            f"{path}: byte 8: format version {version!r}; topmix {topmix.__version__} reads version {FORMAT_VERSION}"
+        )
+    rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
+    if metadata.get("metadata_crc32") != _metadata_crc(rest):
+        raise CorpusError(f"{path}: byte 8: the metadata does not match its checksum: the header is corrupt")
+    return {k: int(metadata[k]) for k in ("n_docs", "n_words", "nnz")}
+
+
+def _check_entries(path: Path, entries: dict[str, Entry], counts: dict[str, int]) -> None:
+    """The arrays that a corpus has, in its types and lengths."""
+    lengths = {"indptr": counts["n_docs"] + 1, "index": counts["nnz"], "value": counts["nnz"],
+               "vocabulary_offsets": counts["n_words"] + 1, "names_offsets": counts["n_docs"] + 1}  # fmt: skip
+    for name in ("indptr", "index", "value"):
+        if name not in entries:
+            raise CorpusError(f"{path}: byte 8: the file has no array {name!r}")
+    for name, e in entries.items():
+        partner = name.removesuffix("_offsets") if name.endswith("_offsets") else f"{name}_offsets"
+        if name not in _DTYPES or (name not in ("indptr", "index", "value") and partner not in entries):
+            raise CorpusError(f"{path}: byte 8: the header has an array {name!r} that a corpus does not have")
+        if e.dtype != _DTYPES[name] or e.shape[0] != lengths.get(name, e.shape[0]):
+            raise CorpusError(
+                f"{path}: byte 8: array {name!r} is {e.dtype} of {e.shape[0]}, "
+                f"expected {_DTYPES[name]} of {lengths.get(name, e.shape[0])}"
+            )
+
+
+def _metadata_crc(metadata: dict[str, str]) -> str:
+    return f"{zlib.crc32(json.dumps(metadata, sort_keys=True).encode()):08x}"
+
+
+def _meta_json(meta: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(meta), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise CorpusError(f"meta must fit in JSON: {error}") from error

@@ -1,0 +1,98 @@
+"""Many strings as two arrays, so that a vocabulary can stay in the file that it is mapped from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.data.errors import CorpusError
+
+
+class Strings(Sequence[str]):
+    """A read-only list of strings: UTF-8 bytes, and where each string starts."""
+
+    def __init__(self, text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+        self.text = text  # [bytes]
+        self.offsets = offsets  # [n + 1]: string i is text[offsets[i]:offsets[i + 1]]
+
+    @classmethod
+    def pack(cls, strings: Iterable[str], what: str = "string") -> Strings:
+        if isinstance(strings, Strings):
+            return strings
+        parts: list[bytes] = []
+        for i, s in enumerate(strings):
+            if not isinstance(s, str):
+                raise CorpusError(f"{what} {i} is not a str but {type(s).__name__}: {s!r}")
+            try:
+                parts.append(s.encode())
+            except UnicodeEncodeError as error:
+                raise CorpusError(f"{what} {i} cannot be written as UTF-8: {s!r}") from error
+        offsets = np.zeros(len(parts) + 1, np.int64)
+        np.cumsum([len(p) for p in parts], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(parts), np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> Strings: ...
+    def __getitem__(self, i: int | slice) -> str | Strings:
+        if isinstance(i, slice):
+            begin, end, step = i.indices(len(self))
+            if step == 1:
+                return Strings(self.text, self.offsets[begin : max(begin, end) + 1])
+            return Strings.pack(self[j] for j in range(begin, end, step))
+        n = len(self)
+        if not -n <= i < n:
+            raise IndexError(f"string {i} of {n}")
+        i %= n
+        begin, end = int(self.offsets[i]), int(self.offsets[i + 1])
+        try:
+            return self.text[begin:end].tobytes().decode()
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"string {i} (bytes {begin} to {end} of the text) is not UTF-8: {error.reason}"
+            ) from error
+
+    def __iter__(self) -> Iterator[str]:
+        for begin in range(0, len(self), 4096):
+            block = self.offsets[begin : begin + 4097]
+            first = int(block[0])
+            text = self.text[first : int(block[-1])].tobytes()
+            cuts = (block - first).tolist()
+            for j, (a, b) in enumerate(pairwise(cuts)):
+                try:
+                    yield text[a:b].decode()
+                except UnicodeDecodeError as error:
+                    raise CorpusError(f"string {begin + j} is not UTF-8: {error.reason}") from error
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Sequence) and not isinstance(other, str | bytes):
+            return len(self) == len(other) and all(a == b for a, b in zip(self, other))
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(s) for s in self[:5])
+        return f"[{shown}, … {len(self):,} in all]" if len(self) > 5 else f"[{shown}]"
+
+    def problem(self) -> str:
+        """What is wrong with the offsets or the encoding, or ''. Looks at every byte."""
+        if len(self.offsets) < 1 or self.offsets[0] != 0 or self.offsets[-1] != len(self.text):
+            return f"offsets must go from 0 to {len(self.text)}"
+        for begin in range(0, len(self), 1 << 16):
+            if np.any(np.diff(self.offsets[begin : begin + (1 << 16) + 1]) < 0):
+                return f"offsets fall between strings {begin} and {begin + (1 << 16)}"
+        try:
+            for _ in self:
+                pass
+        except CorpusError as error:
+            return str(error)
+        return ""

@@ -1,0 +1,141 @@
+"""A text file, plain or gzip, in blocks of whole lines: what the native parsers read, and what the writers write.
+
+A file must end with a newline. One that does not may have lost the end of its last number, and nobody could tell.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.data.atomic import atomic_write
+from topmix.data.errors import CorpusError
+
+BLOCK = 1 << 22
+
+
+class TextFile:
+    """Lines of one file, counted from 1. Header lines one by one, the rest in blocks."""
+
+    def __init__(self, path: Path, block: int = BLOCK) -> None:
+        self.path = path
+        self.line = 1  # of the next line
+        self._block = block
+        self._raw: IO[bytes] = open(path, "rb", buffering=1 << 16)  # noqa: SIM115
+        self._file: IO[bytes] = self._raw
+        start = self.head(2)
+        if path.suffix.lower() == ".gz" and not start:
+            self._raw.close()
+            raise CorpusError(f"{path}: byte 0: the file is empty, without even the header of gzip")
+        if start == b"\x1f\x8b":
+            self._file = io.BufferedReader(gzip.GzipFile(fileobj=self._raw), 1 << 18)
+
+    def __enter__(self) -> TextFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._raw.close()
+
+    def error(self, message: str, line: int | None = None) -> CorpusError:
+        return CorpusError(f"{self.path}: line {self.line if line is None else line}: {message}")
+
+    def head(self, n: int = 1 << 14) -> bytes:
+        """The first bytes, without moving on."""
+        with self._gzip_errors():
+            return self._file.peek(n)[:n]  # type: ignore[attr-defined]
+
+    def readline(self, expected: str) -> bytes:
+        """One whole line, without its newline."""
+        with self._gzip_errors():
+            text = self._file.readline(1 << 20)
+        if not text.endswith(b"\n"):
+            raise self.error(f"the file ends here, but expected {expected}")
+        self.line += 1
+        return text.rstrip(b"\r\n")
+
+    def blocks(self) -> Iterator[NDArray[np.uint8]]:
+        """The rest, whole lines at a time. A block is overwritten by the next; the reader sets `line`."""
+        buffer = np.empty(self._block, np.uint8)
+        filled = 0
+        while True:
+            with self._gzip_errors():
+                n = self._file.readinto(buffer[filled:].data)  # type: ignore[attr-defined]
+            if not n:
+                break
+            cut = _after_last_newline(buffer, filled, filled + n)
+            filled += n
+            if cut:
+                yield buffer[:cut]
+                buffer[: filled - cut] = buffer[cut:filled].copy()
+                filled -= cut
+            if filled == len(buffer):  # one line fills it
+                buffer = np.concatenate([buffer, np.empty_like(buffer)])
+        if filled:
+            raise self.error(
+                "the file ends inside this line, without a newline: it looks cut short (if it is whole, add a newline)"
+            )
+
+    @contextmanager
+    def _gzip_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            at = self._raw.tell()
+            raise CorpusError(
+                f"{self.path}: near byte {at:,}: the gzip stream is damaged or cut short: {error}"
+            ) from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """A list of words, one a line. Only newlines end a line: words may hold any other character."""
+    with TextFile(path) as file, file._gzip_errors():
+        data = file._file.read()
+    words = []
+    lines = data.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    for n, line in enumerate(lines, 1):
+        try:
+            words.append(line.removesuffix(b"\r").decode())
+        except UnicodeDecodeError as error:
+            raise CorpusError(f"{path}: line {n}: not UTF-8: {error.reason}") from error
+    return words
+
+
+def write_lines(words: Sequence[str], path: Path) -> None:
+    with write_text(path) as file:
+        for n, word in enumerate(words):
+            if "\n" in word or "\r" in word:
+                raise CorpusError(f"word {n} has a line break in it and cannot be written to {path.name}: {word!r}")
+            file.write(word.encode() + b"\n")
+
+
+@contextmanager
+def write_text(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write, gzip if its name ends in .gz. Atomic."""
+    with atomic_write(path) as file:
+        if path.suffix == ".gz":
+            # No name and no time inside, so the same corpus gives the same bytes.
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                yield packed  # type: ignore[misc]
+        else:
+            yield file
+
+
+def _after_last_newline(buffer: NDArray[np.uint8], begin: int, end: int) -> int:
+    """Place after the last newline in buffer[begin:end], or 0. Looks back a little at a time."""
+    step = 1 << 12
+    for low in range(end - step, begin - step, -step):
+        at = buffer[max(low, begin) : low + step].tobytes().rfind(b"\n")
+        if at >= 0:
+            return max(low, begin) + at + 1
+    return 0

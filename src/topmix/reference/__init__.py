@@ -1,0 +1,1 @@
+"""Slow twins of the native kernels, in plain Python and NumPy: what the tests compare against."""

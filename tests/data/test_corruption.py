@@ -1,0 +1,77 @@
+"""Damage to any file, at any byte: a clear error or the same corpus, never a crash, a hang or a quiet mistake.
+
+Text formats carry no checksum, so a changed digit may be another corpus; then it must still be a sound one.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from topmix.data import Corpus, CorpusError, read_corpus, write_corpus
+
+FILES = {"docword.x.txt": "uci", "docword.x.txt.gz": "uci", "x.ldac": "ldac", "x.ldac.gz": "ldac",
+         "x.svmlight": "svmlight", "x.mtx": "mtx", "x.mtx.gz": "mtx", "x.npz": "npz", "x.parquet": "parquet",
+         "x.arrow": "parquet", "x.topmix": "topmix"}  # fmt: skip
+CHECKED = {"docword.x.txt.gz", "x.ldac.gz", "x.mtx.gz", "x.npz", "x.topmix"}  # formats with a checksum over all data
+UNCOUNTED = {"x.ldac", "x.svmlight"}  # nothing says how many documents there are
+
+CORPUS = Corpus.from_rows([{0: 1, 3: 12}, {}, {1: 7, 2: 1, 6: 3}, {5: 250}, {2: 31, 4: 15}])
+
+
+def attempt(path):
+    """What was read, or the message of a CorpusError; anything else is a fault of ours."""
+    try:
+        corpus = read_corpus(path, format=FILES[path.name], n_words=None if path.suffix == ".topmix" else 7)
+        return corpus.verify(), ""
+    except CorpusError as error:
+        message = str(error)
+    assert path.name in message
+    return None, message
+
+
+def same(a: Corpus, b: Corpus) -> bool:
+    return a.shape == b.shape and (a.to_scipy() != b.to_scipy()).nnz == 0
+
+
+@pytest.fixture(params=FILES)
+def whole(request, tmp_path):
+    path = tmp_path / request.param
+    write_corpus(CORPUS, path)
+    assert same(attempt(path)[0], CORPUS)
+    return path, path.read_bytes()
+
+
+def test_truncation_at_every_byte(whole):
+    path, data = whole
+    for n in range(len(data)):
+        path.write_bytes(data[:n])
+        corpus, error = attempt(path)
+        if path.name in UNCOUNTED and not error:
+            assert n == 0 or data[n - 1 : n] == b"\n"
+            assert same(corpus, CORPUS[: corpus.n_docs])
+        else:
+            assert error or same(corpus, CORPUS), (n, corpus)
+
+
+def test_any_byte_changed(whole):
+    path, data = whole
+    for n in range(len(data)):
+        for mask in (1, 16 if n % 2 else 128):
+            path.write_bytes(data[:n] + bytes([data[n] ^ mask]) + data[n + 1 :])
+            corpus, error = attempt(path)
+            if path.name in CHECKED and not error:
+                assert same(corpus, CORPUS), (n, mask)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_bytes_changed_dropped_and_added(whole, data):
+    path, text = whole
+    at = data.draw(st.integers(0, len(text)))
+    drop = data.draw(st.integers(0, 20))
+    add = data.draw(st.binary(max_size=20) | st.text("0123456789 :.-+eE\n\t", max_size=20).map(str.encode))
+    path.write_bytes(text[:at] + add + text[at + drop :])
+    corpus, error = attempt(path)
+    if path.name in CHECKED and not error:
+        assert same(corpus, CORPUS)
