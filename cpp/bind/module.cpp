@@ -6,7 +6,8 @@
 namespace nb = nanobind;
 
 namespace topmix {
-void register_cpu(nb::module_& m);      // which instruction sets this processor runs
+void register_cpu(nb::module_& m);       // which instruction sets this processor runs
+void register_tokenize(nb::module_& m);  // text into counts
 }  // namespace topmix
 
 namespace {
@@ -22,4 +23,5 @@ void check_signals() {
 TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::check_interrupt = check_signals;
     topmix::register_cpu(m);
+    topmix::register_tokenize(m);
 }
