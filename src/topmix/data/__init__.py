@@ -1,5 +1,7 @@
 """Data: corpora of counts, and where they come from."""
 
+from .generate import LdaSample, sample_lda
+from .texts import read_texts
 from .vectorize import Vectorizer, from_texts
 
-__all__ = ["Vectorizer", "from_texts"]
+__all__ = ["LdaSample", "Vectorizer", "from_texts", "read_texts", "sample_lda"]
