@@ -29,12 +29,12 @@ MIN_WORDS = 30
 # Words of how documentation is written, not of what it is about. max_df takes the rest.
 STOP_WORDS = (
     "arg args kwarg kwargs param params parameter parameters optional default defaults return returns returned "
-    "returning true false none self cls int float bool str ndarray array_like arraylike dtype note notes "
-    "example examples use used uses using given set sets otherwise specified specify specifies instead must "
-    "may will also like method methods function functions class classes value values object objects "
-    "type types argument arguments new version see ignored raise raises raised called call calls "
-    "contains number following does don doesn result results defined case non instance passed ref numpy scipy single user "
-    "guide provided details information corresponding containing different possible available means support supported based "
+    "returning true false none self cls int float bool str ndarray array_like arraylike dtype note notes example "
+    "examples use used uses using given set sets otherwise specified specify specifies instead must may will also "
+    "like method methods function functions class classes value values object objects type types argument "
+    "arguments new version see ignored raise raises raised called call calls contains number following does don "
+    "doesn result results defined case non instance passed ref numpy scipy single user guide provided details "
+    "information corresponding containing different possible available means support supported based "
 )
 
 
