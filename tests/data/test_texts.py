@@ -84,7 +84,7 @@ def test_corpus_from_path_equals_from_texts(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "kwargs", "match"),
     [
-        ("x.jsonl", '{"text": "a"}\n{"text": \n', {}, r"x\.jsonl, line 2: not JSON"),
+        ("x.jsonl", '{"text": "a"}\n{"text": \n', {}, r"x\.jsonl: line 2: not JSON"),
         ("x.jsonl", '{"text": "a"}\n[1]\n', {}, "line 2: a JSON object .* list"),
         ("x.jsonl", '{"body": "a"}\n', {}, "line 1: no field 'text'; there are 'body'"),
         ("x.jsonl", '{"text": 3}\n', {}, "line 1: the field 'text' is not a string but int"),

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from .corpus import Corpus
-from .docstrings import PACKAGES, installed_documentation
-from .tokens import resolve_stop_words
-from .vectorize import Vectorizer
+from topmix.data.corpus import Corpus
+from topmix.data.docstrings import PACKAGES, installed_documentation
+from topmix.data.tokens import resolve_stop_words
+from topmix.data.vectorize import Vectorizer
 
 RECIPE = 1  # raise when the same versions would give other texts
 MIN_WORDS = 30

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .corpus import Corpus
+from topmix.data.corpus import Corpus
 
 
 class CorpusBuilder:

@@ -19,8 +19,9 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
-from .corpus import Corpus
-from .vectorize import Vectorizer
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.data.vectorize import Vectorizer
 
 Document = tuple[str, str]  # (name, text)
 Fields = str | Sequence[str] | None
@@ -117,9 +118,11 @@ def _lines(path: Path, encoding: str, errors: str, newline: str | None = None) -
             for n, line in enumerate(f, 1):
                 yield n, line
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not {encoding} after line {n}: {error.reason}; see encoding= and errors=") from error
+        raise CorpusError(
+            f"{path}: not {encoding} after line {n}: {error.reason}; see encoding= and errors="
+        ) from error
     except _BROKEN_GZIP as error:
-        raise ValueError(f"{path}: the gzip file is broken after line {n}: {error}") from error
+        raise CorpusError(f"{path}: the gzip file is broken after line {n}: {error}") from error
 
 
 def _read_jsonl(path: Path, field: Fields, id_field: str | None, encoding: str, errors: str) -> Iterator[Document]:
@@ -127,13 +130,13 @@ def _read_jsonl(path: Path, field: Fields, id_field: str | None, encoding: str, 
     for n, line in _lines(path, encoding, errors):
         if not line.strip():
             continue
-        where = f"{path}, line {n}"
+        where = f"{path}: line {n}"
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{where}: not JSON: {error}") from error
+            raise CorpusError(f"{where}: not JSON: {error}") from error
         if not isinstance(record, dict):
-            raise ValueError(f"{where}: a JSON object is expected, not {type(record).__name__}")
+            raise CorpusError(f"{where}: a JSON object is expected, not {type(record).__name__}")
         yield _document(record, fields, id_field, where, n)
 
 
@@ -149,16 +152,16 @@ def _read_csv(
         for column in [*fields, *([id_field] if id_field else [])]:
             if column not in header:
                 known = ", ".join(map(repr, header)) or "nothing"
-                raise ValueError(f"{path}: no column {column!r}; the header has {known}")
+                raise CorpusError(f"{path}: no column {column!r}; the header has {known}")
         while (row := _next_row(rows)) is not None:
             if not row:
                 continue
-            where = f"{path}, line {rows.line_num}"
+            where = f"{path}: line {rows.line_num}"
             if len(row) != len(header):
-                raise ValueError(f"{where}: {len(row)} fields, but the header has {len(header)}")
+                raise CorpusError(f"{where}: {len(row)} fields, but the header has {len(header)}")
             yield _document(dict(zip(header, row)), fields, id_field, where, rows.line_num)
     except csv.Error as error:
-        raise ValueError(f"{path}, line {rows.line_num}: {error}") from error
+        raise CorpusError(f"{path}: line {rows.line_num}: {error}") from error
 
 
 def _next_row(rows: Any) -> list[str] | None:
@@ -177,9 +180,9 @@ def _read_folder(folder: Path, pattern: str | None, encoding: str, errors: str) 
                 yield path.relative_to(folder).as_posix(), f.read()
         except UnicodeDecodeError as error:
             reason = f"byte {error.start}: {error.reason}"
-            raise ValueError(f"{path}: not {encoding} at {reason}; see encoding= and errors=") from error
+            raise CorpusError(f"{path}: not {encoding} at {reason}; see encoding= and errors=") from error
         except _BROKEN_GZIP as error:
-            raise ValueError(f"{path}: the gzip file is broken: {error}") from error
+            raise CorpusError(f"{path}: the gzip file is broken: {error}") from error
 
 
 def _text_files(folder: Path, pattern: str | None) -> Iterator[Path]:
@@ -194,15 +197,15 @@ def _document(record: Mapping[str, Any], fields: Iterable[str], id_field: str | 
     texts = []
     for field in fields:
         if field not in record:
-            raise ValueError(f"{where}: no field {field!r}; there are {', '.join(map(repr, record)) or 'none'}")
+            raise CorpusError(f"{where}: no field {field!r}; there are {', '.join(map(repr, record)) or 'none'}")
         text = record[field]
         if text is None:  # null: a document without this part
             continue
         if not isinstance(text, str):
-            raise ValueError(f"{where}: the field {field!r} is not a string but {type(text).__name__}")
+            raise CorpusError(f"{where}: the field {field!r} is not a string but {type(text).__name__}")
         texts.append(text)
     if id_field is not None and id_field not in record:
-        raise ValueError(f"{where}: no field {id_field!r} for the name")
+        raise CorpusError(f"{where}: no field {id_field!r} for the name")
     name = record.get(id_field or DEFAULT_ID_FIELD)
     return str(n if name is None else name), "\n".join(texts)
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
-from .corpus import Corpus
-from .store import CorpusBuilder
-from .tokens import DEFAULT_PATTERN, NativeRule, Tokenizer, Tokens, resolve_stop_words
-from .vocabulary import check_cut, given_vocabulary, select_terms
+from topmix import _core
+from topmix.data.corpus import Corpus
+from topmix.data.store import CorpusBuilder
+from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenizer, Tokens, resolve_stop_words
+from topmix.data.vocabulary import check_cut, given_vocabulary, select_terms
 
 BLOCK_CHARS = 1 << 22
 BLOCK_TEXTS = 1 << 13

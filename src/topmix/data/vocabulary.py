@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
+from topmix import _core
 
 
 def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]:
