@@ -11,6 +11,8 @@ void register_shard(nb::module_& m);    // local vocabularies, word-topic statis
 void register_mixture(nb::module_& m);  // local step of mixtures
 void register_topics(nb::module_& m);   // topic tables and the local step of topic models
 void register_readers(nb::module_& m);  // text into rows of counts, and rows checked and tidied
+void register_cpu(nb::module_& m);       // which instruction sets this processor runs
+void register_tokenize(nb::module_& m);  // text into counts
 }  // namespace topmix
 
 namespace {
@@ -30,4 +32,5 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_mixture(m);
     topmix::register_topics(m);
     topmix::register_readers(m);
+    topmix::register_tokenize(m);
 }

@@ -1,18 +1,28 @@
-"""Data: documents as bags of words (`Corpus`), rows of numbers (`Table`), and the formats they come in."""
+"""Data: documents as bags of words (`Corpus`), rows of numbers (`Table`), and where they come from."""
 
 from topmix.data.corpus import Corpus
+from topmix.data.demo import demo_corpus
 from topmix.data.errors import CorpusError
+from topmix.data.generate import LdaSample, sample_lda
 from topmix.data.gensim import from_gensim
 from topmix.data.readers import read_corpus, write_corpus
 from topmix.data.store import CorpusBuilder
 from topmix.data.table import Table
+from topmix.data.texts import read_texts
+from topmix.data.vectorize import Vectorizer, from_texts
 
 __all__ = [
     "Corpus",
     "CorpusBuilder",
     "CorpusError",
+    "LdaSample",
     "Table",
+    "Vectorizer",
+    "demo_corpus",
     "from_gensim",
+    "from_texts",
     "read_corpus",
+    "read_texts",
+    "sample_lda",
     "write_corpus",
 ]

@@ -1,0 +1,124 @@
+"""The built-in corpus: the documentation that the user has installed, one document per documented thing.
+
+Thousands of real documents without a download. The same versions of Python, NumPy, SciPy and scikit-learn give the same
+corpus. The cleaned texts are cached, because finding them means parsing a few thousand source files.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import platform
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from topmix.data.corpus import Corpus
+from topmix.data.docstrings import PACKAGES, installed_documentation
+from topmix.data.tokens import resolve_stop_words
+from topmix.data.vectorize import Vectorizer
+
+RECIPE = 1  # raise when the same versions would give other texts
+MIN_WORDS = 30
+# Words of how documentation is written, not of what it is about. max_df takes the rest.
+STOP_WORDS = (
+    "arg args kwarg kwargs param params parameter parameters optional default defaults return returns returned "
+    "returning true false none self cls int float bool str ndarray array_like arraylike dtype note notes example "
+    "examples use used uses using given set sets otherwise specified specify specifies instead must may will also "
+    "like method methods function functions class classes value values object objects type types argument "
+    "arguments new version see ignored raise raises raised called call calls contains number following does don "
+    "doesn result results defined case non instance passed ref numpy scipy single user guide provided details "
+    "information corresponding containing different possible available means support supported based "
+)
+
+
+def demo_corpus(*, refresh: bool = False) -> Corpus:
+    """The documentation installed on this machine as a corpus: thousands of documents, named as "scipy.stats.norm".
+
+    Parameters
+    ----------
+    refresh : bool
+        Read the documentation again, even if this has been done before for these versions.
+    """
+    documents = None if refresh else _read_cache(cache_path())
+    if documents is None:
+        documents = sorted(_documents())
+        _write_cache(cache_path(), documents)
+    vectorizer = Vectorizer(
+        token_pattern="[a-z]{3,}",
+        stop_words=sorted({*resolve_stop_words("english"), *STOP_WORDS.split()}),
+        min_df=5,
+        max_df=0.15,
+    )
+    return vectorizer._fit_pairs(documents, None)
+
+
+def cache_path() -> Path:
+    """Where these versions' texts are kept: $TOPMIX_CACHE, $XDG_CACHE_HOME/topmix or the platform's own place."""
+    versions = [f"{name}-{version('scikit-learn' if name == 'sklearn' else name)}" for name in PACKAGES]
+    key = "_".join(
+        [f"recipe-{RECIPE}", f"topmix-{version('topmix')}", f"python-{platform.python_version()}", *versions]
+    )
+    where = f"{sys.implementation.name} {sys.platform} {platform.machine()}"
+    digest = hashlib.sha256(f"{key} {where}".encode()).hexdigest()[:16]
+    return _cache_folder() / f"demo-{digest}.jsonl.gz"
+
+
+def _cache_folder() -> Path:
+    if own := os.environ.get("TOPMIX_CACHE"):
+        return Path(own)
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg) / "topmix"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "topmix"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "topmix"
+    return Path.home() / ".cache" / "topmix"
+
+
+def _documents() -> Iterator[tuple[str, str]]:
+    """Long enough to have a topic, and each text once, under the first of its names."""
+    longest: dict[str, str] = {}
+    for name, text in installed_documentation(MIN_WORDS):
+        if len(text) > len(longest.get(name, "")):
+            longest[name] = text
+    seen: set[str] = set()
+    for name, text in sorted(longest.items()):
+        if text not in seen:
+            seen.add(text)
+            yield name, text
+
+
+def _read_cache(path: Path) -> list[tuple[str, str]] | None:
+    """None where there is nothing to read, for whatever reason: the texts can always be made again."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as f:
+            documents = [(str(d["id"]), str(d["text"])) for d in map(json.loads, f)]
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
+        return None
+    return documents or None
+
+
+def _write_cache(path: Path, documents: list[tuple[str, str]]) -> None:
+    """All or nothing, and silently nothing where the cache cannot be written: then the next call reads again."""
+    data = io.BytesIO()
+    with gzip.GzipFile(fileobj=data, mode="wb", compresslevel=6, mtime=0) as f:
+        f.writelines((json.dumps({"id": name, "text": text}) + "\n").encode() for name, text in documents)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(data.getbuffer())
+            os.replace(scratch, path)
+        except BaseException:
+            os.unlink(scratch)
+            raise
+    except OSError:
+        return

@@ -1,0 +1,148 @@
+"""Documents from LDA's own generative model, with the truth that made them.
+
+    φ_k ~ Dir(η),   θ_d ~ Dir(α),   z_di ~ θ_d,   w_di ~ φ_{z_di}
+
+Drawn topic by topic, not token by token: n_d ~ Mult(N_d, θ_d), and then all the words of topic k in all documents are
+one inverse-CDF search in φ_k. Memory is D × K, K × V and the tokens; never D × V.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from topmix.data.corpus import Corpus
+from topmix.data.store import CorpusBuilder
+
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+class LdaSample(NamedTuple):
+    """What was drawn, and from what."""
+
+    corpus: Corpus
+    topic_word: np.ndarray  # [K, V] φ
+    doc_topic: np.ndarray  # [D, K] θ
+    assignments: np.ndarray  # [tokens] z, int32: row by row, columns sorted, repeated by count
+
+
+def sample_lda(
+    n_docs: int = 1000,
+    n_words: int = 1000,
+    n_topics: int = 10,
+    *,
+    doc_length: float = 100,
+    doc_topic_prior: float | npt.ArrayLike = 0.1,
+    topic_word_prior: float | npt.ArrayLike = 0.05,
+    topic_word: npt.ArrayLike | None = None,
+    topic_sizes: npt.ArrayLike | None = None,
+    length_distribution: str = "poisson",
+    random_state: RandomState = None,
+) -> LdaSample:
+    """Documents drawn from LDA, with the true φ, θ and z.
+
+    Parameters
+    ----------
+    doc_length : float
+        Tokens in a document, N_d: the mean of a Poisson, or exactly that.
+    doc_topic_prior : float or [K]
+        α, per topic.
+    topic_word_prior : float or [V]
+        η, per word. Small values make topics of few words.
+    topic_word : [K, V] or None
+        Topics to use instead of drawing them; rows are normalised. n_topics and n_words then follow from its shape.
+    topic_sizes : [K] or None
+        Expected shares of the topics, up to scale: α_k becomes proportional to them, with the same sum. 1 / (1 + k)
+        gives a few large topics and many small ones.
+    length_distribution : {"poisson", "fixed"}
+    """
+    rng = _generator(random_state)
+    if topic_word is None:
+        _at_least_one(n_docs=n_docs, n_words=n_words, n_topics=n_topics)
+        eta = _prior("topic_word_prior", topic_word_prior, n_words)
+        phi = rng.dirichlet(eta, size=n_topics)
+    else:
+        _at_least_one(n_docs=n_docs)
+        phi = _given_topics(topic_word)
+        n_topics, n_words = phi.shape
+    alpha = _prior("doc_topic_prior", doc_topic_prior, n_topics)
+    if topic_sizes is not None:
+        sizes = _prior("topic_sizes", topic_sizes, n_topics)
+        alpha = alpha.sum() * sizes / sizes.sum()
+    lengths = _lengths(rng, n_docs, doc_length, length_distribution)
+
+    theta = rng.dirichlet(alpha, size=n_docs)
+    theta /= theta.sum(axis=1, keepdims=True)
+    n_dk = rng.multinomial(lengths, theta)  # [D, K]
+    doc, word, topic = _tokens(rng, n_dk, phi)
+
+    order = np.argsort(doc * n_words + word, kind="stable")
+    cell = (doc * n_words + word)[order]
+    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    count = np.diff(first, append=len(cell))
+    indptr = np.searchsorted(cell[first], np.arange(n_docs + 1, dtype=np.int64) * n_words)
+
+    width = len(str(n_words - 1))
+    vocabulary = [f"word{v:0{width}d}" for v in range(n_words)]
+    with CorpusBuilder() as builder:
+        builder.append(indptr.astype(np.int64), (cell[first] % n_words).astype(np.int32), count.astype(np.float32))
+        corpus = builder.finish(vocabulary)
+    return LdaSample(corpus, phi, theta, topic[order].astype(np.int32))
+
+
+def _tokens(rng: np.random.Generator, n_dk: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(doc, word, topic) of every token, topic by topic."""
+    docs, words = [], []
+    for k, weights in enumerate(phi):
+        doc = np.repeat(np.arange(len(n_dk)), n_dk[:, k])
+        cdf = np.cumsum(weights)
+        # u < cdf[-1] strictly, and "right" skips words of no weight, so every draw has positive probability.
+        u = np.minimum(rng.random(len(doc)) * cdf[-1], np.nextafter(cdf[-1], 0))
+        docs.append(doc)
+        words.append(np.searchsorted(cdf, u, side="right"))
+    topic = np.repeat(np.arange(len(phi)), n_dk.sum(axis=0))
+    return np.concatenate(docs), np.concatenate(words), topic
+
+
+def _lengths(rng: np.random.Generator, n_docs: int, doc_length: float, distribution: str) -> np.ndarray:
+    if not doc_length > 0:
+        raise ValueError(f"doc_length={doc_length}: documents need a positive length")
+    if distribution == "poisson":
+        return rng.poisson(doc_length, n_docs)
+    if distribution == "fixed":
+        if doc_length != int(doc_length):
+            raise ValueError(f'doc_length={doc_length}: a whole number, with length_distribution="fixed"')
+        return np.full(n_docs, int(doc_length))
+    raise ValueError(f'length_distribution={distribution!r}: choose "poisson" or "fixed"')
+
+
+def _given_topics(topic_word: npt.ArrayLike) -> np.ndarray:
+    phi = np.array(topic_word, dtype=np.float64)
+    if phi.ndim != 2 or 0 in phi.shape:
+        raise ValueError(f"topic_word has the shape {phi.shape}; it must be topics by words")
+    if not np.all(phi >= 0) or not np.all(np.isfinite(phi)) or not np.all(phi.sum(axis=1) > 0):
+        raise ValueError("topic_word must be finite and not negative, with something in every row")
+    return phi / phi.sum(axis=1, keepdims=True)
+
+
+def _prior(name: str, prior: npt.ArrayLike, n: int) -> np.ndarray:
+    values = np.asarray(prior, dtype=np.float64)
+    if values.shape not in ((), (n,)):
+        raise ValueError(f"{name} has the shape {values.shape}; it must be a number or have {n} entries")
+    if not np.all(values > 0) or not np.all(np.isfinite(values)):
+        raise ValueError(f"{name} must be positive and finite")
+    return np.broadcast_to(values, (n,)).copy()
+
+
+def _at_least_one(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"{name}={size}: at least 1")
+
+
+def _generator(random_state: RandomState) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    return np.random.default_rng(random_state)

@@ -1,0 +1,224 @@
+"""Raw text from files, one document at a time: (name, text).
+
+    .jsonl .ndjson     one JSON object a line; `field` says which of its fields is the text (several are joined)
+    .csv .tsv          a header, then one document a row; `field` says which column is the text
+    .txt .text         one document a line
+    a folder           one document a file, found recursively and read in sorted order; hidden files are skipped
+
+Each file may also be gzipped (.gz). Nothing is held but the document at hand. Errors name the file and the line.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any
+
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.data.vectorize import Vectorizer
+
+Document = tuple[str, str]  # (name, text)
+Fields = str | Sequence[str] | None
+
+FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".text": "lines"}
+DEFAULT_TEXT_FIELD = "text"
+DEFAULT_ID_FIELD = "id"
+_BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
+_CSV_LIMIT = 1 << 30  # the csv module stops at 128 KB a field, which is a short book
+
+
+def text_format(path: str | PathLike[str]) -> str | None:
+    """ "jsonl", "csv", "tsv", "lines" or "folder" by the name alone; None for what holds no raw text."""
+    path = Path(path)
+    if path.is_dir():
+        return "folder" if any(True for _ in _text_files(path, None)) else None
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    return FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+def read_texts(
+    path: str | PathLike[str],
+    *,
+    field: Fields = None,
+    id_field: str | None = None,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    pattern: str | None = None,
+) -> Iterator[Document]:
+    """Documents of a file or a folder, as (name, text), one at a time.
+
+    Parameters
+    ----------
+    field : str, several, or None
+        Fields (JSON lines) or columns (CSV) that hold the text, joined by a newline. None: "text".
+    id_field : str or None
+        Where the name of a document is. None: "id" where there is one, else the number of the line.
+    encoding, errors : str
+        As for `open`: errors="replace" reads what strict refuses.
+    pattern : str or None
+        For a folder: files that match, such as "*.md". None: *.txt and *.text, gzipped or not.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file or folder")
+    if pattern is not None and not path.is_dir():
+        raise ValueError(f"{path}: pattern= is for folders")
+    kind = text_format(path) if pattern is None else "folder"
+    if kind == "folder":
+        _refuse_fields(path, field, id_field)
+        return _read_folder(path, pattern, encoding, errors)
+    if kind == "jsonl":
+        return _read_jsonl(path, field, id_field, encoding, errors)
+    if kind in ("csv", "tsv"):
+        return _read_csv(path, "\t" if kind == "tsv" else ",", field, id_field, encoding, errors)
+    if kind == "lines":
+        _refuse_fields(path, field, id_field)
+        return ((str(n), line.rstrip("\r\n")) for n, line in _lines(path, encoding, errors))
+    what = "holds no *.txt files; say which with pattern=" if path.is_dir() else "is not a kind of text file known here"
+    raise ValueError(f"{path}: {what} (known: {', '.join(FORMATS)}, each also with .gz, and folders)")
+
+
+def corpus_from_path(
+    path: str | PathLike[str],
+    *,
+    out: str | PathLike[str] | None = None,
+    field: Fields = None,
+    id_field: str | None = None,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    pattern: str | None = None,
+    **settings: Any,
+) -> Corpus:
+    """The corpus of a file or folder of raw text. Settings are `Vectorizer`'s."""
+    vectorizer = Vectorizer(**settings)
+    documents = read_texts(path, field=field, id_field=id_field, encoding=encoding, errors=errors, pattern=pattern)
+    return vectorizer._fit_pairs(documents, out)
+
+
+def _open(path: Path, encoding: str, errors: str, newline: str | None = None) -> IO[str]:
+    opener: Callable[..., IO[str]] = gzip.open if path.suffix.lower() == ".gz" else open
+    if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+        encoding = "utf-8-sig"  # spreadsheets write a mark of byte order, which is no part of the text
+    return opener(path, "rt", encoding=encoding, errors=errors, newline=newline)
+
+
+def _lines(path: Path, encoding: str, errors: str, newline: str | None = None) -> Iterator[tuple[int, str]]:
+    """Numbered from one."""
+    n = 0
+    try:
+        with _open(path, encoding, errors, newline) as f:
+            for n, line in enumerate(f, 1):
+                yield n, line
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{path}: not {encoding} after line {n}: {error.reason}; see encoding= and errors="
+        ) from error
+    except _BROKEN_GZIP as error:
+        raise CorpusError(f"{path}: the gzip file is broken after line {n}: {error}") from error
+
+
+def _read_jsonl(path: Path, field: Fields, id_field: str | None, encoding: str, errors: str) -> Iterator[Document]:
+    fields = _field_list(field)
+    for n, line in _lines(path, encoding, errors):
+        if not line.strip():
+            continue
+        where = f"{path}: line {n}"
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise CorpusError(f"{where}: not JSON: {error}") from error
+        if not isinstance(record, dict):
+            raise CorpusError(f"{where}: a JSON object is expected, not {type(record).__name__}")
+        yield _document(record, fields, id_field, where, n)
+
+
+def _read_csv(
+    path: Path, delimiter: str, field: Fields, id_field: str | None, encoding: str, errors: str
+) -> Iterator[Document]:
+    fields = _field_list(field)
+    lines = (line for _, line in _lines(path, encoding, errors, newline=""))
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    header: list[str] = []
+    try:
+        header = _next_row(rows) or []
+        for column in [*fields, *([id_field] if id_field else [])]:
+            if column not in header:
+                known = ", ".join(map(repr, header)) or "nothing"
+                raise CorpusError(f"{path}: no column {column!r}; the header has {known}")
+        while (row := _next_row(rows)) is not None:
+            if not row:
+                continue
+            where = f"{path}: line {rows.line_num}"
+            if len(row) != len(header):
+                raise CorpusError(f"{where}: {len(row)} fields, but the header has {len(header)}")
+            yield _document(dict(zip(header, row)), fields, id_field, where, rows.line_num)
+    except csv.Error as error:
+        raise CorpusError(f"{path}: line {rows.line_num}: {error}") from error
+
+
+def _next_row(rows: Any) -> list[str] | None:
+    """One row, under a field limit that is put back at once: the csv module has one limit for the whole process."""
+    before = csv.field_size_limit(_CSV_LIMIT)
+    try:
+        return next(rows, None)
+    finally:
+        csv.field_size_limit(before)
+
+
+def _read_folder(folder: Path, pattern: str | None, encoding: str, errors: str) -> Iterator[Document]:
+    for path in sorted(_text_files(folder, pattern), key=lambda p: p.relative_to(folder).parts):
+        try:
+            with _open(path, encoding, errors) as f:
+                yield path.relative_to(folder).as_posix(), f.read()
+        except UnicodeDecodeError as error:
+            reason = f"byte {error.start}: {error.reason}"
+            raise CorpusError(f"{path}: not {encoding} at {reason}; see encoding= and errors=") from error
+        except _BROKEN_GZIP as error:
+            raise CorpusError(f"{path}: the gzip file is broken: {error}") from error
+
+
+def _text_files(folder: Path, pattern: str | None) -> Iterator[Path]:
+    for path in folder.rglob(pattern or "*"):
+        if any(part.startswith(".") for part in path.relative_to(folder).parts) or not path.is_file():
+            continue
+        if pattern is not None or text_format(path) == "lines":
+            yield path
+
+
+def _document(record: Mapping[str, Any], fields: Iterable[str], id_field: str | None, where: str, n: int) -> Document:
+    texts = []
+    for field in fields:
+        if field not in record:
+            raise CorpusError(f"{where}: no field {field!r}; there are {', '.join(map(repr, record)) or 'none'}")
+        text = record[field]
+        if text is None:  # null: a document without this part
+            continue
+        if not isinstance(text, str):
+            raise CorpusError(f"{where}: the field {field!r} is not a string but {type(text).__name__}")
+        texts.append(text)
+    if id_field is not None and id_field not in record:
+        raise CorpusError(f"{where}: no field {id_field!r} for the name")
+    name = record.get(id_field or DEFAULT_ID_FIELD)
+    return str(n if name is None else name), "\n".join(texts)
+
+
+def _field_list(field: Fields) -> list[str]:
+    if field is None:
+        return [DEFAULT_TEXT_FIELD]
+    fields = [field] if isinstance(field, str) else list(field)
+    if not fields:
+        raise ValueError("field= names no field")
+    return fields
+
+
+def _refuse_fields(path: Path, field: Fields, id_field: str | None) -> None:
+    if field is not None or id_field is not None:
+        raise ValueError(f"{path}: field= and id_field= are for JSON lines and CSV; this has no fields")

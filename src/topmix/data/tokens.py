@@ -1,0 +1,116 @@
+r"""What a token is: the settings that cut a text into words, and which of them the native counter can follow.
+
+`Tokens.document(text)` returns the text itself when it is ASCII and the pattern is one that `TermCounter` knows;
+otherwise the list of tokens that Python's own `lower()` and `re` make of it. Both give CountVectorizer's result.
+
+Native patterns: `(?u)` or not, then one character class C (`\w`, or a bracket without escapes other than \w \W \d \D
+\s \S) as `C+`, `CC+`, `C{m,}` and so on, bare or between two `\b` where C holds only word characters:
+
+    (?u)\b\w\w+\b    \w{3,}    [a-z]{3,}    \b[a-zA-Z]+\b    [^\W\d_]{2,}    [a-z_-]+
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+Tokenizer = Callable[[str], Iterable[str]]
+
+DEFAULT_PATTERN = r"(?u)\b\w\w+\b"  # scikit-learn's: two or more letters, digits or underscores
+_ASCII = [chr(c) for c in range(128)]
+_NATIVE = re.compile(
+    r"""(?:\(\?u\))? (?P<left>\\b)?
+        (?P<char> \\w | \[ (?: [^\[\]\\&|~] | \\[wWdDsS] )+ \] ) (?P<more> (?:(?P=char))* )
+        (?: \+ | \{ (?P<least>\d+) ,\} ) (?P<right>\\b)?""",
+    re.VERBOSE,
+)
+
+
+class NativeRule(NamedTuple):
+    chars: bytes  # [128] one for each ASCII character that a token may hold
+    min_length: int
+    whole_words: bool  # \b on both sides
+
+
+def native_rule(pattern: str) -> NativeRule | None:
+    """The pattern as a rule that the native counter follows on ASCII text, or None where only `re` will do."""
+    parts = _NATIVE.fullmatch(pattern)
+    if parts is None:
+        return None
+    char = parts["char"]
+    # `re` itself says what the class holds: nothing here has to know how a bracket is read.
+    chars = bytes(re.fullmatch(char, c) is not None for c in _ASCII)
+    min_length = len(parts["more"]) // len(char) + int(parts["least"] or 1)
+    word = bytes(re.fullmatch(r"\w", c) is not None for c in _ASCII)
+    if chars[0] or min_length < 1:
+        return None
+    if chars == word:  # a longest run of word characters ends at \b whether one asks or not
+        return NativeRule(chars, min_length, False)
+    bounds = (parts["left"] is not None) + (parts["right"] is not None)
+    if bounds == 0:
+        return NativeRule(chars, min_length, False)
+    within_words = all(w for c, w in zip(chars, word) if c)  # otherwise \b makes `re` step back into the run
+    return NativeRule(chars, min_length, True) if bounds == 2 and within_words else None
+
+
+def resolve_stop_words(stop_words: str | Iterable[str] | None) -> list[str]:
+    """The words themselves, sorted. "english" is scikit-learn's list."""
+    if stop_words is None:
+        return []
+    if isinstance(stop_words, str):
+        if stop_words != "english":
+            raise ValueError(f'stop_words={stop_words!r}: the only list with a name is "english"; otherwise give words')
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        return sorted(ENGLISH_STOP_WORDS)
+    words = list(stop_words)
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"stop_words holds {word!r}, which is not a string")
+    return sorted(set(words))
+
+
+class Tokens:
+    """Cuts texts by a pattern or by a function of the user's."""
+
+    def __init__(self, token_pattern: str, lowercase: bool, strip_accents: str | None, tokenizer: Tokenizer | None):
+        self.lowercase = lowercase
+        self.accents = _accent_stripper(strip_accents)
+        self.cut: Tokenizer
+        self.rule = None
+        if tokenizer is not None:
+            self.cut = tokenizer
+            return
+        try:
+            pattern = re.compile(token_pattern)
+        except re.error as error:
+            raise ValueError(f"token_pattern={token_pattern!r} is not a regular expression: {error}") from error
+        if pattern.groups > 1:  # findall would return tuples
+            raise ValueError(
+                f"token_pattern={token_pattern!r} has more than one capturing group; use (?:...) for groups"
+            )
+        self.cut = pattern.findall
+        self.rule = native_rule(token_pattern)
+
+    def document(self, text: str) -> str | list[str]:
+        """What TermCounter.count takes for this text. Stop words and n-grams come after, natively."""
+        return text if self.rule is not None and text.isascii() else self.tokens(text)
+
+    def tokens(self, text: str) -> list[str]:
+        if self.lowercase:
+            text = text.lower()
+        if self.accents is not None:
+            text = self.accents(text)
+        return list(self.cut(text))
+
+
+def _accent_stripper(strip_accents: str | None) -> Callable[[str], str] | None:
+    if strip_accents is None:
+        return None
+    from sklearn.feature_extraction.text import strip_accents_ascii, strip_accents_unicode
+
+    known: dict[str, Callable[[str], str]] = {"ascii": strip_accents_ascii, "unicode": strip_accents_unicode}
+    if strip_accents not in known:
+        raise ValueError(f'strip_accents={strip_accents!r}: choose "ascii", "unicode" or None')
+    return known[strip_accents]
