@@ -6,7 +6,9 @@
 namespace nb = nanobind;
 
 namespace topmix {
-void register_cpu(nb::module_& m);      // which instruction sets this processor runs
+void register_cpu(nb::module_& m);   // which instruction sets this processor runs
+void register_math(nb::module_& m);  // exp, log and the gamma family over arrays
+void register_rng(nb::module_& m);   // random streams keyed by (seed, pass, row)
 }  // namespace topmix
 
 namespace {
@@ -22,4 +24,6 @@ void check_signals() {
 TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::check_interrupt = check_signals;
     topmix::register_cpu(m);
+    topmix::register_math(m);
+    topmix::register_rng(m);
 }
