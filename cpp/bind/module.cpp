@@ -6,9 +6,11 @@
 namespace nb = nanobind;
 
 namespace topmix {
-void register_cpu(nb::module_& m);   // which instruction sets this processor runs
-void register_math(nb::module_& m);  // exp, log and the gamma family over arrays
-void register_rng(nb::module_& m);   // random streams keyed by (seed, pass, row)
+void register_cpu(nb::module_& m);         // which instruction sets this processor runs
+void register_math(nb::module_& m);        // exp, log and the gamma family over arrays
+void register_rng(nb::module_& m);         // random streams keyed by (seed, pass, row)
+void register_top_l(nb::module_& m);       // the L best of each row, renormalised
+void register_accumulate(nb::module_& m);  // grouping by bin, sums that do not depend on threads
 }  // namespace topmix
 
 namespace {
@@ -26,4 +28,6 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_cpu(m);
     topmix::register_math(m);
     topmix::register_rng(m);
+    topmix::register_top_l(m);
+    topmix::register_accumulate(m);
 }
