@@ -14,6 +14,14 @@ struct Lanes<float> {
     static constexpr float ninf = -std::numeric_limits<float>::infinity();
     static constexpr size_t width = 16, few = 32;
 
+    /// A mask as a number. GCC 12 folds a compare and the extension of its mask to 32 bits into one, and when that is
+    /// spilled it stores 16 bits and loads 32; the empty statement keeps the two apart.
+    static unsigned bits(__mmask16 m) {
+#if defined(__GNUC__) && !defined(__clang__)
+        asm("" : "+k"(m));
+#endif
+        return m;
+    }
     static __mmask16 first(size_t n) { return __mmask16(_bzhi_u32(0xffff, unsigned(n))); }
     static __m512 load(const float* s, size_t n) {
         return _mm512_mask_loadu_ps(_mm512_set1_ps(ninf), first(n), s);  // the missing ones are -inf
@@ -51,7 +59,7 @@ struct Lanes<float> {
             }
         uint32_t keep = 0;
         for (size_t q = 0; q < Vectors; ++q)
-            keep |= uint32_t(_mm512_cmplt_epi32_mask(rank[q], _mm512_set1_epi32(int(L)))) << (q * width);
+            keep |= bits(_mm512_cmplt_epi32_mask(rank[q], _mm512_set1_epi32(int(L)))) << (q * width);
         return _bzhi_u32(keep, unsigned(n));
     }
 
@@ -82,7 +90,7 @@ struct Lanes<float> {
     static size_t find(const float* s, size_t n, float x) {
         for (size_t i = 0; i < n; i += width)
             if (const unsigned same =
-                    _mm512_cmp_ps_mask(load(s + i, std::min(n - i, width)), _mm512_set1_ps(x), _CMP_EQ_OQ))
+                    bits(_mm512_cmp_ps_mask(load(s + i, std::min(n - i, width)), _mm512_set1_ps(x), _CMP_EQ_OQ)))
                 return i + size_t(std::countr_zero(same));
         return n;
     }
@@ -103,8 +111,8 @@ struct Lanes<float> {
         const __m512 cut = _mm512_set1_ps(t);
         size_t c = 0, i = 0;
         for (; i + width <= n; i += width)
-            c += size_t(std::popcount(unsigned(_mm512_cmp_ps_mask(_mm512_loadu_ps(s + i), cut, _CMP_GE_OQ))));
-        if (i < n) c += size_t(std::popcount(unsigned(_mm512_cmp_ps_mask(load(s + i, n - i), cut, _CMP_GE_OQ))));
+            c += size_t(std::popcount(bits(_mm512_cmp_ps_mask(_mm512_loadu_ps(s + i), cut, _CMP_GE_OQ))));
+        if (i < n) c += size_t(std::popcount(bits(_mm512_cmp_ps_mask(load(s + i, n - i), cut, _CMP_GE_OQ))));
         return c;
     }
 
@@ -119,7 +127,7 @@ struct Lanes<float> {
             // Compress in a register and store it whole: compressing into memory is slow on some processors.
             _mm512_storeu_ps(val + c, _mm512_maskz_compress_ps(keep, x));
             _mm512_storeu_si512(idx + c, _mm512_maskz_compress_epi32(keep, at));
-            c += size_t(std::popcount(unsigned(keep)));
+            c += size_t(std::popcount(bits(keep)));
         }
         return c;
     }
@@ -131,8 +139,8 @@ struct Lanes<float> {
         for (size_t i = 0, c = 0; i < n && c < room; i += width, at = _mm512_add_epi32(at, _mm512_set1_epi32(width))) {
             const size_t here = std::min(n - i, width);
             const __m512 x = load(s + i, here);
-            const unsigned above = _mm512_cmp_ps_mask(x, cut, _CMP_GT_OQ);
-            const unsigned equal = _mm512_cmp_ps_mask(x, cut, _CMP_EQ_OQ);
+            const unsigned above = bits(_mm512_cmp_ps_mask(x, cut, _CMP_GT_OQ));
+            const unsigned equal = bits(_mm512_cmp_ps_mask(x, cut, _CMP_EQ_OQ));
             const unsigned tied =
                 _pdep_u32(_bzhi_u32(0xffff, unsigned(std::min<size_t>(ties, 16))), equal);  // the first few
             ties -= size_t(std::popcount(tied));
