@@ -6,13 +6,16 @@
 namespace nb = nanobind;
 
 namespace topmix {
-void register_cpu(nb::module_& m);      // which instruction sets this processor runs
-void register_shard(nb::module_& m);    // local vocabularies, word-topic statistics
-void register_mixture(nb::module_& m);  // local step of mixtures
-void register_topics(nb::module_& m);   // topic tables and the local step of topic models
-void register_readers(nb::module_& m);  // text into rows of counts, and rows checked and tidied
-void register_cpu(nb::module_& m);       // which instruction sets this processor runs
-void register_tokenize(nb::module_& m);  // text into counts
+void register_cpu(nb::module_& m);         // which instruction sets this processor runs
+void register_math(nb::module_& m);        // exp, log and the gamma family over arrays
+void register_rng(nb::module_& m);         // random streams keyed by (seed, pass, row)
+void register_accumulate(nb::module_& m);  // grouping by bin, sums that do not depend on threads
+void register_readers(nb::module_& m);     // text into rows of counts, and rows checked and tidied
+void register_tokenize(nb::module_& m);    // text into counts
+void register_shard(nb::module_& m);       // local vocabularies, word-topic statistics
+void register_top_l(nb::module_& m);       // the L best of each row, renormalised
+void register_mixture(nb::module_& m);     // local step of mixtures
+void register_topics(nb::module_& m);      // topic tables and the local step of topic models
 }  // namespace topmix
 
 namespace {
@@ -28,9 +31,13 @@ void check_signals() {
 TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::check_interrupt = check_signals;
     topmix::register_cpu(m);
-    topmix::register_shard(m);
-    topmix::register_mixture(m);
-    topmix::register_topics(m);
+    topmix::register_math(m);
+    topmix::register_rng(m);
+    topmix::register_accumulate(m);
     topmix::register_readers(m);
     topmix::register_tokenize(m);
+    topmix::register_shard(m);
+    topmix::register_top_l(m);
+    topmix::register_mixture(m);
+    topmix::register_topics(m);
 }
