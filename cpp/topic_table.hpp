@@ -3,8 +3,8 @@
 //     collapsed     e_vk = (S_vk + eta_vk) / (S_k + eta_k)                      the posterior mean, Eq. (3.3)
 //     variational   e_vk = exp(psi(S_vk + eta_vk) - psi(S_k + eta_k))           exp E[log phi], Eq. (3.2)
 //
-// Each row is divided by its largest entry, whose logarithm is kept in double: exp E[log phi] underflows at small eta, and
-// responsibilities do not see a factor that is the same for every topic.
+// Each row is divided by its largest entry, whose logarithm is kept in double: exp E[log phi] underflows at small eta,
+// and responsibilities do not see a factor that is the same for every topic.
 #pragma once
 #include <algorithm>
 #include <cmath>

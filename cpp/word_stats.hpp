@@ -14,7 +14,8 @@
 
 namespace topmix {
 
-constexpr size_t kWordGrain = 64;  // words a task; part of the contract on bits, because topic totals are summed per task
+constexpr size_t kWordGrain =
+    64;  // words a task; part of the contract on bits, because topic totals are summed per task
 
 using TopicId = uint16_t;                // small ids: memos hold many of them
 constexpr size_t kMaxTopics = 1u << 16;  // what TopicId can name

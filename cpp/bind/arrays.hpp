@@ -46,8 +46,10 @@ inline void require(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
 }
 
-/// Sparse rows, checked for lengths only: ids and monotone indptr are checked once, where data comes in (data/corpus.py).
-inline Csr<float> csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index, const Vec<const float>& value) {
+/// Sparse rows, checked for lengths only: ids and monotone indptr are checked once, where data comes in
+/// (data/corpus.py).
+inline Csr<float> csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index,
+                      const Vec<const float>& value) {
     require(indptr.size() >= 1 && index.size() == value.size(), "indptr, index and value do not make sparse rows");
     require(indptr.data()[0] == 0 && indptr.data()[indptr.size() - 1] == int64_t(index.size()),
             "indptr must start at 0 and end at len(index)");

@@ -30,7 +30,7 @@ auto assign_categorical(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec
                     {cluster, r, entropy, likelihood});
     }
     return std::make_tuple(give(std::move(cluster), n, L), give(std::move(r), n, L), give(std::move(entropy)),
-                          give(std::move(likelihood)));
+                           give(std::move(likelihood)));
 }
 
 auto sum_rows_by_word(Vec<const int64_t> starts, Vec<const int32_t> order, Vec<const int32_t> row,
@@ -54,7 +54,7 @@ auto sum_rows_by_word(Vec<const int64_t> starts, Vec<const int32_t> order, Vec<c
         });
     }
     return std::make_tuple(give(std::move(out.indptr)), give(std::move(out.topic)), give(std::move(out.value)),
-                          give(std::move(out.totals)));
+                           give(std::move(out.totals)));
 }
 
 }  // namespace

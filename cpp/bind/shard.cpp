@@ -22,10 +22,11 @@ void register_shard(nb::module_& m) {
                 out = localise(view(index), n_words);
             }
             return std::make_tuple(give(std::move(out.cols)), give(std::move(out.local)), give(std::move(out.starts)),
-                                  give(std::move(out.order)));
+                                   give(std::move(out.order)));
         },
         "index"_a, "n_words"_a,
-        "The vocabulary of a shard: (cols, local ids, starts, order). Equivalent to np.unique(index, return_inverse=True)"
+        "The vocabulary of a shard: (cols, local ids, starts, order). Equivalent to np.unique(index, "
+        "return_inverse=True)"
         " and a stable argsort of the local ids.");
 
     m.def(

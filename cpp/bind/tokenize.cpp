@@ -17,13 +17,6 @@ namespace {
 
 using Tokens = std::vector<std::string_view>;
 
-template <class T>
-nb::ndarray<T, nb::numpy, nb::ndim<1>> give(std::vector<T>&& values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return {kept->data(), {kept->size()}, owner};
-}
-
 /// UTF-8 of strings, valid while this lives. Lone surrogates pass as they are: a custom tokenizer may return them.
 class Bytes {
   public:
@@ -51,12 +44,6 @@ std::vector<std::string> strings(nb::handle sequence) {
     }
     return out;
 }
-
-}  // namespace
-
-// nanobind shares types between modules by their C++ name, and the builds for several instruction sets are several
-// modules with the same names: the namespace keeps theirs apart.
-namespace TOPMIX_MODULE {
 
 struct PyTermCounter {
     TermCounter counter;
@@ -122,10 +109,9 @@ struct PyTermCounter {
     }
 };
 
-}  // namespace TOPMIX_MODULE
+}  // namespace
 
 void register_tokenize(nb::module_& m) {
-    using TOPMIX_MODULE::PyTermCounter;
     nb::class_<PyTermCounter>(m, "TermCounter", "Counts the terms of documents; the vocabulary grows as they are seen.")
         .def(nb::init<nb::bytes, size_t, bool, bool, nb::handle, size_t, size_t, nb::handle>(), "chars"_a,
              "min_length"_a, "whole_words"_a, "lowercase"_a, "stop_words"_a, "min_n"_a, "max_n"_a,

@@ -85,8 +85,16 @@ void register_topics(nb::module_& m) {
             "__init__",
             [](TopicOptions* self, const std::string& posterior, bool exclude, bool select_often, bool mean_change,
                size_t L, float eps, int max_iter, float tol, int restarts, int restart_iter) {
-                new (self) TopicOptions{posterior_named(posterior), exclude, select_often, mean_change, L, eps,
-                                        max_iter,                   tol,     restarts,     restart_iter};
+                new (self) TopicOptions{posterior_named(posterior),
+                                        exclude,
+                                        select_often,
+                                        mean_change,
+                                        L,
+                                        eps,
+                                        max_iter,
+                                        tol,
+                                        restarts,
+                                        restart_iter};
             },
             "posterior"_a, "exclude"_a, "select_often"_a, "mean_change"_a, "L"_a, "eps"_a, "max_iter"_a, "tol"_a,
             "restarts"_a, "restart_iter"_a);

@@ -1,7 +1,7 @@
 // A shard speaks its own vocabulary: which words do these rows use, and where is each of them?
 //
-// cols lists the words in use, ascending; local[i] is the position of index[i] in cols. `order` lists the entries word by
-// word (a transpose of the pattern), so that statistics of one word can be summed by one owner, in row order.
+// cols lists the words in use, ascending; local[i] is the position of index[i] in cols. `order` lists the entries word
+// by word (a transpose of the pattern), so that statistics of one word can be summed by one owner, in row order.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -24,15 +24,15 @@ enum class Posterior { variational, collapsed };
 
 struct TopicOptions {
     Posterior posterior = Posterior::collapsed;
-    bool exclude = true;           // collapsed: a token does not count itself among its document's topics
-    bool select_often = false;     // choose the top L in iterations 0-4 and every tenth, not only at the end
-    bool mean_change = false;      // stop on the mean change over all K topics (scikit-learn's rule), not the largest
+    bool exclude = true;        // collapsed: a token does not count itself among its document's topics
+    bool select_often = false;  // choose the top L in iterations 0-4 and every tenth, not only at the end
+    bool mean_change = false;   // stop on the mean change over all K topics (scikit-learn's rule), not the largest
     size_t L = 16;
-    float eps = 0;                 // topics with at most this many tokens leave the document
+    float eps = 0;  // topics with at most this many tokens leave the document
     int max_iter = 100;
     float tol = 0.05f;
-    int restarts = 0;              // smallest topics to try without
-    int restart_iter = 3;          // iterations before a restart is judged
+    int restarts = 0;      // smallest topics to try without
+    int restart_iter = 3;  // iterations before a restart is judged
 };
 
 constexpr size_t kLanes = 16;  // columns are padded to this many floats
@@ -57,14 +57,14 @@ class Document {
         : opt(options), alpha_all(alpha), dense(K, 0.f) {}
 
     // What the fixed point leaves behind, over the n live topics.
-    size_t n = 0, st = 0;            // live topics, padded
-    std::vector<int32_t> topic;      // [n] ascending global ids
-    std::vector<float> N;            // [st] tokens in each topic
-    int64_t tried = 0, accepted = 0; // restart proposals, over all documents
+    size_t n = 0, st = 0;             // live topics, padded
+    std::vector<int32_t> topic;       // [n] ascending global ids
+    std::vector<float> N;             // [st] tokens in each topic
+    int64_t tried = 0, accepted = 0;  // restart proposals, over all documents
     int64_t iterations = 0;
 
-    /// Runs a document with words v (rows of the table E [words, K]) and counts c from start counts `dense` [K], which it
-    /// clears. Needs at least one word.
+    /// Runs a document with words v (rows of the table E [words, K]) and counts c from start counts `dense` [K], which
+    /// it clears. Needs at least one word.
     void solve(std::span<const int32_t> v, std::span<const float> c, std::span<const float> E_all) {
         words = v, counts = c, U = v.size();
         activate();
@@ -73,7 +73,8 @@ class Document {
         if (opt.restarts > 0 && n > 1) propose_restarts();
     }
 
-    /// The final r_u of word u restricted to its top L: fills topic ids and shares, ascending; returns how many and H[r].
+    /// The final r_u of word u restricted to its top L: fills topic ids and shares, ascending; returns how many and
+    /// H[r].
     size_t responsibilities(size_t u, int32_t* id, float* r, double& entropy) {
         const float* e = &E[u * st];
         float* w = row.data();
@@ -134,8 +135,8 @@ class Document {
         if (opt.select_often) at_least(M, U * st);
     }
 
-    /// P_k of Eq. (3.6); a topic without tokens has left, and weighs nothing. Scaled by a common factor in the variational
-    /// case, where exp(psi) of a small count would underflow.
+    /// P_k of Eq. (3.6); a topic without tokens has left, and weighs nothing. Scaled by a common factor in the
+    /// variational case, where exp(psi) of a small count would underflow.
     void weights() {
         if (opt.posterior == Posterior::collapsed) {
             for (size_t j = 0; j < st; ++j) {

@@ -17,10 +17,11 @@ constexpr size_t kRowGrain = 64;
 
 /// What a local step says of its rows.
 struct Assigned {
-    std::span<int32_t> cluster;    // [rows, L] ascending within a row
-    std::span<float> r;            // [rows, L] sums to one
-    std::span<double> entropy;     // [rows] H[r_n]
-    std::span<double> likelihood;  // [rows] log sum over the chosen clusters of exp(score): what the row adds to the bound
+    std::span<int32_t> cluster;  // [rows, L] ascending within a row
+    std::span<float> r;          // [rows, L] sums to one
+    std::span<double> entropy;   // [rows] H[r_n]
+    std::span<double>
+        likelihood;  // [rows] log sum over the chosen clusters of exp(score): what the row adds to the bound
 };
 
 template <class Lik, class Data>

@@ -1,8 +1,8 @@
 // Local step of a topic model on one shard: every document's fixed point, then statistics by word.  docs/math.md §3.
 //
 // The first selection does not depend on the document, only on the word: it is made once per word and update. Documents
-// are then solved in parallel, each writing its own slots; sums by word have one owner each (word_stats.hpp). So the bits
-// do not depend on the number of threads.
+// are then solved in parallel, each writing its own slots; sums by word have one owner each (word_stats.hpp). So the
+// bits do not depend on the number of threads.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -28,9 +28,7 @@ class MixtureStep:
     likelihood: type[Likelihood]
     n_active: int  # L
 
-    def __call__(
-        self, shard: Shard, tables: MixtureTables, memory: None, threads: int
-    ) -> tuple[MixtureStats, None]:
+    def __call__(self, shard: Shard, tables: MixtureTables, memory: None, threads: int) -> tuple[MixtureStats, None]:
         K = len(tables.log_weights)
         a = self.likelihood.assign(shard, tables.likelihood, tables.log_weights, self.n_active, threads)
         weight = np.ones(shard.n_rows) if shard.weight is None else shard.weight
@@ -53,18 +51,41 @@ class TopicStep:
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: DocTopics | None, threads: int
     ) -> tuple[TopicStats, DocTopics | None]:
-        start = (memory.indptr, memory.topic, memory.count) if memory is not None else (None, None, None)
-        words, docs, H, effort = self.solve(shard, tables, start, None, True, threads)
+        words, docs, H, effort = self.solve(shard, tables, threads, start=memory)
         self.effort += effort
-        lengths = np.add.reduceat(np.append(shard.value, 0).astype(np.float64), shard.indptr[:-1])
-        lengths[np.diff(shard.indptr) == 0] = 0
-        G, A, T = tables.prior.terms(docs, lengths)
-        stats = TopicStats(WordStats(shard.cols, *words), float(shard.n_rows), H, G, A, T)
-        return stats, docs if self.warm else None
+        G, A, T = tables.prior.terms(docs, shard.lengths)
+        return TopicStats(words, float(shard.n_rows), H, G, A, T), docs if self.warm else None
 
-    def solve(self, shard, tables, start, dense, want_words, threads):
+    def solve(
+        self,
+        shard: Shard,
+        tables: TopicTables,
+        threads: int,
+        *,
+        start: DocTopics | np.ndarray | None = None,
+        want_words: bool = True,
+    ) -> tuple[WordStats, DocTopics, float, tuple[int, int, int]]:
+        """Documents cold, or from counts: of their last visit, or dense [documents, K].
+
+        Returns word statistics (empty unless wanted), the documents' topics, the entropy, and the effort.
+        """
+        dense = np.ascontiguousarray(start, np.float32) if isinstance(start, np.ndarray) else None
+        left = start if isinstance(start, DocTopics) else DocTopics(None, None, None)  # type: ignore[arg-type]
         words, docs, H, effort = _core.topics_step(
-            shard.indptr, shard.index, shard.value, shard.starts, shard.order, tables.words.table,
-            tables.prior.alpha.astype(np.float32), self.options, *start, dense, want_words, threads, self.scratch,
-        )  # fmt: skip
-        return words, DocTopics(*docs), H, effort
+            shard.indptr,
+            shard.index,
+            shard.value,
+            shard.starts,
+            shard.order,
+            tables.words.table,
+            tables.prior.alpha.astype(np.float32),
+            self.options,
+            left.indptr,
+            left.topic,
+            left.count,
+            dense,
+            want_words,
+            threads,
+            self.scratch,
+        )
+        return WordStats(shard.cols, *words), DocTopics(*docs), H, effort

@@ -25,6 +25,7 @@ class Likelihood(Protocol):
     def tables(self, cols: np.ndarray) -> Any: ...
     def update(self, total: Any) -> Self: ...
     def bound(self, total: Any) -> float: ...
+    def mean(self) -> np.ndarray: ...
 
     @staticmethod
     def zeros(n_features: int, K: int, threads: int) -> Any: ...
@@ -60,9 +61,7 @@ class Mixture:
 
     def update(self, total: MixtureStats) -> Mixture:
         """Global step."""
-        return replace(
-            self, allocation=self.allocation.update(total.N), likelihood=self.likelihood.update(total.S)
-        )
+        return replace(self, allocation=self.allocation.update(total.N), likelihood=self.likelihood.update(total.S))
 
     def bound(self, total: MixtureStats) -> dict[str, float]:
         """The evidence lower bound, term by term. Linear in the statistics, so exact for any learner's total."""

@@ -42,9 +42,7 @@ class DocumentPrior:
             return 0.0, A, T
         T = np.bincount(docs.topic, digamma(N + a) - digamma(a), minlength=K)
         T += n_docs * digamma(alpha) - digamma(lengths + a0).sum()
-        G = float(
-            np.sum(gammaln(N + a) - gammaln(a)) + n_docs * gammaln(alpha).sum() - gammaln(lengths + a0).sum()
-        )
+        G = float(np.sum(gammaln(N + a) - gammaln(a)) + n_docs * gammaln(alpha).sum() - gammaln(lengths + a0).sum())
         return G, -float(alpha @ T), T
 
     def bound(self, total: TopicStats) -> float:

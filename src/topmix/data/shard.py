@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -46,6 +47,12 @@ class Shard:
         return len(self.indptr) - 1
 
     @cached_property
+    def lengths(self) -> np.ndarray:
+        """[rows] float64, tokens of each row."""
+        sums = np.concatenate([[0.0], np.cumsum(self.value, dtype=np.float64)])
+        return np.diff(sums[self.indptr])
+
+    @cached_property
     def row_of(self) -> np.ndarray:
         """[nnz] int32, the row of each entry."""
         return np.repeat(np.arange(self.n_rows, dtype=np.int32), np.diff(self.indptr))
@@ -56,8 +63,8 @@ class Shards(Sequence[Shard]):
 
     def __init__(self, corpus: Corpus, cuts: np.ndarray, weight: np.ndarray | None = None):
         self.corpus, self.weight = corpus, weight
-        self.slices = [slice(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:])]
-        self._kept: dict[int, Shard] | None = None if isinstance(corpus.index, np.memmap) else {}
+        self.slices = [slice(int(a), int(b)) for a, b in pairwise(cuts)]
+        self._kept: dict[int, Shard] | None = {} if corpus.path is None else None
 
     def __len__(self) -> int:
         return len(self.slices)

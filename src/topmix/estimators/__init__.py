@@ -3,3 +3,5 @@
 from topmix.estimators.mixtures import MultinomialMixture
 
 ESTIMATORS = {"MultinomialMixture": MultinomialMixture}
+
+__all__ = ["ESTIMATORS", "MultinomialMixture"]

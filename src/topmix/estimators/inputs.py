@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
 from typing import Any
 
 import joblib
@@ -46,32 +45,32 @@ def _known_corpus(estimator: Any, corpus: Corpus, reset: bool) -> Corpus:
     if names is not None and known is not None and not np.array_equal(names, known):
         first = int(np.flatnonzero(names != known)[0])
         raise ValueError(
-            f"the corpus has another vocabulary: word {first} is {names[first]!r}, but was {known[first]!r} in training. "
-            "Build new documents with the vocabulary of the training corpus."
+            f"the corpus has another vocabulary: word {first} is {names[first]!r}, but was {known[first]!r} in "
+            "training. Build new documents with the vocabulary of the training corpus."
         )
     return corpus
 
 
-def count_of_threads(n_jobs: int | None) -> int:
+def count_of_threads(n_jobs: Any) -> int:
     """n_jobs as a number: None and -1 are all cores that this process may use, -2 all but one."""
     if n_jobs is None:
         n_jobs = -1
-    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+    if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
     return max(1, int(n_jobs) if n_jobs > 0 else joblib.cpu_count() + 1 + int(n_jobs))
 
 
-def count_of_components(n_components: int) -> int:
-    if not isinstance(n_components, Integral) or not 1 <= n_components <= _core.MAX_TOPICS:
+def count_of_components(n_components: Any) -> int:
+    if not isinstance(n_components, int | np.integer) or not 1 <= n_components <= _core.MAX_TOPICS:
         raise ValueError(f"n_components must be an integer from 1 to {_core.MAX_TOPICS}, got {n_components!r}")
     return int(n_components)
 
 
-def count_of_active(n_active: int | None, K: int) -> int:
+def count_of_active(n_active: Any, K: int) -> int:
     """L, the clusters kept: None keeps all K, and more than K means K."""
     if n_active is None:
         return K
-    if not isinstance(n_active, Integral) or n_active < 1:
+    if not isinstance(n_active, int | np.integer) or n_active < 1:
         raise ValueError(f"n_active must be None or a positive integer, got {n_active!r}")
     return min(int(n_active), K)
 

@@ -168,7 +168,9 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
         )
         return model, history, converged
 
-    def _start(self, corpus: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator, threads: int) -> Mixture:
+    def _start(
+        self, corpus: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator, threads: int
+    ) -> Mixture:
         if self.warm_start and hasattr(self, "model_"):
             if self.model_.n_components != K:
                 raise ValueError(f"warm_start keeps {self.model_.n_components} clusters, but n_components is now {K}")

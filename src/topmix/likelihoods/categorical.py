@@ -73,9 +73,7 @@ class Categorical:
     def assign(shard: Shard, t: CategoricalTables, log_weights: np.ndarray, L: int, threads: int) -> Assignment:
         weights = log_weights.astype(np.float32)
         return Assignment(
-            *_core.assign_categorical(
-                shard.indptr, shard.index, shard.value, t.Elogphi, t.offset, weights, L, threads
-            )
+            *_core.assign_categorical(shard.indptr, shard.index, shard.value, t.Elogphi, t.offset, weights, L, threads)
         )
 
     @staticmethod

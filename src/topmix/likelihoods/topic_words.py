@@ -21,7 +21,7 @@ class WordTables(NamedTuple):
 
 @dataclass(frozen=True)
 class TopicWords:
-    """q(phi_k) = Dir(eta_k + S_k), or its mean when collapsed. It borrows the total: copy that before keeping a model."""
+    """q(phi_k) = Dir(eta_k + S_k), or its mean when collapsed. Borrows the total: copy that before keeping a model."""
 
     eta: np.ndarray  # [V or 1, K or 1]
     total: WordTotal
@@ -29,7 +29,7 @@ class TopicWords:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.total.raw.shape  # type: ignore[return-value]
+        return self.total.raw.shape
 
     def prior_totals(self) -> np.ndarray:
         """[K] sum over words of eta."""
@@ -67,6 +67,4 @@ class TopicWords:
         V, K = self.shape
         prior = np.broadcast_to(self.eta, (V, K)) if self.eta.shape[0] > 1 else np.broadcast_to(self.eta, (1, K))
         each = gammaln(prior).sum() * (V if self.eta.shape[0] == 1 else 1)
-        return float(
-            gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + gammaln(lam).sum()
-        )
+        return float(gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + gammaln(lam).sum())
