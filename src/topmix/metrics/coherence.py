@@ -6,11 +6,14 @@ With p the share of documents (or windows of text) that a word or a pair is in, 
     u_mass  mean over pairs i > j of  log[(p_ij + ε) / p_j],   words by falling probability
     c_v     mean over i of cos(n_i, Σ_j n_j),   n_i the row of NPMI values of word i with all top words, itself included
 
-and the mean over topics. These are gensim's CoherenceModel "c_npmi", "u_mass" and "c_v" to rounding, but for three cases
-in which gensim's arithmetic gives out. A pair that is in every document has n = 1 (there 0/0, which rounding makes −1).
-A pair with a word that is in no document has n = −1, as a pair that is never together has when ε → 0 (there inf or nan;
-u_mass keeps gensim's 0). And a word stays in a sliding window until its last copy leaves, where gensim forgets it with
-the first: with repeated words its window counts are too low.
+and the mean over topics. These are gensim's CoherenceModel "c_npmi", "u_mass" and "c_v" to rounding, but for three
+cases in which gensim's arithmetic gives out:
+
+- A pair that is in every document has n = 1. (There 0/0, which rounding makes −1.)
+- A pair with a word that is in no document has n = −1, as a pair that is never together has when ε → 0. (There inf or
+  nan.) u_mass keeps gensim's 0 where the word to condition on is in no document.
+- A word stays in a sliding window until its last copy leaves. (There until its first, so that repeated words
+  count too little.)
 
 Note what ε does: a pair never seen together has n = −1 + log(p_i p_j) / log ε, about −0.67 for two words in 1% of the
 documents. eps=0 gives the textbook's −1.

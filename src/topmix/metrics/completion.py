@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from topmix.metrics.counts import Floats, RandomState, as_prior, as_topics, row_sums
 from topmix.metrics.fold_in import fold_in
@@ -125,9 +126,10 @@ def predict(
     id_a, id_b = ids[: A.nnz], ids[A.nnz :]
 
     log_likelihood, n_tokens = np.zeros(A.shape[0]), np.asarray(B.sum(axis=1), dtype=np.float64).ravel()
-    for d in np.flatnonzero(n_tokens):
-        a, b = slice(A.indptr[d], A.indptr[d + 1]), slice(B.indptr[d], B.indptr[d + 1])
-        gamma = alpha + fold_in(table[id_a[a]], A.data[a], alpha, max_iter=max_iter, tol=tol)
-        with np.errstate(divide="ignore"):
+    # One BLAS thread: the products are too small for more, and the sums come out the same on any machine of its kind.
+    with threadpool_limits(1, user_api="blas"), np.errstate(divide="ignore"):
+        for d in np.flatnonzero(n_tokens):
+            a, b = slice(A.indptr[d], A.indptr[d + 1]), slice(B.indptr[d], B.indptr[d + 1])
+            gamma = alpha + fold_in(table[id_a[a]], A.data[a], alpha, max_iter=max_iter, tol=tol)
             log_likelihood[d] = B.data[b] @ np.log(table[id_b[b]] @ (gamma / gamma.sum()))
     return DocumentScores(log_likelihood, n_tokens)
