@@ -44,6 +44,20 @@ void register_shard(nb::module_& m) {
         },
         "cols"_a, "indptr"_a, "topic"_a, "value"_a, "weight"_a, "threads"_a, "total"_a.noconvert(),
         "total[cols[j], topic[i]] += weight * value[i] for the pairs i of word j.");
+
+    m.def(
+        "add_scaled",
+        [](Vec<const double> x, double a, int threads, Vec<double> y) {
+            require(x.size() == y.size(), "x and y differ in length");
+            nb::gil_scoped_release nogil;
+            const double* from = x.data();
+            double* to = y.data();
+            parallel_for(x.size(), 1 << 16, threads, [=](size_t begin, size_t end, size_t) {
+#pragma omp simd
+                for (size_t i = begin; i < end; ++i) to[i] += a * from[i];
+            });
+        },
+        "x"_a, "a"_a, "threads"_a, "y"_a.noconvert(), "y += a * x");
 }
 
 }  // namespace topmix

@@ -1,6 +1,6 @@
 """Topics and mixtures, fast, with posteriors that keep the top few clusters of each observation."""
 
-from topmix.estimators import MultinomialMixture
+from topmix.estimators import LDA, MultinomialMixture
 
 __version__ = "0.1.0"
-__all__ = ["MultinomialMixture", "__version__"]
+__all__ = ["LDA", "MultinomialMixture", "__version__"]

@@ -144,6 +144,9 @@ def add_word_stats(cols: Annotated[NDArray[numpy.int32], dict(shape=(None,), ord
     total[cols[j], topic[i]] += weight * value[i] for the pairs i of word j.
     """
 
+def add_scaled(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], a: float, threads: int, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """y += a * x"""
+
 @overload
 def top_l_rows(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], L: int, idx: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], log: bool, entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None: ...
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from topmix.learners.learner import Passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,7 @@ class Record:
     objective: float
     n_components: int
     terms: dict[str, float] = field(default_factory=dict)  # the objective, term by term
+    effort: dict[str, float] = field(default_factory=dict)  # what the pass cost, as the local step counts it
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -36,7 +39,7 @@ class Clock:
 
 
 def passes(
-    learner: Iterator[tuple[Any, Any]],
+    learner: Passes,
     *,
     max_iter: int,
     tol: float,
@@ -44,18 +47,20 @@ def passes(
     clock: Clock,
     history: list[Record],
     callbacks: Iterable[Callback] = (),
+    between: Callable[[Any, Any], Any] = lambda model, total: None,
+    effort: Callable[[], dict[str, float]] = dict,
 ) -> tuple[Any, Any, bool]:
     """Runs a learner until a pass lifts the objective by less than tol * scale; returns (model, total, converged).
 
     Records are appended to `history` as they happen, so an interrupted fit has its history too. A callback that returns
-    a true value ends the fit after the pass.
+    a true value ends the fit after the pass. `between` may return another model for the next pass to start from.
     """
     callbacks = list(callbacks)
-    model = total = None
+    model = total = instead = None
     for _ in range(max_iter):
-        model, total = next(learner)
+        model, total = learner.send(instead)
         terms = model.bound(total)
-        record = Record(len(history) + 1, clock(), sum(terms.values()), model.n_components, terms)
+        record = Record(len(history) + 1, clock(), sum(terms.values()), model.n_components, terms, effort())
         gain = record.objective - history[-1].objective if history else float("inf")
         history.append(record)
         stop = [bool(call(record, model)) for call in callbacks]
@@ -63,4 +68,5 @@ def passes(
             return model, total, True
         if any(stop):
             break
+        instead = between(model, total)
     return model, total, False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,24 +37,56 @@ class MixtureStep:
         return MixtureStats(S, N, float(weight @ a.entropy), float(weight.sum())), None
 
 
+class Visited(NamedTuple):
+    """What a topic step remembers of a shard."""
+
+    times: int
+    docs: DocTopics | None  # where its documents were left, once the next visit is to be a warm one
+
+
+class FoldedIn(NamedTuple):
+    """Documents under fixed topics."""
+
+    docs: DocTopics
+    bound: float
+
+
 @dataclass
 class TopicStep:
     """Each document to its topics, each word of it to its L best.  docs/math.md Eqs. (3.5)-(3.9)."""
 
-    options: Any  # _core.TopicOptions
-    warm: bool = False  # start a document where it was left
+    options: _core.TopicOptions
+    cold_visits: int | None = None  # visits that start from the words alone; later ones where the last left off
 
     def __post_init__(self) -> None:
         self.scratch = _core.TopicScratch()
         self.effort = np.zeros(3, np.int64)  # iterations, restarts tried, restarts accepted
 
     def __call__(
-        self, shard: Shard, tables: TopicTables, memory: DocTopics | None, threads: int
-    ) -> tuple[TopicStats, DocTopics | None]:
-        words, docs, H, effort = self.solve(shard, tables, threads, start=memory)
+        self, shard: Shard, tables: TopicTables, memory: Visited | None, threads: int
+    ) -> tuple[TopicStats, Visited]:
+        times, start = memory or (0, None)
+        words, docs, H, effort = self.solve(shard, tables, threads, start=start)
         self.effort += effort
-        G, A, T = tables.prior.terms(docs, shard.lengths)
-        return TopicStats(words, float(shard.n_rows), H, G, A, T), docs if self.warm else None
+        warm_next = self.cold_visits is not None and times + 1 >= self.cold_visits
+        return tables.prior.summarise(words, docs, shard.lengths, H), Visited(times + 1, docs if warm_next else None)
+
+    def take_effort(self) -> dict[str, float]:
+        """What was done since last asked."""
+        iterations, tried, accepted = (float(x) for x in self.effort)
+        self.effort[:] = 0
+        return {"iterations": iterations, "restarts": tried, "accepted": accepted}
+
+    def fold_in(self, shard: Shard, tables: TopicTables, threads: int, want_words: bool) -> FoldedIn:
+        """Documents under fixed topics. `bound`, on their log likelihood, is NaN unless word statistics are wanted."""
+        words, docs, H, _ = self.solve(shard, tables, threads, want_words=want_words)
+        if not want_words:
+            return FoldedIn(docs, float("nan"))
+        table, log_scale = tables.words
+        word = np.repeat(np.arange(len(shard.cols)), np.diff(words.indptr))
+        log_phi = np.log(table[word, words.topic].astype(np.float64)) + log_scale[word]
+        stats = tables.prior.summarise(words, docs, shard.lengths, H)
+        return FoldedIn(docs, float(words.value @ log_phi) + H + tables.prior.documents(stats))
 
     def solve(
         self,

@@ -106,7 +106,7 @@ class WordTotal:
 
     def add(self, other: WordStats | WordTotal, weight: float = 1.0) -> WordTotal:
         if isinstance(other, WordTotal):
-            self.raw += (weight * other.factor / self.factor) * other.raw
+            _core.add_scaled(other.raw.ravel(), weight * other.factor / self.factor, self.threads, self.raw.ravel())
         else:
             _core.add_word_stats(
                 other.cols, other.indptr, other.topic, other.value, weight / self.factor, self.threads, self.raw
@@ -152,3 +152,8 @@ class TopicStats(Additive):
     G: float  # -sum_d c_Dir(theta_d); zero when collapsed
     A: float  # sum_dk (N_dk - theta_dk) E log pi_dk; sum_dk N_dk E log pi_dk when collapsed
     T: np.ndarray  # [K] sum_d E log pi_dk, over all documents, topics they do not use included
+    M: np.ndarray  # [K] sum_d psi(N_dk + alpha_k) - psi(alpha_k): what learning alpha needs
+
+    @property
+    def n_rows(self) -> float:
+        return self.D

@@ -33,10 +33,17 @@ class TopicModel:
 
     def no_stats(self, threads: int = 1) -> TopicStats:
         V, K = self.words.shape
-        return TopicStats(WordTotal.zeros(V, K, threads), 0.0, 0.0, 0.0, 0.0, np.zeros(K))
+        return TopicStats(WordTotal.zeros(V, K, threads), 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))
 
     def update(self, total: TopicStats) -> TopicModel:
         return replace(self, words=self.words.update(total.S))
+
+    def relearn(self, total: TopicStats, lengths: np.ndarray) -> TopicModel | None:
+        """The model with its priors moved towards what the statistics say, or None where they are fixed."""
+        if not (self.prior.learned or self.words.learned):
+            return None
+        prior = self.prior.relearn(total, lengths) if self.prior.learned else self.prior
+        return replace(self, prior=prior, words=self.words.relearn() if self.words.learned else self.words)
 
     def bound(self, total: TopicStats) -> dict[str, float]:
         """The objective, term by term, with topics at their optimum for these statistics."""

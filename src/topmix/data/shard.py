@@ -24,7 +24,6 @@ ENTRIES_PER_SHARD = 1 << 21  # of a pass in one piece: a second or so of work, s
 class Shard:
     """Rows in local word ids: entry i is word cols[index[i]]."""
 
-    rows: slice  # which rows of the corpus
     cols: np.ndarray  # [n] int32 ascending, global ids of the words in use
     indptr: np.ndarray  # [rows + 1] int64
     index: np.ndarray  # [nnz] int32, local ids
@@ -34,13 +33,9 @@ class Shard:
     weight: np.ndarray | None = None  # [rows] float64
 
     @classmethod
-    def of(cls, corpus: Corpus, rows: slice, weight: np.ndarray | None = None) -> Shard:
-        begin, end = int(corpus.indptr[rows.start]), int(corpus.indptr[rows.stop])
-        indptr = np.asarray(corpus.indptr[rows.start : rows.stop + 1]) - begin
-        index = np.ascontiguousarray(corpus.index[begin:end])
-        value = np.ascontiguousarray(corpus.value[begin:end])
-        cols, local, starts, order = _core.localise(index, corpus.shape[1])
-        return cls(rows, cols, indptr, local, value, starts, order, None if weight is None else weight[rows])
+    def of(cls, corpus: Corpus, weight: np.ndarray | None = None) -> Shard:
+        cols, local, starts, order = _core.localise(corpus.index, corpus.n_words)
+        return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight)
 
     @property
     def n_rows(self) -> int:
@@ -61,18 +56,19 @@ class Shard:
 class Shards(Sequence[Shard]):
     """The shards of a corpus. Kept once made, unless the corpus is mapped from disk: then made anew at each visit."""
 
-    def __init__(self, corpus: Corpus, cuts: np.ndarray, weight: np.ndarray | None = None):
-        self.corpus, self.weight = corpus, weight
-        self.slices = [slice(int(a), int(b)) for a, b in pairwise(cuts)]
+    def __init__(self, corpus: Corpus, rows: Sequence[slice | np.ndarray], weight: np.ndarray | None = None):
+        self.corpus, self.rows, self.weight = corpus, rows, weight
+        self.n_rows = corpus.n_docs
         self._kept: dict[int, Shard] | None = {} if corpus.path is None else None
 
     def __len__(self) -> int:
-        return len(self.slices)
+        return len(self.rows)
 
     def __getitem__(self, b: int) -> Shard:  # type: ignore[override]
         if self._kept is not None and b in self._kept:
             return self._kept[b]
-        shard = Shard.of(self.corpus, self.slices[b], self.weight)
+        rows = self.rows[b]
+        shard = Shard.of(self.corpus[rows], None if self.weight is None else self.weight[rows])
         if self._kept is not None:
             self._kept[b] = shard
         return shard
@@ -81,15 +77,23 @@ class Shards(Sequence[Shard]):
         return (self[b] for b in range(len(self)))
 
 
-def even_cuts(n_rows: int, n_shards: int) -> np.ndarray:
-    """Row bounds of shards with equal numbers of rows, as nearly as can be."""
+def in_order(corpus: Corpus, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:
+    """Consecutive rows, about `entries` entries a shard: what a pass that updates nothing in between wants."""
+    n_shards = max(1, -(-corpus.nnz // entries))
+    at = np.searchsorted(corpus.indptr, np.arange(1, n_shards) * entries)
+    cuts = np.unique(np.concatenate([[0], at, [corpus.n_docs]])).tolist()
+    return [slice(a, b) for a, b in pairwise(cuts)] or [slice(0, 0)]
+
+
+def at_random(corpus: Corpus, n_shards: int, rng: np.random.Generator) -> list[slice | np.ndarray]:
+    """Rows dealt to shards at random, so that each looks like the whole: files are often sorted by date or class.
+
+    What is dealt are runs of neighbours, up to 16, because a mapped file is read by the page.
+    """
+    n_rows = corpus.n_docs
     n_shards = max(1, min(n_shards, n_rows))
-    return np.arange(n_shards + 1) * n_rows // n_shards
-
-
-def cuts_by_entries(indptr: np.ndarray, entries: int = ENTRIES_PER_SHARD) -> np.ndarray:
-    """Row bounds of shards that hold about `entries` entries each; a longer row is a shard of its own."""
-    n_rows = len(indptr) - 1
-    n_shards = max(1, -(-int(indptr[-1]) // entries))
-    at = np.searchsorted(indptr, np.arange(1, n_shards) * entries)
-    return np.unique(np.concatenate([[0], at, [n_rows]]))
+    run = int(np.clip(n_rows // (8 * n_shards), 1, 16))
+    order = rng.permutation(-(-n_rows // run))
+    hands = [np.sort(order[b::n_shards]) for b in range(n_shards)]
+    rows = [(hand[:, None] * run + np.arange(run)).ravel() for hand in hands]
+    return [r[r < n_rows] for r in rows]

@@ -6,12 +6,12 @@ kernel use n_jobs threads, which changes the time and not one bit of the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
-from topmix.data.shard import Shard
+from topmix.data.shard import Shards
 from topmix.local import LocalStep
 from topmix.worker import Worker
 
@@ -20,9 +20,10 @@ class Engine(Protocol):
     """What learners see. An engine on other machines gives each of its workers some shards and keeps this face."""
 
     n_shards: int
+    n_rows: int
     threads: int
 
-    def __init__(self, shards: Sequence[Shard], local: LocalStep, n_jobs: int) -> None: ...
+    def __init__(self, shards: Shards, local: LocalStep, n_jobs: int) -> None: ...
 
     def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[tuple[int, Any]]:
         """Statistics of each of `shards`, in that order, under the tables that `tables(columns)` makes for it."""
@@ -30,8 +31,8 @@ class Engine(Protocol):
 
 
 class Threads(Engine):
-    def __init__(self, shards: Sequence[Shard], local: LocalStep, n_jobs: int):
-        self.n_shards, self.threads = len(shards), n_jobs
+    def __init__(self, shards: Shards, local: LocalStep, n_jobs: int):
+        self.n_shards, self.n_rows, self.threads = len(shards), shards.n_rows, n_jobs
         self.worker = Worker(shards, local, n_jobs)
 
     def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[tuple[int, Any]]:
@@ -40,5 +41,5 @@ class Threads(Engine):
 
 
 class Serial(Threads):
-    def __init__(self, shards: Sequence[Shard], local: LocalStep, n_jobs: int = 1):
+    def __init__(self, shards: Shards, local: LocalStep, n_jobs: int = 1):
         super().__init__(shards, local, 1)

@@ -1,7 +1,8 @@
 """Estimators: parameters in words, attributes with a trailing underscore, scikit-learn's manners."""
 
 from topmix.estimators.mixtures import MultinomialMixture
+from topmix.estimators.topics import LDA
 
-ESTIMATORS = {"MultinomialMixture": MultinomialMixture}
+ESTIMATORS = {"LDA": LDA, "MultinomialMixture": MultinomialMixture}
 
-__all__ = ["ESTIMATORS", "MultinomialMixture"]
+__all__ = ["ESTIMATORS", "LDA", "MultinomialMixture"]

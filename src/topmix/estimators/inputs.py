@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from topmix import _core
 from topmix.data.corpus import Corpus
 
+ENTRIES_PER_BATCH = 1 << 22  # what a memoized step holds responsibilities for, at most, unless asked to
+
 
 def as_corpus(estimator: Any, X: Any, *, reset: bool) -> Corpus:
     """Counts from a sparse or dense matrix, a DataFrame, a Corpus or the path of a saved one.
@@ -73,6 +75,15 @@ def count_of_active(n_active: Any, K: int) -> int:
     if not isinstance(n_active, int | np.integer) or n_active < 1:
         raise ValueError(f"n_active must be None or a positive integer, got {n_active!r}")
     return min(int(n_active), K)
+
+
+def count_of_batches(batch_size: Any, corpus: Corpus, default: int = 10) -> int:
+    """Batches a pass: `default` of them, more where one would hold millions of entries, or as batch_size says."""
+    if batch_size is None:
+        return max(default, -(-corpus.nnz // ENTRIES_PER_BATCH))
+    if not isinstance(batch_size, int | np.integer) or batch_size < 1:
+        raise ValueError(f"batch_size must be None or a positive integer, got {batch_size!r}")
+    return -(-corpus.n_docs // int(batch_size))
 
 
 def chosen(registry: dict[str, Any], name: str, parameter: str) -> Any:

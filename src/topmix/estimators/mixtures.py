@@ -12,9 +12,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from topmix.allocations.finite import FiniteDirichlet
 from topmix.data.corpus import Corpus
-from topmix.data.shard import Shards, cuts_by_entries, even_cuts
+from topmix.data.shard import Shards, at_random, in_order
 from topmix.engines import ENGINES
-from topmix.estimators.inputs import as_corpus, chosen, count_of_active, count_of_components, count_of_threads
+from topmix.estimators.inputs import (
+    as_corpus,
+    chosen,
+    count_of_active,
+    count_of_batches,
+    count_of_components,
+    count_of_threads,
+)
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS
 from topmix.likelihoods.categorical import Assignment, Categorical
@@ -34,8 +41,9 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
         Number of clusters, K.
     n_active : int or None
         Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
-    learner : {"memoized", "batch"}
-        How the data is visited. Both climb the same bound; memoized moves after each batch and so gets there sooner.
+    learner : {"memoized", "batch", "stochastic"}
+        How the data is visited. Memoized and batch climb the same bound, and memoized, which moves after each batch,
+        gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
     weight_concentration_prior : float or None
         Dirichlet prior on the weight of each cluster, alpha / K. None is 1 / K.
     word_prior : float
@@ -116,7 +124,7 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, corpus.to_scipy(), dtype=np.float64, ensure_non_negative=True)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        shards = Shards(corpus, self._cuts(corpus), weight)
+        shards = Shards(corpus, self._rows(corpus, rng), weight)
         tries = [self._fit_once(corpus, shards, rng, clock) for _ in range(self.n_init)]
         self.model_, self.history_, self.converged_ = max(tries, key=lambda t: t[1][-1].objective)
         self.n_iter_ = len(self.history_)
@@ -182,14 +190,10 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
         likelihood = Categorical.start(corpus, weight, K, self.word_prior, rng, threads)
         return Mixture(FiniteDirichlet.uniform(prior, K), likelihood, corpus.shape[1], K)
 
-    def _cuts(self, corpus: Corpus) -> np.ndarray:
+    def _rows(self, corpus: Corpus, rng: np.random.Generator) -> list[slice | np.ndarray]:
         if self.learner == "batch":
-            return cuts_by_entries(corpus.indptr)
-        if self.batch_size is None:
-            return even_cuts(corpus.shape[0], 10)
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size must be positive, got {self.batch_size!r}")
-        return even_cuts(corpus.shape[0], -(-corpus.shape[0] // self.batch_size))
+            return in_order(corpus)
+        return at_random(corpus, count_of_batches(self.batch_size, corpus), rng)
 
     def _checked(self, X: Any) -> Corpus:
         check_is_fitted(self)
@@ -199,7 +203,7 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
         K, threads = self.model_.n_components, count_of_threads(self.n_jobs)
         L = K if all_clusters else count_of_active(self.n_active, K)
         parts = []
-        for shard in Shards(corpus, cuts_by_entries(corpus.indptr)):
+        for shard in Shards(corpus, in_order(corpus)):
             tables = self.model_.tables(shard.cols)
             parts.append(Categorical.assign(shard, tables.likelihood, tables.log_weights, L, threads))
         return Assignment(*(np.concatenate(arrays) for arrays in zip(*parts)))

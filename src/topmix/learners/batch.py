@@ -1,17 +1,17 @@
-"""Batch: coordinate ascent over all of the data at once."""
+"""Batch: coordinate ascent over all of the data at once. The first tables are made from the seed, if there is one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from topmix.engines.local import Engine
+from topmix.learners.learner import Passes
 
 
-def batch(model: Any, engine: Engine) -> Iterator[tuple[Any, Any]]:
+def batch(model: Any, engine: Engine, seed: Any = None) -> Passes:
     while True:
         total = model.no_stats(engine.threads)
         for _, new in engine.run(model.tables, range(engine.n_shards)):
             total += new
         model = model.update(total)
-        yield model, total
+        model = (yield model, total) or model

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any
 
-from topmix.engines.local import Engine
-
-Model = TypeVar("Model")
-Learner = Callable[[Any, Engine], Iterator[tuple[Any, Any]]]
+# Each `next` makes a pass and yields (model, total). A model that is sent back is what the next pass starts from: so
+# priors are learned and topics edited between passes, and no learner knows of it.
+Passes = Generator[tuple[Any, Any], Any, None]
+Learner = Callable[..., Passes]  # (model, engine, seed, **its own settings)

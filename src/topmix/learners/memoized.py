@@ -1,27 +1,37 @@
-"""Memoized: total += new - old, so the total is exact and the model moves at every shard.  docs/math.md Eq. (1.9)."""
+"""Memoized: total += new - old, so the total is exact and the model moves at every shard.  docs/math.md Eq. (1.9).
+
+A seed is statistics that nobody observed, to start from. Dropped after the first shard it would leave the model with
+what that shard happens to hold, and topics that it does not use would die; so it fades as the first pass goes on, and
+none of it is left at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from topmix.engines.local import Engine
+from topmix.learners.learner import Passes
 
 
-def memoized(model: Any, engine: Engine) -> Iterator[tuple[Any, Any]]:
+def memoized(model: Any, engine: Engine, seed: Any = None) -> Passes:
     memo: dict[int, Any] = {}
     total = model.no_stats(engine.threads)
+    if seed is not None:
+        total += seed
     while True:
         for b in range(engine.n_shards):
             for _, new in engine.run(model.tables, [b]):
                 if b in memo:
                     total -= memo[b]  # first out, then in: with one shard this is batch, bit for bit
+                elif seed is not None:
+                    total.add(seed, -1.0 / engine.n_shards)
                 total += new
                 memo[b] = new
             model = model.update(total)
-        if engine.n_shards > 1:  # what rounding left behind is gone after each pass
+        if engine.n_shards > 1 or seed is not None:  # what rounding left behind is gone after each pass
+            seed = None
             total = model.no_stats(engine.threads)
             for b in range(engine.n_shards):
                 total += memo[b]
             model = model.update(total)
-        yield model, total
+        model = (yield model, total) or model

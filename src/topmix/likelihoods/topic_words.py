@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, xlogy
+from scipy.special import digamma, gammaln, xlogy
 
 from topmix import _core
 from topmix.stats import WordTotal
@@ -26,6 +26,7 @@ class TopicWords:
     eta: np.ndarray  # [V or 1, K or 1]
     total: WordTotal
     posterior: str  # "variational" | "collapsed"
+    learned: bool = False  # eta is one number, re-estimated after each pass
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -48,6 +49,16 @@ class TopicWords:
 
     def update(self, total: WordTotal) -> TopicWords:
         return replace(self, total=total)
+
+    def relearn(self) -> TopicWords:
+        """One fixed-point step for a single eta on the Dirichlet-multinomial likelihood (Minka 2000).  Eq. (3.12)."""
+        V, K = self.shape
+        eta = float(self.eta[0, 0])
+        per_word = float(np.sum(digamma(self.pseudo_counts())) - V * K * digamma(eta))
+        per_topic = V * float(np.sum(digamma(self.total.totals + V * eta) - digamma(V * eta)))
+        if not (per_word > 0 and per_topic > 0):
+            return self
+        return replace(self, eta=np.full((1, 1), max(eta * per_word / per_topic, 1e-6)))
 
     def pseudo_counts(self) -> np.ndarray:
         """[V, K] eta + S."""

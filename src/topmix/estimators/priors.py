@@ -1,0 +1,41 @@
+"""Priors as people write them: a number, an array, "auto" or None."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+DOCUMENT_TOTAL = 0.5  # alpha, summed over topics
+WORD_PRIOR = 0.03  # eta
+
+
+def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
+    """alpha [K], and whether it is to be learned."""
+    learned = isinstance(given, str)
+    if learned and given != "auto":
+        raise ValueError(f"doc_topic_prior must be a number, an array, 'auto' or None, got {given!r}")
+    value = DOCUMENT_TOTAL / K if given is None or learned else given
+    alpha = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (K,)))
+    if not np.all(np.isfinite(alpha) & (alpha > 0)):
+        raise ValueError(f"doc_topic_prior must be positive, got {given!r}")
+    return alpha, learned
+
+
+def word_prior(given: Any, V: int, K: int) -> tuple[np.ndarray, bool]:
+    """eta [V or 1, K or 1], and whether it is to be learned. Arrays come as [V] or [K, V]."""
+    learned = isinstance(given, str)
+    if learned and given != "auto":
+        raise ValueError(f"topic_word_prior must be a number, an array, 'auto' or None, got {given!r}")
+    eta = np.asarray(WORD_PRIOR if given is None or learned else given, dtype=np.float64)
+    if not np.all(np.isfinite(eta) & (eta > 0)):
+        raise ValueError("topic_word_prior must be positive and finite everywhere")
+    if eta.ndim == 0:
+        return eta.reshape(1, 1), learned
+    if eta.shape == (V,):
+        return np.ascontiguousarray(eta[:, None]), False
+    if eta.shape == (K, V):
+        return np.ascontiguousarray(eta.T), False
+    if eta.shape == (K,):
+        return np.ascontiguousarray(eta[None, :]), False
+    raise ValueError(f"topic_word_prior must have shape (), ({K},), ({V},) or ({K}, {V}), got {eta.shape}")

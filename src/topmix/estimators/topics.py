@@ -1,0 +1,376 @@
+"""Topic models as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from topmix import _core
+from topmix.allocations.lda import DocumentPrior
+from topmix.data.corpus import Corpus
+from topmix.data.shard import Shard, Shards, at_random, in_order
+from topmix.engines import ENGINES
+from topmix.estimators.inputs import (
+    as_corpus,
+    chosen,
+    count_of_active,
+    count_of_batches,
+    count_of_components,
+    count_of_threads,
+)
+from topmix.estimators.priors import document_prior, word_prior
+from topmix.history import Callback, Clock, Record, passes
+from topmix.learners import LEARNERS
+from topmix.learners.stochastic import StepSize, blend
+from topmix.likelihoods.topic_words import TopicWords
+from topmix.local import TopicStep
+from topmix.stats import TopicStats, WordTotal
+from topmix.topic_init import STARTS
+from topmix.topic_model import TopicModel
+
+
+class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
+
+    The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
+    topics, learned in memoized passes. The algorithms of the papers are settings of the same estimator.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of topics, K.
+    posterior : {"collapsed", "variational"}
+        What is approximated. "variational" is mean-field inference, as in scikit-learn; "collapsed" integrates topics
+        and proportions out to zeroth order (CVB0), which finds clearly better topics.
+    learner : {"memoized", "batch", "stochastic"}
+        How the documents are visited.
+    n_active : int or None
+        Topics kept for each word of a document, L; None keeps all K.
+    doc_topic_prior : float, array of shape (n_components,), "auto" or None
+        Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic.
+    topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
+        Dirichlet prior of topics on words, eta; rows of a matrix seed topics. None is 0.03; "auto" learns one value.
+    max_iter : int
+        Passes over the data, at most.
+    tol : float
+        Stop when a pass lifts the objective by less than this, per token.
+    batch_size : int or None
+        Documents between two updates. None makes ten batches (memoized) or batches of 512 (stochastic).
+    total_samples : int or None
+        With partial_fit: how many documents the stream stands for. None is what was seen so far.
+    learning_scale, learning_offset, learning_decay : float
+        Step size of stochastic learning, rho_t = scale / (offset + t)^decay.
+    max_doc_update_iter : int
+        Iterations on one document, at most.
+    doc_tol : float
+        A document has converged when no topic of it changes by more than this many tokens.
+    min_topic_mass : float
+        A topic that holds no more than this many tokens leaves the document, epsilon.
+    restarts : int
+        The smallest topics of each document that are tried without; what raises the document's objective is kept.
+    exclude : bool
+        Collapsed only: whether a token counts itself among the topics of its document. True is CVB0, False exact EM.
+    selection : {"last", "often"}
+        When the best n_active topics are chosen: at the end of a document, or in its first iterations and every tenth.
+    cold_visits : int or None
+        Visits to a document that start from its words alone; later ones start where the last left off. None: always
+        from the words.
+    n_init : int
+        Starts to try; the one with the best objective is kept.
+    init : {"auto", "blended", "documents", "random"} or array of shape (n_components, n_features)
+        Where topics start: topmix.topic_init says how, and why "auto" is "blended".
+    warm_start : bool
+        Start `fit` from the topics of the last one.
+    engine : {"threads", "serial"} or None
+        Who runs the kernels. None is "threads".
+    n_jobs : int or None
+        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
+    random_state : int, RandomState or None
+    verbose : int
+        1 shows a line a pass.
+    callbacks : list of callables or None
+        Each is called as f(record, model) after a pass; a true value ends the fit.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Pseudo-counts: expected tokens of each word in each topic, plus the prior.
+    topic_word_ : ndarray of shape (n_components, n_features)
+        Probabilities of words in topics; rows sum to one.
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        alpha, as given or learned.
+    topic_word_prior_ : ndarray
+        eta, as given or learned.
+    history_ : list of Record
+        One record a pass.
+    elbo_ : float
+        The objective at the end: a lower bound on the log evidence (variational), or on the log posterior of topics and
+        proportions (collapsed).
+    n_iter_, n_batch_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        posterior: str = "collapsed",
+        learner: str = "memoized",
+        n_active: int | None = 16,
+        doc_topic_prior: Any = None,
+        topic_word_prior: Any = None,
+        max_iter: int = 20,
+        tol: float = 3e-3,
+        batch_size: int | None = None,
+        total_samples: float | None = None,
+        learning_scale: float = 1.0,
+        learning_offset: float = 10.0,
+        learning_decay: float = 0.7,
+        max_doc_update_iter: int = 100,
+        doc_tol: float = 0.1,
+        min_topic_mass: float = 2.0,
+        restarts: int = 0,
+        exclude: bool = True,
+        selection: str = "last",
+        cold_visits: int | None = 2,
+        n_init: int = 1,
+        init: Any = "auto",
+        warm_start: bool = False,
+        engine: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: list[Callback] | None = None,
+    ):
+        self.n_components = n_components
+        self.posterior = posterior
+        self.learner = learner
+        self.n_active = n_active
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.total_samples = total_samples
+        self.learning_scale = learning_scale
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.max_doc_update_iter = max_doc_update_iter
+        self.doc_tol = doc_tol
+        self.min_topic_mass = min_topic_mass
+        self.restarts = restarts
+        self.exclude = exclude
+        self.selection = selection
+        self.cold_visits = cold_visits
+        self.n_init = n_init
+        self.init = init
+        self.warm_start = warm_start
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learns the topics of X, counts of shape (n_samples, n_features)."""
+        clock = Clock()
+        corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        tries = [self._fit_once(corpus, rng, clock) for _ in range(self.n_init)]
+        model, history, converged = max(tries, key=lambda t: t[1][-1].objective)
+        self.history_, self.converged_ = history, converged
+        self.n_iter_, self.elbo_ = len(history), history[-1].objective
+        self.n_batch_iter_ = self.n_iter_ * self._n_batches(corpus)
+        self._set_model(model)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """One stochastic step on these documents, which may bring new words: more columns, or a larger vocabulary.
+
+        A stream may go on for ever; `total_samples` says how many documents it stands for.
+        """
+        first = not hasattr(self, "model_")
+        if not first:
+            X = self._with_new_words(X)
+        corpus = as_corpus(self, X, reset=first)
+        threads = count_of_threads(self.n_jobs)
+        if first:
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+            model = self._start(corpus, rng, threads)
+            self.n_batch_iter_, self.n_seen_, self.history_ = 0, 0.0, []
+        else:
+            model = self.model_
+        self.n_seen_ = getattr(self, "n_seen_", 0.0) + corpus.n_docs
+        step = self._step()
+        for shard in Shards(corpus, in_order(corpus)):
+            new, _ = step(shard, model.tables(shard.cols), None, threads)
+            total = TopicStats(model.words.total, 0.0, 0.0, 0.0, 0.0, np.zeros(len(new.T)), np.zeros(len(new.T)))
+            stands_for = float(self.total_samples or self.n_seen_)
+            blend(total, new, self._step_size()(self.n_batch_iter_), stands_for, new.n_rows)
+            model = model.update(total)
+            self.n_batch_iter_ += 1
+        self._set_model(model)
+        return self
+
+    def transform(self, X: Any, *, normalize: bool = True, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
+        """Topic proportions of documents, shape (n_samples, n_components).
+
+        normalize=False gives pseudo-counts, tokens plus prior. With sparse_output only the topics that a document uses
+        are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
+        """
+        check_is_fitted(self)
+        corpus = as_corpus(self, X, reset=False)
+        alpha, K = self.model_.prior.alpha, self.model_.n_components
+        parts = []
+        for shard in Shards(corpus, in_order(corpus)):
+            docs = self._fold_in(shard).docs
+            counts = sp.csr_array((docs.count.astype(np.float64), docs.topic, docs.indptr), shape=(shard.n_rows, K))
+            scale = 1.0 / (shard.lengths + alpha.sum()) if normalize else np.ones(shard.n_rows)
+            if sparse_output:
+                counts.data += alpha[docs.topic]
+                counts.data *= np.repeat(scale, np.diff(docs.indptr))
+                parts.append(counts)
+            else:
+                parts.append((counts.toarray() + alpha) * scale[:, None])
+        return sp.vstack(parts, format="csr") if sparse_output else np.concatenate(parts)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """A lower bound on the log likelihood of X given the topics, summed over documents."""
+        check_is_fitted(self)
+        corpus = as_corpus(self, X, reset=False)
+        return sum(self._fold_in(shard, want_words=True).bound for shard in Shards(corpus, in_order(corpus)))
+
+    def perplexity(self, X: Any) -> float:
+        """exp(-score per token): of the documents' own words, after they were seen. Not a held-out measure by itself.
+
+        For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on.
+        """
+        check_is_fitted(self)
+        corpus = as_corpus(self, X, reset=False)
+        return float(np.exp(-self.score(corpus) / max(corpus.n_tokens, 1.0)))
+
+    def top_words(self, n: int = 10) -> list[list[str]]:
+        """The n most probable words of each topic, best first."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        best = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
+        return [[str(v) if names is None else str(names[v]) for v in row] for row in best]
+
+    def _fit_once(
+        self, corpus: Corpus, rng: np.random.Generator, clock: Clock
+    ) -> tuple[TopicModel, list[Record], bool]:
+        threads = count_of_threads(self.n_jobs)
+        model = self._start(corpus, rng, threads)
+        step = self._step()
+        rows = in_order(corpus) if self.learner == "batch" else at_random(corpus, self._n_batches(corpus), rng)
+        engine = chosen(ENGINES, self.engine or "threads", "engine")(Shards(corpus, rows), step, threads)
+        settings = {"step_size": self._step_size()} if self.learner == "stochastic" else {}
+        seed = model.no_stats(threads)
+        seed.S = model.words.total
+        lengths = np.diff(np.concatenate([[0.0], np.cumsum(corpus.value, dtype=np.float64)])[corpus.indptr])
+        history: list[Record] = []
+        model, _, converged = passes(
+            chosen(LEARNERS, self.learner, "learner")(model, engine, seed, **settings),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            scale=max(corpus.n_tokens, 1.0),
+            clock=clock,
+            history=history,
+            callbacks=self.callbacks or (),
+            between=lambda model, total: model.relearn(total, lengths),
+            effort=step.take_effort,
+        )
+        return model, history, converged
+
+    def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int) -> TopicModel:
+        K, V = count_of_components(self.n_components), corpus.n_words
+        if self.warm_start and hasattr(self, "model_"):
+            if self.model_.n_components != K:
+                raise ValueError(f"warm_start keeps {self.model_.n_components} topics, but n_components is now {K}")
+            return self.model_
+        if self.posterior not in ("collapsed", "variational"):
+            raise ValueError(f"posterior={self.posterior!r} is not one of 'collapsed', 'variational'")
+        if isinstance(self.init, str):
+            counts = chosen(STARTS, self.init, "init")(corpus, K, rng)
+        else:
+            counts = np.ascontiguousarray(np.asarray(self.init, dtype=np.float64).T)
+            if counts.shape != (V, K) or not np.all(np.isfinite(counts)) or counts.min() < 0:
+                raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
+        total = WordTotal(counts, counts.sum(axis=0), 1.0, threads)
+        alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
+        eta, learn_eta = word_prior(self.topic_word_prior, V, K)
+        return TopicModel(
+            DocumentPrior(alpha, self.posterior, learn_alpha), TopicWords(eta, total, self.posterior, learn_eta)
+        )
+
+    def _step(self) -> TopicStep:
+        if self.selection not in ("last", "often"):
+            raise ValueError(f"selection={self.selection!r} is not one of 'last', 'often'")
+        K = count_of_components(self.n_components)
+        options = _core.TopicOptions(
+            posterior=self.posterior,
+            exclude=self.exclude,
+            select_often=self.selection == "often",
+            mean_change=False,
+            L=count_of_active(self.n_active, K),
+            eps=self.min_topic_mass,
+            max_iter=self.max_doc_update_iter,
+            tol=self.doc_tol,
+            restarts=self.restarts,
+            restart_iter=3,
+        )
+        return TopicStep(options, self.cold_visits)
+
+    def _step_size(self) -> StepSize:
+        return StepSize(self.learning_scale, self.learning_offset, self.learning_decay)
+
+    def _n_batches(self, corpus: Corpus) -> int:
+        if self.learner == "batch":
+            return 1
+        size = 512 if self.learner == "stochastic" and self.batch_size is None else self.batch_size
+        return count_of_batches(size, corpus)
+
+    def _fold_in(self, shard: Shard, *, want_words: bool = False) -> Any:
+        return self._step().fold_in(shard, self.model_.tables(shard.cols), count_of_threads(self.n_jobs), want_words)
+
+    def _with_new_words(self, X: Any) -> Any:
+        """X in the columns of this model, which grows where X has words that it does not know."""
+        known = self.n_features_in_
+        names = getattr(self, "feature_names_in_", None)
+        if isinstance(X, Corpus) and X.vocabulary is not None and names is not None:
+            place = {word: v for v, word in enumerate(names)}
+            column = np.array([place.setdefault(word, len(place)) for word in X.vocabulary], dtype=np.int64)
+            if np.array_equal(column, np.arange(known)):
+                return X
+            index = column[X.index]
+            rows = sp.csr_array((X.value, index, X.indptr), shape=(X.n_docs, len(place)))
+            rows.sort_indices()
+            X = Corpus.from_scipy(rows, vocabulary=list(place), names=X.names)
+            self.feature_names_in_ = np.array(list(place), dtype=object)
+        n_words = X.n_words if isinstance(X, Corpus) else getattr(X, "shape", (0, known))[1]
+        if n_words > known:
+            if self.model_.words.eta.shape[0] > 1:
+                raise ValueError("new words need a topic_word_prior that is one number, not one a word")
+            self.model_.words.total.grow(n_words)
+            self.n_features_in_: int = n_words
+        return X
+
+    def _set_model(self, model: TopicModel) -> None:
+        self.model_ = model
+        self.doc_topic_prior_, self.topic_word_prior_ = model.prior.alpha, model.words.eta
+        self.components_ = np.ascontiguousarray(model.words.pseudo_counts().T)
+        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
