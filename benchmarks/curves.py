@@ -83,7 +83,7 @@ class Stopwatch:
             self.paused += time.perf_counter() - begin
 
 
-def milestones(budget: float, per_octave: int = 2, first: float = 0.5) -> list[float]:
+def milestones(budget: float, per_octave: int = 3, first: float = 0.1) -> list[float]:
     """When to evaluate: evenly on a logarithmic axis, the budget last. Not more often: evaluations take time too."""
     n = max(0, int(np.floor(per_octave * np.log2(budget / first)))) if budget > first else 0
     times = first * 2 ** (np.arange(n + 1) / per_octave)

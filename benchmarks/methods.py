@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -73,6 +74,8 @@ def tomotopy(
         for d in range(X.shape[0]):
             row = slice(X.indptr[d], X.indptr[d + 1])
             model.add_doc(np.repeat(X.indices[row], X.data[row].astype(int)).astype(str).tolist())
+        # That threads make it unrepeatable is known, and its every train() says so.
+        warnings.filterwarnings("ignore", message="The training result may differ", category=RuntimeWarning)
     if optim_interval is not None:
         model.optim_interval = optim_interval
     model.train(0, workers=threads)  # initialisation

@@ -109,7 +109,7 @@ def test_a_method_is_scored_until_its_time_is_up(bench, data_folder, monkeypatch
     plan = bench.methods.plan("sklearn", "online", "tiny", 3, 0, 0.7)
     data = bench.datasets.load("tiny")
     c = bench.methods.run(plan, data, threads=1)
-    assert len(asked) == len(c.points) == 2  # at half a second and at the end, not at every report
+    assert 2 <= len(asked) == len(c.points) <= len(bench.curves.milestones(0.7))  # not at every report
     assert c.points[-1][0] >= 0.7
     assert c.final["largest_share"] == pytest.approx(1 / 3)
     json.dumps(asdict(c))
