@@ -61,17 +61,20 @@ def test_leaving_topics_out_changes_nothing(K):
         np.testing.assert_allclose(fold_in(W, c, alpha), fold_in_log(W, c, alpha), rtol=1e-6, atol=1e-9)
 
 
-def test_a_token_that_only_a_vanished_topic_can_emit_brings_it_back():
-    # Topic 1 alone has word 2, with so little of it that the topic would be left out if weights could underflow.
-    K = 600
-    phi = np.zeros((K, 3))
-    phi[:, 0] = 1.0
-    phi[1] = [0.5, 0.5 - 1e-3, 1e-3]
-    W, c, alpha = phi.T.copy(), np.array([50.0, 1.0, 1.0]), np.full(K, 0.5 / K)
-    N = fold_in(W, c, alpha)
-    np.testing.assert_allclose(N, fold_in_log(W, c, alpha), atol=1e-9)
-    assert N.sum() == pytest.approx(52)
-    assert N[1] >= 2
+def test_a_short_document_survives_weights_that_all_underflow():
+    # One token over 2000 equal topics: every exp ψ(N + α) is e^-1333, which is 0 in float64.
+    K = 2000
+    N = fold_in(np.full((1, K), 1 / K), np.ones(1), np.full(K, 0.5 / K))
+    np.testing.assert_allclose(N, 1 / K)
+    assert completion_score(np.ones((K, 5)), [[1, 1, 0, 0, 0]]) == pytest.approx(-np.log(5))
+
+
+def test_a_topic_left_out_too_soon_is_noticed(monkeypatch):
+    rng = np.random.default_rng(0)
+    W = rng.dirichlet(np.full(60, 0.1), size=40).T + 1e-9
+    c, alpha = rng.integers(1, 6, 60).astype(float), np.full(40, 0.3)
+    monkeypatch.setattr("topmix.metrics.fold_in._UNSEEN", 5.0)
+    np.testing.assert_allclose(fold_in(W, c, alpha), fold_in_log(W, c, alpha), atol=1e-9)
 
 
 def test_words_that_no_topic_has_are_left_out_of_A_and_damn_B():
