@@ -209,9 +209,10 @@ class Document {
     }
 
     void fixed_point(int max_iter, bool prune) {
+        bool left = true;
         for (int it = 0; it < max_iter; ++it) {
             weights();
-            if (opt.select_often && opt.L < n && (it < 5 || it % 10 == 0)) select();
+            if (left || it < 5 || it % 10 == 0) select();  // when a topic left, its tokens need another
             update();
             float largest = 0, total = 0;
             for (size_t j = 0; j < st; ++j) {
@@ -219,9 +220,10 @@ class Document {
                 largest = std::max(largest, change), total += change;
             }
             N.swap(next);
-            const bool left = prune && drop_small();
+            left = prune && drop_small();
             if (!left && (opt.mean_change ? total / float(dense.size()) : largest) < opt.tol) break;
         }
+        if (left) weights(), select();
     }
 
     /// Topics at or under eps leave: their count becomes zero, and so does their weight from then on. True if one with
@@ -267,6 +269,7 @@ class Document {
 
     /// The top L of each word, of all topics in the document; until the next selection only these are reweighted.
     void select() {
+        if (!opt.select_often || opt.L >= n) return;
         std::vector<int32_t>& id = order;
         id.resize(opt.L);
         for (size_t u = 0; u < U; ++u) {
@@ -308,6 +311,7 @@ class Document {
             N[j] = 0;
             for (int it = 0; it < opt.restart_iter; ++it) {
                 weights();
+                if (it == 0) select();
                 update();
                 N.swap(next);
             }
