@@ -64,10 +64,10 @@ class TopicStep:
 
     def __getstate__(self) -> dict[str, Any]:
         """Native objects stay behind: the machine that unpickles may run another instruction set."""
-        return {"options": self.options.arguments(), "warm": self.warm}
+        return {"options": self.options.arguments(), "cold_visits": self.cold_visits}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.options, self.warm = _core.TopicOptions(*state["options"]), state["warm"]
+        self.options, self.cold_visits = _core.TopicOptions(*state["options"]), state["cold_visits"]
         self.__post_init__()
 
     def __call__(
