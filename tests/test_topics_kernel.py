@@ -3,14 +3,16 @@
 import itertools
 from dataclasses import asdict
 from functools import cache
+from itertools import islice
 
 import numpy as np
 import pytest
 from scipy.special import digamma, gammaln, logsumexp, xlogy
 
+from topmix import _core
 from topmix.allocations.lda import DocumentPrior
 from topmix.data import Corpus
-from topmix.data.shard import Shard, Shards, even_cuts
+from topmix.data.shard import Shard
 from topmix.engines import Serial
 from topmix.learners import batch, memoized
 from topmix.likelihoods.topic_words import TopicWords
@@ -56,10 +58,6 @@ def dense_docs(docs, n_docs, K):
     return N
 
 
-def whole(corpus) -> Shard:
-    return Shard.of(corpus, slice(0, corpus.shape[0]))
-
-
 @cache
 def twin(K, opt, seed, counts=True, start_seed=None):
     """A shard, a model for it and what the twin makes of them, for the documents whose path is not in doubt."""
@@ -71,7 +69,7 @@ def twin(K, opt, seed, counts=True, start_seed=None):
         start[start < 0.2] = 0
     all_words, alpha = make_table(rng, corpus.shape[1], K), rng.uniform(0.01, 0.3, K).astype(np.float32)
     for _ in range(2):  # once to find those documents, once for them alone
-        shard = whole(corpus)
+        shard = Shard.of(corpus)
         table = all_words[shard.cols]
         want = reference_step(shard.indptr, shard.index, shard.value, table, alpha, opt, start)
         sure = want.margin > 2e-5
@@ -135,7 +133,7 @@ def test_small_K_and_fractional_counts_equal_their_twin(core, posterior, K):
 def test_dense_variational_is_the_textbook_loop(core):
     rng = np.random.default_rng(12)
     corpus = make_corpus(rng, K=20)
-    shard, K = whole(corpus), 20
+    shard, K = Shard.of(corpus), 20
     table, alpha = make_table(rng, len(shard.cols), K), rng.uniform(0.05, 0.5, K)
     opt = Options("variational", False, L=K, max_iter=15, tol=0.0)
     S, docs, _, _ = native_step(core, shard, table, alpha, opt)
@@ -149,7 +147,7 @@ def test_dense_variational_is_the_textbook_loop(core):
 def test_what_the_step_returns_holds_together(core, posterior):
     rng = np.random.default_rng(13)
     corpus = make_corpus(rng)
-    shard, K = whole(corpus), 40
+    shard, K = Shard.of(corpus), 40
     table, alpha = make_table(rng, len(shard.cols), K), np.full(K, 0.05)
     for L in (1, 3, K):
         opt = Options(posterior, L=L, eps=1.0)
@@ -169,7 +167,7 @@ def test_what_the_step_returns_holds_together(core, posterior):
 def test_a_document_is_never_left_without_topics(core):
     rng = np.random.default_rng(14)
     corpus = make_corpus(rng, length=6)
-    shard, K = whole(corpus), 40
+    shard, K = Shard.of(corpus), 40
     table, alpha = make_table(rng, len(shard.cols), K), np.full(K, 0.05)
     for posterior in POSTERIORS:
         opt = Options(posterior, L=4, eps=1e6)  # no topic is large enough
@@ -183,7 +181,7 @@ def test_tokens_find_another_topic_when_their_selected_ones_leave(core):
     """Between the selections of iterations 4 and 10 topics may leave: their tokens must not go to ones that did."""
     for seed, posterior, exclude in itertools.product([0, 9], POSTERIORS, [False, True]):
         corpus = make_corpus(np.random.default_rng(seed), n_docs=25, length=25)
-        shard, K = whole(corpus), 40
+        shard, K = Shard.of(corpus), 40
         table, alpha = make_table(np.random.default_rng(100 + seed), len(shard.cols), K), np.full(K, 0.05)
         opt = Options(posterior, exclude, True, L=1, eps=1.5, tol=1e-3)
         _, docs, _, _ = native_step(core, shard, table, alpha, opt)
@@ -197,7 +195,7 @@ def test_tokens_find_another_topic_when_their_selected_ones_leave(core):
 def test_same_bits_for_any_number_of_threads(core, posterior, n_docs):
     rng = np.random.default_rng(16)
     corpus = make_corpus(rng, n_docs=n_docs, V=301, K=23)
-    shard, K = whole(corpus), 23
+    shard, K = Shard.of(corpus), 23
     table, alpha = make_table(rng, len(shard.cols), K), np.full(K, 0.05)
     opt = Options(posterior, L=5, eps=0.5, restarts=1)
     one, *others = (native_step(core, shard, table, alpha, opt, threads=t) for t in (1, 2, 7))
@@ -214,7 +212,7 @@ def test_scratch_of_another_step_does_not_show(core):
     scratch = core.TopicScratch()
     for L, K, V in [(5, 23, 60), (1, 4, 30), (9, 40, 60), (2, 23, 60)]:
         corpus = make_corpus(rng, V=V, K=K)
-        shard = whole(corpus)
+        shard = Shard.of(corpus)
         table, alpha = make_table(rng, len(shard.cols), K), np.full(K, 0.05, np.float32)
         opt = Options(L=L, eps=0.5)
         args = (shard.indptr, shard.index, shard.value, shard.starts, shard.order, table, alpha,
@@ -227,7 +225,7 @@ def test_scratch_of_another_step_does_not_show(core):
 
 def test_the_largest_K_with_all_topics_kept(core):
     K = core.MAX_TOPICS
-    shard = whole(Corpus.from_scipy(np.array([[2.0]])))
+    shard = Shard.of(Corpus.from_scipy(np.array([[2.0]])))
     table = np.linspace(0.5, 1, K, dtype=np.float32)[None]
     S, docs, _, _ = native_step(core, shard, table, np.full(K, 0.1), Options(exclude=False, L=K, max_iter=2))
     assert S.totals.sum() == pytest.approx(2, rel=1e-4)
@@ -284,20 +282,28 @@ def start_model(posterior, corpus, K, rng, alpha=0.3, eta=0.2):
     return TopicModel(DocumentPrior(np.full(K, alpha), posterior), TopicWords(np.full((1, 1), eta), total, posterior))
 
 
-def learn(learner, posterior, corpus, K, opt, n_shards=1, seed=0, passes=12, warm=True):
-    from topmix import _core
-
-    step = TopicStep(_core.TopicOptions(**asdict(opt)), warm=warm)
-    engine = Serial(Shards(corpus, even_cuts(corpus.shape[0], n_shards)), step)
-    run = learner(start_model(posterior, corpus, K, np.random.default_rng(seed)), engine)
-    for model, total in itertools.islice(run, passes):
-        yield model, total, sum(model.bound(total).values()), step
+def learn(learner, posterior, shards, K, opt, seed=0):
+    """(model, objective, documents) pass by pass; a document starts where it was left."""
+    step = TopicStep(_core.TopicOptions(**asdict(opt)), cold_visits=1)
+    engine = Serial(shards, step)
+    start = start_model(posterior, shards.corpus, K, np.random.default_rng(seed))
+    for model, total in learner(start, engine):
+        docs = [engine.worker.memory[b].docs for b in range(len(shards))]
+        N = [dense_docs((x.indptr, x.topic, x.count), len(x.indptr) - 1, K) for x in docs]
+        yield model, sum(model.bound(total).values()), np.concatenate(N)
 
 
 def rises(objectives):
     objectives = np.array(objectives)
     slack = 2e-6 * np.abs(objectives[0])  # float32 responsibilities
     np.testing.assert_array_less(-np.diff(objectives), slack)
+
+
+def dirichlet_multinomial(counts, prior):
+    """log p of sequences with these counts, row by row, each row's proportions integrated out."""
+    n, total = counts.shape[1], counts.sum(axis=1)
+    rows = gammaln(n * prior) - gammaln(n * prior + total) + (gammaln(prior + counts) - gammaln(prior)).sum(axis=1)
+    return rows.sum()
 
 
 def log_evidence(X, K, alpha, eta):
@@ -311,16 +317,12 @@ def log_evidence(X, K, alpha, eta):
         for (d, v), k in zip(tokens, z):
             N[d, k] += 1
             S[v, k] += 1
-        docs = (
-            gammaln(K * alpha) - gammaln(K * alpha + N.sum(axis=1)) + (gammaln(alpha + N) - gammaln(alpha)).sum(axis=1)
-        )
-        words = gammaln(V * eta) - gammaln(V * eta + S.sum(axis=0)) + (gammaln(eta + S) - gammaln(eta)).sum(axis=0)
-        values.append(docs.sum() + words.sum())
+        values.append(dirichlet_multinomial(N, alpha) + dirichlet_multinomial(S.T, eta))
     return logsumexp(values)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_variational_bound_is_below_the_evidence_and_close(seed):
+def test_the_variational_bound_is_below_the_evidence_and_close(seed, cut):
     rng = np.random.default_rng(seed)
     X = rng.multinomial(4, [0.5, 0.3, 0.2], size=2 + seed % 2).astype(np.float32)
     corpus = Corpus.from_scipy(X)
@@ -328,25 +330,25 @@ def test_the_variational_bound_is_below_the_evidence_and_close(seed):
     bounds = []
     for L, s in itertools.product((1, 2), range(4)):
         opt = Options("variational", False, True, L=L, tol=1e-5, max_iter=200)
-        *_, last = learn(batch, "variational", corpus, 2, opt, seed=s, passes=30)
-        bounds.append(last[2])
-        assert last[2] < evidence
+        *_, (_, bound, _) = islice(learn(batch, "variational", cut(corpus, 1), 2, opt, seed=s), 30)
+        bounds.append(bound)
+        assert bound < evidence
     assert evidence - max(bounds) < 0.5 * abs(evidence)
 
 
-def test_the_variational_bound_is_its_definition():
+def test_the_variational_bound_is_its_definition(cut):
     """E_q[log p(x, z, theta, phi)] - E_q[log q], written out, at what one step returns with every topic kept."""
     rng = np.random.default_rng(20)
     corpus = make_corpus(rng, n_docs=6, V=12, K=3, length=15)
     K, alpha, eta = 3, 0.3, 0.2
     opt = Options("variational", False, L=K, max_iter=1, tol=0.0)
-    (model, total, bound, _), *_ = learn(batch, "variational", corpus, K, opt, passes=1)
+    model, bound, _ = next(learn(batch, "variational", cut(corpus, 1), K, opt))
 
     # The same step in NumPy: one iteration, then the final responsibilities.
     start = start_model("variational", corpus, K, np.random.default_rng(0))
     table = start.tables(np.arange(12, dtype=np.int32)).words.table.astype(np.float64)
     X = corpus.to_scipy().toarray().astype(np.float64)
-    lam = eta + total.S.counts()
+    lam = model.words.pseudo_counts()
     Elogphi = digamma(lam) - digamma(lam.sum(axis=0))
     want = K * gammaln(12 * eta) - K * 12 * gammaln(eta) + (eta - 1) * Elogphi.sum()  # E log p(phi)
     want -= (gammaln(lam.sum(axis=0)) - gammaln(lam).sum(axis=0) + ((lam - 1) * Elogphi).sum(axis=0)).sum()
@@ -365,10 +367,10 @@ def test_the_variational_bound_is_its_definition():
 
 @pytest.mark.parametrize("L", [1, 2, 20])
 @pytest.mark.parametrize(("learner", "n_shards"), [(batch, 1), (memoized, 3)])
-def test_the_variational_bound_rises_with_warm_starts(learner, n_shards, L):
+def test_the_variational_bound_rises_with_warm_starts(learner, n_shards, L, cut):
     corpus = make_corpus(np.random.default_rng(21), n_docs=60, K=20)
     opt = Options("variational", False, True, L=L, max_iter=20, tol=1e-3)
-    rises([bound for _, _, bound, _ in learn(learner, "variational", corpus, 20, opt, n_shards)])
+    rises([bound for _, bound, _ in islice(learn(learner, "variational", cut(corpus, n_shards), 20, opt), 12)])
 
 
 def map_objective(model, X, N):
@@ -376,27 +378,19 @@ def map_objective(model, X, N):
     alpha, lam = model.prior.alpha, model.words.pseudo_counts()
     theta = (N + alpha) / (N + alpha).sum(axis=1, keepdims=True)
     phi = lam / lam.sum(axis=0)
-    return (
-        xlogy(X, theta @ phi.T).sum() + (np.log(theta) @ alpha).sum() + float(model.words.eta[0, 0]) * np.log(phi).sum()
-    )
+    prior = (np.log(theta) @ alpha).sum() + float(model.words.eta[0, 0]) * np.log(phi).sum()
+    return xlogy(X, theta @ phi.T).sum() + prior
 
 
 @pytest.mark.parametrize(("learner", "n_shards"), [(batch, 1), (batch, 3), (memoized, 1), (memoized, 3)])
-def test_collapsed_without_exclusion_climbs_the_map_objective(learner, n_shards):
+def test_collapsed_without_exclusion_climbs_the_map_objective(learner, n_shards, cut):
     corpus = make_corpus(np.random.default_rng(22), n_docs=40, V=30, K=4)
     X, K = corpus.to_scipy().toarray().astype(np.float64), 4
     opt = Options("collapsed", False, L=K, max_iter=50, tol=1e-4)
     tracked, exact = [], []
-    start = start_model("collapsed", corpus, K, np.random.default_rng(0))
-    from topmix import _core
-
-    step = TopicStep(_core.TopicOptions(**asdict(opt)), warm=True)
-    engine = Serial(Shards(corpus, even_cuts(corpus.shape[0], n_shards)), step)
-    for model, total in itertools.islice(learner(start, engine), 40):
-        tracked.append(sum(model.bound(total).values()))
-        memory = [engine.worker.memory[b] for b in range(n_shards)]
-        parts = [dense_docs((m.indptr, m.topic, m.count), len(m.indptr) - 1, K) for m in memory]
-        exact.append(map_objective(model, X, np.concatenate(parts)))
+    for model, objective, N in islice(learn(learner, "collapsed", cut(corpus, n_shards), K, opt), 40):
+        tracked.append(objective)
+        exact.append(map_objective(model, X, N))
     rises(tracked)
     rises(exact)
     tracked, exact = np.array(tracked), np.array(exact)

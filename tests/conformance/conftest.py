@@ -13,7 +13,7 @@ from topmix import _core
 from topmix.allocations.finite import FiniteDirichlet
 from topmix.allocations.lda import DocumentPrior
 from topmix.data import Corpus
-from topmix.data.shard import Shards, even_cuts
+from topmix.data.shard import Shards
 from topmix.likelihoods import LIKELIHOODS
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import MixtureStep, TopicStep
@@ -47,20 +47,20 @@ def sample() -> Callable[[str], np.ndarray]:
 
 
 @pytest.fixture
-def mixture(sample) -> Callable[..., tuple[Mixture, Callable[[int], Shards]]]:
+def mixture(sample, cut) -> Callable[..., tuple[Mixture, Callable[[int], Shards]]]:
     """mixture(likelihood, K) is a started model and a way to cut its data into shards."""
 
     def make(name: str, K: int = 4, seed: int = 0) -> tuple[Mixture, Callable[[int], Shards]]:
         corpus = Corpus.from_scipy(sample(KIND.get(name, "vectors")))
         likelihood = LIKELIHOODS[name].start(corpus, None, K, 0.1, np.random.default_rng(seed), 1)
         model = Mixture(FiniteDirichlet.uniform(1 / K, K), likelihood, corpus.shape[1], K)
-        return model, lambda n: Shards(corpus, even_cuts(corpus.shape[0], n))
+        return model, lambda n: cut(corpus, n)
 
     return make
 
 
 @pytest.fixture
-def problem(mixture, sample) -> Callable[..., tuple[Any, Any, Callable[[int], Shards]]]:
+def problem(mixture, sample, cut) -> Callable[..., tuple[Any, Any, Callable[[int], Shards]]]:
     """problem(name) is (a started model, a local step, a way to cut its data): each likelihood, and topics twice."""
 
     def make(name: str, K: int = 5, L: int = 2) -> tuple[Any, Any, Callable[[int], Shards]]:
@@ -73,8 +73,8 @@ def problem(mixture, sample) -> Callable[..., tuple[Any, Any, Callable[[int], Sh
         options = _core.TopicOptions(name, True, False, False, L, 0.3, 30, 0.01, 1, 3)
         return (
             TopicModel(DocumentPrior(np.linspace(0.1, 0.3, K), name), words),
-            TopicStep(options, warm=name == "variational"),
-            lambda n: Shards(corpus, even_cuts(corpus.shape[0], n)),
+            TopicStep(options, cold_visits=1 if name == "variational" else None),
+            lambda n: cut(corpus, n),
         )
 
     return make

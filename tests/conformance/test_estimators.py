@@ -136,9 +136,9 @@ def test_numbers_that_are_not_counts_are_refused(name, data, bad):
     model = make(name).fit(data)
     inputs = [spoiled, pd.DataFrame(spoiled)] + ([sp.csr_array(spoiled)] if counts_only(name) else [])
     for X in inputs:
-        with pytest.raises(ValueError, match="(?i)nan|infinity|negative"):
+        with pytest.raises(ValueError, match=r"(?i)nan|infinity|negative"):
             make(name).fit(X)
-    with pytest.raises(ValueError, match="(?i)nan|infinity|negative"):
+    with pytest.raises(ValueError, match=r"(?i)nan|infinity|negative"):
         ask(model, spoiled)
 
 
@@ -173,10 +173,10 @@ def test_nothing_is_refused(name, data):
     if counts_only(name):
         empty += [sp.csr_array(data[:0]), Corpus.from_scipy(data[:0]), Corpus.from_scipy(data[:, :0])]
     for X in empty:
-        with pytest.raises(ValueError, match="0 (sample|feature|document|word)"):
+        with pytest.raises(ValueError, match=r"0 (sample|feature|document|word)"):
             make(name).fit(X)
     for X in empty[::3]:
-        with pytest.raises(ValueError, match="0 (sample|document)"):
+        with pytest.raises(ValueError, match=r"0 (sample|document)"):
             ask(model, X)
 
 

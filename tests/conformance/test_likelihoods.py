@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from topmix.data.shard import Shards
 from topmix.likelihoods import LIKELIHOODS
 from topmix.local import MixtureStep
 
@@ -58,14 +57,14 @@ def test_fewer_clusters_only_lower_the_local_bound(name, mixture, L):
 
 
 @pytest.mark.parametrize("L", [1, 2, K])
-def test_statistics_add_up_over_any_sharding(name, mixture, flat, L):
+def test_statistics_add_up_over_any_sharding(name, mixture, flat, cut, L):
     model, shards = mixture(name, K)
     step = MixtureStep(type(model.likelihood), L)
     whole = total_of(model, shards(1), step)
     assert whole.n_rows == pytest.approx(whole.N.sum(), rel=1e-6)
     corpus = shards(1).corpus
-    for cuts in ([0, 1, 103], [0, 50, 51, 90, 103], np.arange(104)):
-        parts = total_of(model, Shards(corpus, np.asarray(cuts)), step)
+    for cuts in ([0, 1, 103], [0, 50, 51, 90, 103], list(range(104))):
+        parts = total_of(model, cut(corpus, cuts), step)
         np.testing.assert_allclose(flat(parts), flat(whole), rtol=1e-6, atol=1e-5)
 
 
@@ -99,12 +98,12 @@ def test_the_update_maximises_the_bound(name, mixture):
         assert sum(model.update(other).bound(total).values()) < best
 
 
-def test_weights_of_rows_are_repeats(name, mixture, flat):
+def test_weights_of_rows_are_repeats(name, mixture, flat, cut):
     model, shards = mixture(name, K)
     corpus = shards(1).corpus
     repeats = np.random.default_rng(1).integers(0, 4, corpus.shape[0])
     step = MixtureStep(type(model.likelihood), 2)
-    weighted = total_of(model, Shards(corpus, np.array([0, 40, 103]), repeats.astype(np.float64)), step)
+    weighted = total_of(model, cut(corpus, [0, 40, 103], repeats.astype(np.float64)), step)
     repeated = corpus[np.repeat(np.arange(len(repeats)), repeats)]
-    plain = total_of(model, Shards(repeated, np.array([0, repeated.shape[0]])), step)
+    plain = total_of(model, cut(repeated, 1), step)
     np.testing.assert_allclose(flat(weighted), flat(plain), rtol=1e-5, atol=1e-5)

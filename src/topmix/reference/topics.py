@@ -211,9 +211,8 @@ def topics_step(
     """Every document cold (from its words' own top-L lists), or from start [D, K]."""
     E_all = np.asarray(table, np.float64)
     n_docs, K = len(indptr) - 1, E_all.shape[1]
-    out = TopicResult(
-        np.zeros(E_all.shape), np.zeros((n_docs, K)), np.zeros(n_docs), np.full(n_docs, np.inf), (0, 0, 0)
-    )
+    S, docs = np.zeros(E_all.shape), np.zeros((n_docs, K))
+    out = TopicResult(S, docs, np.zeros(n_docs), np.full(n_docs, np.inf), (0, 0, 0))
     first = np.zeros(E_all.shape)
     for v, e in enumerate(E_all):
         idx, shares, _ = normalise_top_l(e, opt.L)
