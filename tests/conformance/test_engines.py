@@ -18,7 +18,7 @@ class Remote(Engine):
     """Workers on machines that share nothing: all that goes in or comes out is bytes, two shards to a worker."""
 
     def __init__(self, shards, local, n_jobs):
-        self.n_shards, self.threads = len(shards), n_jobs
+        self.n_shards, self.n_rows, self.threads = len(shards), shards.n_rows, n_jobs
         made = [pickle.dumps(([shards[b] for b in range(a, min(a + 2, len(shards)))], local, n_jobs))
                 for a in range(0, len(shards), 2)]  # fmt: skip
         self.workers = [Worker(*pickle.loads(arguments)) for arguments in made]
