@@ -53,8 +53,8 @@ inline float* at_least(std::vector<float>& x, size_t n) {
 /// Scratch of one thread, reused from document to document.
 class Document {
   public:
-    Document(size_t K, const TopicOptions& options, std::span<const float> alpha)
-        : opt(options), alpha_all(alpha), dense(K, 0.f) {}
+    Document(size_t K, const TopicOptions& options, std::span<const float> prior)
+        : opt(options), alpha_all(prior), dense(K, 0.f) {}
 
     // What the fixed point leaves behind, over the n live topics.
     size_t n = 0, st = 0;             // live topics, padded
@@ -290,7 +290,7 @@ class Document {
             if (next[j] > 0) {
                 const double x = double(next[j]), a = double(alpha[j]);
                 const double log_p = opt.posterior == Posterior::collapsed ? std::log(double(P[j])) : double(logP[j]);
-                terms += std::lgamma(x + a) - std::lgamma(a) - x * log_p;
+                terms += math::lgamma(x + a) - math::lgamma(a) - x * log_p;
             }
         return log_s + terms;
     }
