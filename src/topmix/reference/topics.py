@@ -121,7 +121,7 @@ class Document:
         small[np.argmax(self.N)] = False
         left = bool(np.any(self.N[small] > 0))
         self.N = np.where(small, 0.0, self.N)
-        if padded(np.count_nonzero(self.N > 0)) * 4 <= padded(len(self.N)) * 3:
+        if padded(int(np.count_nonzero(self.N > 0))) * 4 <= padded(len(self.N)) * 3:
             keep = self.N > 0
             self.topic, self.N, self.alpha = self.topic[keep], self.N[keep], self.alpha[keep]
             self.E, self.R, self.M = self.E[:, keep], self.R[:, keep], self.M[:, keep]
@@ -228,7 +228,7 @@ def topics_step(
         np.add.at(out.S, words, counts[:, None] * r)
         out.docs[d], out.entropy[d], out.margin[d] = counts @ r, counts @ H, document.margin
         effort += (document.iterations, document.tried, document.accepted)
-    return out._replace(effort=tuple(int(x) for x in effort))
+    return out._replace(effort=(int(effort[0]), int(effort[1]), int(effort[2])))
 
 
 def variational_loop(X: Array, table: Array, alpha: Array, n_iter: int) -> tuple[Array, Array]:
