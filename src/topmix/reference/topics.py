@@ -16,7 +16,6 @@ from scipy.special import digamma, gammaln, xlogy
 
 from topmix.reference.top_l import normalise_top_l, select
 
-LANES = 16  # columns are squeezed out when that saves vectors of this many
 Array = NDArray[np.float64]
 
 
@@ -34,10 +33,6 @@ class Options:
     tol: float = 0.05
     restarts: int = 0
     restart_iter: int = 3
-
-
-def padded(n: int) -> int:
-    return -(-n // LANES) * LANES
 
 
 class Document:
@@ -120,11 +115,9 @@ class Document:
         small = ~(self.opt.eps < self.N)
         small[np.argmax(self.N)] = False
         left = bool(np.any(self.N[small] > 0))
-        self.N = np.where(small, 0.0, self.N)
-        if padded(int(np.count_nonzero(self.N > 0))) * 4 <= padded(len(self.N)) * 3:
-            keep = self.N > 0
-            self.topic, self.N, self.alpha = self.topic[keep], self.N[keep], self.alpha[keep]
-            self.E, self.R, self.M = self.E[:, keep], self.R[:, keep], self.M[:, keep]
+        keep = ~small
+        self.topic, self.N, self.alpha = self.topic[keep], self.N[keep], self.alpha[keep]
+        self.E, self.R, self.M = self.E[:, keep], self.R[:, keep], self.M[:, keep]
         return left
 
     def select(self) -> None:
