@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
 
 from topmix.learners.learner import Passes
 
@@ -23,6 +23,17 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """What `to_dict` gave, perhaps of a later version that says more. Raises ValueError or TypeError."""
+        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        for f in fields(cls):
+            value = known.get(f.name, 0.0 if f.default_factory is not dict else {})
+            numbers = value.values() if f.default_factory is dict else [value]
+            if not all(isinstance(number, int | float) for number in numbers):
+                raise ValueError(f"{f.name} of a record cannot be {str(value)[:60]}")
+        return cls(**known)
 
 
 Callback = Callable[[Record, Any], bool | None]

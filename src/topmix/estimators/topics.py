@@ -24,17 +24,19 @@ from topmix.estimators.inputs import (
     count_of_threads,
 )
 from topmix.estimators.priors import document_prior, word_prior
+from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS
 from topmix.learners.stochastic import StepSize, blend
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import TopicStep
+from topmix.parts import Parts
 from topmix.stats import TopicStats, WordTotal
 from topmix.topic_init import STARTS
 from topmix.topic_model import TopicModel
 
 
-class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
@@ -113,6 +115,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         proportions (collapsed).
     n_iter_, n_batch_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
     """
+
+    _saved_attributes = ("n_iter_", "converged_", "elbo_", "n_batch_iter_", "n_seen_")
 
     def __init__(
         self,
@@ -364,6 +368,21 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.doc_topic_prior_, self.topic_word_prior_ = model.prior.alpha, model.words.eta
         self.components_ = np.ascontiguousarray(model.words.pseudo_counts().T)
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+
+    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        prior, words = self.model_.prior, self.model_.words
+        arrays, extra = words_to_arrays(words.eta, words.total)
+        extra |= {"n_components": self.model_.n_components, "posterior": words.posterior}
+        extra |= {"prior.learned": prior.learned, "words.learned": words.learned}
+        return {"prior.alpha": prior.alpha} | arrays, extra
+
+    def _from_arrays(self, parts: Parts) -> None:
+        K, V = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
+        posterior = parts.choice("posterior", ("collapsed", "variational"))
+        alpha = parts.array("prior.alpha", K, positive=True)
+        eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
+        words = TopicWords(eta, total, posterior, parts.flag("words.learned"))
+        self._set_model(TopicModel(DocumentPrior(alpha, posterior, parts.flag("prior.learned")), words))
 
     @property
     def _n_features_out(self) -> int:
