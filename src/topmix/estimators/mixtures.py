@@ -30,6 +30,7 @@ from topmix.likelihoods.categorical import Assignment, Categorical
 from topmix.local import MixtureStep
 from topmix.model import Mixture
 from topmix.parts import SMALLEST, ModelFileError, Parts
+from topmix.progress import shown
 
 
 class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
@@ -67,7 +68,7 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
         Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
     random_state : int, RandomState or None
     verbose : int
-        1 shows a line a pass.
+        1 shows progress on stderr: a bar on a terminal, a line a pass elsewhere.
     callbacks : list of callables or None
         Each is called as f(record, model) after a pass; a true value ends the fit.
 
@@ -128,7 +129,9 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
             weight = _check_sample_weight(sample_weight, corpus.to_scipy(), dtype=np.float64, ensure_non_negative=True)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         shards = Shards(corpus, self._rows(corpus, rng), weight)
-        tries = [self._fit_once(corpus, shards, rng, clock) for _ in range(self.n_init)]
+        with shown(self.verbose, self.max_iter * self.n_init, corpus.n_tokens, type(self).__name__) as display:
+            callbacks = [*(self.callbacks or ()), *display]
+            tries = [self._fit_once(corpus, shards, rng, clock, callbacks) for _ in range(self.n_init)]
         model, self.history_, self.converged_ = max(tries, key=lambda t: t[1][-1].objective)
         self.n_iter_ = len(self.history_)
         self.elbo_ = self.history_[-1].objective
@@ -160,7 +163,7 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
         return float(np.mean(self.score_samples(X)))
 
     def _fit_once(
-        self, corpus: Corpus, shards: Shards, rng: np.random.Generator, clock: Clock
+        self, corpus: Corpus, shards: Shards, rng: np.random.Generator, clock: Clock, callbacks: list[Callback]
     ) -> tuple[Mixture, list[Record], bool]:
         K = count_of_components(self.n_components)
         threads = count_of_threads(self.n_jobs)
@@ -174,7 +177,7 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
             scale=corpus.shape[0],
             clock=clock,
             history=history,
-            callbacks=self.callbacks or (),
+            callbacks=callbacks,
         )
         return model, history, converged
 

@@ -31,6 +31,7 @@ from topmix.learners.stochastic import StepSize, blend
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import TopicStep
 from topmix.parts import Parts
+from topmix.progress import shown
 from topmix.stats import TopicStats, WordTotal
 from topmix.topic_init import STARTS
 from topmix.topic_model import TopicModel
@@ -94,7 +95,7 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
     random_state : int, RandomState or None
     verbose : int
-        1 shows a line a pass.
+        1 shows progress on stderr: a bar on a terminal, a line a pass elsewhere.
     callbacks : list of callables or None
         Each is called as f(record, model) after a pass; a true value ends the fit.
 
@@ -184,7 +185,9 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         clock = Clock()
         corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        tries = [self._fit_once(corpus, rng, clock) for _ in range(self.n_init)]
+        with shown(self.verbose, self.max_iter * self.n_init, corpus.n_tokens, type(self).__name__) as display:
+            callbacks = [*(self.callbacks or ()), *display]
+            tries = [self._fit_once(corpus, rng, clock, callbacks) for _ in range(self.n_init)]
         model, history, converged = max(tries, key=lambda t: t[1][-1].objective)
         self.history_, self.converged_ = history, converged
         self.n_iter_, self.elbo_ = len(history), history[-1].objective
@@ -265,7 +268,7 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return [[str(v) if names is None else str(names[v]) for v in row] for row in best]
 
     def _fit_once(
-        self, corpus: Corpus, rng: np.random.Generator, clock: Clock
+        self, corpus: Corpus, rng: np.random.Generator, clock: Clock, callbacks: list[Callback]
     ) -> tuple[TopicModel, list[Record], bool]:
         threads = count_of_threads(self.n_jobs)
         model = self._start(corpus, rng, threads)
@@ -284,7 +287,7 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             scale=max(corpus.n_tokens, 1.0),
             clock=clock,
             history=history,
-            callbacks=self.callbacks or (),
+            callbacks=callbacks,
             between=lambda model, total: model.relearn(total, lengths),
             effort=step.take_effort,
         )
