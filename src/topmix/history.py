@@ -28,11 +28,12 @@ class Record:
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """What `to_dict` gave, perhaps of a later version that says more. Raises ValueError or TypeError."""
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
-        for f in fields(cls):
-            value = known.get(f.name, 0.0 if f.default_factory is not dict else {})
-            numbers = value.values() if f.default_factory is dict else [value]
-            if not all(isinstance(number, int | float) for number in numbers):
-                raise ValueError(f"{f.name} of a record cannot be {str(value)[:60]}")
+        tables = {f.name for f in fields(cls) if f.default_factory is dict}
+        for name, value in known.items():
+            if isinstance(value, dict) != (name in tables):
+                raise ValueError(f"{name} of a record cannot be {str(value)[:60]}")
+            if not all(isinstance(number, int | float) for number in (value.values() if name in tables else [value])):
+                raise ValueError(f"{name} of a record cannot be {str(value)[:60]}")
         return cls(**known)
 
 

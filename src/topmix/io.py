@@ -156,7 +156,7 @@ def _write(path: Path, arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
         "library_version": topmix.__version__,
-        "model": json.dumps(_plain(about), allow_nan=False, separators=(",", ":")),
+        "model": json.dumps(_plain(about), ensure_ascii=False, allow_nan=False, separators=(",", ":")),
         "crc32": json.dumps({name: f"{zlib.crc32(a.data):08x}" for name, a in arrays.items()}),
     }
     try:
