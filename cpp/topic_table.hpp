@@ -26,7 +26,7 @@ struct WordPrior {
     double operator()(size_t v, size_t k) const { return data[v * word_step + k * topic_step]; }
 };
 
-constexpr float kLeast = 1e-35f;  // no word is impossible in a topic: a row of zeros would leave a token nowhere to go
+constexpr float kLeast = 1e-30f;  // no word is impossible in a topic: a row of zeros would leave a token nowhere to go
 
 /// raw [V, K] times factor are the counts; norm [K] is S_k + eta_k. Fills table [words, K] and log_scale [words].
 inline void topic_table(Posterior posterior, Rows<const double> raw, double factor, WordPrior eta,

@@ -137,7 +137,7 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         learning_decay: float = 0.7,
         max_doc_update_iter: int = 100,
         doc_tol: float = 0.1,
-        min_topic_mass: float = 2.0,
+        min_topic_mass: float = 2.5,
         restarts: int = 0,
         exclude: bool = True,
         selection: str = "last",
