@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import ModuleType
@@ -42,3 +43,9 @@ def cut() -> Callable[..., Shards]:
         return Shards(corpus, [slice(a, b) for a, b in pairwise(bounds)], weight)
 
     return shards
+
+
+@pytest.fixture(scope="session")
+def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which the real demo corpus is read once for all tests, and nothing of the user's is touched."""
+    return {**os.environ, "TOPMIX_CACHE": str(tmp_path_factory.mktemp("demo-cache"))}

@@ -18,10 +18,13 @@ ENTRIES_PER_BATCH = 1 << 22  # what a memoized step holds responsibilities for, 
 def as_corpus(estimator: Any, X: Any, *, reset: bool) -> Corpus:
     """Counts from a sparse or dense matrix, a DataFrame, a Corpus or the path of a saved one.
 
-    With reset=True the number of features and their names are remembered; otherwise X must agree with them.
+    With reset=True the number of features and their names are remembered, and how texts were cut into words where a
+    corpus says so; otherwise X must agree with them.
     """
     if isinstance(X, str | os.PathLike):
         X = Corpus.open(X)
+    if reset:
+        estimator.tokenizer_ = X.meta.get("tokenizer") if isinstance(X, Corpus) else None
     if isinstance(X, Corpus):
         return _known_corpus(estimator, X, reset)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float32, reset=reset)

@@ -25,17 +25,20 @@ from topmix.estimators.inputs import (
     positive_count,
 )
 from topmix.estimators.priors import document_prior, word_prior
+from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS
 from topmix.learners.stochastic import StepSize, blend
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import TopicStep
+from topmix.parts import Parts
+from topmix.progress import shown
 from topmix.stats import TopicStats, WordTotal
 from topmix.topic_init import STARTS
 from topmix.topic_model import TopicModel
 
 
-class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
@@ -93,7 +96,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
     random_state : int, RandomState or None
     verbose : int
-        1 shows a line a pass.
+        1 shows progress on stderr: a bar on a terminal, a line a pass elsewhere.
     callbacks : list of callables or None
         Each is called as f(record, model) after a pass; a true value ends the fit.
 
@@ -114,6 +117,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         proportions (collapsed).
     n_iter_, n_batch_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
     """
+
+    _saved_attributes = ("n_iter_", "converged_", "elbo_", "n_batch_iter_", "n_seen_")
 
     def __init__(
         self,
@@ -181,7 +186,10 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         clock = Clock()
         corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        tries = [self._fit_once(corpus, rng, clock) for _ in range(positive_count(self.n_init, "n_init"))]
+        n_init = positive_count(self.n_init, "n_init")
+        with shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display:
+            callbacks = [*(self.callbacks or ()), *display]
+            tries = [self._fit_once(corpus, rng, clock, callbacks) for _ in range(n_init)]
         model, history, converged = max(tries, key=lambda t: t[1][-1].objective)
         self.history_, self.converged_ = history, converged
         self.n_iter_, self.elbo_ = len(history), history[-1].objective
@@ -262,7 +270,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return [[str(v) if names is None else str(names[v]) for v in row] for row in best]
 
     def _fit_once(
-        self, corpus: Corpus, rng: np.random.Generator, clock: Clock
+        self, corpus: Corpus, rng: np.random.Generator, clock: Clock, callbacks: list[Callback]
     ) -> tuple[TopicModel, list[Record], bool]:
         threads = count_of_threads(self.n_jobs)
         model = self._start(corpus, rng, threads)
@@ -282,7 +290,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             scale=max(corpus.n_tokens, 1.0),
             clock=clock,
             history=history,
-            callbacks=self.callbacks or (),
+            callbacks=callbacks,
             between=lambda model, total: model.relearn(total, lengths),
             effort=step.take_effort,
         )
@@ -366,6 +374,21 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.doc_topic_prior_, self.topic_word_prior_ = model.prior.alpha, model.words.eta
         self.components_ = np.ascontiguousarray(model.words.pseudo_counts().T)
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+
+    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        prior, words = self.model_.prior, self.model_.words
+        arrays, extra = words_to_arrays(words.eta, words.total)
+        extra |= {"n_components": self.model_.n_components, "posterior": words.posterior}
+        extra |= {"prior.learned": prior.learned, "words.learned": words.learned}
+        return {"prior.alpha": prior.alpha} | arrays, extra
+
+    def _from_arrays(self, parts: Parts) -> None:
+        K, V = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
+        posterior = parts.choice("posterior", ("collapsed", "variational"))
+        alpha = parts.array("prior.alpha", K, positive=True)
+        eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
+        words = TopicWords(eta, total, posterior, parts.flag("words.learned"))
+        self._set_model(TopicModel(DocumentPrior(alpha, posterior, parts.flag("prior.learned")), words))
 
     @property
     def _n_features_out(self) -> int:
