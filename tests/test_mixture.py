@@ -129,6 +129,17 @@ def test_the_bound_is_exact_with_one_cluster():
     assert model.elbo_ == pytest.approx(dirichlet_multinomial(X.sum(axis=0)[:, None], 0.3), rel=1e-9)
 
 
+def test_weights_are_at_the_maximum_of_their_bound():
+    N = np.array([3.0, 0.0, 7.5, 1.2])
+    start = FiniteDirichlet.uniform(0.25, 4)
+    best = start.update(N)
+    # At the optimum it is the evidence of N draws, each kind of them N_k times.
+    assert best.bound(N) == pytest.approx(dirichlet_multinomial(N[:, None], 0.25), rel=1e-9)
+    np.testing.assert_allclose(best.weights(), (N + 0.25) / (N.sum() + 1))
+    for k, by in itertools.product(range(4), (-0.1, 0.1)):
+        assert start.update(N + by * np.eye(4)[k]).bound(N) < best.bound(N)
+
+
 @pytest.mark.parametrize("learner", ["batch", "memoized"])
 @pytest.mark.parametrize("n_active", [1, 2, None])
 def test_finds_planted_clusters(docs, learner, n_active):

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import digamma, gammaln, logsumexp, xlogy
 
 from topmix import _core
-from topmix.allocations.lda import DocumentPrior
+from topmix.allocations.lda import DocTopics, DocumentPrior
 from topmix.data import Corpus
 from topmix.data.shard import Shard
 from topmix.engines import Serial
@@ -371,6 +371,29 @@ def test_the_variational_bound_rises_with_warm_starts(learner, n_shards, L, cut)
     corpus = make_corpus(np.random.default_rng(21), n_docs=60, K=20)
     opt = Options("variational", False, True, L=L, max_iter=20, tol=1e-3)
     rises([bound for _, bound, _ in islice(learn(learner, "variational", cut(corpus, n_shards), 20, opt), 12)])
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS)
+def test_statistics_of_documents_are_their_definition(posterior):
+    """G, A, T and M over all topics, those that a document does not use included."""
+    rng = np.random.default_rng(23)
+    N = np.where(rng.random((9, 6)) < 0.5, 0, rng.gamma(1, 5, (9, 6))).astype(np.float32)
+    N[4] = 0
+    alpha, lengths = rng.uniform(0.1, 1, 6), N.sum(axis=1, dtype=np.float64)
+    indptr = np.concatenate([[0], np.cumsum((N > 0).sum(axis=1))])
+    docs = DocTopics(indptr, np.nonzero(N)[1].astype(np.uint16), N[N > 0])
+    stats = DocumentPrior(alpha, posterior, learned=True).summarise(None, docs, lengths, 1.5)
+    theta = N.astype(np.float64) + alpha
+    total = theta.sum(axis=1, keepdims=True)
+    if posterior == "variational":
+        Elogpi = digamma(theta) - digamma(total)
+        G, A = -(gammaln(total[:, 0]) - gammaln(theta).sum(axis=1)).sum(), ((N - theta) * Elogpi).sum()
+    else:
+        Elogpi = np.log(theta / total)
+        G, A = 0.0, (N * Elogpi).sum()
+    np.testing.assert_allclose([stats.D, stats.H, stats.G, stats.A], [9, 1.5, G, A], rtol=1e-6)
+    np.testing.assert_allclose(stats.T, Elogpi.sum(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(stats.M, (digamma(theta) - digamma(alpha)).sum(axis=0), rtol=1e-6)
 
 
 def map_objective(model, X, N):
