@@ -27,7 +27,7 @@ struct WordPrior {
 };
 
 /// No word is impossible in a topic, Eq. (3.4): a row of zeros would leave a token nowhere to go.
-constexpr float kLeast = 1e-35f;
+constexpr float kLeast = 1e-30f;
 
 /// raw [V, K] times factor are the counts; norm [K] is S_k + eta_k. Fills table [words, K] and log_scale [words].
 inline void topic_table(Posterior posterior, Rows<const double> raw, double factor, WordPrior eta,

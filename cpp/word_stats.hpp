@@ -5,8 +5,10 @@
 // number of threads, and a memo takes min(entries x L, words x K) pairs, never more.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "parallel.hpp"
@@ -27,7 +29,32 @@ struct WordStats {
     std::vector<double> totals;   // [K] sum over words
 };
 
-/// add(i, row) adds entry i into row[K]. `starts` and `order` come from localise().
+/// A row of K sums that knows which of them were touched: a rare word costs what it has, not K.
+class Row {
+  public:
+    explicit Row(size_t K) : sum_(K, 0.0), touched_((K + 63) / 64, 0) {}
+
+    void add(size_t k, double x) {
+        sum_[k] += x;
+        touched_[k / 64] |= uint64_t(1) << (k % 64);
+    }
+
+    /// Calls out(k, sum) for what is not zero, ascending, and clears the row.
+    template <class Out>
+    void drain(Out&& out) {
+        for (size_t w = 0; w < touched_.size(); ++w)
+            for (uint64_t bits = std::exchange(touched_[w], 0); bits; bits &= bits - 1) {
+                const size_t k = w * 64 + size_t(std::countr_zero(bits));
+                if (const double x = std::exchange(sum_[k], 0.0); float(x) != 0) out(k, x);
+            }
+    }
+
+  private:
+    std::vector<double> sum_;
+    std::vector<uint64_t> touched_;
+};
+
+/// add(i, row) adds entry i into the row of its word. `starts` and `order` come from localise().
 template <class Add>
 WordStats sum_by_word(std::span<const int64_t> starts, std::span<const int32_t> order, size_t K, int threads,
                       Add&& add) {
@@ -44,24 +71,16 @@ WordStats sum_by_word(std::span<const int64_t> starts, std::span<const int32_t> 
     parallel_for(words, kWordGrain, threads, [&](size_t begin, size_t end, size_t) {
         Piece& piece = pieces[begin / kWordGrain];
         piece.totals.assign(K, 0.0);
-        std::vector<double> row(K);
+        Row row(K);
         for (size_t v = begin; v < end; ++v) {
-            std::fill(row.begin(), row.end(), 0.0);
-            for (int64_t i = starts[v]; i < starts[v + 1]; ++i) add(order[i], row.data());
+            for (int64_t i = starts[v]; i < starts[v + 1]; ++i) add(order[i], row);
             const size_t before = piece.topic.size();
-            size_t n = before;
-            piece.topic.resize(n + K);
-            piece.value.resize(n + K);
-            for (size_t k = 0; k < K; ++k) {  // no branch: write always, step on only past a non-zero
-                const float x = float(row[k]);
-                piece.topic[n] = TopicId(k);
-                piece.value[n] = x;
-                piece.totals[k] += double(x);
-                n += x != 0;
-            }
-            out.indptr[v + 1] = int64_t(n) - int64_t(before);
-            piece.topic.resize(n);
-            piece.value.resize(n);
+            row.drain([&](size_t k, double x) {
+                piece.topic.push_back(TopicId(k));
+                piece.value.push_back(float(x));
+                piece.totals[k] += double(float(x));
+            });
+            out.indptr[v + 1] = int64_t(piece.topic.size() - before);
         }
     });
 

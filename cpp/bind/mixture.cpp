@@ -47,10 +47,11 @@ auto sum_rows_by_word(Vec<const int64_t> starts, Vec<const int32_t> order, Vec<c
         const int32_t *k = cluster.data(), *row_of = row.data();
         const float *x = value.data(), *share = r.data();
         const double* w = weight ? weight->data() : nullptr;
-        out = sum_by_word(view(starts), view(order), K, threads, [=](int32_t i, double* S) {
+        out = sum_by_word(view(starts), view(order), K, threads, [=](int32_t i, Row& S) {
             const size_t d = size_t(row_of[i]);
             const double c = double(x[i]) * (w ? w[d] : 1.0);
-            for (size_t l = 0; l < L; ++l) S[k[d * L + l]] += c * double(share[d * L + l]);  // S_vk += w_n x_nv r_nk
+            // S_vk += w_n x_nv r_nk
+            for (size_t l = 0; l < L; ++l) S.add(size_t(k[d * L + l]), c * double(share[d * L + l]));
         });
     }
     return std::make_tuple(give(std::move(out.indptr)), give(std::move(out.topic)), give(std::move(out.value)),

@@ -4,8 +4,12 @@
 //
 // Everything stays out of log space: e_uk was exponentiated once per update, P_k once per iteration, and the inner loop
 // is a multiply-add over the document's active topics. A topic that holds no more than eps tokens leaves the document
-// for good, and its column is squeezed out when that saves a vector. The L-sparse constraint is imposed on what is
-// returned; with Select::often also along the way, as the paper does.
+// for good. The L-sparse constraint is imposed on what is returned; with select_often also along the way, as in the
+// paper.
+//
+// Words go by sixteens: a block holds a vector of sixteen words for each topic. Documents have many more words than
+// topics, so lanes are seldom wasted, sums over topics need no shuffling, and a topic that leaves takes one vector out
+// of each block.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -35,111 +39,160 @@ struct TopicOptions {
     int restart_iter = 3;  // iterations before a restart is judged
 };
 
-constexpr size_t kLanes = 16;  // columns are padded to this many floats
-inline size_t padded(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+constexpr size_t kBlock = 16;
+using Block = float __attribute__((vector_size(kBlock * sizeof(float))));  // sixteen words
 
-/// to[j] = from[index[j]]; vectors gather where the processor can.
-inline void take(const float* __restrict from, const int32_t* __restrict index, size_t n, float* __restrict to) {
-#pragma omp simd
-    for (size_t j = 0; j < n; ++j) to[j] = from[index[j]];
-}
+inline Block larger(Block a, Block b) { return a > b ? a : b; }
 
-/// Room for n without clearing what is already there.
-inline float* at_least(std::vector<float>& x, size_t n) {
-    if (x.size() < n) x.resize(n);
-    return x.data();
+inline float sum(const Block& x) {
+    float half[8], quarter[4];
+    for (size_t i = 0; i < 8; ++i) half[i] = x[i] + x[i + 8];
+    for (size_t i = 0; i < 4; ++i) quarter[i] = half[i] + half[i + 4];
+    return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
 }
 
 /// Scratch of one thread, reused from document to document.
 class Document {
   public:
-    Document(size_t K, const TopicOptions& options, std::span<const float> alpha)
-        : opt(options), alpha_all(alpha), dense(K, 0.f) {}
+    Document(size_t K, const TopicOptions& options, std::span<const float> prior)
+        : opt(options),
+          excludes(options.exclude && options.posterior == Posterior::collapsed),
+          alpha_all(prior),
+          dense(K, 0.f) {}
 
-    // What the fixed point leaves behind, over the n live topics.
-    size_t n = 0, st = 0;             // live topics, padded
-    std::vector<int32_t> topic;       // [n] ascending global ids
-    std::vector<float> N;             // [st] tokens in each topic
+    std::vector<int32_t> topic;       // the document's topics, ascending global ids
     int64_t tried = 0, accepted = 0;  // restart proposals, over all documents
     int64_t iterations = 0;
 
-    /// Runs a document with words v (rows of the table E [words, K]) and counts c from start counts `dense` [K], which
-    /// it clears. Needs at least one word.
-    void solve(std::span<const int32_t> v, std::span<const float> c, std::span<const float> E_all) {
-        words = v, counts = c, U = v.size();
-        activate();
-        gather(E_all);
-        fixed_point(opt.max_iter, true);
-        if (opt.restarts > 0 && n > 1) propose_restarts();
-    }
-
-    /// The final r_u of word u restricted to its top L: fills topic ids and shares, ascending; returns how many and
-    /// H[r].
-    size_t responsibilities(size_t u, int32_t* id, float* r, double& entropy) {
-        const float* e = &E[u * st];
-        float* w = row.data();
-        const float* mask = opt.select_often && opt.L < n ? &M[u * st] : e;
-        if (excludes()) {
-            const float* own = &R[u * st];
-#pragma omp simd
-            for (size_t j = 0; j < st; ++j) w[j] = std::max(P[j] - own[j], least[j]) * mask[j];
-        } else {
-#pragma omp simd
-            for (size_t j = 0; j < st; ++j) w[j] = P[j] * mask[j];
-        }
-        entropy = normalise_top_l(std::span<const float>(w, n), opt.L, id, r);
-        return std::min(opt.L, n);
-    }
-
-    /// Weights for responsibilities(): call once after solve().
-    void finish() { weights(); }
-
+    /// Counts to start from, [K]: all zero between documents, to be filled before solve().
     std::vector<float>& start() { return dense; }
+
+    /// Runs a document with words v (rows of the table [words, K]) and counts c. Needs at least one word.
+    void solve(std::span<const int32_t> v, std::span<const float> c, std::span<const float> table) {
+        words = v, counts = c, blocks = (v.size() + kBlock - 1) / kBlock;
+        activate();
+        gather(table);
+        fixed_point(opt.max_iter);
+        if (opt.restarts > 0 && topic.size() > 1) propose_restarts();
+    }
+
+    /// The responsibilities that the fixed point implies, each word's top L of them. Calls out(u, m, id, r) for each
+    /// word u, with m shares r of topics topic[id[l]], ascending. Returns sum_u c_u H[r_u].
+    template <class Out>
+    double responsibilities(Out&& out) {
+        weights();
+        const size_t n = topic.size();
+        double entropy = 0;
+        shares.resize(n);
+        row.resize(n);
+        id.resize(std::max(opt.L, n));
+        chosen.resize(opt.L);
+        std::iota(id.begin(), id.begin() + n, 0);
+        for (size_t b = 0; b < blocks; ++b) {
+            const Block *e = &E[b * width], *support = masked() ? &M[b * width] : e, *r = excludes ? &R[b * width] : e;
+            Block s{};
+            for (size_t j = 0; j < n; ++j)
+                s += shares[j] = (excludes ? larger(P[j] - r[j], least[j] + Block{}) : P[j] + Block{}) * support[j];
+            const size_t end = std::min(words.size(), (b + 1) * kBlock);
+            if (n > opt.L) {
+                for (size_t u = b * kBlock; u < end; ++u) {
+                    for (size_t j = 0; j < n; ++j) row[j] = shares[j][u % kBlock];
+                    const double H = normalise_top_l(std::span<const float>(row), opt.L, id.data(), chosen.data());
+                    entropy += double(counts[u]) * H;
+                    out(u, opt.L, id.data(), chosen.data());
+                }
+                continue;
+            }
+            Block plogp{};
+            for (size_t j = 0; j < n; ++j) {
+                shares[j] /= s;
+                for (size_t i = 0; i < kBlock; ++i)
+                    plogp[i] += shares[j][i] * math::log(std::max(shares[j][i], 1e-37f));
+            }
+            for (size_t u = b * kBlock; u < end; ++u) {
+                for (size_t j = 0; j < n; ++j) row[j] = shares[j][u % kBlock];
+                entropy -= double(counts[u]) * double(plogp[u % kBlock]);
+                out(u, n, id.data(), row.data());
+            }
+        }
+        return entropy;
+    }
 
   private:
     const TopicOptions& opt;
+    const bool excludes;
     std::span<const float> alpha_all;  // [K]
-    std::vector<float> dense;          // [K] start counts, all zero between documents
+    std::vector<float> dense;          // [K]
     std::span<const int32_t> words;
     std::span<const float> counts;
-    size_t U = 0;
-    std::vector<float> E, R, M;  // [U, st] word table, last responsibilities, masked table
-    std::vector<float> alpha, P, logP, least, next, row, saved, keep_N;  // [st]
-    std::vector<int32_t> keep, order;
+    size_t blocks = 0, width = 0;     // blocks of words; vectors a block, at least the number of topics
+    std::vector<Block> E, R, M, C;    // [blocks, width]: word table, last responsibilities, masked table; [blocks]
+    std::vector<Block> sums, shares;  // [topics]
+    std::vector<float> alpha, N, P, logP, least, next, saved, row, chosen;  // [topics]
+    std::vector<int32_t> keep, id;
 
-    bool excludes() const { return opt.exclude && opt.posterior == Posterior::collapsed; }
+    bool masked() const { return opt.select_often && opt.L < topic.size(); }
 
     /// A_d = {k : N_dk > eps}, never empty.
     void activate() {
         topic.clear();
+        N.clear(), alpha.clear();
+        const size_t K = dense.size();
+        float largest = -1;
         size_t best = 0;
-        for (size_t k = 0; k < dense.size(); ++k) {
-            if (dense[k] > opt.eps) topic.push_back(int32_t(k));
-            if (dense[k] > dense[best]) best = k;
+        for (size_t k0 = 0; k0 < K; k0 += kBlock) {
+            const size_t k1 = std::min(K, k0 + kBlock);
+            float high = 0;
+            for (size_t k = k0; k < k1; ++k) high = std::max(high, dense[k]);
+            if (high > largest) {
+                largest = high;
+                best = size_t(std::find(dense.begin() + k0, dense.begin() + k1, high) - dense.begin());
+            }
+            if (!(high > opt.eps)) continue;
+            for (size_t k = k0; k < k1; ++k)
+                if (dense[k] > opt.eps) topic.push_back(int32_t(k));
         }
         if (topic.empty()) topic.push_back(int32_t(best));
-        n = topic.size(), st = padded(n);
-        for (auto* x : {&alpha, &N, &P, &logP, &least, &next, &row, &saved, &keep_N}) x->assign(st, 0.f);
-        for (size_t j = 0; j < n; ++j) N[j] = dense[size_t(topic[j])], alpha[j] = alpha_all[size_t(topic[j])];
+        for (const int32_t k : topic) N.push_back(dense[size_t(k)]), alpha.push_back(alpha_all[size_t(k)]);
         std::fill(dense.begin(), dense.end(), 0.f);
+        width = topic.size();
+        for (auto* x : {&P, &logP, &least, &next}) x->assign(width, 0.f);
     }
 
-    void gather(std::span<const float> E_all) {
-        const size_t K = dense.size();
-        float* to = at_least(E, U * st);
-        for (size_t u = 0; u < U; ++u, to += st) {
-            take(&E_all[size_t(words[u]) * K], topic.data(), n, to);
-            std::fill(to + n, to + st, 0.f);
+    static void at_least(std::vector<Block>& x, size_t n) {
+        if (x.size() < n) x.resize(n);
+    }
+
+    /// Copies the document's part of the table. The lanes after the last word hold ones that count nothing.
+    void gather(std::span<const float> table) {
+        const size_t K = dense.size(), n = width;
+        at_least(E, blocks * n);
+        at_least(C, blocks);
+        for (size_t b = 0; b < blocks; ++b) {
+            const size_t u0 = b * kBlock, in = std::min(kBlock, words.size() - u0);
+            const float* from[kBlock];
+            for (size_t i = 0; i < kBlock; ++i) from[i] = &table[size_t(words[u0 + std::min(i, in - 1)]) * K];
+            for (size_t j = 0; j < n; ++j) {
+                const size_t k = size_t(topic[j]);
+                float e[kBlock];
+                for (size_t i = 0; i < kBlock; ++i) e[i] = from[i][k];
+                std::copy_n(e, kBlock, reinterpret_cast<float*>(&E[b * n + j]));
+            }
+            for (size_t i = 0; i < kBlock; ++i) C[b][i] = i < in ? counts[u0 + i] : 0.f;
         }
-        if (excludes()) std::fill_n(at_least(R, U * st), U * st, 0.f);
-        if (opt.select_often) at_least(M, U * st);
+        if (excludes) {
+            at_least(R, blocks * n);
+            std::fill_n(R.begin(), blocks * n, Block{});
+        }
+        if (opt.select_often) at_least(M, blocks * n);
     }
 
     /// P_k of Eq. (3.6); a topic without tokens has left, and weighs nothing. Scaled by a common factor in the
     /// variational case, where exp(psi) of a small count would underflow.
     void weights() {
+        const size_t n = topic.size();
         if (opt.posterior == Posterior::collapsed) {
-            for (size_t j = 0; j < st; ++j) {
+            for (size_t j = 0; j < n; ++j) {
                 least[j] = N[j] > 0 ? alpha[j] : 0.f;
                 P[j] = N[j] + least[j];
             }
@@ -147,12 +200,12 @@ class Document {
         }
         float largest = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : largest)
-        for (size_t j = 0; j < st; ++j) {
+        for (size_t j = 0; j < n; ++j) {
             logP[j] = N[j] > 0 ? math::digamma(N[j] + alpha[j]) : -1e30f;
             largest = std::max(largest, logP[j]);
         }
 #pragma omp simd
-        for (size_t j = 0; j < st; ++j) {
+        for (size_t j = 0; j < n; ++j) {
             logP[j] -= largest;
             P[j] = math::exp(logP[j]);
         }
@@ -161,120 +214,113 @@ class Document {
     /// One update of all responsibilities: N from P, into `next`. Returns sum_u c_u log s_u when asked.
     template <bool Exclude, bool Judge>
     double sweep() {
-        const float* __restrict p = P.data();
-        const float* __restrict floor = least.data();  // a token aside, its topic still has the prior
-        float* __restrict out = next.data();
-        const std::vector<float>& table = opt.select_often && opt.L < n ? M : E;
-        std::fill(next.begin(), next.end(), 0.f);
+        const size_t n = topic.size();
+        const float *p = P.data(), *floor = least.data();
+        sums.assign(n, Block{});
+        Block* __restrict out = sums.data();
         double log_s = 0;
-        for (size_t u = 0; u < U; ++u) {
-            const float* __restrict e = &table[u * st];
-            const float c = counts[u];
-            float s = 0;
+        for (size_t b = 0; b < blocks; ++b) {
+            const Block* __restrict e = masked() ? &M[b * width] : &E[b * width];
+            Block s{};
             if constexpr (Exclude) {
-                float* __restrict r = &R[u * st];
-#pragma omp simd reduction(+ : s)
-                for (size_t j = 0; j < st; ++j) {
-                    const float others = p[j] - r[j];
-                    const float w = (others > floor[j] ? others : floor[j]) * e[j];
-                    r[j] = w;
-                    s += w;
+                Block* __restrict r = &R[b * width];
+                for (size_t j = 0; j < n; ++j) {  // the token aside, its topic still has the prior
+                    r[j] = larger(p[j] - r[j], floor[j] + Block{}) * e[j];
+                    s += r[j];
                 }
-                const float q = s > 0 ? 1.f / s : 0.f;
-#pragma omp simd
-                for (size_t j = 0; j < st; ++j) {
+                const Block q = 1.f / s;
+                for (size_t j = 0; j < n; ++j) {
                     r[j] *= q;
-                    out[j] += c * r[j];
+                    out[j] += C[b] * r[j];
                 }
             } else {
-#pragma omp simd reduction(+ : s)
-                for (size_t j = 0; j < st; ++j) s += p[j] * e[j];
-                const float q = s > 0 ? c / s : 0.f;
-#pragma omp simd
-                for (size_t j = 0; j < st; ++j) out[j] += q * e[j];
+                for (size_t j = 0; j < n; ++j) s += p[j] * e[j];
+                const Block q = C[b] / s;
+                for (size_t j = 0; j < n; ++j) out[j] += q * e[j];
             }
-            if constexpr (Judge) log_s += double(c) * std::log(double(std::max(s, 1e-37f)));
+            if constexpr (Judge)
+                for (size_t i = 0; i < kBlock; ++i) log_s += double(C[b][i]) * std::log(double(s[i]));
         }
-        if constexpr (!Exclude)
-            for (size_t j = 0; j < st; ++j) out[j] *= p[j];
+        for (size_t j = 0; j < n; ++j) next[j] = sum(out[j]) * (Exclude ? 1.f : p[j]);
         return log_s;
     }
 
     void update() {
-        if (excludes())
+        if (excludes)
             sweep<true, false>();
         else
             sweep<false, false>();
         ++iterations;
     }
 
-    void fixed_point(int max_iter, bool prune) {
+    void fixed_point(int max_iter) {
+        bool left = true;
         for (int it = 0; it < max_iter; ++it) {
             weights();
-            if (opt.select_often && opt.L < n && (it < 5 || it % 10 == 0)) select();
+            if (left || it < 5 || it % 10 == 0) select();  // when a topic left, its tokens need another
             update();
             float largest = 0, total = 0;
-            for (size_t j = 0; j < st; ++j) {
+            for (size_t j = 0; j < topic.size(); ++j) {
                 const float change = std::fabs(next[j] - N[j]);
                 largest = std::max(largest, change), total += change;
             }
             N.swap(next);
-            const bool left = prune && drop_small();
+            left = drop_small();
             if (!left && (opt.mean_change ? total / float(dense.size()) : largest) < opt.tol) break;
         }
+        if (left) weights(), select();
     }
 
-    /// Topics at or under eps leave: their count becomes zero, and so does their weight from then on. True if one with
-    /// tokens left, because those tokens have yet to find another topic.
+    /// Topics at or under eps leave, but never the largest. True if one with tokens left, because those tokens have yet
+    /// to find another topic.
     bool drop_small() {
-        size_t best = 0, live = 0;
+        const size_t n = topic.size(), best = size_t(std::ranges::max_element(N) - N.begin());
         bool left = false;
-        for (size_t j = 1; j < n; ++j)
-            if (N[j] > N[best]) best = j;
-        for (size_t j = 0; j < n; ++j) {
-            if (j != best && !(N[j] > opt.eps)) left |= N[j] > 0, N[j] = 0;
-            live += N[j] > 0;
-        }
-        if (padded(live) * 4 <= st * 3) squeeze();
+        keep.clear();
+        for (size_t j = 0; j < n; ++j)
+            if (j == best || N[j] > opt.eps)
+                keep.push_back(int32_t(j));
+            else
+                left |= N[j] > 0;
+        if (keep.size() < n) squeeze();
         return left;
     }
 
-    /// Removes the columns of topics that have left.
+    /// Keeps the vectors of the topics in `keep`.
     void squeeze() {
-        keep.clear();
-        for (size_t j = 0; j < n; ++j)
-            if (N[j] > 0) keep.push_back(int32_t(j));
-        const size_t m = keep.size(), narrow = padded(m);
-        squeeze_rows(E, m, narrow);
-        if (excludes()) squeeze_rows(R, m, narrow);
-        if (opt.select_often) squeeze_rows(M, m, narrow);
-        for (size_t j = 0; j < m; ++j)
-            topic[j] = topic[keep[j]], N[j] = N[keep[j]], alpha[j] = alpha[keep[j]], P[j] = P[keep[j]];
-        for (auto* x : {&alpha, &N, &P}) std::fill(x->begin() + m, x->end(), 0.f);
-        for (auto* x : {&alpha, &N, &P, &logP, &least, &next, &row, &saved, &keep_N}) x->resize(narrow);
-        topic.resize(m), n = m, st = narrow;
-    }
-
-    /// In place: the narrow row never passes the wide one.
-    void squeeze_rows(std::vector<float>& table, size_t m, size_t narrow) {
-        for (size_t u = 0; u < U; ++u) {
-            std::copy_n(&table[u * st], st, row.data());
-            float* to = &table[u * narrow];
-            take(row.data(), keep.data(), m, to);
-            std::fill(to + m, to + narrow, 0.f);
+        const size_t m = keep.size();
+        auto narrow = [&](std::vector<Block>& x) {
+            for (size_t b = 0; b < blocks; ++b)  // in place: a block's new vectors never pass its old ones
+                for (size_t j = 0; j < m; ++j) x[b * m + j] = x[b * width + size_t(keep[j])];
+        };
+        narrow(E);
+        if (excludes) narrow(R);
+        if (opt.select_often) narrow(M);
+        width = m;
+        for (size_t j = 0; j < m; ++j) {
+            const size_t from = size_t(keep[j]);
+            topic[j] = topic[from], N[j] = N[from], alpha[j] = alpha[from];
         }
+        topic.resize(m);
+        for (auto* x : {&alpha, &N, &P, &logP, &least, &next}) x->resize(m);
     }
 
     /// The top L of each word, of all topics in the document; until the next selection only these are reweighted.
     void select() {
-        std::vector<int32_t>& id = order;
-        id.resize(opt.L);
-        for (size_t u = 0; u < U; ++u) {
-            const float* e = &E[u * st];
-            float* m = &M[u * st];
-            for (size_t j = 0; j < st; ++j) row[j] = P[j] * e[j], m[j] = 0;
-            const size_t chosen = select_top_l(std::span<const float>(row.data(), n), opt.L, id.data(), keep_N.data());
-            for (size_t l = 0; l < chosen; ++l) m[id[l]] = e[id[l]];
+        if (!masked()) return;
+        const size_t n = topic.size();
+        row.resize(n);
+        chosen.resize(opt.L);
+        id.resize(std::max(opt.L, n));
+        for (size_t b = 0; b < blocks; ++b) {
+            const Block* e = &E[b * width];
+            Block* m = &M[b * width];
+            std::fill_n(m, n, Block{});
+            for (size_t i = 0; i < kBlock; ++i) {
+                for (size_t j = 0; j < n; ++j) row[j] = P[j] * e[j][i];
+                select_top_l(std::span<const float>(row), opt.L, id.data(), chosen.data());
+                for (size_t l = 0; l < opt.L; ++l) m[id[l]][i] = e[id[l]][i];
+            }
         }
     }
 
@@ -283,11 +329,11 @@ class Document {
         weights();
         const double log_s = sweep<false, true>();
         double terms = 0;
-        for (size_t j = 0; j < n; ++j)
+        for (size_t j = 0; j < topic.size(); ++j)
             if (next[j] > 0) {
                 const double x = double(next[j]), a = double(alpha[j]);
                 const double log_p = opt.posterior == Posterior::collapsed ? std::log(double(P[j])) : double(logP[j]);
-                terms += std::lgamma(x + a) - std::lgamma(a) - x * log_p;
+                terms += math::lgamma(x + a) - math::lgamma(a) - x * log_p;
             }
         return log_s + terms;
     }
@@ -295,19 +341,20 @@ class Document {
     /// Tries the document without each of its smallest topics; keeps what raises the objective.
     void propose_restarts() {
         double now = judge();
-        std::vector<int32_t> smallest(n);
+        std::vector<int32_t> smallest(topic.size());
         std::iota(smallest.begin(), smallest.end(), 0);
-        std::ranges::stable_sort(smallest, {}, [&](int32_t j) { return N[j]; });
-        size_t live = size_t(std::count_if(N.begin(), N.begin() + n, [](float x) { return x > 0; }));
+        std::ranges::stable_sort(smallest, {}, [&](int32_t j) { return N[size_t(j)]; });
+        size_t live = size_t(std::ranges::count_if(N, [](float x) { return x > 0; }));
         int tries = 0;
         for (const int32_t j : smallest) {
-            if (!(N[j] > 0)) continue;
+            if (!(N[size_t(j)] > 0)) continue;
             if (tries == opt.restarts || live < 2) break;
             ++tries, ++tried;
             saved = N;
-            N[j] = 0;
+            N[size_t(j)] = 0;
             for (int it = 0; it < opt.restart_iter; ++it) {
                 weights();
+                if (it == 0) select();
                 update();
                 N.swap(next);
             }
@@ -317,7 +364,7 @@ class Document {
                 N = saved;
         }
         drop_small();
-        fixed_point(2, true);  // the last proposal left its responsibilities behind: bring them in line with N
+        fixed_point(2);  // the last proposal left its responsibilities behind: bring them in line with N
     }
 };
 

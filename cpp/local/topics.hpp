@@ -38,7 +38,7 @@ struct TopicScratch {
     std::vector<float> first_r;        // [words, L]
     std::vector<TopicId> topic;        // [nnz, L]
     std::vector<float> share;          // [nnz, L] c_u r_uk
-    std::vector<uint16_t> kept;        // [nnz] how many of the L are used
+    std::vector<int32_t> kept;         // [nnz] how many of the L are used
 };
 
 struct TopicResult {
@@ -82,8 +82,7 @@ inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> sta
     parallel_for(docs, kDocumentGrain, threads, [&](size_t begin, size_t end, size_t) {
         DocPiece& piece = pieces[begin / kDocumentGrain];
         Document document(K, opt, alpha);
-        std::vector<int32_t> id(L);
-        std::vector<float> r(L), N;
+        std::vector<float> N;
         for (size_t d = begin; d < end; ++d) {
             const int64_t at = X.indptr[d];
             const size_t U = size_t(X.indptr[d + 1] - at);
@@ -102,22 +101,19 @@ inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> sta
                 for (int64_t i = start.indptr[d]; i < start.indptr[d + 1]; ++i) N0[start.topic[i]] = start.count[i];
             }
             document.solve(words, counts, table.data);
-            document.finish();
 
-            N.assign(document.n, 0.f);
-            for (size_t u = 0; u < U; ++u) {
-                double entropy;
-                const size_t m = document.responsibilities(u, id.data(), r.data(), entropy), i = size_t(at) + u;
-                piece.entropy += double(counts[u]) * entropy;
+            N.assign(document.topic.size(), 0.f);
+            piece.entropy += document.responsibilities([&](size_t u, size_t m, const int32_t* id, const float* r) {
+                const size_t i = size_t(at) + u;
                 for (size_t l = 0; l < m; ++l) {
                     const float x = counts[u] * r[l];
                     N[size_t(id[l])] += x;
                     scratch.share[i * L + l] = x;
                     scratch.topic[i * L + l] = TopicId(document.topic[size_t(id[l])]);
                 }
-                scratch.kept[i] = uint16_t(m);
-            }
-            for (size_t j = 0; j < document.n; ++j)
+                scratch.kept[i] = int32_t(m);
+            });
+            for (size_t j = 0; j < N.size(); ++j)
                 if (N[j] > 0) {
                     piece.topic.push_back(TopicId(document.topic[j]));
                     piece.count.push_back(N[j]);
@@ -135,10 +131,10 @@ inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> sta
         out.tried += piece.tried, out.accepted += piece.accepted;
     }
     if (want_words)
-        out.S = sum_by_word(starts, order, K, threads, [&](int32_t i, double* S) {
+        out.S = sum_by_word(starts, order, K, threads, [&](int32_t i, Row& S) {
             const TopicId* k = &scratch.topic[size_t(i) * L];
             const float* x = &scratch.share[size_t(i) * L];
-            for (size_t l = 0, m = scratch.kept[size_t(i)]; l < m; ++l) S[k[l]] += double(x[l]);
+            for (size_t l = 0, m = size_t(scratch.kept[size_t(i)]); l < m; ++l) S.add(k[l], double(x[l]));
         });
     return out;
 }

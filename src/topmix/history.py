@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
 
 from topmix.learners.learner import Passes
 
@@ -23,6 +23,18 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """What `to_dict` gave, perhaps of a later version that says more. Raises ValueError or TypeError."""
+        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        tables = {f.name for f in fields(cls) if f.default_factory is dict}
+        for name, value in known.items():
+            if isinstance(value, dict) != (name in tables):
+                raise ValueError(f"{name} of a record cannot be {str(value)[:60]}")
+            if not all(isinstance(number, int | float) for number in (value.values() if name in tables else [value])):
+                raise ValueError(f"{name} of a record cannot be {str(value)[:60]}")
+        return cls(**known)
 
 
 Callback = Callable[[Record, Any], bool | None]

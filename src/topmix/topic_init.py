@@ -2,9 +2,8 @@
 
 Topics made of single documents are too sharp: every learner stays in a poor optimum. Near-uniform ones collapse into
 copies of each other. What works is a little of one document in a lot of the corpus mean ("blended"). Common words would
-then start alike in all topics, so they are damped there, and a few topics start as plain means of documents to take
-them.
-docs/choosing.md has the measurements.
+then start alike in all topics and stay there; so they are damped, and a few background topics, plain means of
+documents, start with what was taken away. docs/choosing.md has the measurements.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from topmix.data.corpus import Corpus
 from topmix.likelihoods.categorical import spread_rows
 
 OWN = 0.1  # share of a blended topic that is its document's own
-DAMPING = 0.75  # power of a word's frequency that a blended topic keeps
-BACKGROUND = 0.05  # share of topics that start as means of documents
+COMMON = 0.008  # a word this frequent is damped by half, one ten times as frequent by a hundred
+BACKGROUND = 0.2  # background topics, as a share of K times the mass that damping takes away
 DOCUMENTS_A_BACKGROUND = 50
 PSEUDO_TOKENS = 3000.0  # a topic, at the start
 
@@ -27,19 +26,19 @@ PSEUDO_TOKENS = 3000.0  # a topic, at the start
 def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
     X = corpus.to_scipy()
     mean, rows = _mean(X), _usable(X)
-    n_background = int(np.ceil(BACKGROUND * K)) if K > 10 else 0
-    damped = np.where(mean > 0, np.maximum(mean, 1e-300) ** (DAMPING - 1.0), 0.0)
+    damping = 1.0 / (1.0 + (mean / COMMON) ** 2)
+    n_background = min(K - 1, round(BACKGROUND * K * float(mean @ (1.0 - damping))))
 
     seeds = np.empty((K, X.shape[1]))
     for k in range(n_background):
         chosen = rng.choice(rows, min(DOCUMENTS_A_BACKGROUND, len(rows)), replace=False)
         seeds[k] = _mean(X[np.sort(chosen)])
     chosen = rng.choice(rows, K - n_background, replace=len(rows) < K - n_background)
-    seeds[n_background:] = (1.0 - OWN) * mean * damped
+    seeds[n_background:] = (1.0 - OWN) * mean * damping
     for k, d in enumerate(chosen, start=n_background):
         entries = slice(X.indptr[d], X.indptr[d + 1])
         words, counts = X.indices[entries], X.data[entries]
-        seeds[k, words] += OWN * counts / max(counts.sum(), 1e-300) * damped[words]
+        seeds[k, words] += OWN * counts / max(counts.sum(), 1e-300) * damping[words]
     return _scaled(seeds)
 
 

@@ -11,7 +11,9 @@ multiple of its item size. A header that does not describe its file exactly is r
 from __future__ import annotations
 
 import json
+import math
 import mmap
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -23,12 +25,14 @@ from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.errors import CorpusError
 
 DTYPES: dict[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
     "I64": np.dtype("<i8"),
     "I32": np.dtype("<i4"),
     "F32": np.dtype("<f4"),
     "U8": np.dtype("u1"),
 }
 MAX_HEADER = 100_000_000  # the limit that safetensors itself sets
+MAX_DIMENSIONS = 8
 ALIGNMENT = 64
 
 
@@ -42,14 +46,18 @@ class Entry:
     end: int
 
 
-def plan(sizes: dict[str, tuple[str, int]]) -> dict[str, Entry]:
-    """Offsets for one-dimensional arrays {name: (dtype, length)} in the order given."""
+def plan(sizes: dict[str, tuple[str, tuple[int, ...]]]) -> dict[str, Entry]:
+    """Offsets for arrays {name: (dtype, shape)} in the order given."""
     entries, begin = {}, 0
-    for name, (dtype, length) in sizes.items():
-        end = begin + length * DTYPES[dtype].itemsize
-        entries[name] = Entry(dtype, (length,), begin, end)
+    for name, (dtype, shape) in sizes.items():
+        end = begin + math.prod(shape) * DTYPES[dtype].itemsize
+        entries[name] = Entry(dtype, shape, begin, end)
         begin = end
     return entries
+
+
+def metadata_crc(metadata: dict[str, str]) -> str:
+    return f"{zlib.crc32(json.dumps(metadata, sort_keys=True).encode()):08x}"
 
 
 def encode_header(entries: dict[str, Entry], metadata: dict[str, str]) -> bytes:
@@ -108,7 +116,7 @@ def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str
 
 
 def map_arrays(file: IO[bytes], entries: dict[str, Entry], start: int) -> dict[str, NDArray[Any]]:
-    """Read-only arrays on the file's own pages; nothing is read until it is used."""
+    """Read-only one-dimensional arrays on the file's own pages; nothing is read until it is used."""
     pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     arrays = {}
     for name, e in entries.items():
@@ -118,11 +126,21 @@ def map_arrays(file: IO[bytes], entries: dict[str, Entry], start: int) -> dict[s
     return arrays
 
 
+def read_array(file: IO[bytes], path: Path, entry: Entry, start: int) -> NDArray[Any]:
+    """One array, in memory of its own. Its size was checked against the file's."""
+    array = np.empty(math.prod(entry.shape), DTYPES[entry.dtype])
+    file.seek(start + entry.begin)
+    if file.readinto(array.data) != array.nbytes:  # type: ignore[attr-defined]
+        raise CorpusError(f"{path}: byte {start + entry.begin}: the file got shorter while it was read")
+    return array.reshape(entry.shape)
+
+
 def _entry(path: Path, name: str, e: Any) -> Entry:
     try:
         dtype, shape, (begin, end) = e["dtype"], e["shape"], e["data_offsets"]
         whole = all(type(n) is int and n >= 0 for n in (*shape, begin, end))
-        if len(e) == 3 and whole and len(shape) == 1 and end - begin == shape[0] * DTYPES[dtype].itemsize:
+        fits = len(shape) <= MAX_DIMENSIONS and end - begin == math.prod(shape) * DTYPES[dtype].itemsize
+        if len(e) == 3 and whole and fits:
             return Entry(dtype, tuple(shape), begin, end)
     except (KeyError, TypeError, ValueError):
         pass

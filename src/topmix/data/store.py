@@ -26,7 +26,7 @@ from topmix.data.atomic import atomic_write
 from topmix.data.builder import CorpusBuilder as CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
-from topmix.data.layout import DTYPES, Entry, encode_header, map_arrays, plan, read_header
+from topmix.data.layout import DTYPES, Entry, encode_header, map_arrays, metadata_crc, plan, read_header
 from topmix.data.strings import Strings
 
 FORMAT = "topmix-corpus"
@@ -63,7 +63,7 @@ def write_store(
             first, last = int(strings.offsets[0]), int(strings.offsets[-1])
             arrays[name] = strings.text[first:last]
             arrays[f"{name}_offsets"] = strings.offsets - first if first else strings.offsets
-    entries = plan({name: (dtype, len(arrays[name])) for name, dtype in _DTYPES.items() if name in arrays})
+    entries = plan({name: (dtype, (len(arrays[name]),)) for name, dtype in _DTYPES.items() if name in arrays})
 
     def header(checksums: dict[str, int], n_tokens: float) -> bytes:
         metadata = {
@@ -77,7 +77,7 @@ def write_store(
             "meta": _meta_json(meta),
             "crc32": json.dumps({name: f"{crc:08x}" for name, crc in checksums.items()}),
         }
-        return encode_header(entries, metadata | {"metadata_crc32": _metadata_crc(metadata)})
+        return encode_header(entries, metadata | {"metadata_crc32": metadata_crc(metadata)})
 
     # Sums of doubles differ in length when printed, and the header must not move: measure the longest it can be.
     room = len(header(dict.fromkeys(entries, 0), -1.2345678901234567e-100))
@@ -162,7 +162,7 @@ def _check_metadata(path: Path, metadata: dict[str, str]) -> dict[str, int]:
             f"{path}: byte 8: format version {version!r}; topmix {topmix.__version__} reads version {FORMAT_VERSION}"
         )
     rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
-    if metadata.get("metadata_crc32") != _metadata_crc(rest):
+    if metadata.get("metadata_crc32") != metadata_crc(rest):
         raise CorpusError(f"{path}: byte 8: the metadata does not match its checksum: the header is corrupt")
     return {k: int(metadata[k]) for k in ("n_docs", "n_words", "nnz")}
 
@@ -178,15 +178,11 @@ def _check_entries(path: Path, entries: dict[str, Entry], counts: dict[str, int]
         partner = name.removesuffix("_offsets") if name.endswith("_offsets") else f"{name}_offsets"
         if name not in _DTYPES or (name not in ("indptr", "index", "value") and partner not in entries):
             raise CorpusError(f"{path}: byte 8: the header has an array {name!r} that a corpus does not have")
-        if e.dtype != _DTYPES[name] or e.shape[0] != lengths.get(name, e.shape[0]):
+        expected = lengths.get(name, e.shape[0] if e.shape else 0)
+        if e.dtype != _DTYPES[name] or e.shape != (expected,):
             raise CorpusError(
-                f"{path}: byte 8: array {name!r} is {e.dtype} of {e.shape[0]}, "
-                f"expected {_DTYPES[name]} of {lengths.get(name, e.shape[0])}"
+                f"{path}: byte 8: array {name!r} is {e.dtype} of {e.shape}, expected {_DTYPES[name]} of ({expected},)"
             )
-
-
-def _metadata_crc(metadata: dict[str, str]) -> str:
-    return f"{zlib.crc32(json.dumps(metadata, sort_keys=True).encode()):08x}"
 
 
 def _meta_json(meta: Mapping[str, Any]) -> str:

@@ -18,10 +18,13 @@ ENTRIES_PER_BATCH = 1 << 22  # what a memoized step holds responsibilities for, 
 def as_corpus(estimator: Any, X: Any, *, reset: bool) -> Corpus:
     """Counts from a sparse or dense matrix, a DataFrame, a Corpus or the path of a saved one.
 
-    With reset=True the number of features and their names are remembered; otherwise X must agree with them.
+    With reset=True the number of features and their names are remembered, and how texts were cut into words where a
+    corpus says so; otherwise X must agree with them.
     """
     if isinstance(X, str | os.PathLike):
         X = Corpus.open(X)
+    if reset:
+        estimator.tokenizer_ = X.meta.get("tokenizer") if isinstance(X, Corpus) else None
     if isinstance(X, Corpus):
         return _known_corpus(estimator, X, reset)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float32, reset=reset)
@@ -30,6 +33,9 @@ def as_corpus(estimator: Any, X: Any, *, reset: bool) -> Corpus:
 
 
 def _known_corpus(estimator: Any, corpus: Corpus, reset: bool) -> Corpus:
+    if 0 in corpus.shape:
+        size = f"{corpus.shape[0]} documents and {corpus.shape[1]} words"
+        raise ValueError(f"the corpus has {size}, but {type(estimator).__name__} needs at least one of each")
     names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
     if reset:
         estimator.n_features_in_ = corpus.shape[1]
@@ -60,6 +66,12 @@ def count_of_threads(n_jobs: Any) -> int:
     if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
     return max(1, int(n_jobs) if n_jobs > 0 else joblib.cpu_count() + 1 + int(n_jobs))
+
+
+def positive_count(value: Any, parameter: str) -> int:
+    if not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{parameter} must be a positive integer, got {value!r}")
+    return int(value)
 
 
 def count_of_components(n_components: Any) -> int:

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from topmix import _core
 from topmix.allocations.finite import FiniteDirichlet
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, at_random, in_order
@@ -21,15 +22,19 @@ from topmix.estimators.inputs import (
     count_of_batches,
     count_of_components,
     count_of_threads,
+    positive_count,
 )
+from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS
 from topmix.likelihoods.categorical import Assignment, Categorical
 from topmix.local import MixtureStep
 from topmix.model import Mixture
+from topmix.parts import SMALLEST, ModelFileError, Parts
+from topmix.progress import shown
 
 
-class MultinomialMixture(DensityMixin, BaseEstimator):
+class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
     """Clusters of count vectors, with posteriors that keep the top few clusters of each row.
 
     Every row belongs to one cluster (for rows that mix several, see LDA), and a cluster is a distribution over words.
@@ -64,7 +69,7 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
         Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
     random_state : int, RandomState or None
     verbose : int
-        1 shows a line a pass.
+        1 shows progress on stderr: a bar on a terminal, a line a pass elsewhere.
     callbacks : list of callables or None
         Each is called as f(record, model) after a pass; a true value ends the fit.
 
@@ -125,12 +130,14 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
             weight = _check_sample_weight(sample_weight, corpus.to_scipy(), dtype=np.float64, ensure_non_negative=True)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         shards = Shards(corpus, self._rows(corpus, rng), weight)
-        tries = [self._fit_once(corpus, shards, rng, clock) for _ in range(self.n_init)]
-        self.model_, self.history_, self.converged_ = max(tries, key=lambda t: t[1][-1].objective)
+        n_init = positive_count(self.n_init, "n_init")
+        with shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display:
+            callbacks = [*(self.callbacks or ()), *display]
+            tries = [self._fit_once(corpus, shards, rng, clock, callbacks) for _ in range(n_init)]
+        model, self.history_, self.converged_ = max(tries, key=lambda t: t[1][-1].objective)
         self.n_iter_ = len(self.history_)
         self.elbo_ = self.history_[-1].objective
-        self.components_ = self.model_.likelihood.mean()
-        self.weights_ = self.model_.allocation.weights()
+        self._set_model(model)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
@@ -144,8 +151,8 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
         """Posterior probabilities of shape (n_samples, n_components); at most n_active of a row are not zero."""
         a = self._assign(self._checked(X))
         n, L = a.r.shape
-        indptr = np.arange(0, n * L + 1, L)
-        proba = sp.csr_array((a.r.ravel().astype(np.float64), a.cluster.ravel(), indptr), shape=(n, self.n_components))
+        entries = (a.r.ravel().astype(np.float64), a.cluster.ravel(), np.arange(0, n * L + 1, L))
+        proba = sp.csr_array(entries, shape=(n, self.model_.n_components))
         proba.data /= np.repeat(np.asarray(proba.sum(axis=1)).ravel(), L)  # float32 shares sum to one only roughly
         return proba if sparse_output else proba.toarray()
 
@@ -158,21 +165,22 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
         return float(np.mean(self.score_samples(X)))
 
     def _fit_once(
-        self, corpus: Corpus, shards: Shards, rng: np.random.Generator, clock: Clock
+        self, corpus: Corpus, shards: Shards, rng: np.random.Generator, clock: Clock, callbacks: list[Callback]
     ) -> tuple[Mixture, list[Record], bool]:
         K = count_of_components(self.n_components)
         threads = count_of_threads(self.n_jobs)
         step = MixtureStep(Categorical, count_of_active(self.n_active, K))
         engine = chosen(ENGINES, self.engine or "threads", "engine")(shards, step, threads)
         history: list[Record] = []
+        self.history_ = history  # now, so that an interrupted fit has it too
         model, _, converged = passes(
             chosen(LEARNERS, self.learner, "learner")(self._start(corpus, shards.weight, K, rng, threads), engine),
-            max_iter=self.max_iter,
+            max_iter=positive_count(self.max_iter, "max_iter"),
             tol=self.tol,
             scale=corpus.shape[0],
             clock=clock,
             history=history,
-            callbacks=self.callbacks or (),
+            callbacks=callbacks,
         )
         return model, history, converged
 
@@ -196,7 +204,7 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
         return at_random(corpus, count_of_batches(self.batch_size, corpus), rng)
 
     def _checked(self, X: Any) -> Corpus:
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         return as_corpus(self, X, reset=False)
 
     def _assign(self, corpus: Corpus, *, all_clusters: bool = False) -> Assignment:
@@ -207,6 +215,29 @@ class MultinomialMixture(DensityMixin, BaseEstimator):
             tables = self.model_.tables(shard.cols)
             parts.append(Categorical.assign(shard, tables.likelihood, tables.log_weights, L, threads))
         return Assignment(*(np.concatenate(arrays) for arrays in zip(*parts)))
+
+    def _set_model(self, model: Mixture) -> None:
+        self.model_ = model
+        self.components_ = model.likelihood.mean()
+        self.weights_ = model.allocation.weights()
+
+    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        weights, words = self.model_.allocation, self.model_.likelihood
+        assert isinstance(weights, FiniteDirichlet)
+        assert isinstance(words, Categorical)
+        arrays, extra = words_to_arrays(words.eta, words.total)
+        extra |= {"n_components": self.model_.n_components, "weights.prior": weights.prior}
+        return {"weights.gamma": weights.gamma} | arrays, extra
+
+    def _from_arrays(self, parts: Parts) -> None:
+        K, V = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
+        weights = FiniteDirichlet(
+            parts.number("weights.prior", SMALLEST), parts.array("weights.gamma", K, positive=True)
+        )
+        eta, total = words_from_arrays(parts, K, eta_shape=(V, 1), threads=count_of_threads(self.n_jobs))
+        if not (total.raw.min() * total.factor > -eta.min() and total.totals.min() >= 0):
+            raise ModelFileError("array 'words.raw' has negative counts")
+        self._set_model(Mixture(weights, Categorical(eta, total), V, K))
 
     def _most_probable(self, corpus: Corpus) -> np.ndarray:
         a = self._assign(corpus)

@@ -22,19 +22,23 @@ from topmix.estimators.inputs import (
     count_of_batches,
     count_of_components,
     count_of_threads,
+    positive_count,
 )
 from topmix.estimators.priors import document_prior, word_prior
+from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS
 from topmix.learners.stochastic import StepSize, blend
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import TopicStep
+from topmix.parts import Parts
+from topmix.progress import shown
 from topmix.stats import TopicStats, WordTotal
 from topmix.topic_init import STARTS
 from topmix.topic_model import TopicModel
 
 
-class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
@@ -93,7 +97,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
     random_state : int, RandomState or None
     verbose : int
-        1 shows a line a pass.
+        1 shows progress on stderr: a bar on a terminal, a line a pass elsewhere.
     callbacks : list of callables or None
         Each is called as f(record, model) after a pass; a true value ends the fit.
 
@@ -115,6 +119,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_iter_, n_batch_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
     """
 
+    _saved_attributes = ("n_iter_", "converged_", "elbo_", "n_batch_iter_", "n_seen_")
+
     def __init__(
         self,
         n_components: int = 100,
@@ -133,7 +139,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         learning_decay: float = 0.7,
         max_doc_update_iter: int = 100,
         doc_tol: float = 0.1,
-        min_topic_mass: float = 2.0,
+        min_topic_mass: float = 2.5,
         restarts: int = 0,
         exclude: bool = True,
         selection: str = "last",
@@ -181,7 +187,10 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         clock = Clock()
         corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        tries = [self._fit_once(corpus, rng, clock) for _ in range(self.n_init)]
+        n_init = positive_count(self.n_init, "n_init")
+        with shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display:
+            callbacks = [*(self.callbacks or ()), *display]
+            tries = [self._fit_once(corpus, rng, clock, callbacks) for _ in range(n_init)]
         model, history, converged = max(tries, key=lambda t: t[1][-1].objective)
         self.history_, self.converged_ = history, converged
         self.n_iter_, self.elbo_ = len(history), history[-1].objective
@@ -223,7 +232,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         normalize=False gives pseudo-counts, tokens plus prior. With sparse_output only the topics that a document uses
         are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
         alpha, K = self.model_.prior.alpha, self.model_.n_components
         parts = []
@@ -244,7 +253,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Collapsed: at the proportions fitted to X itself, so it is higher than the variational one by nature.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
         return sum(self._fold_in(shard, want_words=True).bound for shard in Shards(corpus, in_order(corpus)))
 
@@ -253,19 +262,19 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
         return float(np.exp(-self.score(corpus) / max(corpus.n_tokens, 1.0)))
 
     def top_words(self, n: int = 10) -> list[list[str]]:
         """The n most probable words of each topic, best first."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         names = getattr(self, "feature_names_in_", None)
         best = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
         return [[str(v) if names is None else str(names[v]) for v in row] for row in best]
 
     def _fit_once(
-        self, corpus: Corpus, rng: np.random.Generator, clock: Clock
+        self, corpus: Corpus, rng: np.random.Generator, clock: Clock, callbacks: list[Callback]
     ) -> tuple[TopicModel, list[Record], bool]:
         threads = count_of_threads(self.n_jobs)
         model = self._start(corpus, rng, threads)
@@ -277,14 +286,15 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         seed.S = model.words.total
         lengths = np.diff(np.concatenate([[0.0], np.cumsum(corpus.value, dtype=np.float64)])[corpus.indptr])
         history: list[Record] = []
+        self.history_ = history  # now, so that an interrupted fit has it too
         model, _, converged = passes(
             chosen(LEARNERS, self.learner, "learner")(model, engine, seed, **settings),
-            max_iter=self.max_iter,
+            max_iter=positive_count(self.max_iter, "max_iter"),
             tol=self.tol,
             scale=max(corpus.n_tokens, 1.0),
             clock=clock,
             history=history,
-            callbacks=self.callbacks or (),
+            callbacks=callbacks,
             between=lambda model, total: model.relearn(total, lengths),
             effort=step.take_effort,
         )
@@ -368,6 +378,21 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.doc_topic_prior_, self.topic_word_prior_ = model.prior.alpha, model.words.eta
         self.components_ = np.ascontiguousarray(model.words.pseudo_counts().T)
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+
+    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        prior, words = self.model_.prior, self.model_.words
+        arrays, extra = words_to_arrays(words.eta, words.total)
+        extra |= {"n_components": self.model_.n_components, "posterior": words.posterior}
+        extra |= {"prior.learned": prior.learned, "words.learned": words.learned}
+        return {"prior.alpha": prior.alpha} | arrays, extra
+
+    def _from_arrays(self, parts: Parts) -> None:
+        K, V = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
+        posterior = parts.choice("posterior", ("collapsed", "variational"))
+        alpha = parts.array("prior.alpha", K, positive=True)
+        eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
+        words = TopicWords(eta, total, posterior, parts.flag("words.learned"))
+        self._set_model(TopicModel(DocumentPrior(alpha, posterior, parts.flag("prior.learned")), words))
 
     @property
     def _n_features_out(self) -> int:

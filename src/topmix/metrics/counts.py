@@ -1,0 +1,58 @@
+"""What comes in at the door of a metric: counts, topics and priors, checked once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+RandomState = int | np.random.Generator | None
+
+
+def as_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
+    """[D, V] float64 rows, words sorted and once a row, no zeros: from a Corpus, a sparse matrix or an array."""
+    X = X.to_scipy() if hasattr(X, "to_scipy") else X
+    rows = sp.csr_array(X if sp.issparse(X) else np.atleast_2d(np.asarray(X)), dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    if not np.all(np.isfinite(rows.data)) or np.any(rows.data < 0):
+        raise ValueError("counts must be finite and not negative")
+    if n_words is not None and rows.shape[1] != n_words:
+        raise ValueError(f"the documents have {rows.shape[1]} words, the topics {n_words}")
+    return rows
+
+
+def as_topics(topic_word: ArrayLike, name: str = "topic_word") -> Floats:
+    """[K, V] float64, rows as they come: probabilities or pseudo-counts."""
+    phi = np.asarray(topic_word, dtype=np.float64)
+    if phi.ndim != 2 or 0 in phi.shape:
+        raise ValueError(f"{name} has the shape {phi.shape}; it must be topics by words")
+    if not np.all(np.isfinite(phi)) or np.any(phi < 0):
+        raise ValueError(f"{name} must be finite and not negative")
+    return phi
+
+
+def as_distributions(topic_word: ArrayLike, name: str = "topic_word") -> Floats:
+    """[K, V] rows that sum to one."""
+    phi = as_topics(topic_word, name)
+    return phi / row_sums(phi, name)[:, None]
+
+
+def row_sums(phi: Floats, name: str = "topic_word") -> Floats:
+    sums: Floats = phi.sum(axis=1)
+    if not np.all(sums > 0):
+        raise ValueError(f"row {int(np.argmin(sums))} of {name} is all zeros: it is no distribution")
+    return sums
+
+
+def as_prior(doc_topic_prior: ArrayLike | None, K: int) -> Floats:
+    """[K] alpha. None is 0.5 / K."""
+    alpha = np.asarray(0.5 / K if doc_topic_prior is None else doc_topic_prior, dtype=np.float64)
+    if alpha.shape not in ((), (K,)):
+        raise ValueError(f"doc_topic_prior has the shape {alpha.shape}; it must be a number or have {K} entries")
+    if not np.all(np.isfinite(alpha)) or not np.all(alpha > 0):
+        raise ValueError("doc_topic_prior must be positive and finite")
+    return np.broadcast_to(alpha, (K,)).copy()

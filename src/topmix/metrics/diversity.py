@@ -1,0 +1,45 @@
+"""Are topics different from one another, alive, and of sane size?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from topmix.metrics.counts import as_topics
+from topmix.metrics.top_words import top_ids
+
+
+def topic_diversity(topic_word: ArrayLike, top_n: int = 10) -> float:
+    """Fraction of distinct words among the top_n words of all topics: 1 when no word is shared, 1/K when all are."""
+    top = top_ids(as_topics(topic_word), top_n)
+    return len(np.unique(top)) / top.size
+
+
+def empty_topics(counts: ArrayLike, threshold: float = 1.0) -> NDArray[np.intp]:
+    """Topics with fewer than `threshold` expected tokens. counts: [K] tokens a topic, priors left out."""
+    return np.flatnonzero(_counts(counts) < threshold)
+
+
+def largest_share(counts: ArrayLike) -> float:
+    """Share of all tokens that the largest topic holds. counts: [K] tokens a topic, priors left out."""
+    N = _counts(counts)
+    return float(N.max() / N.sum()) if N.sum() > 0 else 0.0
+
+
+def duplicate_topics(topic_word: ArrayLike, threshold: float = 0.9) -> NDArray[np.intp]:
+    """Topics whose cosine with an earlier topic is over `threshold`.
+
+    The first of a group is not in the answer, so its length is how many topics say nothing new. Empty topics are
+    copies of the prior and so of each other: leave them out beforehand to count each fault once.
+    """
+    phi = as_topics(topic_word)
+    norm = np.sqrt(np.einsum("kv,kv->k", phi, phi))
+    unit = phi / np.where(norm > 0, norm, 1.0)[:, None]
+    return np.flatnonzero(np.tril(unit @ unit.T > threshold, k=-1).any(axis=1))
+
+
+def _counts(counts: ArrayLike) -> NDArray[np.float64]:
+    N = np.asarray(counts, dtype=np.float64)
+    if N.ndim != 1 or not len(N) or not np.all(np.isfinite(N)):
+        raise ValueError("counts must be one finite number a topic")
+    return N

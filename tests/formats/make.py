@@ -1,0 +1,52 @@
+"""Wrote the model files in this folder, which every later topmix must load (tests/test_io.py, "old files").
+
+    python tests/formats/make.py
+
+Run it once for a new format version or a new estimator, from the release that introduces it, and never again: a file
+that is here is not to be written anew. Beside each model lies what it said of a few documents, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from topmix import LDA, MultinomialMixture
+from topmix.data import Corpus
+from topmix.io import FORMAT_VERSION
+
+FOLDER = Path(__file__).parent
+
+
+def documents() -> Corpus:
+    """Sixty documents over thirty words, by arithmetic, because random streams change. Old models are asked of them."""
+    d, v = np.ogrid[:60, :30]
+    X = np.where(v // 10 == d % 3, (7 * d + 3 * v) % 5, (d * v) % 11 == 1)
+    return Corpus.from_scipy(X.astype(np.float32), vocabulary=[f"wörd{v}" for v in range(30)])
+
+
+def answer(model: LDA | MultinomialMixture, corpus: Corpus) -> np.ndarray:
+    return model.transform(corpus) if isinstance(model, LDA) else model.predict_proba(corpus)
+
+
+def main() -> None:
+    corpus = documents()
+    for model in (
+        LDA(n_components=3, max_iter=5, topic_word_prior=np.full(30, 0.05), random_state=0),
+        MultinomialMixture(n_components=3, max_iter=5, random_state=0),
+    ):
+        path = FOLDER / f"{type(model).__name__}-{FORMAT_VERSION}.topmix"
+        if path.exists():
+            continue
+        model.fit(corpus).save(path)
+        said = {
+            "components": model.components_.round(6).tolist(),
+            "answer": answer(model, corpus[:5]).round(6).tolist(),
+        }
+        path.with_suffix(".json").write_text(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main()

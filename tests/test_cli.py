@@ -1,0 +1,203 @@
+"""The command as a user meets it: a process with arguments, output and an exit code."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import topmix.demo
+from topmix.cli import app
+from topmix.data.demo import cache_path
+from topmix.demo import NEXT_STEPS, shorten
+
+TOPMIX = Path(sysconfig.get_path("scripts")) / ("topmix.exe" if sys.platform == "win32" else "topmix")
+SUBJECTS = {
+    "baking": ["flour", "butter", "sugar", "dough", "oven", "bread", "cake", "crust", "yeast", "knead"],
+    "sailing": ["wind", "sail", "boat", "harbour", "anchor", "mast", "keel", "rudder", "tide", "rope"],
+    "chess": ["pawn", "rook", "bishop", "knight", "queen", "king", "castle", "board", "gambit", "endgame"],
+    "music": ["melody", "chord", "rhythm", "tempo", "violin", "piano", "singer", "concert", "tune", "octave"],
+    "weather": ["rain", "snow", "cloud", "storm", "sunny", "thunder", "frost", "humid", "fog", "hail"],
+    "garden": ["soil", "seed", "flower", "weed", "hedge", "lawn", "prune", "compost", "bloom", "tulip"],
+    "money": ["bank", "loan", "credit", "interest", "coin", "market", "stock", "price", "invoice", "budget"],
+}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """An environment where the demo corpus is 210 made-up documents of seven subjects, already in the cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOPMIX_CACHE", str(tmp_path_factory.mktemp("cache")))
+        with gzip.open(cache_path(), "wt", encoding="utf-8") as f:
+            for n in range(30):
+                for subject, words in SUBJECTS.items():
+                    text = " ".join(words[(n + i * i) % 10] for i in range(30 + n % 7))
+                    name = f"package.a_rather_long_module_name.{subject}.Document{n}"
+                    f.write(json.dumps({"id": name, "text": text}) + "\n")
+        env = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE")}
+        yield {**env, "COLUMNS": "80", "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
+
+
+def run(env, *args):
+    return subprocess.run([TOPMIX, *args], env=env, capture_output=True, encoding="utf-8", timeout=300, check=False)
+
+
+def test_demo_prints_a_table_of_topics(small):
+    done = run(small, "demo", "--topics", "7", "--passes", "30")
+    assert done.returncode == 0
+    assert done.stderr == ""  # no progress where nobody watches
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    rows = re.findall(r"^ +\d+ +([\d.]+)%  (.*)$", done.stdout, re.MULTILINE)
+    shares = [float(share) for share, _ in rows]
+    assert len(rows) == 7
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(100, abs=1)
+    for _, row in rows:
+        subject = re.search(r"…(\w+)\.Document\d+", row)[1]
+        assert set(row.split()) & set(SUBJECTS[subject])  # words and documents of a row belong together
+    assert NEXT_STEPS.splitlines()[0] in done.stdout
+
+
+def test_demo_json_has_every_topic(small):
+    done = run(small, "demo", "--topics", "10", "--passes", "2", "--show", "1", "--json")
+    assert done.returncode == 0
+    out = json.loads(done.stdout)
+    assert len(out["topics"]) == 10
+    assert sum(topic["share"] for topic in out["topics"]) == pytest.approx(1)
+    assert len(out["history"]) == 2
+    assert out["n_docs"] == 210
+    assert len(out["topics"][0]["words"]) == 8
+
+
+def test_same_seed_same_topics_for_any_threads(small):
+    outs = [json.loads(run(small, "demo", "--topics", "5", "--seed", s, "--threads", t, "--json").stdout)
+            for s, t in (("3", "1"), ("3", "3"), ("4", "1"))]  # fmt: skip
+    assert outs[0]["topics"] == outs[1]["topics"]
+    assert outs[0]["topics"] != outs[2]["topics"]
+
+
+def test_show_cuts_the_table_and_says_so(small):
+    done = run(small, "demo", "--topics", "7", "--show", "2")
+    assert len(re.findall(r"^ +\d+ +[\d.]+%", done.stdout, re.MULTILINE)) == 2
+    assert "--show 7 prints all" in " ".join(done.stdout.split())
+
+
+def test_help_teaches(small):
+    for args in (["--help"], ["-h"], []):
+        done = run(small, *args)
+        text = done.stdout + done.stderr
+        assert done.returncode == (0 if args else 2)
+        assert "topmix demo" in text
+        assert "from topmix import LDA" in text
+    text = run(small, "demo", "--help").stdout
+    assert all(option in text for option in ("--json", "--seed", "--threads", "--topics", "no download"))
+
+
+def test_version(small):
+    assert run(small, "--version").stdout == f"topmix {topmix.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["demo", "--topics", "0"], 2, "--topics"),
+        (["demo", "--topics", "many"], 2, "--topics"),
+        (["nonsense"], 2, "nonsense"),
+        (["demo", "--topics", "1000000"], 1, "n_components"),
+        (["demo", "--seed", "99999999999"], 1, "Seed"),
+    ],
+)
+def test_mistakes_are_explained(small, args, code, message):
+    done = run(small, *args)
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_closed_pipe_is_no_disaster(small):
+    process = subprocess.Popen([TOPMIX, "demo"], env=small, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert b"Traceback" not in process.stderr.read()
+    process.stderr.close()
+    process.wait(60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_sees_progress(small):
+    import pty
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [TOPMIX, "demo", "--topics", "5"], env=small, stdout=subprocess.PIPE, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        try:
+            while block := os.read(ours, 4096):
+                seen += block
+        except OSError:  # Linux says so when the other side has closed
+            pass
+        os.close(ours)
+        assert b"\x1b" not in process.stdout.read()  # results stay clean
+    assert b"Learning" in seen
+    assert b"passes" in seen
+    assert b"a token" in seen
+
+
+def test_the_first_interrupt_ends_the_fit_and_shows_what_there_is(small, monkeypatch):
+    monkeypatch.setattr(topmix.demo.FitProgress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT))
+    before = signal.getsignal(signal.SIGINT)
+    done = CliRunner().invoke(app, ["demo", "--topics", "7"])
+    assert done.exit_code == 130
+    assert "7 topics stopped by Ctrl-C" in done.output
+    assert "1 pass," in done.output
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupt_before_the_first_pass_is_one_line(small, monkeypatch):
+    monkeypatch.setattr(topmix.demo, "demo_corpus", lambda: signal.raise_signal(signal.SIGINT))
+    done = CliRunner().invoke(app, ["demo"])
+    assert done.exit_code == 130
+    assert done.output.strip() == "topmix: stopped by Ctrl-C before there was anything to show"
+
+
+def test_the_next_steps_work_as_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    texts = [" ".join(words[n % 7 : n % 7 + 4]) for words in SUBJECTS.values() for n in range(30)]
+    exec(NEXT_STEPS, {"texts": texts})
+    assert "flour" in capsys.readouterr().out
+    assert topmix.load("model.topmix").n_components == 50
+
+
+def test_long_names_keep_their_ends():
+    name = "sklearn.linear_model.LogisticRegressionCV.decision_function"
+    assert shorten(name, 60) == name
+    assert shorten(name, 50) == "sklearn…LogisticRegressionCV.decision_function"
+    assert shorten(name, 27) == "sklearn…decision_function"
+    assert shorten(name, 18) == "…decision_function"
+    assert shorten(name, 10) == "decision_…"
+    assert shorten("abcdefgh", 5) == "abcd…"
+
+
+@pytest.mark.slow
+def test_the_real_demo_is_quick_and_finds_topics(demo_cache):
+    began = time.perf_counter()
+    out = json.loads(run(demo_cache, "demo", "--json").stdout)
+    assert time.perf_counter() - began < 60
+    assert len(out["topics"]) == 40
+    assert out["topics"][0]["share"] < 0.15  # no topic swallows the others
+    together = [set(topic["words"]) for topic in out["topics"]]
+    assert any({"hypothesis", "null", "test"} <= words for words in together)
+    assert any({"sparse", "matrix"} <= words for words in together)

@@ -1,0 +1,373 @@
+"""A saved model is the model; a file that is not one says so, and does nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import pickle
+import random
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+from safetensors.numpy import load_file
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import topmix
+from topmix.data import Corpus, from_texts, sample_lda
+from topmix.data.layout import metadata_crc
+from topmix.estimators import ESTIMATORS
+from topmix.parts import ModelFileError
+
+FORMATS = Path(__file__).parent / "formats"
+
+
+def ask(model, X):
+    return model.transform(X) if hasattr(model, "transform") else model.predict_proba(X)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    sample = sample_lda(120, 40, 4, doc_length=50, random_state=1).corpus
+    return Corpus.from_scipy(sample.to_scipy(), vocabulary=[f"word{v}" for v in range(40)])
+
+
+@pytest.fixture(scope="module", params=ESTIMATORS)
+def fitted(request, corpus):
+    return ESTIMATORS[request.param](n_components=5, max_iter=4, random_state=0).fit(corpus)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A small LDA in a file: its path, its bytes, and the model."""
+    sample = sample_lda(30, 7, 2, doc_length=20, random_state=1).corpus
+    corpus = Corpus.from_scipy(sample.to_scipy(), vocabulary=list("abcdefg"))
+    model = topmix.LDA(3, max_iter=2, topic_word_prior=np.full(7, 0.1), tol=-np.inf, random_state=0).fit(corpus)
+    path = tmp_path_factory.mktemp("models") / "small.topmix"
+    model.save(path)
+    return path, path.read_bytes(), model
+
+
+def test_a_loaded_model_says_the_same(fitted, corpus, tmp_path):
+    fitted.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model")
+    assert type(loaded) is type(fitted)
+    assert loaded.get_params() == fitted.get_params()
+    np.testing.assert_array_equal(ask(loaded, corpus), ask(fitted, corpus))
+    np.testing.assert_array_equal(loaded.components_, fitted.components_)
+    np.testing.assert_array_equal(loaded.feature_names_in_, fitted.feature_names_in_)
+    for name in ("history_", "n_iter_", "converged_", "elbo_", "n_features_in_"):
+        assert getattr(loaded, name) == getattr(fitted, name)
+    assert vars(loaded).keys() == vars(fitted).keys()
+
+
+def test_a_loaded_model_can_go_on_learning(fitted, corpus, tmp_path):
+    fitted.save(tmp_path / "model")
+    ways = [topmix.load(tmp_path / "model"), pickle.loads(pickle.dumps(fitted))]
+    for model in ways:
+        model.set_params(warm_start=True, max_iter=2).fit(corpus)
+    np.testing.assert_array_equal(ways[0].components_, ways[1].components_)
+
+
+def test_a_second_save_is_the_same_file(fitted, tmp_path):
+    fitted.save(tmp_path / "one")
+    topmix.load(tmp_path / "one").save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_any_safetensors_library_reads_the_arrays(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    assert load_file(tmp_path / "model")["words.raw"].shape == (40, 5)
+
+
+def test_models_without_names_and_streams_too(corpus, tmp_path):
+    model = topmix.LDA(4, random_state=0)
+    X = corpus.to_scipy()
+    for rows in (slice(0, 60), slice(60, 120)):
+        model.partial_fit(X[rows])
+    model.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model")
+    assert vars(loaded).keys() == vars(model).keys()
+    np.testing.assert_array_equal(loaded.partial_fit(X[:60]).components_, model.partial_fit(X[:60]).components_)
+
+
+def test_parameters_of_all_kinds(corpus, tmp_path):
+    eta = np.linspace(0.01, 0.1, 40)
+    model = topmix.LDA(
+        np.int64(4), max_iter=2, tol=-np.inf, doc_topic_prior="auto", topic_word_prior=eta, random_state=3
+    ).fit(corpus)
+    model.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model")
+    assert loaded.tol == -np.inf
+    assert loaded.n_components == 4
+    assert loaded.model_.prior.learned
+    np.testing.assert_array_equal(loaded.topic_word_prior, eta)
+    np.testing.assert_array_equal(clone(loaded).fit(corpus).components_, model.components_)
+
+
+def test_what_a_file_cannot_hold_is_noted(corpus, tmp_path, caplog):
+    rng = np.random.RandomState(0)
+    model = topmix.LDA(3, max_iter=1, random_state=rng, callbacks=[lambda record, model: None]).fit(corpus)
+    with caplog.at_level(logging.WARNING, logger="topmix"):
+        model.save(tmp_path / "model")
+    assert "random_state was a RandomState" in caplog.text
+    loaded = topmix.load(tmp_path / "model")
+    assert loaded.random_state is None
+    assert loaded.callbacks is None
+
+
+def test_the_tokenizer_travels_with_the_model(tmp_path):
+    texts = ["Apples and pears", "pears and plums", "engines and wheels"] * 5
+    model = topmix.LDA(2, max_iter=2, random_state=0).fit(from_texts(texts, stop_words="english"))
+    model.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model")
+    assert loaded.tokenizer_["stop_words"] == "english"
+    new = topmix.data.Vectorizer.from_dict(loaded.tokenizer_, vocabulary=loaded.feature_names_in_).transform(["plums"])
+    assert loaded.transform(new).shape == (1, 2)
+
+
+def test_only_fitted_estimators_of_ours_are_saved(corpus, tmp_path):
+    with pytest.raises(NotFittedError):
+        topmix.LDA().save(tmp_path / "model")
+
+    class Mine(topmix.LDA):
+        pass
+
+    with pytest.raises(ModelFileError, match="pickle"):
+        Mine(3, max_iter=1).fit(corpus).save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_save_leaves_the_old_file(fitted, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    path.write_bytes(b"precious")
+    monkeypatch.setattr("os.fsync", lambda handle: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        fitted.save(path)
+    assert path.read_bytes() == b"precious"
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("path", sorted(FORMATS.glob("*.topmix")), ids=lambda p: p.stem)
+def test_old_files_load(path):
+    spec = importlib.util.spec_from_file_location("make_formats", FORMATS / "make.py")
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    said = json.loads(path.with_suffix(".json").read_text())
+    model = topmix.load(path)
+    assert model.feature_names_in_[3] == "wörd3"
+    np.testing.assert_allclose(model.components_, said["components"], atol=1e-5)
+    np.testing.assert_allclose(ask(model, make.documents()[:5]), said["answer"], atol=1e-3)
+
+
+def test_every_estimator_has_an_old_file():
+    assert {path.stem.split("-")[0] for path in FORMATS.glob("*.topmix")} == set(ESTIMATORS)
+    assert all(path.stat().st_size < 20_000 for path in FORMATS.glob("*.topmix"))
+
+
+# What follows is hostile. `attempt` is the contract: ModelFileError that names the file, or a model of the same shape.
+
+
+def attempt(path, data, model):
+    path = path.with_name("hostile")
+    path.write_bytes(data)
+    loaded, message = None, ""
+    try:
+        loaded = topmix.load(path)
+    except ModelFileError as error:
+        message = str(error)
+    assert (loaded is None) == (str(path) in message)
+    if loaded is not None:
+        assert loaded.components_.shape == model.components_.shape
+        assert np.isfinite(loaded.topic_word_).all()
+    return message
+
+
+def forge(data, edit):
+    """The file with its header and data changed by edit(table, about, blob), and checksums that are right again."""
+    length = int.from_bytes(data[:8], "little")
+    table, blob = json.loads(data[8 : 8 + length]), bytearray(data[8 + length :])
+    metadata = table["__metadata__"]
+    metadata.pop("metadata_crc32")
+    about = json.loads(metadata["model"])
+    about = edit(table, about, blob) or about
+    metadata["model"] = about if isinstance(about, str) else json.dumps(about)
+    crcs = {}
+    for name, entry in table.items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            crcs[name] = f"{zlib.crc32(blob[begin:end]):08x}"
+    metadata["crc32"] = json.dumps(crcs)
+    metadata["metadata_crc32"] = metadata_crc(metadata)
+    header = json.dumps(table).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(blob)
+
+
+def test_a_forgery_without_an_edit_loads(whole):
+    path, data, model = whole
+    assert attempt(path, forge(data, lambda table, about, blob: None), model) == ""
+
+
+def test_truncation(whole):
+    path, data, model = whole
+    for n in {*range(0, len(data), 5), *range(50), *range(len(data) - 50, len(data))}:
+        assert attempt(path, data[:n], model)
+
+
+def test_thousands_of_changed_bytes(whole):
+    path, data, model = whole
+    rng = random.Random(0)
+    for _ in range(2500):
+        hurt = bytearray(data)
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            hurt[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        if bytes(hurt) != data:
+            attempt(path, bytes(hurt), model)
+
+
+def _set(*keys, to):
+    def edit(table, about, blob):
+        inner = {"about": about, "table": table}
+        for key in keys[:-1]:
+            inner = inner[key]
+        inner[keys[-1]] = to
+
+    return edit
+
+
+HOSTILE = {
+    "an unknown class": (_set("about", "estimator", to="os.system"), "does not know"),
+    "no class": (_set("about", "estimator", to=["LDA"]), "not a string"),
+    "a newer format": (_set("table", "__metadata__", "format_version", to="2"), "newer topmix"),
+    "a format version that is no number": (_set("table", "__metadata__", "format_version", to="9" * 5000), "number"),
+    "another format": (_set("table", "__metadata__", "format", to="pt"), "not a model"),
+    "a corpus": (_set("table", "__metadata__", "format", to="topmix-corpus"), "Corpus.open"),
+    "bad JSON": (lambda *_: '{"estimator": ', "not JSON"),
+    "NaN": (lambda *_: '{"estimator": NaN}', "not JSON"),
+    "deep JSON": (lambda *_: "[" * 100_000, "not JSON"),
+    "a huge integer": (lambda *_: '{"n_features": ' + "9" * 100_000 + "}", "not JSON"),
+    "many features": (_set("about", "n_features", to=2**31 - 1), "expected F64|strings"),
+    "more than many features": (_set("about", "n_features", to=10**30), "n_features"),
+    "wrong names": (_set("about", "feature_names", to=["a"]), "strings"),
+    "many topics": (_set("about", "extra", "n_components", to=65536), "expected F64"),
+    "an unknown parameter": (_set("about", "parameters", "__class__", to="x"), "no parameter"),
+    "callbacks": (_set("about", "parameters", "callbacks", to=["os.system"]), "no parameter"),
+    "a parameter of the wrong type": (_set("about", "parameters", "max_iter", to="rm"), "no parameter"),
+    "no threads": (_set("about", "parameters", "n_jobs", to=0), "n_jobs"),
+    "an attribute that is not ours": (_set("about", "attributes", "transform", to=1), "no attribute"),
+    "an attribute that is no number": (_set("about", "attributes", "elbo_", to="x"), "no attribute"),
+    "a strange history": (_set("about", "history", to=[{"n_pass": []}]), "history"),
+    "a factor of zero": (_set("about", "extra", "words.factor", to=0), "words.factor"),
+    "a strange posterior": (_set("about", "extra", "posterior", to={}), "posterior"),
+    "another type": (_set("table", "prior.alpha", "dtype", to="I64"), "expected F64"),
+    "an unknown type": (_set("table", "prior.alpha", "dtype", to="O"), "makes no sense"),
+    "another shape": (_set("table", "words.raw", "shape", to=[3, 7]), "expected F64"),
+    "a huge shape": (_set("table", "words.raw", "shape", to=[2**40, 2**40]), "makes no sense"),
+    "an empty huge shape": (_set("table", "words.raw", "shape", to=[0, 10**30]), "makes no sense"),
+    "overlapping arrays": (_set("table", "words.totals", "data_offsets", to=[0, 24]), "starts at|describes"),
+    "negative places": (_set("table", "words.totals", "data_offsets", to=[-24, 0]), "makes no sense"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("edit", "message"), HOSTILE.values(), ids=HOSTILE)
+def test_forged_files_are_refused(whole, edit, message, tmp_path):
+    _, data, _ = whole
+    path = tmp_path / "hostile"
+    path.write_bytes(forge(data, edit))
+    with pytest.raises(ModelFileError, match=message):
+        topmix.load(path)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -1e300])
+@pytest.mark.parametrize(
+    "name", ["words.raw", "words.totals", "words.eta", "prior.alpha", "parameters.topic_word_prior"]
+)
+def test_numbers_that_no_model_has_are_refused(whole, name, number, tmp_path):
+    def edit(table, about, blob):
+        begin = table[name]["data_offsets"][0]
+        blob[begin : begin + 8] = np.float64(number).tobytes()
+
+    path = tmp_path / "hostile"
+    path.write_bytes(forge(whole[1], edit))
+    with pytest.raises(ModelFileError, match="entries that are not"):
+        topmix.load(path)
+
+
+def test_a_header_that_claims_to_be_huge_costs_nothing(whole, tmp_path):
+    path = tmp_path / "hostile"
+    for length in (2**63, 99_999_999, 2**32):
+        path.write_bytes(length.to_bytes(8, "little") + whole[1][8:])
+        with pytest.raises(ModelFileError, match="header's length"):
+            topmix.load(path)
+
+
+def test_files_of_other_kinds(corpus, tmp_path):
+    for content in (b"", b"\0" * 100, b"PK\3\4" + b"x" * 100, pickle.dumps(print)):
+        (tmp_path / "other").write_bytes(content)
+        with pytest.raises(ModelFileError):
+            topmix.load(tmp_path / "other")
+    corpus.save(tmp_path / "corpus")
+    with pytest.raises(ModelFileError, match=r"Corpus\.open"):
+        topmix.load(tmp_path / "corpus")
+    with pytest.raises(FileNotFoundError):
+        topmix.load(tmp_path / "nothing")
+
+
+SHORT = st.text(max_size=8)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | SHORT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SHORT | st.just("float"), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def _places(value, at=()):
+    """Every place in a JSON value."""
+    yield at
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _places(inner, (*at, key))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from _places(inner, (*at, i))
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_anything_anywhere_in_the_json_with_checksums_that_fit(whole, data):
+    path, text, model = whole
+
+    def edit(table, about, blob):
+        target = data.draw(st.sampled_from([about, {n: e for n, e in table.items() if n != "__metadata__"}]))
+        at = data.draw(st.sampled_from([p for p in _places(target) if p]))
+        inner = target
+        for key in at[:-1]:
+            inner = inner[key]
+        if data.draw(st.booleans()):
+            inner[at[-1]] = data.draw(json_values)
+        else:
+            del inner[at[-1]]
+        if target is not about:
+            table.update(target)
+
+    try:
+        forged = forge(text, edit)
+    except (TypeError, KeyError, ValueError):  # our own forger cannot sum what the edit left of the table
+        return
+    attempt(path, forged, model)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0), st.floats(width=64))
+def test_any_number_in_any_array_with_checksums_that_fit(whole, place, number):
+    path, text, model = whole
+
+    def edit(table, about, blob):
+        begin = 8 * (place % (len(blob) // 8))
+        blob[begin : begin + 8] = np.float64(number).tobytes()
+
+    attempt(path, forge(text, edit), model)

@@ -1,0 +1,60 @@
+"""The progress display, and the estimators that use it."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from topmix import LDA, MultinomialMixture
+from topmix.data import sample_lda
+from topmix.history import Record
+from topmix.progress import FitProgress, describe, in_short
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return sample_lda(50, 30, 3, doc_length=20, random_state=0).corpus
+
+
+@pytest.mark.parametrize("estimator", [LDA(3, max_iter=2), MultinomialMixture(3, max_iter=2, n_init=2)], ids=str)
+def test_verbose_writes_a_line_a_pass_to_stderr(estimator, corpus, capsys):
+    estimator.set_params(random_state=0, verbose=1, tol=-1e9).fit(corpus)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "\x1b" not in err
+    assert len(err.splitlines()) == 2 * getattr(estimator, "n_init", 1)
+    assert all(line.startswith(f"{type(estimator).__name__}: pass ") for line in err.splitlines())
+
+
+def test_the_library_is_silent_unless_asked(corpus, capfd):
+    LDA(3, max_iter=2, random_state=0).fit(corpus)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bar_on_a_terminal(corpus):
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100)
+    with FitProgress(20, corpus.n_tokens, title="here", console=console) as progress:
+        LDA(3, max_iter=20, random_state=0, callbacks=[progress]).fit(corpus)
+    last = re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", screen.getvalue()).strip().splitlines()[-1]
+    assert "here" in last
+    assert f"{progress.n_calls}/{progress.n_calls} passes" in last  # full, although it converged early
+    assert "a token" in last
+
+
+def test_nothing_where_nobody_watches():
+    screen = io.StringIO()
+    with FitProgress(3, lines=False, console=Console(file=screen)) as progress:
+        progress(Record(1, 0.5, -3.0, 2), None)
+    assert screen.getvalue() == ""
+
+
+def test_numbers_in_short():
+    assert [in_short(n) for n in (0, 12.34, 999, 999.7, 1234, 999_600, 3.2e6, 4.5e12)] == [
+        "0", "12.3", "999", "1k", "1.23k", "1M", "3.2M", "4500G",
+    ]  # fmt: skip
+    assert describe(Record(2, 4.0, -300.0, 5), 100) == "-3.0000 a token  50 tokens/s"
+    assert describe(Record(2, 4.0, -300.0, 5), None) == "objective -300"
