@@ -1,11 +1,12 @@
 // exp, log, digamma, lgamma and exp(digamma) for loops over many numbers: no branch, no table, no call, so that a plain
 // loop over them becomes vector code. std:: functions are calls, and there is no std digamma.
 //
-//     psi(x) = log x - 1/2x - q(1/x^2)                            x >= 2
-//     psi(x) = (x - root) p(x)                                    1 <= x < 2, so that the root keeps its relative
-//     accuracy psi(x) = psi(1 + x) - 1/x                                   x < 1
+//     psi(x) = log x - 1/2x - q(1/x^2)      x >= 2
+//     psi(x) = (x - root) p(x)              1 <= x < 2: the root keeps its relative accuracy
+//     psi(x) = psi(1 + x) - 1/x             x < 1
 //
 // and likewise for log Gamma, whose roots 1 and 2 are factors. Every lane computes all of the cases and keeps one.
+// docs/math.md, section 4.
 //
 // Errors stay below, in units of the last place of the result, on all instruction sets and the grids of
 // tests/test_math.py:

@@ -3,8 +3,8 @@
 //     collapsed     e_vk = (S_vk + eta_vk) / (S_k + eta_k)                      the posterior mean, Eq. (3.3)
 //     variational   e_vk = exp(psi(S_vk + eta_vk) - psi(S_k + eta_k))           exp E[log phi], Eq. (3.2)
 //
-// Each row is divided by its largest entry, whose logarithm is kept in double: exp E[log phi] underflows at small eta,
-// and responsibilities do not see a factor that is the same for every topic.
+// Each row is divided by its largest entry, whose logarithm is kept in double, Eq. (3.4): exp E[log phi] underflows at
+// small eta, and responsibilities do not see a factor that is the same for every topic.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,8 @@ struct WordPrior {
     double operator()(size_t v, size_t k) const { return data[v * word_step + k * topic_step]; }
 };
 
-constexpr float kLeast = 1e-30f;  // no word is impossible in a topic: a row of zeros would leave a token nowhere to go
+/// No word is impossible in a topic, Eq. (3.4): a row of zeros would leave a token nowhere to go.
+constexpr float kLeast = 1e-30f;
 
 /// raw [V, K] times factor are the counts; norm [K] is S_k + eta_k. Fills table [words, K] and log_scale [words].
 inline void topic_table(Posterior posterior, Rows<const double> raw, double factor, WordPrior eta,

@@ -1,4 +1,4 @@
-// Word-topic statistics of a shard: S_vk = sum of what the entries of word v give to topic k.
+// Word-topic statistics of a shard: S_vk = sum of what the entries of word v give to topic k.  Eqs. (2.3), (3.8).
 //
 // Owner-computes: the entries of a word are added by one thread, in row order, in a buffer of K doubles that stays in
 // cache, and the non-zeros of that buffer become a sparse row. So there are no atomics, the bits do not depend on the

@@ -8,8 +8,9 @@
 
 namespace topmix {
 
-/// Scores rows of a shard. The table is E[log phi] less each word's largest entry, so that long rows add small numbers
-/// and float32 is enough; what was taken off is the same for every cluster and comes back through `offset`.
+/// Scores rows of a shard, Eq. (2.2). The table is E[log phi] less each word's largest entry, so that long rows add
+/// small numbers and float32 is enough; what was taken off is the same for every cluster and comes back through
+/// `offset`.
 struct Categorical {
     std::span<const float> Elogphi;  // [words, K] word-major: one word reads K contiguous floats
     std::span<const double> offset;  // [words] largest E[log phi_k] of the word

@@ -163,7 +163,7 @@ class Document {
         if (x.size() < n) x.resize(n);
     }
 
-    /// Copies the document's part of the table. The lanes after the last word hold ones that count nothing.
+    /// Copies the document's part of the table. The lanes after the last word repeat it and count nothing.
     void gather(std::span<const float> table) {
         const size_t K = dense.size(), n = width;
         at_least(E, blocks * n);

@@ -1,4 +1,4 @@
-// Local step of a mixture: assign every row to its L best clusters.  Eqs. (1.4)-(1.6).
+// Local step of a mixture: assign every row to its L best clusters.  docs/math.md Eqs. (1.4)-(1.6).
 //
 // Parallel over rows; each row writes its own slots. What the rows give to each word or cluster is summed afterwards
 // by owner (word_stats.hpp), so the bits do not depend on the number of threads.

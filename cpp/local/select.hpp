@@ -1,4 +1,4 @@
-// The L largest of a row of K: the selection that every L-sparse posterior makes.
+// The L largest of a row of K: the selection that every L-sparse posterior makes.  docs/math.md, section 5.
 //
 // A threshold is bisected until it has L scores at or above it: each try is a compare and a count, no data moves. For a
 // long row that is done twice on little data instead of once on all of it:

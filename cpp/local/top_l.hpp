@@ -1,4 +1,4 @@
-// One row of an L-sparse posterior: keep the L best clusters, renormalise over them.
+// One row of an L-sparse posterior: keep the L best clusters, renormalise over them.  docs/math.md Eq. (1.5).
 //
 //     S = argtop_L s,      r_k = exp(s_k) / sum_{j in S} exp(s_j)   for k in S      from log weights s
 //                          r_k = w_k / sum_{j in S} w_j                             from weights w

@@ -86,7 +86,10 @@ class TopicStep:
         return {"iterations": iterations, "restarts": tried, "accepted": accepted}
 
     def fold_in(self, shard: Shard, tables: TopicTables, threads: int, want_words: bool) -> FoldedIn:
-        """Documents under fixed topics. `bound`, on their log likelihood, is NaN unless word statistics are wanted."""
+        """Documents under fixed topics. `bound`, on their log likelihood, is NaN unless word statistics are wanted.
+
+        Eq. (3.13).
+        """
         words, docs, H, _ = self.solve(shard, tables, threads, want_words=want_words)
         if not want_words:
             return FoldedIn(docs, float("nan"))

@@ -28,8 +28,9 @@ class FiniteDirichlet:
         return self.gamma / self.gamma.sum()
 
     def update(self, N: np.ndarray) -> FiniteDirichlet:
+        """Conjugate update.  Eq. (1.8)."""
         return replace(self, gamma=self.prior + N)
 
     def bound(self, N: np.ndarray) -> float:
-        """E[log p(z | pi)] - KL(q(pi) || p(pi))."""
+        """E[log p(z | pi)] - KL(q(pi) || p(pi)).  Eq. (0.3)."""
         return dirichlet.bound(N, np.full_like(self.gamma, self.prior), self.gamma)

@@ -56,7 +56,10 @@ class DocumentPrior:
         return total.G + total.A + prior
 
     def documents(self, stats: TopicStats) -> float:
-        """The same without what a MAP estimate adds for its prior density, which is not a likelihood of anything."""
+        """The same without what a MAP estimate adds for its prior density, which is not a likelihood of anything.
+
+        Their part of Eq. (3.13).
+        """
         return self.bound(stats) if self.posterior == "variational" else stats.A
 
     def relearn(self, total: TopicStats, lengths: np.ndarray) -> DocumentPrior:

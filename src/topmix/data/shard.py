@@ -1,4 +1,4 @@
-"""Shards: row ranges of a corpus, each with a vocabulary of its own.
+"""Shards: rows of a corpus that are visited together, with a vocabulary of their own.
 
 The model hands a shard [its words, K] tables and nothing else: small hot tables in cache, small messages to another
 machine, and a stochastic step that touches only the words it saw. Where the cuts fall depends on the data and the

@@ -78,7 +78,8 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     restarts : int
         The smallest topics of each document that are tried without; what raises the document's objective is kept.
     exclude : bool
-        Collapsed only: whether a token counts itself among the topics of its document. True is CVB0, False exact EM.
+        Collapsed only: whether a token is left out of the counts of its document that judge it. True is CVB0, False
+        exact EM.
     selection : {"last", "often"}
         When the best n_active topics are chosen: at the end of a document, or in its first iterations and every tenth.
     cold_visits : int or None
@@ -248,7 +249,10 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return sp.vstack(parts, format="csr") if sparse_output else np.concatenate(parts)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """A lower bound on the log likelihood of X given the topics, summed over documents."""
+        """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
+
+        Collapsed: at the proportions fitted to X itself, so it is higher than the variational one by nature.
+        """
         check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
         return sum(self._fold_in(shard, want_words=True).bound for shard in Shards(corpus, in_order(corpus)))

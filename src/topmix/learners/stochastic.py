@@ -1,6 +1,7 @@
-"""Stochastic: total = (1 - rho_t) total + rho_t (rows / rows seen) new, rho_t = s / (tau + t)^kappa.  Eq. (1.10).
+"""Stochastic: total = (1 - rho_t) total + rho_t (rows / rows seen) new, rho_t = s / (tau + t)^kappa.
 
-Natural-gradient steps on the bound: nothing is remembered of a shard once it is gone, so the data may be a stream.
+Natural-gradient steps on the bound, docs/math.md Eq. (1.10): nothing is remembered of a shard once it is gone,
+so the data may be a stream.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from topmix.stats import WordStats, WordTotal
 
 
 class CategoricalTables(NamedTuple):
-    """What one shard needs of the posterior."""
+    """What one shard needs of the posterior.  Eq. (2.2)."""
 
     Elogphi: np.ndarray  # [words, K] float32, less offset
     offset: np.ndarray  # [words] float64, largest E[log phi_k] of each word
