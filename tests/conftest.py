@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from topmix import _core
+from topmix.data import Corpus
+from topmix.data.shard import Shards
 
 
 def _builds() -> list[str]:
@@ -26,6 +31,18 @@ def _builds() -> list[str]:
 def core(request: pytest.FixtureRequest) -> ModuleType:
     """The native module, once for each instruction set that this machine runs."""
     return importlib.import_module(f"topmix._core_{request.param}")
+
+
+@pytest.fixture
+def cut() -> Callable[..., Shards]:
+    """cut(corpus, 3) is three shards of consecutive rows; cut(corpus, [0, 5, 9]) has its bounds there."""
+
+    def shards(corpus: Corpus, bounds: int | Sequence[int], weight: np.ndarray | None = None) -> Shards:
+        if isinstance(bounds, int):
+            bounds = [n * corpus.n_docs // bounds for n in range(bounds + 1)]
+        return Shards(corpus, [slice(a, b) for a, b in pairwise(bounds)], weight)
+
+    return shards
 
 
 @pytest.fixture(scope="session")

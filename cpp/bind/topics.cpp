@@ -97,7 +97,15 @@ void register_topics(nb::module_& m) {
                                         restart_iter};
             },
             "posterior"_a, "exclude"_a, "select_often"_a, "mean_change"_a, "L"_a, "eps"_a, "max_iter"_a, "tol"_a,
-            "restarts"_a, "restart_iter"_a);
+            "restarts"_a, "restart_iter"_a)
+        .def(
+            "arguments",
+            [](const TopicOptions& o) {
+                return std::make_tuple(o.posterior == Posterior::collapsed ? "collapsed" : "variational", o.exclude,
+                                       o.select_often, o.mean_change, o.L, o.eps, o.max_iter, o.tol, o.restarts,
+                                       o.restart_iter);
+            },
+            "What the constructor was given, in its order.");
     nb::class_<TopicScratch>(m, "TopicScratch", "Buffers that a worker keeps between steps.").def(nb::init<>());
 
     m.def("topic_table", &bind_topic_table, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "norm"_a, "cols"_a,

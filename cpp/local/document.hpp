@@ -254,9 +254,10 @@ class Document {
     }
 
     void fixed_point(int max_iter) {
+        bool left = true;
         for (int it = 0; it < max_iter; ++it) {
             weights();
-            if (masked() && (it < 5 || it % 10 == 0)) select();
+            if (left || it < 5 || it % 10 == 0) select();  // when a topic left, its tokens need another
             update();
             float largest = 0, total = 0;
             for (size_t j = 0; j < topic.size(); ++j) {
@@ -264,9 +265,10 @@ class Document {
                 largest = std::max(largest, change), total += change;
             }
             N.swap(next);
-            const bool left = drop_small();
+            left = drop_small();
             if (!left && (opt.mean_change ? total / float(dense.size()) : largest) < opt.tol) break;
         }
+        if (left) weights(), select();
     }
 
     /// Topics at or under eps leave, but never the largest. True if one with tokens left, because those tokens have yet
@@ -305,6 +307,7 @@ class Document {
 
     /// The top L of each word, of all topics in the document; until the next selection only these are reweighted.
     void select() {
+        if (!masked()) return;
         const size_t n = topic.size();
         row.resize(n);
         chosen.resize(opt.L);
@@ -330,7 +333,7 @@ class Document {
             if (next[j] > 0) {
                 const double x = double(next[j]), a = double(alpha[j]);
                 const double log_p = opt.posterior == Posterior::collapsed ? std::log(double(P[j])) : double(logP[j]);
-                terms += std::lgamma(x + a) - std::lgamma(a) - x * log_p;
+                terms += math::lgamma(x + a) - math::lgamma(a) - x * log_p;
             }
         return log_s + terms;
     }
@@ -351,6 +354,7 @@ class Document {
             N[size_t(j)] = 0;
             for (int it = 0; it < opt.restart_iter; ++it) {
                 weights();
+                if (it == 0) select();
                 update();
                 N.swap(next);
             }

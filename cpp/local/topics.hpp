@@ -38,7 +38,7 @@ struct TopicScratch {
     std::vector<float> first_r;        // [words, L]
     std::vector<TopicId> topic;        // [nnz, L]
     std::vector<float> share;          // [nnz, L] c_u r_uk
-    std::vector<uint16_t> kept;        // [nnz] how many of the L are used
+    std::vector<int32_t> kept;         // [nnz] how many of the L are used
 };
 
 struct TopicResult {
@@ -111,7 +111,7 @@ inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> sta
                     scratch.share[i * L + l] = x;
                     scratch.topic[i * L + l] = TopicId(document.topic[size_t(id[l])]);
                 }
-                scratch.kept[i] = uint16_t(m);
+                scratch.kept[i] = int32_t(m);
             });
             for (size_t j = 0; j < N.size(); ++j)
                 if (N[j] > 0) {
@@ -134,7 +134,7 @@ inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> sta
         out.S = sum_by_word(starts, order, K, threads, [&](int32_t i, Row& S) {
             const TopicId* k = &scratch.topic[size_t(i) * L];
             const float* x = &scratch.share[size_t(i) * L];
-            for (size_t l = 0, m = scratch.kept[size_t(i)]; l < m; ++l) S.add(k[l], double(x[l]));
+            for (size_t l = 0, m = size_t(scratch.kept[size_t(i)]); l < m; ++l) S.add(k[l], double(x[l]));
         });
     return out;
 }

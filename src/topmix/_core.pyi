@@ -188,6 +188,9 @@ class TopicOptions:
 
     def __init__(self, posterior: str, exclude: bool, select_often: bool, mean_change: bool, L: int, eps: float, max_iter: int, tol: float, restarts: int, restart_iter: int) -> None: ...
 
+    def arguments(self) -> tuple[str, bool, bool, bool, int, float, int, float, int, int]:
+        """What the constructor was given, in its order."""
+
 class TopicScratch:
     """Buffers that a worker keeps between steps."""
 

@@ -62,6 +62,14 @@ class TopicStep:
         self.scratch = _core.TopicScratch()
         self.effort = np.zeros(3, np.int64)  # iterations, restarts tried, restarts accepted
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Native objects stay behind: the machine that unpickles may run another instruction set."""
+        return {"options": self.options.arguments(), "cold_visits": self.cold_visits}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.options, self.cold_visits = _core.TopicOptions(*state["options"]), state["cold_visits"]
+        self.__post_init__()
+
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: Visited | None, threads: int
     ) -> tuple[TopicStats, Visited]:

@@ -38,10 +38,10 @@ class DocumentPrior:
         a, N = alpha[docs.topic], docs.count.astype(np.float64)
         M: np.ndarray = np.zeros(K)
         if self.learned or self.posterior == "variational":
-            M = np.bincount(docs.topic, digamma(N + a) - digamma(a), minlength=K)
+            M += np.bincount(docs.topic, digamma(N + a) - digamma(a), minlength=K)
         if self.posterior == "collapsed":  # log theta_dk = log(N_dk + alpha_k) - log(N_d + alpha_0)
-            T = np.bincount(docs.topic, np.log((N + a) / a), minlength=K)
-            T += n_docs * np.log(alpha) - np.log(lengths + a0).sum()
+            T = n_docs * np.log(alpha) - np.log(lengths + a0).sum()
+            T += np.bincount(docs.topic, np.log((N + a) / a), minlength=K)
             A = float(np.sum(N * np.log(N + a)) - xlogy(lengths, lengths + a0).sum())
             return TopicStats(words, float(n_docs), H, 0.0, A, T, M)
         T = M + n_docs * digamma(alpha) - digamma(lengths + a0).sum()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.corpus import Corpus
@@ -11,6 +12,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.formats import FORMATS, Format, Options
 from topmix.data.formats.format import VocabularyLike
 from topmix.data.textfile import TextFile
+from topmix.data.texts import TEXT_FORMATS, corpus_from_path, text_format
 
 
 def read_corpus(
@@ -21,14 +23,15 @@ def read_corpus(
     n_words: int | None = None,
     first_id: int | None = None,
     out: str | os.PathLike[str] | None = None,
+    **text: Any,
 ) -> Corpus:
-    """Read a corpus from a file.
+    """Read a corpus from a file of counts, or from text: a folder, JSON lines, CSV, TSV, a document a line.
 
     Parameters
     ----------
     path
-        The file; text formats may be compressed with gzip.
-    format : {"topmix", "uci", "ldac", "svmlight", "mtx", "npz", "parquet"}, optional
+        The file, which may be compressed with gzip unless it is binary, or a folder of text files.
+    format : {"topmix", "uci", "ldac", "svmlight", "mtx", "npz", "parquet", "folder", "jsonl", "csv", "tsv", "lines"}
         Recognised by the file's name and first bytes when not given.
     vocabulary : sequence of str, path, False or None
         The words or a file of them, one a line. None looks beside the file: `vocab.X.txt` for `docword.X.txt`,
@@ -39,6 +42,9 @@ def read_corpus(
         The first word id (LDA-C: 0; svmlight: 0 if an id 0 occurs, else 1). Other formats fix it.
     out : path, optional
         Build the corpus in this `.topmix` file, in bounded memory, and open it from there.
+    **text
+        For text only: how it is read (`field`, `id_field`, `encoding`, ...; see `read_texts`) and cut into words
+        (`stop_words`, `min_df`, ...; see `Vectorizer`).
 
     Raises
     ------
@@ -50,6 +56,13 @@ def read_corpus(
         raise ValueError(f"first_id is {first_id!r}, but must be 0 or 1")
     if source.name.endswith(TEMPORARY_SUFFIX):
         raise CorpusError(f"{source}: an unfinished temporary file, left by a write that did not end")
+    kind = format or ("folder" if source.is_dir() else text_format(source))
+    if kind in TEXT_FORMATS and (kind != "lines" or format == "lines" or _recognised(source) is None):
+        if n_words is not None or first_id is not None:
+            raise ValueError("n_words and first_id are for files of counts, and this is text")
+        return corpus_from_path(source, format=kind, out=out, vocabulary=vocabulary, **text)
+    if text:
+        raise ValueError(f"{', '.join(text)}: for text only, and {source} holds counts")
     chosen = _by_name(format) if format is not None else _recognise(source)
     options = Options(vocabulary, n_words, first_id, None if out is None else Path(out))
     try:
@@ -84,14 +97,19 @@ def _by_name(name: str) -> Format:
 
 
 def _recognise(path: Path) -> Format:
+    chosen = _recognised(path)
+    if chosen is None:
+        raise CorpusError(
+            f"{path}: byte 0: neither the name nor the first bytes tell the format; "
+            f"give format=, one of {', '.join(FORMATS)}"
+        )
+    return chosen
+
+
+def _recognised(path: Path) -> Format | None:
     with TextFile(path) as file:
         head = file.head()
     named = [f for f in FORMATS.values() if f.is_named(path)]
     if named and path.suffix.lower() != ".dat":  # many things are called .dat
         return named[0]
-    for chosen in [*(f for f in FORMATS.values() if f.matches(head)), *named]:
-        return chosen
-    raise CorpusError(
-        f"{path}: byte 0: neither the name nor the first bytes tell the format; "
-        f"give format=, one of {', '.join(FORMATS)}"
-    )
+    return next((f for f in [*(f for f in FORMATS.values() if f.matches(head)), *named]), None)

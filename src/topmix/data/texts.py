@@ -27,6 +27,7 @@ Document = tuple[str, str]  # (name, text)
 Fields = str | Sequence[str] | None
 
 FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".text": "lines"}
+TEXT_FORMATS = ("folder", "jsonl", "csv", "tsv", "lines")
 DEFAULT_TEXT_FIELD = "text"
 DEFAULT_ID_FIELD = "id"
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -47,6 +48,7 @@ def text_format(path: str | PathLike[str]) -> str | None:
 def read_texts(
     path: str | PathLike[str],
     *,
+    format: str | None = None,
     field: Fields = None,
     id_field: str | None = None,
     encoding: str = "utf-8",
@@ -57,6 +59,8 @@ def read_texts(
 
     Parameters
     ----------
+    format : {"folder", "jsonl", "csv", "tsv", "lines"} or None
+        None: by the name.
     field : str, several, or None
         Fields (JSON lines) or columns (CSV) that hold the text, joined by a newline. None: "text".
     id_field : str or None
@@ -71,7 +75,10 @@ def read_texts(
         raise FileNotFoundError(f"{path}: there is no such file or folder")
     if pattern is not None and not path.is_dir():
         raise ValueError(f"{path}: pattern= is for folders")
-    kind = text_format(path) if pattern is None else "folder"
+    kind = format or (text_format(path) if pattern is None else "folder")
+    if kind == "folder" and next(_text_files(path, pattern), None) is None:
+        what = f"no file that matches {pattern!r}" if pattern else "no *.txt or *.text file; say which with pattern="
+        raise CorpusError(f"{path}: {what}")
     if kind == "folder":
         _refuse_fields(path, field, id_field)
         return _read_folder(path, pattern, encoding, errors)
@@ -89,6 +96,7 @@ def read_texts(
 def corpus_from_path(
     path: str | PathLike[str],
     *,
+    format: str | None = None,
     out: str | PathLike[str] | None = None,
     field: Fields = None,
     id_field: str | None = None,
@@ -99,7 +107,9 @@ def corpus_from_path(
 ) -> Corpus:
     """The corpus of a file or folder of raw text. Settings are `Vectorizer`'s."""
     vectorizer = Vectorizer(**settings)
-    documents = read_texts(path, field=field, id_field=id_field, encoding=encoding, errors=errors, pattern=pattern)
+    documents = read_texts(
+        path, format=format, field=field, id_field=id_field, encoding=encoding, errors=errors, pattern=pattern
+    )
     return vectorizer._fit_pairs(documents, out)
 
 

@@ -33,6 +33,9 @@ def as_corpus(estimator: Any, X: Any, *, reset: bool) -> Corpus:
 
 
 def _known_corpus(estimator: Any, corpus: Corpus, reset: bool) -> Corpus:
+    if 0 in corpus.shape:
+        size = f"{corpus.shape[0]} documents and {corpus.shape[1]} words"
+        raise ValueError(f"the corpus has {size}, but {type(estimator).__name__} needs at least one of each")
     names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
     if reset:
         estimator.n_features_in_ = corpus.shape[1]
@@ -63,6 +66,12 @@ def count_of_threads(n_jobs: Any) -> int:
     if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
     return max(1, int(n_jobs) if n_jobs > 0 else joblib.cpu_count() + 1 + int(n_jobs))
+
+
+def positive_count(value: Any, parameter: str) -> int:
+    if not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{parameter} must be a positive integer, got {value!r}")
+    return int(value)
 
 
 def count_of_components(n_components: Any) -> int:

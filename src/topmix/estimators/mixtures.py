@@ -22,6 +22,7 @@ from topmix.estimators.inputs import (
     count_of_batches,
     count_of_components,
     count_of_threads,
+    positive_count,
 )
 from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
 from topmix.history import Callback, Clock, Record, passes
@@ -129,9 +130,10 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
             weight = _check_sample_weight(sample_weight, corpus.to_scipy(), dtype=np.float64, ensure_non_negative=True)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         shards = Shards(corpus, self._rows(corpus, rng), weight)
-        with shown(self.verbose, self.max_iter * self.n_init, corpus.n_tokens, type(self).__name__) as display:
+        n_init = positive_count(self.n_init, "n_init")
+        with shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display:
             callbacks = [*(self.callbacks or ()), *display]
-            tries = [self._fit_once(corpus, shards, rng, clock, callbacks) for _ in range(self.n_init)]
+            tries = [self._fit_once(corpus, shards, rng, clock, callbacks) for _ in range(n_init)]
         model, self.history_, self.converged_ = max(tries, key=lambda t: t[1][-1].objective)
         self.n_iter_ = len(self.history_)
         self.elbo_ = self.history_[-1].objective
@@ -170,9 +172,10 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
         step = MixtureStep(Categorical, count_of_active(self.n_active, K))
         engine = chosen(ENGINES, self.engine or "threads", "engine")(shards, step, threads)
         history: list[Record] = []
+        self.history_ = history  # now, so that an interrupted fit has it too
         model, _, converged = passes(
             chosen(LEARNERS, self.learner, "learner")(self._start(corpus, shards.weight, K, rng, threads), engine),
-            max_iter=self.max_iter,
+            max_iter=positive_count(self.max_iter, "max_iter"),
             tol=self.tol,
             scale=corpus.shape[0],
             clock=clock,
@@ -201,7 +204,7 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
         return at_random(corpus, count_of_batches(self.batch_size, corpus), rng)
 
     def _checked(self, X: Any) -> Corpus:
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         return as_corpus(self, X, reset=False)
 
     def _assign(self, corpus: Corpus, *, all_clusters: bool = False) -> Assignment:

@@ -22,6 +22,7 @@ from topmix.estimators.inputs import (
     count_of_batches,
     count_of_components,
     count_of_threads,
+    positive_count,
 )
 from topmix.estimators.priors import document_prior, word_prior
 from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
@@ -185,9 +186,10 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         clock = Clock()
         corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        with shown(self.verbose, self.max_iter * self.n_init, corpus.n_tokens, type(self).__name__) as display:
+        n_init = positive_count(self.n_init, "n_init")
+        with shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display:
             callbacks = [*(self.callbacks or ()), *display]
-            tries = [self._fit_once(corpus, rng, clock, callbacks) for _ in range(self.n_init)]
+            tries = [self._fit_once(corpus, rng, clock, callbacks) for _ in range(n_init)]
         model, history, converged = max(tries, key=lambda t: t[1][-1].objective)
         self.history_, self.converged_ = history, converged
         self.n_iter_, self.elbo_ = len(history), history[-1].objective
@@ -229,7 +231,7 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         normalize=False gives pseudo-counts, tokens plus prior. With sparse_output only the topics that a document uses
         are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
         alpha, K = self.model_.prior.alpha, self.model_.n_components
         parts = []
@@ -247,7 +249,7 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def score(self, X: Any, y: Any = None) -> float:
         """A lower bound on the log likelihood of X given the topics, summed over documents."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
         return sum(self._fold_in(shard, want_words=True).bound for shard in Shards(corpus, in_order(corpus)))
 
@@ -256,13 +258,13 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
         return float(np.exp(-self.score(corpus) / max(corpus.n_tokens, 1.0)))
 
     def top_words(self, n: int = 10) -> list[list[str]]:
         """The n most probable words of each topic, best first."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         names = getattr(self, "feature_names_in_", None)
         best = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
         return [[str(v) if names is None else str(names[v]) for v in row] for row in best]
@@ -280,9 +282,10 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         seed.S = model.words.total
         lengths = np.diff(np.concatenate([[0.0], np.cumsum(corpus.value, dtype=np.float64)])[corpus.indptr])
         history: list[Record] = []
+        self.history_ = history  # now, so that an interrupted fit has it too
         model, _, converged = passes(
             chosen(LEARNERS, self.learner, "learner")(model, engine, seed, **settings),
-            max_iter=self.max_iter,
+            max_iter=positive_count(self.max_iter, "max_iter"),
             tol=self.tol,
             scale=max(corpus.n_tokens, 1.0),
             clock=clock,

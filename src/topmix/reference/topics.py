@@ -1,0 +1,243 @@
+"""Twin of cpp/local/document.hpp and cpp/local/topics.hpp: one document at a time, float64, no lanes.
+
+Float32 and float64 part ways where a decision hangs by a hair: a topic that holds almost exactly eps tokens, two
+weights that tie at the cut. A document here remembers how close its closest decision was (`margin`), so that a test
+can compare the documents whose path is not in doubt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, xlogy
+
+from topmix.reference.top_l import normalise_top_l, select
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Options:
+    """TopicOptions of cpp/local/document.hpp, field by field."""
+
+    posterior: str = "collapsed"
+    exclude: bool = True
+    select_often: bool = False
+    mean_change: bool = False
+    L: int = 16
+    eps: float = 0.0
+    max_iter: int = 100
+    tol: float = 0.05
+    restarts: int = 0
+    restart_iter: int = 3
+
+
+class Document:
+    """The fixed point of one document with words E [U, K] and counts [U], from start counts N [K]."""
+
+    def __init__(self, E: Array, counts: Array, alpha: Array, N: Array, opt: Options):
+        self.opt, self.K, self.margin = opt, len(N), np.inf
+        self.iterations = self.tried = self.accepted = 0
+        self.near_eps(N)
+        active = np.flatnonzero(opt.eps < N)
+        self.topic = active if len(active) else np.array([np.argmax(N)])  # never empty
+        self.N, self.alpha, self.E, self.counts = N[self.topic], alpha[self.topic], E[:, self.topic], counts
+        self.R = np.zeros_like(self.E)  # last responsibilities, for exclusion
+        self.M = np.zeros_like(self.E)  # the word table where it was selected
+
+        self.fixed_point(opt.max_iter)
+        if opt.restarts > 0 and len(self.topic) > 1:
+            self.propose_restarts()
+
+    def near(self, distance: Array) -> None:
+        """A decision was this far from going the other way."""
+        self.margin = min(self.margin, float(np.min(distance, initial=np.inf)))
+
+    def near_eps(self, N: Array) -> None:
+        if self.opt.eps > 0:  # at eps = 0 only an exact zero leaves
+            self.near(np.abs(N - self.opt.eps)[N > 0])
+
+    @property
+    def excludes(self) -> bool:
+        return self.opt.exclude and self.opt.posterior == "collapsed"
+
+    @property
+    def table(self) -> Array:
+        return self.M if self.opt.select_often and len(self.topic) > self.opt.L else self.E
+
+    def weights(self) -> tuple[Array, Array]:
+        """P_k, zero for a topic that left, and the least that exclusion may leave of it."""
+        if self.opt.posterior == "collapsed":
+            least = np.where(self.N > 0, self.alpha, 0.0)
+            return self.N + least, least
+        with np.errstate(divide="ignore"):
+            log_p = np.where(self.N > 0, digamma(self.N + self.alpha), -np.inf)
+        return np.exp(log_p - log_p.max()), np.zeros_like(self.N)
+
+    def word_weights(self) -> Array:
+        """[U, n] weights of each word's topics, a token not counting itself when it is excluded."""
+        P, least = self.weights()
+        return self.table * (np.maximum(P - self.R, least) if self.excludes else P)
+
+    def sweep(self) -> Array:
+        """N from P."""
+        w = self.word_weights()
+        s = w.sum(axis=1, keepdims=True)
+        r = np.divide(w, s, out=np.zeros_like(w), where=s > 0)
+        if self.excludes:
+            self.R = r
+        self.iterations += 1
+        return self.counts @ r
+
+    def fixed_point(self, max_iter: int) -> None:
+        left = True
+        for it in range(max_iter):
+            if left or it < 5 or it % 10 == 0:  # when a topic left, its tokens need another
+                self.select()
+            N = self.sweep()
+            change = np.abs(N - self.N)
+            self.N = N
+            left = self.drop_small()
+            moved = change.sum() / self.K if self.opt.mean_change else change.max()
+            if not left:
+                self.near(np.abs(np.atleast_1d(moved) - self.opt.tol))
+                if moved < self.opt.tol:
+                    break
+        if left:
+            self.select()
+
+    def drop_small(self) -> bool:
+        """Topics at or under eps leave, but for the largest. True if one with tokens left."""
+        self.near_eps(self.N)
+        small = ~(self.opt.eps < self.N)
+        small[np.argmax(self.N)] = False
+        left = bool(np.any(self.N[small] > 0))
+        keep = ~small
+        self.topic, self.N, self.alpha = self.topic[keep], self.N[keep], self.alpha[keep]
+        self.E, self.R, self.M = self.E[:, keep], self.R[:, keep], self.M[:, keep]
+        return left
+
+    def select(self) -> None:
+        if not self.opt.select_often or len(self.topic) <= self.opt.L:
+            return
+        P, _ = self.weights()
+        self.M = np.zeros_like(self.E)
+        for u, e in enumerate(self.E):
+            chosen = self.top(P * e)
+            self.M[u, chosen] = e[chosen]
+
+    def top(self, w: Array) -> NDArray[np.int64]:
+        L = self.opt.L
+        if len(w) > L:
+            ranked = np.sort(w)[::-1]
+            if ranked[L - 1] > 1e-4 * ranked[0]:  # below that, either choice comes to the same
+                self.near(np.atleast_1d(1 - ranked[L] / ranked[L - 1]))
+        return select(w, L)
+
+    def judge(self) -> float:
+        """The objective less a constant at the responsibilities that N implies, nothing excluded."""
+        P, _ = self.weights()
+        w = self.table * P
+        s = w.sum(axis=1, keepdims=True)
+        N = self.counts @ np.divide(w, s, out=np.zeros_like(w), where=s > 0)
+        log_s = self.counts @ np.log(np.maximum(s[:, 0], 1e-37))
+        return float(log_s + np.sum(gammaln(N + self.alpha) - gammaln(self.alpha) - xlogy(N, P)))
+
+    def propose_restarts(self) -> None:
+        now = self.judge()
+        smallest = np.argsort(self.N, kind="stable")
+        self.near(np.diff(np.sort(self.N[self.N > 0])[: self.opt.restarts + 1]))
+        live = np.count_nonzero(self.N > 0)
+        tries = 0
+        for j in smallest:
+            if not self.N[j] > 0:
+                continue
+            if tries == self.opt.restarts or live < 2:
+                break
+            tries += 1
+            self.tried += 1
+            saved = self.N
+            self.N = np.where(np.arange(len(saved)) == j, 0.0, saved)
+            for it in range(self.opt.restart_iter):
+                if it == 0:
+                    self.select()
+                self.N = self.sweep()
+            then = self.judge()
+            self.near(np.atleast_1d(abs(then - now)))
+            if then > now:
+                now, self.accepted, live = then, self.accepted + 1, live - 1
+            else:
+                self.N = saved
+        self.drop_small()
+        self.fixed_point(2)
+
+    def responsibilities(self) -> tuple[Array, Array]:
+        """[U, K] the final r, at most L of a row positive, and the entropy of each row."""
+        r, H = np.zeros((len(self.E), self.K)), np.zeros(len(self.E))
+        for u, w in enumerate(self.word_weights()):
+            self.top(w)  # for the margin
+            idx, shares, H[u] = normalise_top_l(w, self.opt.L)
+            r[u, self.topic[idx]] = shares
+        return r, H
+
+
+class TopicResult(NamedTuple):
+    S: Array  # [words, K]
+    docs: Array  # [D, K] N_dk
+    entropy: Array  # [D] sum_u c_u H[r_u]
+    margin: Array  # [D]
+    effort: tuple[int, int, int]  # iterations, restarts tried, accepted
+
+
+def topics_step(
+    indptr: NDArray[np.int64],
+    index: NDArray[np.int32],
+    value: NDArray[np.float32],
+    table: NDArray[np.float32],
+    alpha: Array,
+    opt: Options,
+    start: Array | None = None,
+) -> TopicResult:
+    """Every document cold (from its words' own top-L lists), or from start [D, K]."""
+    E_all = np.asarray(table, np.float64)
+    n_docs, K = len(indptr) - 1, E_all.shape[1]
+    S, docs = np.zeros(E_all.shape), np.zeros((n_docs, K))
+    out = TopicResult(S, docs, np.zeros(n_docs), np.full(n_docs, np.inf), (0, 0, 0))
+    first = np.zeros(E_all.shape)
+    for v, e in enumerate(E_all):
+        idx, shares, _ = normalise_top_l(e, opt.L)
+        first[v, idx] = shares
+    effort = np.zeros(3, np.int64)
+    for d in range(n_docs):
+        entries = slice(indptr[d], indptr[d + 1])
+        words, counts = index[entries], value[entries].astype(np.float64)
+        if len(words) == 0:
+            continue
+        document = Document(E_all[words], counts, alpha, counts @ first[words] if start is None else start[d], opt)
+        r, H = document.responsibilities()
+        np.add.at(out.S, words, counts[:, None] * r)
+        out.docs[d], out.entropy[d], out.margin[d] = counts @ r, counts @ H, document.margin
+        effort += (document.iterations, document.tried, document.accepted)
+    return out._replace(effort=(int(effort[0]), int(effort[1]), int(effort[2])))
+
+
+def variational_loop(X: Array, table: Array, alpha: Array, n_iter: int) -> tuple[Array, Array]:
+    """The textbook fixed point, dense and with logarithms (Blei, Ng and Jordan 2003, Fig. 6): N [D, K] and S [V, K].
+
+    X [D, V] counts; documents start from responsibilities proportional to the table.
+    """
+    log_table = np.log(np.asarray(table, np.float64))
+    N_all, S = np.zeros((len(X), len(alpha))), np.zeros(table.shape)
+    for d, counts in enumerate(X):
+        log_r = log_table
+        for _ in range(n_iter + 2):  # once for the start, once for the final responsibilities
+            r = np.exp(log_r - log_r.max(axis=1, keepdims=True))
+            r /= r.sum(axis=1, keepdims=True)
+            N = counts @ r
+            log_r = log_table + digamma(N + alpha)
+        N_all[d] = N
+        S += counts[:, None] * r
+    return N_all, S

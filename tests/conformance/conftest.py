@@ -1,0 +1,94 @@
+"""Small data of each kind, models started on it, and statistics laid flat. A new kind of data is one entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topmix import _core
+from topmix.allocations.finite import FiniteDirichlet
+from topmix.allocations.lda import DocumentPrior
+from topmix.data import Corpus
+from topmix.data.shard import Shards
+from topmix.likelihoods import LIKELIHOODS
+from topmix.likelihoods.topic_words import TopicWords
+from topmix.local import MixtureStep, TopicStep
+from topmix.model import Mixture
+from topmix.stats import WordTotal
+from topmix.topic_model import TopicModel
+
+KIND = {"categorical": "counts"}  # what a likelihood takes; "vectors" if it is not here
+
+
+def counts() -> np.ndarray:
+    """103 rows from 4 clusters with favourite words; one row is empty, one word is unused."""
+    rng = np.random.default_rng(0)
+    phi = np.full((4, 24), 0.3 / 24) + np.kron(np.eye(4), np.full(6, 0.7 / 6))
+    X = np.array([rng.multinomial(rng.integers(5, 30), phi[k]) for k in rng.integers(4, size=103)], np.float32)
+    X[11], X[:, 17] = 0, 0
+    return X
+
+
+def vectors() -> np.ndarray:
+    """103 points from 4 clusters in five dimensions."""
+    rng = np.random.default_rng(0)
+    means = rng.normal(0, 4, (4, 5))
+    return means[rng.integers(4, size=103)] + rng.normal(size=(103, 5))
+
+
+@pytest.fixture
+def sample() -> Callable[[str], np.ndarray]:
+    """Rows of a kind."""
+    return lambda kind: {"counts": counts, "vectors": vectors}[kind]()
+
+
+@pytest.fixture
+def mixture(sample, cut) -> Callable[..., tuple[Mixture, Callable[[int], Shards]]]:
+    """mixture(likelihood, K) is a started model and a way to cut its data into shards."""
+
+    def make(name: str, K: int = 4, seed: int = 0) -> tuple[Mixture, Callable[[int], Shards]]:
+        corpus = Corpus.from_scipy(sample(KIND.get(name, "vectors")))
+        likelihood = LIKELIHOODS[name].start(corpus, None, K, 0.1, np.random.default_rng(seed), 1)
+        model = Mixture(FiniteDirichlet.uniform(1 / K, K), likelihood, corpus.shape[1], K)
+        return model, lambda n: cut(corpus, n)
+
+    return make
+
+
+@pytest.fixture
+def problem(mixture, sample, cut) -> Callable[..., tuple[Any, Any, Callable[[int], Shards]]]:
+    """problem(name) is (a started model, a local step, a way to cut its data): each likelihood, and topics twice."""
+
+    def make(name: str, K: int = 5, L: int = 2) -> tuple[Any, Any, Callable[[int], Shards]]:
+        if name in LIKELIHOODS:
+            model, shards = mixture(name, K)
+            return model, MixtureStep(LIKELIHOODS[name], L), shards
+        corpus = Corpus.from_scipy(sample("counts"))
+        raw = np.random.default_rng(1).gamma(1.0, 1.0, (corpus.shape[1], K))
+        words = TopicWords(np.full((1, 1), 0.1), WordTotal(raw, raw.sum(axis=0)), name)
+        options = _core.TopicOptions(name, True, False, False, L, 0.3, 30, 0.01, 1, 3)
+        return (
+            TopicModel(DocumentPrior(np.linspace(0.1, 0.3, K), name), words),
+            TopicStep(options, cold_visits=1 if name == "variational" else None),
+            lambda n: cut(corpus, n),
+        )
+
+    return make
+
+
+@pytest.fixture
+def flat() -> Callable[[Any], np.ndarray]:
+    """Every number of a statistic (or of a model), in one vector."""
+
+    def numbers(x: Any) -> list[np.ndarray]:
+        if isinstance(x, WordTotal):
+            return [x.counts().ravel(), x.totals]
+        if is_dataclass(x):
+            return [n for f in fields(x) for n in numbers(getattr(x, f.name))]
+        return [] if isinstance(x, str) else [np.asarray(x, np.float64).ravel()]
+
+    return lambda x: np.concatenate(numbers(x))
