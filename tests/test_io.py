@@ -161,7 +161,8 @@ def test_old_files_load(path):
     model = topmix.load(path)
     assert model.feature_names_in_[3] == "wörd3"
     np.testing.assert_allclose(model.components_, said["components"], atol=1e-5)
-    np.testing.assert_allclose(ask(model, make.documents()[:5]), said["answer"], atol=1e-3)
+    # Inference may improve a little over the years.
+    np.testing.assert_allclose(ask(model, make.documents()[:5]), said["answer"], atol=0.02)
 
 
 def test_every_estimator_has_an_old_file():
