@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 2>/dev/null)
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name '*.[chp]pp' -o -name '*.py' -o -name '*.pyi' 2>/dev/null)
 
-.PHONY: demo test develop lint native bench-smoke clean
+.PHONY: demo test develop lint native clean
 
 demo: $(VENV)/installed
 	$(BIN)/topmix demo
@@ -20,17 +20,18 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 
 $(VENV)/installed: $(SOURCES) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet .
+	@test -e $(VENV)/editable || $(BIN)/python -m pip install --quiet .
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group test --group lint --group native
 	@touch $@
 
-# An editable install that rebuilds quickly, for working on topmix itself.
+# An editable install that rebuilds quickly, for working on topmix itself; run it again after a change in cpp/.
 develop: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --group test --group lint --group native
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	@touch $(VENV)/editable $(VENV)/installed $(VENV)/installed-test
 
 lint: | $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ from scipy.special import digamma, gammaln, logsumexp
 
 from topmix import MultinomialMixture
 from topmix.allocations.finite import FiniteDirichlet
-from topmix.data import Corpus
+from topmix.data import Corpus, sample_lda
 from topmix.data.shard import Shard
 from topmix.likelihoods.categorical import Categorical
 from topmix.model import Mixture
@@ -191,3 +191,11 @@ def test_a_start_does_not_need_as_many_rows_as_clusters():
     model = Mixture(FiniteDirichlet.uniform(0.2, 5), likelihood, 3, 5)
     assert np.all(np.isfinite(model.tables(np.arange(3, dtype=np.int32)).likelihood.Elogphi))
     np.testing.assert_allclose(likelihood.mean().sum(axis=1), 1)
+
+
+def test_a_warm_start_keeps_its_clusters_under_every_learner():
+    X = sample_lda(300, 60, 4, doc_topic_prior=0.02, random_state=0).corpus
+    for learner in ("batch", "memoized"):
+        model = MultinomialMixture(6, learner=learner, max_iter=30, warm_start=True, random_state=0).fit(X)
+        before = model.elbo_
+        assert model.fit(X).history_[0].objective > before - 1e-6 * abs(before)

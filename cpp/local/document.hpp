@@ -40,6 +40,7 @@ struct TopicOptions {
 };
 
 constexpr size_t kBlock = 16;
+constexpr float kTiny = 1e-36f;                                            // its inverse is still a number
 using Block = float __attribute__((vector_size(kBlock * sizeof(float))));  // sixteen words
 
 inline Block larger(Block a, Block b) { return a > b ? a : b; }
@@ -92,7 +93,9 @@ class Document {
             const Block *e = &E[b * width], *support = masked() ? &M[b * width] : e, *r = excludes ? &R[b * width] : e;
             Block s{};
             for (size_t j = 0; j < n; ++j)
-                s += shares[j] = (excludes ? larger(P[j] - r[j], least[j] + Block{}) : P[j] + Block{}) * support[j];
+                s += shares[j] =
+                    (excludes ? larger(P[j] - own[b] * r[j], least[j] + Block{}) : P[j] + Block{}) * support[j];
+            s = larger(s, kTiny + Block{});
             const size_t end = std::min(words.size(), (b + 1) * kBlock);
             if (n > opt.L) {
                 for (size_t u = b * kBlock; u < end; ++u) {
@@ -127,6 +130,7 @@ class Document {
     std::span<const float> counts;
     size_t blocks = 0, width = 0;     // blocks of words; vectors a block, at least the number of topics
     std::vector<Block> E, R, M, C;    // [blocks, width]: word table, last responsibilities, masked table; [blocks]
+    std::vector<Block> own;           // [blocks] what a word counts of itself: one token, or what there is of it
     std::vector<Block> sums, shares;  // [topics]
     std::vector<float> alpha, N, P, logP, least, next, saved, row, chosen;  // [topics]
     std::vector<int32_t> keep, id;
@@ -168,6 +172,7 @@ class Document {
         const size_t K = dense.size(), n = width;
         at_least(E, blocks * n);
         at_least(C, blocks);
+        at_least(own, blocks);
         for (size_t b = 0; b < blocks; ++b) {
             const size_t u0 = b * kBlock, in = std::min(kBlock, words.size() - u0);
             const float* from[kBlock];
@@ -179,6 +184,7 @@ class Document {
                 std::copy_n(e, kBlock, reinterpret_cast<float*>(&E[b * n + j]));
             }
             for (size_t i = 0; i < kBlock; ++i) C[b][i] = i < in ? counts[u0 + i] : 0.f;
+            own[b] = C[b] < 1.f + Block{} ? C[b] : 1.f + Block{};
         }
         if (excludes) {
             at_least(R, blocks * n);
@@ -225,17 +231,17 @@ class Document {
             if constexpr (Exclude) {
                 Block* __restrict r = &R[b * width];
                 for (size_t j = 0; j < n; ++j) {  // the token aside, its topic still has the prior
-                    r[j] = larger(p[j] - r[j], floor[j] + Block{}) * e[j];
+                    r[j] = larger(p[j] - own[b] * r[j], floor[j] + Block{}) * e[j];
                     s += r[j];
                 }
-                const Block q = 1.f / s;
+                const Block q = 1.f / larger(s, kTiny + Block{});
                 for (size_t j = 0; j < n; ++j) {
                     r[j] *= q;
                     out[j] += C[b] * r[j];
                 }
             } else {
                 for (size_t j = 0; j < n; ++j) s += p[j] * e[j];
-                const Block q = C[b] / s;
+                const Block q = C[b] / larger(s, kTiny + Block{});
                 for (size_t j = 0; j < n; ++j) out[j] += q * e[j];
             }
             if constexpr (Judge)

@@ -34,7 +34,7 @@ class MixtureStep:
         weight = np.ones(shard.n_rows) if shard.weight is None else shard.weight
         N = np.bincount(a.cluster.ravel(), (a.r * weight[:, None]).ravel(), minlength=K)
         S = self.likelihood.summarise(shard, a, K, threads)
-        return MixtureStats(S, N, float(weight @ a.entropy), float(weight.sum())), None
+        return MixtureStats(S, N, float(np.sum(weight * a.entropy)), float(weight.sum())), None
 
 
 class Visited(NamedTuple):

@@ -15,12 +15,16 @@ class Allocation(Protocol):
 
     def log_weights(self) -> np.ndarray: ...
     def weights(self) -> np.ndarray: ...
+    def counts(self) -> np.ndarray: ...
     def update(self, N: np.ndarray) -> Self: ...
     def bound(self, N: np.ndarray) -> float: ...
 
 
 class Likelihood(Protocol):
     """q(phi). The static half runs wherever a Worker runs and sees tables only; the rest stays with the learner."""
+
+    @property
+    def total(self) -> Any: ...
 
     def tables(self, cols: np.ndarray) -> Any: ...
     def update(self, total: Any) -> Self: ...
@@ -58,6 +62,10 @@ class Mixture:
         """The empty total that shards are added to."""
         K = self.n_components
         return MixtureStats(self.likelihood.zeros(self.n_features, K, threads), np.zeros(K), 0.0, 0.0)
+
+    def as_stats(self) -> MixtureStats:
+        """Statistics that this model would be the update of, for a learner to start from."""
+        return MixtureStats(self.likelihood.total, self.allocation.counts(), 0.0, 0.0)
 
     def update(self, total: MixtureStats) -> Mixture:
         """Global step."""

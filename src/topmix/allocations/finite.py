@@ -27,6 +27,10 @@ class FiniteDirichlet:
     def weights(self) -> np.ndarray:
         return self.gamma / self.gamma.sum()
 
+    def counts(self) -> np.ndarray:
+        """[K] the rows that q(pi) stands for."""
+        return self.gamma - self.prior
+
     def update(self, N: np.ndarray) -> FiniteDirichlet:
         """Conjugate update.  Eq. (1.8)."""
         return replace(self, gamma=self.prior + N)

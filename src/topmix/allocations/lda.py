@@ -53,6 +53,8 @@ class DocumentPrior:
         prior = float(self.alpha @ total.T)
         if self.posterior == "variational":
             prior += total.D * float(dirichlet.log_normaliser(self.alpha))
+        elif self.learned:  # a constant, until alpha moves
+            prior += total.D * float(dirichlet.log_normaliser(self.alpha + 1.0))
         return total.G + total.A + prior
 
     def documents(self, stats: TopicStats) -> float:
@@ -68,7 +70,7 @@ class DocumentPrior:
         `lengths` are the tokens of all documents. A floor keeps a topic that nobody uses from being lost for good.
         """
         a0 = float(self.alpha.sum())
-        rate = float(np.sum(digamma(lengths + a0) - digamma(a0)))
+        rate = float(np.mean(digamma(lengths + a0) - digamma(a0))) * total.D
         if not rate > 0:
             return self
         return replace(self, alpha=np.maximum(self.alpha * total.M / rate, 1e-3 * a0 / len(self.alpha)))

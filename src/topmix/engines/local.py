@@ -20,7 +20,7 @@ class Engine(Protocol):
     """What learners see. An engine on other machines gives each of its workers some shards and keeps this face."""
 
     n_shards: int
-    n_rows: int
+    n_rows: float  # or their weight
     threads: int
 
     def __init__(self, shards: Shards, local: LocalStep, n_jobs: int) -> None: ...

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from topmix import _core
 from topmix.data.corpus import Corpus
 
-ENTRIES_PER_BATCH = 1 << 22  # what a memoized step holds responsibilities for, at most, unless asked to
+PAIRS_PER_BATCH = 1 << 26  # responsibilities, of 6 bytes, that a step holds at most, unless batch_size asks for more
 
 
 def as_corpus(estimator: Any, X: Any, *, reset: bool) -> Corpus:
@@ -89,10 +89,10 @@ def count_of_active(n_active: Any, K: int) -> int:
     return min(int(n_active), K)
 
 
-def count_of_batches(batch_size: Any, corpus: Corpus, default: int = 10) -> int:
-    """Batches a pass: `default` of them, more where one would hold millions of entries, or as batch_size says."""
+def count_of_batches(batch_size: Any, corpus: Corpus, L: int = 1, default: int = 10) -> int:
+    """Batches a pass: `default` of them, more where one would hold too much in memory, or as batch_size says."""
     if batch_size is None:
-        return max(default, -(-corpus.nnz // ENTRIES_PER_BATCH))
+        return min(max(default, -(-corpus.nnz * L // PAIRS_PER_BATCH)), max(corpus.n_docs, 1))
     if not isinstance(batch_size, int | np.integer) or batch_size < 1:
         raise ValueError(f"batch_size must be None or a positive integer, got {batch_size!r}")
     return -(-corpus.n_docs // int(batch_size))

@@ -171,10 +171,12 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
         threads = count_of_threads(self.n_jobs)
         step = MixtureStep(Categorical, count_of_active(self.n_active, K))
         engine = chosen(ENGINES, self.engine or "threads", "engine")(shards, step, threads)
+        start = self._start(corpus, shards.weight, K, rng, threads)
+        seed = start.as_stats() if start is getattr(self, "model_", None) else None  # warm: fades in the first pass
         history: list[Record] = []
         self.history_ = history  # now, so that an interrupted fit has it too
         model, _, converged = passes(
-            chosen(LEARNERS, self.learner, "learner")(self._start(corpus, shards.weight, K, rng, threads), engine),
+            chosen(LEARNERS, self.learner, "learner")(start, engine, seed),
             max_iter=positive_count(self.max_iter, "max_iter"),
             tol=self.tol,
             scale=corpus.shape[0],

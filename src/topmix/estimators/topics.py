@@ -346,7 +346,7 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.learner == "batch":
             return 1
         size = 512 if self.learner == "stochastic" and self.batch_size is None else self.batch_size
-        return count_of_batches(size, corpus)
+        return count_of_batches(size, corpus, count_of_active(self.n_active, self.n_components))
 
     def _fold_in(self, shard: Shard, *, want_words: bool = False) -> Any:
         return self._step().fold_in(shard, self.model_.tables(shard.cols), count_of_threads(self.n_jobs), want_words)

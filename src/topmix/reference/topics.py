@@ -80,7 +80,9 @@ class Document:
     def word_weights(self) -> Array:
         """[U, n] weights of each word's topics, a token not counting itself when it is excluded."""
         P, least = self.weights()
-        return self.table * (np.maximum(P - self.R, least) if self.excludes else P)
+        return self.table * (
+            np.maximum(P - np.minimum(self.counts, 1.0)[:, None] * self.R, least) if self.excludes else P
+        )
 
     def sweep(self) -> Array:
         """N from P."""
