@@ -58,9 +58,7 @@ class Shards(Sequence[Shard]):
 
     def __init__(self, corpus: Corpus, rows: Sequence[slice | np.ndarray], weight: np.ndarray | None = None):
         self.corpus, self.rows, self.weight = corpus, rows, weight
-        self.n_rows = (
-            float(corpus.n_docs) if weight is None else float(weight.sum())
-        )
+        self.n_rows = float(corpus.n_docs) if weight is None else float(weight.sum())
         self._kept: dict[int, Shard] | None = {} if corpus.path is None else None
 
     def __len__(self) -> int:
