@@ -28,6 +28,7 @@ from topmix.estimators.inputs import (
     count_of_threads,
     positive_count,
 )
+from topmix.estimators.new_words import in_known_columns
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
 from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
 from topmix.history import Callback, Clock, Record, passes
@@ -244,21 +245,22 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """One stochastic step on these documents, which may bring new words: more columns, or a larger vocabulary.
+        """One stochastic step on these documents, which may bring new words.
 
-        A stream may go on for ever; `total_samples` says how many documents it stands for.
+        In a Corpus with a vocabulary words are known by name, in whatever order they come; in a matrix or a DataFrame
+        new words are columns after those that were there. New words start with the prior in every topic, so
+        `topic_word_prior` cannot be one value a word. A stream may go on for ever; `total_samples` says how many
+        documents it stands for.
         """
         first = not hasattr(self, "model_")
-        if not first:
-            X = self._with_new_words(X)
-        corpus = as_corpus(self, X, reset=first)
+        corpus = as_corpus(self, X, reset=True) if first else in_known_columns(self, X)
         threads = count_of_threads(self.n_jobs)
         if first:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
             model = self._start(corpus, rng, threads)
             self.n_batch_iter_, self.n_seen_, self.history_ = 0, 0.0, []
         else:
-            model = self.model_
+            model = self._grown(corpus)
         self.n_seen_ = getattr(self, "n_seen_", 0.0) + corpus.n_docs
         step = self._step()
         for shard in Shards(corpus, in_order(corpus)):
@@ -435,27 +437,17 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _fold_in(self, shard: Shard, *, want_words: bool = False) -> Any:
         return self._step().fold_in(shard, self.model_.tables(shard.cols), count_of_threads(self.n_jobs), want_words)
 
-    def _with_new_words(self, X: Any) -> Any:
-        """X in the columns of this model, which grows where X has words that it does not know."""
-        known = self.n_features_in_
-        names = getattr(self, "feature_names_in_", None)
-        if isinstance(X, Corpus) and X.vocabulary is not None and names is not None:
-            place = {word: v for v, word in enumerate(names)}
-            column = np.array([place.setdefault(word, len(place)) for word in X.vocabulary], dtype=np.int64)
-            if np.array_equal(column, np.arange(known)):
-                return X
-            index = column[X.index]
-            rows = sp.csr_array((X.value, index, X.indptr), shape=(X.n_docs, len(place)))
-            rows.sort_indices()
-            X = Corpus.from_scipy(rows, vocabulary=list(place), names=X.names)
-            self.feature_names_in_ = np.array(list(place), dtype=object)
-        n_words = X.n_words if isinstance(X, Corpus) else getattr(X, "shape", (0, known))[1]
-        if n_words > known:
-            if self.model_.words.eta.shape[0] > 1:
-                raise ValueError("new words need a topic_word_prior that is one number, not one a word")
-            self.model_.words.total.grow(n_words)
-            self.n_features_in_: int = n_words
-        return X
+    def _grown(self, corpus: Corpus) -> TopicModel:
+        """The model with room for the words of this corpus, which are its own and perhaps more."""
+        if corpus.n_words == self.n_features_in_:
+            return self.model_
+        if self.model_.words.eta.shape[0] > 1:
+            raise ValueError("new words need a topic_word_prior that is one number, or one a topic, not one a word")
+        self.model_.words.total.grow(corpus.n_words)
+        self.n_features_in_: int = corpus.n_words
+        if corpus.vocabulary is not None:
+            self.feature_names_in_ = np.array(list(corpus.vocabulary), dtype=object)
+        return self.model_
 
     def _set_model(self, model: TopicModel) -> None:
         self.model_ = model
