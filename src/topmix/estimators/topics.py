@@ -61,7 +61,8 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_active : int or None
         Topics kept for each word of a document, L; None keeps all K.
     doc_topic_prior : float, array of shape (n_components,), "auto" or None
-        Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic.
+        Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic after each
+        pass, from documents as they were solved: with min_topic_mass > 0 they have fewer topics, and alpha is smaller.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
         Dirichlet prior of topics on words, eta; rows of a matrix seed topics. None is 0.03; "auto" learns one value.
     max_iter : int
@@ -377,6 +378,7 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
             between=lambda model, total: model.relearn(total, lengths),
             effort=step.take_effort,
             keep=keep,
+            may_fall=self.posterior == "collapsed" and (model.prior.learned or model.words.learned),
         )
         return learned or model, history, converged
 
