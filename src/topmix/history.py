@@ -41,10 +41,10 @@ Callback = Callable[[Record, Any], bool | None]
 
 
 class Clock:
-    """Seconds since it was made."""
+    """Seconds since it was made, after those that were spent before."""
 
-    def __init__(self) -> None:
-        self.start = time.perf_counter()
+    def __init__(self, spent: float = 0.0) -> None:
+        self.start = time.perf_counter() - spent
 
     def __call__(self) -> float:
         return time.perf_counter() - self.start
@@ -61,24 +61,34 @@ def passes(
     callbacks: Iterable[Callback] = (),
     between: Callable[[Any, Any], Any] = lambda model, total: None,
     effort: Callable[[], dict[str, float]] = dict,
+    keep: Callable[[Any, Any, bool], None] = lambda model, following, is_last: None,
+    may_fall: bool = False,
 ) -> tuple[Any, Any, bool]:
     """Runs a learner until a pass lifts the objective by less than tol * scale; returns (model, total, converged).
 
-    Records are appended to `history` as they happen, so an interrupted fit has its history too. A callback that returns
-    a true value ends the fit after the pass. `between` may return another model for the next pass to start from.
+    Records are appended to `history` as they happen, so an interrupted fit has its history too; passes that it has
+    already count as made, and where they were enough the model is None. A callback that returns a true value ends the
+    fit after the pass. `between` may return another model for the next pass to start from. `keep` is told of each pass
+    when it is over: the model, the one that `between` made, and whether it was the last. Where the objective `may_fall`
+    because priors move under it, only a small change ends the fit, not a fall.
     """
     callbacks = list(callbacks)
-    model = total = instead = None
-    for _ in range(max_iter):
-        model, total = learner.send(instead)
+    model = total = following = None
+    stopped, converged = False, _has_converged(history, tol * scale, may_fall)
+    while not (stopped or converged) and len(history) < max_iter:
+        model, total = learner.send(following)
         terms = model.bound(total)
-        record = Record(len(history) + 1, clock(), sum(terms.values()), model.n_components, terms, effort())
-        gain = record.objective - history[-1].objective if history else float("inf")
-        history.append(record)
-        stop = [bool(call(record, model)) for call in callbacks]
-        if gain < tol * scale:
-            return model, total, True
-        if any(stop):
-            break
-        instead = between(model, total)
-    return model, total, False
+        history.append(Record(len(history) + 1, clock(), sum(terms.values()), model.n_components, terms, effort()))
+        answers = [call(history[-1], model) for call in callbacks]  # all of them are asked
+        stopped = any(answers)
+        converged = _has_converged(history, tol * scale, may_fall)
+        following = between(model, total)
+        keep(model, following, stopped or converged or len(history) == max_iter)
+    return model, total, converged
+
+
+def _has_converged(history: list[Record], least: float, may_fall: bool) -> bool:
+    if len(history) < 2:
+        return False
+    gain = history[-1].objective - history[-2].objective
+    return (abs(gain) if may_fall else gain) < least

@@ -64,7 +64,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "attributes": {a: getattr(estimator, a) for a in estimator._saved_attributes if hasattr(estimator, a)},
         "extra": extra,
     }
-    _write(Path(path), arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}, about)
+    write_parts(Path(path), arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}, about)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -79,9 +79,10 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise ModelFileError(f"{path}: {error}") from error
 
 
-def _load(file: IO[bytes], path: Path) -> Any:
+def open_parts(file: IO[bytes], path: Path, kind: str = FORMAT) -> Parts:
+    """The parts of a model, or of another file that is laid out like one; each is read when it is taken."""
     entries, metadata, start = read_header(file, path)
-    about, checksums = _check_metadata(metadata)
+    about, checksums = _check_metadata(metadata, kind)
     if checksums.keys() != entries.keys():
         raise ModelFileError("the checksums are not those of the arrays in the file")
 
@@ -91,7 +92,11 @@ def _load(file: IO[bytes], path: Path) -> Any:
             raise ModelFileError(f"array {name!r} does not match its checksum: the file is corrupt")
         return array
 
-    parts = Parts({name: (e.dtype, e.shape) for name, e in entries.items()}, read, about)
+    return Parts({name: (e.dtype, e.shape) for name, e in entries.items()}, read, about)
+
+
+def _load(file: IO[bytes], path: Path) -> Any:
+    parts = open_parts(file, path)
     name = parts.text("estimator")
     if name not in _estimators():
         raise ModelFileError(f"holds a {name!r}, which topmix {topmix.__version__} does not know")
@@ -100,10 +105,7 @@ def _load(file: IO[bytes], path: Path) -> Any:
     if (words := parts.strings("feature_names", parts.n_features)) is not None:
         estimator.feature_names_in_ = np.array(words, dtype=object)
     estimator.tokenizer_ = parts.table("tokenizer", missing=None)
-    try:
-        estimator.history_ = [Record.from_dict(record) for record in parts.items("history")]
-    except (TypeError, ValueError) as error:
-        raise ModelFileError(f"the history makes no sense: {error}") from error
+    estimator.history_ = read_history(parts)
     for attribute, value in (parts.table("attributes") or {}).items():
         if attribute not in estimator._saved_attributes or not isinstance(value, bool | int | float):
             raise ModelFileError(f"{name} has no attribute {attribute!r} that could be {str(value)[:60]!r}")
@@ -112,6 +114,13 @@ def _load(file: IO[bytes], path: Path) -> Any:
     if parts.left:
         raise ModelFileError(f"has arrays that a {name} does not have: {', '.join(sorted(parts.left))[:200]}")
     return estimator
+
+
+def read_history(parts: Parts) -> list[Record]:
+    try:
+        return [Record.from_dict(record) for record in parts.items("history")]
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"the history makes no sense: {error}") from error
 
 
 def _construct(cls: Any, parts: Parts) -> Any:
@@ -148,12 +157,13 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     return plain, arrays, notes
 
 
-def _write(path: Path, arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> None:
+def write_parts(path: Path, arrays: dict[str, NDArray[Any]], about: dict[str, Any], kind: str = FORMAT) -> None:
+    """What `open_parts` reads: arrays, and a table that JSON can hold."""
     stored = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
     arrays = {name: np.ascontiguousarray(a, a.dtype.newbyteorder("<")) for name, a in arrays.items()}
     arrays = dict(sorted(arrays.items(), key=lambda item: -item[1].itemsize))  # stable; keeps every array aligned
     metadata = {
-        "format": FORMAT,
+        "format": kind,
         "format_version": str(FORMAT_VERSION),
         "library_version": topmix.__version__,
         "model": json.dumps(_plain(about), ensure_ascii=False, allow_nan=False, separators=(",", ":")),
@@ -174,11 +184,15 @@ def _write(path: Path, arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -
                 file.write(flat[begin : begin + BLOCK // a.itemsize].data)
 
 
-def _check_metadata(metadata: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[dict[str, Any], dict[str, str]]:
     """(the model's JSON, checksums of the arrays), once the metadata is known to be ours, readable and whole."""
-    if metadata.get("format") != FORMAT:
-        hint = ": open it with topmix.data.Corpus.open" if metadata.get("format") == "topmix-corpus" else ""
-        raise ModelFileError(f"not a model (format {str(metadata.get('format'))[:60]!r}, expected {FORMAT!r}){hint}")
+    if metadata.get("format") != kind:
+        hints = {
+            "topmix-corpus": ": open it with topmix.data.Corpus.open",
+            "topmix-checkpoint": ": the fit that wrote it goes on from it, as fit(X, checkpoint=...)",
+        }
+        found, what = str(metadata.get("format")), kind.removeprefix("topmix-")
+        raise ModelFileError(f"not a {what} (format {found[:60]!r}, expected {kind!r}){hints.get(found, '')}")
     version = metadata.get("format_version", "")
     if not (version.isascii() and version.isdecimal() and len(version) < 6):
         raise ModelFileError(f"format version {version[:60]!r} is not a number")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -57,6 +58,7 @@ class TopicStep:
 
     options: _core.TopicOptions
     cold_visits: int | None = None  # visits that start from the words alone; later ones where the last left off
+    cold_start: Callable[[Shard], np.ndarray] | None = None  # counts [documents, K] for those visits instead
 
     def __post_init__(self) -> None:
         self.scratch = _core.TopicScratch()
@@ -64,17 +66,25 @@ class TopicStep:
 
     def __getstate__(self) -> dict[str, Any]:
         """Native objects stay behind: the machine that unpickles may run another instruction set."""
-        return {"options": self.options.arguments(), "cold_visits": self.cold_visits}
+        return {
+            "options": self.options.arguments(),
+            "cold_visits": self.cold_visits,
+            "cold_start": self.cold_start,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.options, self.cold_visits = _core.TopicOptions(*state["options"]), state["cold_visits"]
+        self.cold_start = state["cold_start"]
         self.__post_init__()
 
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: Visited | None, threads: int
     ) -> tuple[TopicStats, Visited]:
         times, start = memory or (0, None)
-        words, docs, H, effort = self.solve(shard, tables, threads, start=start)
+        if start is None and self.cold_start is not None:
+            words, docs, H, effort = self.solve(shard, tables, threads, start=self.cold_start(shard))
+        else:
+            words, docs, H, effort = self.solve(shard, tables, threads, start=start)
         self.effort += effort
         warm_next = self.cold_visits is not None and times + 1 >= self.cold_visits
         return tables.prior.summarise(words, docs, shard.lengths, H), Visited(times + 1, docs if warm_next else None)

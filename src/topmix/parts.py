@@ -48,6 +48,16 @@ class Parts:
             raise ModelFileError(f"array {name!r} is {dtype} of {shape}, expected F64 of one or two dimensions")
         return self._take(name, -LARGEST)
 
+    def vector(self, name: str, dtype: str, length: int | None = None) -> NDArray[Any]:
+        """Finite numbers of this type (as safetensors spells it), as many as asked for."""
+        if name not in self.left:
+            raise ModelFileError(f"has no array {name!r}")
+        found = self.arrays[name]
+        if found[0] != dtype or len(found[1]) != 1 or length not in (None, found[1][0]):
+            wanted = "any length" if length is None else f"({length},)"
+            raise ModelFileError(f"array {name!r} is {found[0]} of {found[1]}, expected {dtype} of {wanted}")
+        return self._take(name, -LARGEST)
+
     def number(self, name: str, low: float = -LARGEST, high: float = LARGEST) -> float:
         value = self._extra(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
@@ -106,9 +116,9 @@ class Parts:
             raise ModelFileError(f"{name} is {str(value)[:60]}, expected an integer from {low} to {high}")
         return value
 
-    def _take(self, name: str, low: float) -> NDArray[np.float64]:
+    def _take(self, name: str, low: float) -> NDArray[Any]:
         self.left.discard(name)
         array = self.read(name)
-        if not (array.min() >= low and array.max() <= LARGEST):  # not true of NaN either
+        if array.size and not (float(array.min()) >= low and float(array.max()) <= LARGEST):  # not true of NaN either
             raise ModelFileError(f"array {name!r} has entries that are not numbers from {low:g} to {LARGEST:g}")
         return array

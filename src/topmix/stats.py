@@ -152,7 +152,7 @@ class TopicStats(Additive):
     G: float  # -sum_d c_Dir(theta_d); zero when collapsed
     A: float  # sum_dk (N_dk - theta_dk) E log pi_dk; sum_dk N_dk E log pi_dk when collapsed
     T: np.ndarray  # [K] sum_d E log pi_dk, over all documents, topics they do not use included
-    M: np.ndarray  # [K] sum_d psi(N_dk + alpha_k) - psi(alpha_k): what learning alpha needs
+    M: np.ndarray  # [K] sum_d alpha_k [psi(N_dk + alpha_k) - psi(alpha_k)]: what learning alpha needs
 
     @property
     def n_rows(self) -> float:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, xlogy
 
 from topmix import dirichlet
 from topmix.stats import TopicStats, WordStats
+
+LARGEST_STEP = 10.0  # what learning may multiply or divide alpha_0 by at once
 
 
 @dataclass(frozen=True)
@@ -36,17 +39,17 @@ class DocumentPrior:
         alpha, n_docs = self.alpha, len(lengths)
         K, a0 = len(alpha), float(alpha.sum())
         a, N = alpha[docs.topic], docs.count.astype(np.float64)
-        M: np.ndarray = np.zeros(K)
+        rise: np.ndarray = np.zeros(K)
         if self.learned or self.posterior == "variational":
-            M += np.bincount(docs.topic, digamma(N + a) - digamma(a), minlength=K)
+            rise += np.bincount(docs.topic, digamma(N + a) - digamma(a), minlength=K)
         if self.posterior == "collapsed":  # log theta_dk = log(N_dk + alpha_k) - log(N_d + alpha_0)
             T = n_docs * np.log(alpha) - np.log(lengths + a0).sum()
             T += np.bincount(docs.topic, np.log((N + a) / a), minlength=K)
             A = float(np.sum(N * np.log(N + a)) - xlogy(lengths, lengths + a0).sum())
-            return TopicStats(words, float(n_docs), H, 0.0, A, T, M)
-        T = M + n_docs * digamma(alpha) - digamma(lengths + a0).sum()
+            return TopicStats(words, float(n_docs), H, 0.0, A, T, alpha * rise)
+        T = rise + n_docs * digamma(alpha) - digamma(lengths + a0).sum()
         G = float(np.sum(gammaln(N + a) - gammaln(a)) + n_docs * gammaln(alpha).sum() - gammaln(lengths + a0).sum())
-        return TopicStats(words, float(n_docs), H, G, -float(alpha @ T), T, M)
+        return TopicStats(words, float(n_docs), H, G, -float(alpha @ T), T, alpha * rise)
 
     def bound(self, total: TopicStats) -> float:
         """The documents' part of the objective.  Eq. (3.10)."""
@@ -65,12 +68,40 @@ class DocumentPrior:
         return self.bound(stats) if self.posterior == "variational" else stats.A
 
     def relearn(self, total: TopicStats, lengths: np.ndarray) -> DocumentPrior:
-        """One fixed-point step (Minka 2000) on the Dirichlet-multinomial likelihood of documents' counts.  Eq. (3.11).
+        """The prior that these statistics speak for; `lengths` are the tokens of all documents.  Eq. (3.11).
 
-        `lengths` are the tokens of all documents. A floor keeps a topic that nobody uses from being lost for good.
+        Variational: the alpha that maximises the bound for q as it is, D c_Dir(alpha) + sum_k alpha_k T_k. Collapsed: a
+        step up the Dirichlet-multinomial likelihood of the documents' counts. A floor keeps a topic that nobody uses
+        from being lost for good.
+        """
+        if not (total.D > 0 and np.any(lengths > 0)):
+            return self
+        if self.posterior == "variational":
+            alpha = dirichlet.most_likely(total.T / total.D, self.alpha)
+        else:
+            alpha = self._minka(total.M * (len(lengths) / total.D), lengths[lengths > 0])
+        return replace(self, alpha=np.maximum(alpha, 1e-3 * alpha.sum() / len(alpha)))
+
+    def _minka(self, c: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """After Minka (2000), Sec. 3, but his bound is used for the topics only, with c_k = M_k: what solves
+
+            alpha_k = a c_k / sum c,      a sum_d [psi(N_d + a) - psi(a)] = sum c
+
+        for the sum a. The left side rises with a. His fixed point would end there if it were iterated with c held; one
+        step of it is much shorter. A blended c is of many alphas, each times its own rise, so it lags and no more.
         """
         a0 = float(self.alpha.sum())
-        rate = float(np.mean(digamma(lengths + a0) - digamma(a0))) * total.D
-        if not rate > 0:
-            return self
-        return replace(self, alpha=np.maximum(self.alpha * total.M / rate, 1e-3 * a0 / len(self.alpha)))
+        length, times = np.unique(lengths, return_counts=True)
+
+        def excess(log_a: float) -> float:
+            a = np.exp(log_a)
+            return float(a * (times @ (digamma(length + a) - digamma(a))) - c.sum())
+
+        if not c.sum() > 0:
+            return self.alpha
+        low, high = np.log(a0 / LARGEST_STEP), np.log(a0 * LARGEST_STEP)
+        if excess(low) >= 0:
+            log_a = low
+        else:
+            log_a = high if excess(high) <= 0 else brentq(excess, low, high, xtol=1e-10)
+        return np.exp(log_a) * c / c.sum()

@@ -22,6 +22,7 @@ class Engine(Protocol):
     n_shards: int
     n_rows: float  # or their weight
     threads: int
+    memory: dict[int, Any]  # what local steps remember of each shard
 
     def __init__(self, shards: Shards, local: LocalStep, n_jobs: int) -> None: ...
 
@@ -34,6 +35,14 @@ class Threads(Engine):
     def __init__(self, shards: Shards, local: LocalStep, n_jobs: int):
         self.n_shards, self.n_rows, self.threads = len(shards), shards.n_rows, n_jobs
         self.worker = Worker(shards, local, n_jobs)
+
+    @property
+    def memory(self) -> dict[int, Any]:
+        return self.worker.memory
+
+    @memory.setter
+    def memory(self, memory: dict[int, Any]) -> None:
+        self.worker.memory = memory
 
     def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[tuple[int, Any]]:
         for b in shards:

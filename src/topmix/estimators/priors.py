@@ -39,3 +39,13 @@ def word_prior(given: Any, V: int, K: int) -> tuple[np.ndarray, bool]:
     if eta.shape == (K,):
         return np.ascontiguousarray(eta[None, :]), False
     raise ValueError(f"topic_word_prior must have shape (), ({K},), ({V},) or ({K}, {V}), got {eta.shape}")
+
+
+def document_prior_as_given(alpha: np.ndarray, learned: bool) -> float | np.ndarray:
+    """The other way: a number where it is one for all topics and stays so, as scikit-learn has it; else [K]."""
+    return alpha if learned or np.any(alpha != alpha[0]) else float(alpha[0])
+
+
+def word_prior_as_given(eta: np.ndarray) -> float | np.ndarray:
+    """A number, [V], [K] or [K, V]."""
+    return float(eta[0, 0]) if eta.size == 1 else eta.T.squeeze(axis=tuple(np.flatnonzero(np.array(eta.T.shape) == 1)))

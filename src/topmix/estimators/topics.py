@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +12,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from topmix import _core
+from topmix import _core, dirichlet
 from topmix.allocations.lda import DocumentPrior
+from topmix.checkpoint import Checkpoint, Progress, checkpoint_at
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard, Shards, at_random, in_order
 from topmix.engines import ENGINES
+from topmix.estimators.editing import EditMixin
 from topmix.estimators.inputs import (
     as_corpus,
     chosen,
@@ -24,10 +28,11 @@ from topmix.estimators.inputs import (
     count_of_threads,
     positive_count,
 )
-from topmix.estimators.priors import document_prior, word_prior
+from topmix.estimators.new_words import in_known_columns
+from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
 from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
 from topmix.history import Callback, Clock, Record, passes
-from topmix.learners import LEARNERS
+from topmix.learners import LEARNERS, State
 from topmix.learners.stochastic import StepSize, blend
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import TopicStep
@@ -38,7 +43,7 @@ from topmix.topic_init import STARTS
 from topmix.topic_model import TopicModel
 
 
-class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
@@ -56,7 +61,8 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     n_active : int or None
         Topics kept for each word of a document, L; None keeps all K.
     doc_topic_prior : float, array of shape (n_components,), "auto" or None
-        Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic.
+        Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic after each
+        pass, from documents as they were solved: with min_topic_mass > 0 they have fewer topics, and alpha is smaller.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
         Dirichlet prior of topics on words, eta; rows of a matrix seed topics. None is 0.03; "auto" learns one value.
     max_iter : int
@@ -72,7 +78,10 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     max_doc_update_iter : int
         Iterations on one document, at most.
     doc_tol : float
-        A document has converged when no topic of it changes by more than this many tokens.
+        A document has converged when an iteration changes its topics by less than this many tokens.
+    stopping : {"max", "mean"}
+        What is compared with doc_tol: the largest change of a topic, or the mean over all K, which is scikit-learn's
+        rule (its mean_change_tol) and means something else for every K.
     min_topic_mass : float
         A topic that holds no more than this many tokens leaves the document, epsilon.
     restarts : int
@@ -107,19 +116,38 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Pseudo-counts: expected tokens of each word in each topic, plus the prior.
     topic_word_ : ndarray of shape (n_components, n_features)
         Probabilities of words in topics; rows sum to one.
-    doc_topic_prior_ : ndarray of shape (n_components,)
-        alpha, as given or learned.
-    topic_word_prior_ : ndarray
-        eta, as given or learned.
+    exp_dirichlet_component_ : ndarray of shape (n_components, n_features)
+        exp(E[log phi]) under the Dirichlet with pseudo-counts components_; made when asked for.
+    doc_topic_prior_ : float or ndarray of shape (n_components,)
+        alpha: a number where it is the same for all topics, an array where topics differ or it is learned.
+    topic_word_prior_ : float or ndarray
+        eta: a number where one was given or learned, else an array as it was given.
     history_ : list of Record
         One record a pass.
     elbo_ : float
         The objective at the end: a lower bound on the log evidence (variational), or on the log posterior of topics and
         proportions (collapsed).
-    n_iter_, n_batch_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
+    bound_ : float
+        exp(-elbo_ / tokens): with the variational posterior the training perplexity that scikit-learn has under this
+        name. It can be compared between fits of one posterior, not between the two.
+    n_batch_iter_ : int
+        Updates of the topics so far.
+    random_state_ : RandomState
+        Made from random_state when asked for.
+    n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Notes
+    -----
+    Instead of scikit-learn's LatentDirichletAllocation: `learning_method="online"` is `learner="stochastic"`,
+    `mean_change_tol` is `doc_tol` with `stopping="mean"`, and `tol` does the work of `evaluate_every` and `perp_tol` at
+    no cost. Its very algorithm is `LDA(K, posterior="variational", learner="batch", n_active=None, min_topic_mass=0,
+    cold_visits=None, stopping="mean", doc_tol=1e-3, init="random", doc_topic_prior=1 / K, topic_word_prior=1 / K)`.
+
+    A document without words is no error: its proportions are those of the prior. More topics than documents, and a
+    corpus without any words, are fitted too; what no word speaks for stays at the prior.
     """
 
-    _saved_attributes = ("n_iter_", "converged_", "elbo_", "n_batch_iter_", "n_seen_")
+    _saved_attributes = ("n_iter_", "converged_", "elbo_", "bound_", "n_batch_iter_", "n_seen_")
 
     def __init__(
         self,
@@ -139,6 +167,7 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         learning_decay: float = 0.7,
         max_doc_update_iter: int = 100,
         doc_tol: float = 0.1,
+        stopping: str = "max",
         min_topic_mass: float = 2.5,
         restarts: int = 0,
         exclude: bool = True,
@@ -168,6 +197,7 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.learning_decay = learning_decay
         self.max_doc_update_iter = max_doc_update_iter
         self.doc_tol = doc_tol
+        self.stopping = stopping
         self.min_topic_mass = min_topic_mass
         self.restarts = restarts
         self.exclude = exclude
@@ -182,38 +212,57 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learns the topics of X, counts of shape (n_samples, n_features)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> Self:
+        """Learns the topics of X, counts of shape (n_samples, n_features).
+
+        With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes and at its end. Where the file
+        exists already the fit goes on from it, so that an interrupted program is simply run again: the result has the
+        same bits as if it had never stopped. Data and parameters must be those of the interrupted fit, but for
+        `max_iter` and `tol`, so that a finished fit may go on as well. Not with n_init > 1.
+        """
         clock = Clock()
         corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        n_init = positive_count(self.n_init, "n_init")
+        n_init, every = positive_count(self.n_init, "n_init"), positive_count(checkpoint_every, "checkpoint_every")
+        if checkpoint is not None and n_init > 1:
+            raise ValueError("a checkpoint is of one start: it needs n_init=1")
+        kept = None if checkpoint is None else (checkpoint_at(checkpoint, self, corpus), every)
         with shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display:
             callbacks = [*(self.callbacks or ()), *display]
-            tries = [self._fit_once(corpus, rng, clock, callbacks) for _ in range(n_init)]
+            tries = [self._fit_once(corpus, rng, clock, callbacks, kept) for _ in range(n_init)]
         model, history, converged = max(tries, key=lambda t: t[1][-1].objective)
         self.history_, self.converged_ = history, converged
         self.n_iter_, self.elbo_ = len(history), history[-1].objective
+        with np.errstate(over="ignore"):  # next to no tokens, and all of the priors
+            self.bound_ = float(np.exp(-self.elbo_ / max(corpus.n_tokens, 1.0)))
         self.n_batch_iter_ = self.n_iter_ * self._n_batches(corpus)
         self._set_model(model)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """One stochastic step on these documents, which may bring new words: more columns, or a larger vocabulary.
+        """One stochastic step on these documents, which may bring new words.
 
-        A stream may go on for ever; `total_samples` says how many documents it stands for.
+        In a Corpus with a vocabulary words are known by name, in whatever order they come; in a matrix or a DataFrame
+        new words are columns after those that were there. New words start with the prior in every topic, so
+        `topic_word_prior` cannot be one value a word. A stream may go on for ever; `total_samples` says how many
+        documents it stands for.
         """
         first = not hasattr(self, "model_")
-        if not first:
-            X = self._with_new_words(X)
-        corpus = as_corpus(self, X, reset=first)
+        corpus = as_corpus(self, X, reset=True) if first else in_known_columns(self, X)
         threads = count_of_threads(self.n_jobs)
         if first:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
             model = self._start(corpus, rng, threads)
             self.n_batch_iter_, self.n_seen_, self.history_ = 0, 0.0, []
         else:
-            model = self.model_
+            model = self._grown(corpus)
         self.n_seen_ = getattr(self, "n_seen_", 0.0) + corpus.n_docs
         step = self._step()
         for shard in Shards(corpus, in_order(corpus)):
@@ -225,6 +274,10 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self.n_batch_iter_ += 1
         self._set_model(model)
         return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> np.ndarray | sp.csr_array:
+        """`fit`, then `transform`."""
+        return self.fit(X).transform(X, normalize=normalize)
 
     def transform(self, X: Any, *, normalize: bool = True, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
         """Topic proportions of documents, shape (n_samples, n_components).
@@ -251,7 +304,8 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def score(self, X: Any, y: Any = None) -> float:
         """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
 
-        Collapsed: at the proportions fitted to X itself, so it is higher than the variational one by nature.
+        scikit-learn's adds what the topics themselves cost, -KL(q(phi) || p(phi)), the same number whatever X is.
+        Collapsed: a lower bound on the log likelihood at the topics' and the documents' estimated proportions.
         """
         check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
@@ -273,22 +327,49 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         best = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
         return [[str(v) if names is None else str(names[v]) for v in row] for row in best]
 
+    @property
+    def exp_dirichlet_component_(self) -> np.ndarray:
+        check_is_fitted(self, "model_")
+        return np.exp(dirichlet.expected_log(self.components_, axis=1))
+
+    @property
+    def random_state_(self) -> np.random.RandomState:
+        check_is_fitted(self, "model_")
+        return check_random_state(self.random_state)
+
     def _fit_once(
-        self, corpus: Corpus, rng: np.random.Generator, clock: Clock, callbacks: list[Callback]
+        self,
+        corpus: Corpus,
+        rng: np.random.Generator,
+        clock: Clock,
+        callbacks: list[Callback],
+        kept: tuple[Checkpoint, int] | None = None,
     ) -> tuple[TopicModel, list[Record], bool]:
         threads = count_of_threads(self.n_jobs)
-        model = self._start(corpus, rng, threads)
-        step = self._step()
+        found = kept[0].read(self._empty_model(corpus.n_words, threads)) if kept else None
+        if found:
+            found.deal(rng)
+            model, state, history = found.model, found.state, found.history
+            clock = Clock(clock() + history[-1].seconds)
+        else:
+            model, state, history = self._start(corpus, rng, threads), State(), []
+        random = rng.bit_generator.state
         rows = in_order(corpus) if self.learner == "batch" else at_random(corpus, self._n_batches(corpus), rng)
+        step = self._step()
         engine = chosen(ENGINES, self.engine or "threads", "engine")(Shards(corpus, rows), step, threads)
         settings = {"step_size": self._step_size()} if self.learner == "stochastic" else {}
         seed = model.no_stats(threads)
         seed.S = model.words.total
         lengths = np.diff(np.concatenate([[0.0], np.cumsum(corpus.value, dtype=np.float64)])[corpus.indptr])
-        history: list[Record] = []
         self.history_ = history  # now, so that an interrupted fit has it too
-        model, _, converged = passes(
-            chosen(LEARNERS, self.learner, "learner")(model, engine, seed, **settings),
+
+        def keep(model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
+            if kept and (is_last or len(history) % kept[1] == 0):
+                kept[0].write(Progress(model, following, state, engine.memory, history, random))
+
+        start = found.resume(engine) if found else model
+        learned, _, converged = passes(
+            chosen(LEARNERS, self.learner, "learner")(start, engine, seed, state=state, **settings),
             max_iter=positive_count(self.max_iter, "max_iter"),
             tol=self.tol,
             scale=max(corpus.n_tokens, 1.0),
@@ -297,8 +378,10 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             callbacks=callbacks,
             between=lambda model, total: model.relearn(total, lengths),
             effort=step.take_effort,
+            keep=keep,
+            may_fall=self.posterior == "collapsed" and (model.prior.learned or model.words.learned),
         )
-        return model, history, converged
+        return learned or model, history, converged
 
     def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int) -> TopicModel:
         K, V = count_of_components(self.n_components), corpus.n_words
@@ -306,30 +389,36 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             if self.model_.n_components != K:
                 raise ValueError(f"warm_start keeps {self.model_.n_components} topics, but n_components is now {K}")
             return self.model_
-        if self.posterior not in ("collapsed", "variational"):
-            raise ValueError(f"posterior={self.posterior!r} is not one of 'collapsed', 'variational'")
         if isinstance(self.init, str):
             counts = chosen(STARTS, self.init, "init")(corpus, K, rng)
         else:
             counts = np.ascontiguousarray(np.asarray(self.init, dtype=np.float64).T)
             if counts.shape != (V, K) or not np.all(np.isfinite(counts)) or counts.min() < 0:
                 raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
-        total = WordTotal(counts, counts.sum(axis=0), 1.0, threads)
+        model = self._empty_model(V, threads)
+        return replace(model, words=model.words.update(WordTotal(counts, counts.sum(axis=0), 1.0, threads)))
+
+    def _empty_model(self, V: int, threads: int) -> TopicModel:
+        """Priors, and no counts yet."""
+        if self.posterior not in ("collapsed", "variational"):
+            raise ValueError(f"posterior={self.posterior!r} is not one of 'collapsed', 'variational'")
+        K = count_of_components(self.n_components)
         alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
         eta, learn_eta = word_prior(self.topic_word_prior, V, K)
+        total = WordTotal.zeros(V, K, threads)
         return TopicModel(
             DocumentPrior(alpha, self.posterior, learn_alpha), TopicWords(eta, total, self.posterior, learn_eta)
         )
 
     def _step(self) -> TopicStep:
-        if self.selection not in ("last", "often"):
-            raise ValueError(f"selection={self.selection!r} is not one of 'last', 'often'")
+        select_often = chosen({"last": False, "often": True}, self.selection, "selection")
+        mean_change = chosen({"max": False, "mean": True}, self.stopping, "stopping")
         K = count_of_components(self.n_components)
         options = _core.TopicOptions(
             posterior=self.posterior,
             exclude=self.exclude,
-            select_often=self.selection == "often",
-            mean_change=False,
+            select_often=select_often,
+            mean_change=mean_change,
             L=count_of_active(self.n_active, K),
             eps=self.min_topic_mass,
             max_iter=self.max_doc_update_iter,
@@ -351,31 +440,22 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _fold_in(self, shard: Shard, *, want_words: bool = False) -> Any:
         return self._step().fold_in(shard, self.model_.tables(shard.cols), count_of_threads(self.n_jobs), want_words)
 
-    def _with_new_words(self, X: Any) -> Any:
-        """X in the columns of this model, which grows where X has words that it does not know."""
-        known = self.n_features_in_
-        names = getattr(self, "feature_names_in_", None)
-        if isinstance(X, Corpus) and X.vocabulary is not None and names is not None:
-            place = {word: v for v, word in enumerate(names)}
-            column = np.array([place.setdefault(word, len(place)) for word in X.vocabulary], dtype=np.int64)
-            if np.array_equal(column, np.arange(known)):
-                return X
-            index = column[X.index]
-            rows = sp.csr_array((X.value, index, X.indptr), shape=(X.n_docs, len(place)))
-            rows.sort_indices()
-            X = Corpus.from_scipy(rows, vocabulary=list(place), names=X.names)
-            self.feature_names_in_ = np.array(list(place), dtype=object)
-        n_words = X.n_words if isinstance(X, Corpus) else getattr(X, "shape", (0, known))[1]
-        if n_words > known:
-            if self.model_.words.eta.shape[0] > 1:
-                raise ValueError("new words need a topic_word_prior that is one number, not one a word")
-            self.model_.words.total.grow(n_words)
-            self.n_features_in_: int = n_words
-        return X
+    def _grown(self, corpus: Corpus) -> TopicModel:
+        """The model with room for the words of this corpus, which are its own and perhaps more."""
+        if corpus.n_words == self.n_features_in_:
+            return self.model_
+        if self.model_.words.eta.shape[0] > 1:
+            raise ValueError("new words need a topic_word_prior that is one number, or one a topic, not one a word")
+        self.model_.words.total.grow(corpus.n_words)
+        self.n_features_in_: int = corpus.n_words
+        if corpus.vocabulary is not None:
+            self.feature_names_in_ = np.array(list(corpus.vocabulary), dtype=object)
+        return self.model_
 
     def _set_model(self, model: TopicModel) -> None:
         self.model_ = model
-        self.doc_topic_prior_, self.topic_word_prior_ = model.prior.alpha, model.words.eta
+        self.doc_topic_prior_ = document_prior_as_given(model.prior.alpha, model.prior.learned)
+        self.topic_word_prior_ = word_prior_as_given(model.words.eta)
         self.components_ = np.ascontiguousarray(model.words.pseudo_counts().T)
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
 

@@ -5,10 +5,10 @@ statistics and `model.update`; it never sees a likelihood, a thread or a socket.
 """
 
 from topmix.learners.batch import batch
-from topmix.learners.learner import Learner
+from topmix.learners.learner import Learner, State
 from topmix.learners.memoized import memoized
 from topmix.learners.stochastic import stochastic
 
 LEARNERS: dict[str, Learner] = {"batch": batch, "memoized": memoized, "stochastic": stochastic}
 
-__all__ = ["LEARNERS", "Learner", "batch", "memoized", "stochastic"]
+__all__ = ["LEARNERS", "Learner", "State", "batch", "memoized", "stochastic"]

@@ -10,15 +10,20 @@ from __future__ import annotations
 from typing import Any
 
 from topmix.engines.local import Engine
-from topmix.learners.learner import Passes
+from topmix.learners.learner import Passes, State
 
 
-def memoized(model: Any, engine: Engine, seed: Any = None) -> Passes:
-    memo: dict[int, Any] = {}
-    total = model.no_stats(engine.threads)
-    if seed is not None:
-        total += seed
+def memoized(model: Any, engine: Engine, seed: Any = None, *, state: State | None = None) -> Passes:
+    state = State() if state is None else state
+    memo = state.memo
+    if state.total is None:
+        state.total = model.no_stats(engine.threads)
+        if seed is not None:
+            state.total += seed
+    else:
+        seed = None
     while True:
+        total = state.total
         for b in range(engine.n_shards):
             for _, new in engine.run(model.tables, [b]):
                 if b in memo:
@@ -30,7 +35,7 @@ def memoized(model: Any, engine: Engine, seed: Any = None) -> Passes:
             model = model.update(total)
         if engine.n_shards > 1 or seed is not None:  # what rounding left behind is gone after each pass
             seed = None
-            total = model.no_stats(engine.threads)
+            state.total = total = model.no_stats(engine.threads)
             for b in range(engine.n_shards):
                 total += memo[b]
             model = model.update(total)

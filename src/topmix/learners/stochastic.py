@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from topmix.engines.local import Engine
-from topmix.learners.learner import Passes
+from topmix.learners.learner import Passes, State
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,22 @@ def stochastic(
     engine: Engine,
     seed: Any = None,
     *,
+    state: State | None = None,
     step_size: StepSize = StepSize(),  # noqa: B008  (immutable)
     n_rows: float | None = None,
-    t: int = 0,
 ) -> Passes:
-    """n_rows is what the data amounts to (None: what the engine holds); t counts the steps made before."""
+    """n_rows is what the data amounts to; None: what the engine holds."""
+    state = State() if state is None else state
     n_rows = engine.n_rows if n_rows is None else n_rows
-    total = model.no_stats(engine.threads)
-    if seed is not None:
-        total += seed
+    if state.total is None:
+        state.total = model.no_stats(engine.threads)
+        if seed is not None:
+            state.total += seed
+    total = state.total
     while True:
         for b in range(engine.n_shards):
             for _, new in engine.run(model.tables, [b]):
-                total = blend(total, new, step_size(t), n_rows, new.n_rows)
-                t += 1
+                total = blend(total, new, step_size(state.t), n_rows, new.n_rows)
+                state.t += 1
             model = model.update(total)
         model = (yield model, total) or model

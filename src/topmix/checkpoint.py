@@ -1,0 +1,244 @@
+"""A fit between two passes, in one file: whoever reads it goes on with the same bits.
+
+The file is laid out like a model (topmix.io) and is as little trusted: every id that a kernel will use as an index is
+checked. Between two passes there is nothing but the model, what the learner carries (State), what workers remember of
+their documents, and how the documents were dealt to shards.
+
+    model.*           alpha, eta; next.* the same, relearned, for the next pass
+    total.*           statistics of all documents, the topics' counts among them
+    memo.b.*, docs.b.*  statistics of shard b, and its documents' topics where the next visit starts from them
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topmix.allocations.lda import DocTopics
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.engines import Engine
+from topmix.history import Record
+from topmix.io import open_parts, read_history, write_parts
+from topmix.learners import State
+from topmix.local import Visited
+from topmix.parts import LARGEST, SMALLEST, ModelFileError, Parts
+from topmix.stats import TopicStats, WordStats, WordTotal
+from topmix.topic_model import TopicModel
+
+FORMAT = "topmix-checkpoint"
+LARGEST_COUNT = 2**62
+NUMBERS = ("D", "H", "G", "A")  # of TopicStats
+NOT_COMPARED = ("max_iter", "tol", "verbose", "callbacks", "engine", "n_jobs", "warm_start")  # none changes a pass
+
+
+class CheckpointError(ValueError):
+    """A checkpoint of another fit, or one that cannot be read."""
+
+
+@dataclass
+class Progress:
+    """A fit between two passes."""
+
+    model: TopicModel
+    following: TopicModel | None  # what the next pass starts from, where it is another
+    state: State
+    memory: dict[int, Visited]
+    history: list[Record]
+    random: Mapping[str, Any]  # state of the generator that dealt documents to shards
+
+    def deal(self, rng: np.random.Generator) -> None:
+        """Has the generator deal as it did."""
+        try:
+            rng.bit_generator.state = self.random
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
+            raise CheckpointError(f"the checkpoint has no state of a random generator: {error}") from error
+
+    def resume(self, engine: Engine) -> TopicModel:
+        """Gives the engine its memory back; returns the model that the next pass starts from."""
+        if len(self.memory) != engine.n_shards:
+            raise CheckpointError(f"the checkpoint is of {len(self.memory)} shards, expected {engine.n_shards}")
+        engine.memory = self.memory
+        return self.following or self.model
+
+
+@dataclass
+class Checkpoint:
+    """Where the progress of one fit is kept. `fit` says which: what the data is, and every parameter that matters."""
+
+    path: Path
+    fit: dict[str, Any]
+
+    def write(self, p: Progress) -> None:
+        """Atomic: the file is the last checkpoint or this one."""
+        total, factor = p.state.total, p.state.total.S.factor
+        arrays = {"total.raw": total.S.raw, "total.totals": total.S.totals, "total.T": total.T, "total.M": total.M}
+        for name, model in (("model", p.model), ("next", p.following)):
+            if model is not None:
+                arrays |= {f"{name}.alpha": model.prior.alpha, f"{name}.eta": model.words.eta}
+        for b, stats in p.state.memo.items():
+            arrays |= {f"memo.{b}.{a}": getattr(stats.S, a) for a in ("cols", "indptr", "topic", "value", "totals")}
+            arrays |= {f"memo.{b}.T": stats.T, f"memo.{b}.M": stats.M}
+        for b, (_, docs) in p.memory.items():
+            if docs is not None:
+                arrays |= {f"docs.{b}.{a}": getattr(docs, a) for a in ("indptr", "topic", "count")}
+        V, K = p.model.words.shape
+        about = {
+            "n_features": V,
+            "fit": self.fit,
+            "history": [record.to_dict() for record in p.history],
+            "random": p.random,
+            "memo": {str(b): _numbers(stats) for b, stats in p.state.memo.items()},
+            "visits": {str(b): visited.times for b, visited in p.memory.items()},
+            "total": _numbers(total),
+            "extra": {"n_components": K, "total.factor": factor, "t": p.state.t},
+        }
+        write_parts(self.path, arrays, about, FORMAT)
+
+    def read(self, model: TopicModel) -> Progress | None:
+        """What `write` wrote, or None where there is no file. `model` says what is expected: sizes, and what is not
+        learned."""
+        try:
+            with open(self.path, "rb") as file:
+                parts = open_parts(file, self.path, FORMAT)
+                self._compare(parts)
+                return _progress(parts, model)
+        except FileNotFoundError:
+            return None
+        except (ModelFileError, CorpusError) as error:
+            raise CheckpointError(f"{self.path}: {error}") from error
+
+    def _compare(self, parts: Parts) -> None:
+        before = parts.table("fit") or {}
+        differ = [k for k in {**before, **self.fit} if before.get(k) != self.fit.get(k)]
+        if differ:
+            said = "; ".join(
+                f"{k} was {str(before.get(k))[:60]} and is {str(self.fit.get(k))[:60]}" for k in differ[:3]
+            )
+            raise ModelFileError(
+                f"the checkpoint of another fit: {said}. Delete it to start anew, or use another path."
+            )
+
+
+def describe_fit(estimator: Any, corpus: Corpus) -> dict[str, Any]:
+    """What has to be the same for a fit to go on."""
+    parameters = estimator.get_params(deep=False)
+    about = {name: _described(value) for name, value in parameters.items() if name not in NOT_COMPARED}
+    about["the data"] = f"{corpus.n_docs} x {corpus.n_words}, {_crc(corpus.indptr, corpus.index, corpus.value)}"
+    if corpus.vocabulary is not None:
+        about["the vocabulary"] = f"crc32 {zlib.crc32(chr(0).join(corpus.vocabulary).encode()):08x}"
+    if estimator.warm_start and hasattr(estimator, "model_"):
+        about["the start"] = _crc(estimator.model_.words.pseudo_counts(), estimator.model_.prior.alpha)
+    return about
+
+
+def checkpoint_at(path: str | os.PathLike[str], estimator: Any, corpus: Corpus) -> Checkpoint:
+    return Checkpoint(Path(path), describe_fit(estimator, corpus))
+
+
+def _progress(parts: Parts, model: TopicModel) -> Progress:
+    V, K = model.words.shape
+    if (parts.n_features, parts.integer("n_components", 1, LARGEST_COUNT)) != (V, K):
+        raise ModelFileError(f"has {parts.n_features} words, expected {V} words and {K} topics")
+    threads = model.words.total.threads
+    factor = parts.number("total.factor", SMALLEST, LARGEST)
+    counts = WordTotal(parts.array("total.raw", V, K), parts.array("total.totals", K), factor, threads)
+    total = _stats(parts, "total", counts, parts.table("total"), K)
+    memo = {
+        b: _stats(parts, f"memo.{b}", _word_stats(parts, f"memo.{b}", V, K), numbers, K)
+        for b, numbers in _by_shard(parts, "memo").items()
+    }
+    memory = {
+        b: Visited(_count(times), _docs(parts, f"docs.{b}", K) if f"docs.{b}.topic" in parts.left else None)
+        for b, times in _by_shard(parts, "visits").items()
+    }
+    here = _model(parts, "model", model, counts)
+    following = _model(parts, "next", model, counts) if "next.alpha" in parts.left else None
+    if len(memo) not in (0, len(memory)):
+        raise ModelFileError(f"has statistics of {len(memo)} of {len(memory)} shards")
+    if parts.left:
+        raise ModelFileError(f"has arrays that no checkpoint has: {', '.join(sorted(parts.left))[:200]}")
+    state = State(total, memo, parts.integer("t", 0, LARGEST_COUNT))
+    history = read_history(parts)
+    if not history:
+        raise ModelFileError("has no history")
+    return Progress(here, following, state, memory, history, parts.table("random") or {})
+
+
+def _model(parts: Parts, name: str, model: TopicModel, counts: WordTotal) -> TopicModel:
+    alpha = parts.array(f"{name}.alpha", model.n_components, positive=True)
+    eta = parts.array(f"{name}.eta", *model.words.eta.shape, positive=True)
+    return replace(model, prior=replace(model.prior, alpha=alpha), words=replace(model.words, eta=eta, total=counts))
+
+
+def _stats(parts: Parts, name: str, S: WordStats | WordTotal, numbers: Any, K: int) -> TopicStats:
+    if not isinstance(numbers, dict) or not all(isinstance(numbers.get(n), float) for n in NUMBERS):
+        raise ModelFileError(f"{name} lacks a number of {', '.join(NUMBERS)}")
+    D, H, G, A = (numbers[n] for n in NUMBERS)
+    return TopicStats(S, D, H, G, A, parts.array(f"{name}.T", K), parts.array(f"{name}.M", K))
+
+
+def _word_stats(parts: Parts, name: str, V: int, K: int) -> WordStats:
+    cols = parts.vector(f"{name}.cols", "I32")
+    if len(cols) and not (cols[0] >= 0 and cols[-1] < V and np.all(np.diff(cols) > 0)):
+        raise ModelFileError(f"{name} has words that are not from 0 to {V - 1}, ascending")
+    indptr, topic = _rows(parts, name, len(cols), K)
+    value = parts.vector(f"{name}.value", "F32", len(topic))
+    return WordStats(cols, indptr, topic, value, parts.array(f"{name}.totals", K))
+
+
+def _docs(parts: Parts, name: str, K: int) -> DocTopics:
+    indptr, topic = _rows(parts, name, None, K)
+    return DocTopics(indptr, topic, parts.vector(f"{name}.count", "F32", len(topic)))
+
+
+def _rows(parts: Parts, name: str, n: int | None, K: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of topics, each where the next begins, and no topic past the last."""
+    indptr = parts.vector(f"{name}.indptr", "I64", None if n is None else n + 1)
+    topic = parts.vector(f"{name}.topic", "U16")
+    if not (len(indptr) and indptr[0] == 0 and indptr[-1] == len(topic) and np.all(np.diff(indptr) >= 0)):
+        raise ModelFileError(f"{name}.indptr is not where rows begin")
+    if len(topic) and topic.max() >= K:
+        raise ModelFileError(f"{name}.topic has topics that are not from 0 to {K - 1}")
+    return indptr, topic
+
+
+def _by_shard(parts: Parts, name: str) -> dict[int, Any]:
+    table = parts.table(name) or {}
+    if set(table) != {str(b) for b in range(len(table))}:
+        raise ModelFileError(f"{name!r} is not of all shards")
+    return {int(b): value for b, value in table.items()}
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= LARGEST_COUNT:
+        raise ModelFileError(f"a shard cannot have been visited {str(value)[:60]} times")
+    return value
+
+
+def _numbers(stats: TopicStats) -> dict[str, float]:
+    return {name: float(getattr(stats, name)) for name in NUMBERS}
+
+
+def _described(value: Any) -> Any:
+    """A parameter as JSON holds it: long ones by a checksum, others that are not numbers or strings by their type."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray | list | tuple):
+        array = np.asarray(value, dtype=np.float64)
+        return f"array of {array.shape}, {_crc(array)}"
+    return type(value).__name__
+
+
+def _crc(*arrays: np.ndarray) -> str:
+    crc = 0
+    for array in arrays:
+        crc = zlib.crc32(np.ascontiguousarray(array).data, crc)
+    return f"crc32 {crc:08x}"

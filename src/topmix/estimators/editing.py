@@ -1,0 +1,125 @@
+"""Topics edited by hand, on a fitted topic model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from topmix import topic_edit
+from topmix.estimators.inputs import count_of_components
+from topmix.estimators.priors import word_prior_as_given
+from topmix.topic_model import TopicModel
+
+Seed = Iterable[str | int] | Mapping[str | int, float]
+
+
+class EditMixin:
+    """`merge_topics`, `drop_topics` and `seed_topics`, for estimators with a topic model.
+
+    An edit changes the fitted topics and n_components with them, and where priors or `init` were given topic by topic
+    they are changed alike; history_ and elbo_ stay those of the last fit. To learn on from the edited topics, fit with
+    warm_start=True.
+    """
+
+    model_: TopicModel
+    n_components: int
+    doc_topic_prior: Any
+    topic_word_prior: Any
+    init: Any
+
+    def merge_topics(self, groups: Iterable[Sequence[int]]) -> Self:
+        """Makes one topic of each pair (or larger group) of topics, for instance [(2, 7), (3, 4)].
+
+        It has the words of all, in the place of the lowest; later topics move up. Pairs that share a topic join:
+        [(0, 1), (1, 2)] is [(0, 1, 2)]. The prior of a merged topic is the sum of theirs.
+        """
+        check_is_fitted(self, "model_")
+        joined: list[set[int]] = []
+        for given in groups:
+            group = set(self._known_topics(given))
+            if len(group) < 2:
+                raise ValueError(f"{tuple(given)!r} is not two topics or more, to be merged")
+            overlapping = [other for other in joined if other & group]
+            joined = [other for other in joined if not other & group] + [group.union(*overlapping)]
+        return self._edited(topic_edit.merged(self.model_, [sorted(group) for group in joined]))
+
+    def drop_topics(self, topics: Iterable[int]) -> Self:
+        """Removes topics; later ones move up. What documents had of them goes to the other topics when they are next
+        visited."""
+        check_is_fitted(self, "model_")
+        gone = sorted(set(self._known_topics(topics)))
+        if len(gone) == self.model_.n_components:
+            raise ValueError(f"all {len(gone)} topics would be dropped; one has to stay")
+        return self._edited(topic_edit.dropped(self.model_, gone))
+
+    def seed_topics(self, seeds: Iterable[Seed], *, topics: Iterable[int] | None = None, strength: float = 0.1) -> Self:
+        """Adds a topic for each seed, or pulls existing `topics`, one for each seed, towards its words.
+
+        A seed is a list of words, or a table {word: weight}; words are names, or column numbers. It stays: it is
+        pseudo-counts in the prior of the topic, `strength` x weight x the tokens of that word in all topics, at least
+        one token's worth. With strength=1 a topic has as much of the word before it sees a document as the corpus has.
+
+        topic_word_prior becomes a matrix of shape (n_components, n_features), and is not learned any more if it was.
+        """
+        check_is_fitted(self, "model_")
+        if not (np.isfinite(strength) and strength > 0):
+            raise ValueError(f"strength must be positive, got {strength!r}")
+        columns = [self._seed_column(seed, strength) for seed in seeds]
+        if not columns:
+            raise ValueError("no seeds were given")
+        where = None if topics is None else self._known_topics(topics)
+        if where is not None and len(set(where)) != len(columns):
+            raise ValueError(f"{len(columns)} seeds need as many different topics, got {where}")
+        if where is None:
+            count_of_components(self.model_.n_components + len(columns))
+        return self._edited(topic_edit.seeded(self.model_, np.stack(columns, axis=1), where))
+
+    def _known_topics(self, topics: Iterable[int]) -> list[int]:
+        K = self.model_.n_components
+        found = list(topics)
+        for k in found:
+            if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k < K:
+                raise ValueError(f"{k!r} is not a topic: they are numbered from 0 to {K - 1}")
+        return [int(k) for k in found]
+
+    def _seed_column(self, seed: Seed, strength: float) -> np.ndarray:  # [V]
+        if isinstance(seed, str):
+            raise ValueError(f"a seed is a list of words or a table of their weights, got {seed!r}")
+        weights = dict(seed) if isinstance(seed, Mapping) else dict.fromkeys(seed, 1.0)
+        if not weights or not all(np.isfinite(w) and w > 0 for w in weights.values()):
+            raise ValueError(f"a seed needs at least one word, and positive weights, got {str(seed)[:60]}")
+        ids = self._word_ids(list(weights))
+        given = strength * np.array(list(weights.values()), dtype=np.float64)
+        tokens = np.maximum(self.model_.words.total.counts()[ids], 0.0).sum(axis=1)
+        column = np.zeros(self.model_.words.shape[0])
+        np.add.at(column, ids, np.maximum(given * tokens, 1.0))
+        return column
+
+    def _word_ids(self, words: list[str | int]) -> list[int]:
+        names = getattr(self, "feature_names_in_", None)
+        V = self.model_.words.shape[0]
+        place: dict[Any, int] = {} if names is None else {str(word): v for v, word in enumerate(names)}
+        ids = [word if isinstance(word, int | np.integer) else place.get(word, -1) for word in words]
+        unknown = [word for word, v in zip(words, ids) if not 0 <= v < V]
+        if unknown:
+            listed = ", ".join(map(repr, unknown[:5])) + (" and others" if len(unknown) > 5 else "")
+            hint = " (the model was fitted without names of words: give column numbers)" if names is None else ""
+            raise ValueError(f"not among the {V} words of this model: {listed}{hint}")
+        return [int(v) for v in ids]
+
+    def _edited(self, model: TopicModel) -> Self:
+        if np.ndim(self.doc_topic_prior):
+            self.doc_topic_prior = model.prior.alpha
+        if np.ndim(self.topic_word_prior) or model.words.eta.size > 1:
+            self.topic_word_prior = word_prior_as_given(model.words.eta)
+        if not isinstance(self.init, str):
+            self.init = np.maximum(model.words.total.counts().T, 0.0)
+        self.n_components = model.n_components
+        self._set_model(model)
+        return self
+
+    def _set_model(self, model: TopicModel) -> None:
+        raise NotImplementedError

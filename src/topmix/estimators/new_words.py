@@ -1,0 +1,74 @@
+"""Documents of a stream in the columns of a model that has seen others: known words in their place, new ones after.
+
+In a Corpus with a vocabulary words are known by their names: they may come in any order, not all of them, and new ones
+in between. A matrix has only places, so new words are columns at the end; a DataFrame has them there too, because its
+first columns must be those of the model, as everywhere in scikit-learn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _get_feature_names
+
+from topmix.data.corpus import Corpus
+from topmix.estimators.inputs import as_corpus
+
+
+def in_known_columns(estimator: Any, X: Any) -> Corpus:
+    """X checked, in the columns of the estimator and as many more as it has new words. The estimator stays as it is.
+
+    The corpus has a vocabulary where the estimator has names.
+    """
+    if isinstance(X, str | os.PathLike):
+        X = Corpus.open(X)
+    known = getattr(estimator, "feature_names_in_", None)
+    if isinstance(X, Corpus) and X.vocabulary is not None and known is not None:
+        if len(X.vocabulary) == len(known) and all(a == b for a, b in zip(X.vocabulary, known)):
+            return as_corpus(estimator, X, reset=False)
+        as_corpus(type(estimator)(), X, reset=True)  # not empty
+        return _by_name(X, X.vocabulary, known.tolist())
+    n_known, n_words = estimator.n_features_in_, _width(X)
+    if n_words <= n_known:
+        return as_corpus(estimator, X, reset=False)  # or its error
+
+    names = None if isinstance(X, Corpus) else _get_feature_names(X)
+    if known is not None:
+        if names is None:
+            raise ValueError(
+                f"X has {n_words} columns, {n_words - n_known} of them new, but this {type(estimator).__name__} knows "
+                "its words by name: give a Corpus with a vocabulary, or a DataFrame"
+            )
+        as_corpus(estimator, _safe_indexing(X, slice(n_known), axis=1), reset=False)  # the known ones, or its error
+        _refuse_twice(names)
+    corpus = as_corpus(type(estimator)(), X, reset=True)  # checked as first documents are
+    words = None if known is None or names is None else [str(name) for name in names]
+    return Corpus.trusted(corpus.indptr, corpus.index, corpus.value, corpus.n_words, words)
+
+
+def _by_name(X: Corpus, vocabulary: Sequence[str], known: list[str]) -> Corpus:
+    _refuse_twice(vocabulary)
+    _refuse_twice(known)
+    place = {word: v for v, word in enumerate(known)}
+    column = np.array([place.setdefault(word, len(place)) for word in vocabulary], dtype=np.int64)
+    rows = sp.csr_array((X.value.copy(), column[X.index], X.indptr), shape=(X.n_docs, len(place)))
+    rows.sort_indices()
+    return Corpus.from_scipy(rows, vocabulary=list(place), names=X.names)
+
+
+def _refuse_twice(words: Sequence[Any]) -> None:
+    seen: set[Any] = set()
+    for word in words:
+        if word in seen:
+            raise ValueError(f"{str(word)!r} is in the vocabulary twice, so documents cannot be matched by their words")
+        seen.add(word)
+
+
+def _width(X: Any) -> int:
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    return int(shape[1]) if len(shape) == 2 else 0
