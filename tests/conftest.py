@@ -10,10 +10,17 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from topmix import _core
 from topmix.data import Corpus
 from topmix.data.shard import Shards
+
+
+# The same examples each time, so that a failure is of the change at hand; HYPOTHESIS_PROFILE=explore looks further.
+settings.register_profile("repeat", derandomize=True)
+settings.register_profile("explore", max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
 
 def _builds() -> list[str]:

@@ -114,8 +114,9 @@ class Scanner {
     }
 
     static bool to_double(std::string_view token, double& value) {
-        if (!token.empty() && token[0] == '+') token.remove_prefix(1);
-        if (token.empty() || token[0] == '+') return false;
+        const bool plus = !token.empty() && token[0] == '+';
+        if (plus) token.remove_prefix(1);
+        if (token.empty() || (plus && (token[0] == '+' || token[0] == '-'))) return false;
 #if defined(__cpp_lib_to_chars)
         const auto [stop, error] = std::from_chars(token.data(), token.data() + token.size(), value);
         return error == std::errc() && stop == token.data() + token.size() && std::isfinite(value);
