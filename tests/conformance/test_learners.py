@@ -1,5 +1,6 @@
 """What every learner must do, run for each entry of the registry."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from topmix.engines import Serial
 from topmix.history import Clock, passes
-from topmix.learners import LEARNERS, batch, memoized
+from topmix.learners import LEARNERS, State, batch, memoized
 from topmix.likelihoods import LIKELIHOODS
 
 NOT_MONOTONE = {
@@ -50,6 +51,25 @@ def test_resumed_is_uninterrupted(name, what, problem, flat):
     again, again_total, _ = run(in_two, 4)
     np.testing.assert_array_equal(flat(again), flat(model))
     np.testing.assert_array_equal(flat(again_total), flat(total))
+
+
+@pytest.mark.parametrize("n_shards", [1, 4])
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("what", PROBLEMS)
+def test_state_model_and_memory_are_all_that_a_learner_needs(name, what, n_shards, problem, flat):
+    """Put together anew from copies after any pass, it goes on with the same bits."""
+    model, step, shards = problem(what)
+    engine, state = Serial(shards(n_shards), step), State()
+    run, carried = LEARNERS[name](model, engine, state=state), []
+    for model, total in itertools.islice(run, 5):
+        carried.append(copy.deepcopy((model, total, state, engine.memory)))
+    want = np.concatenate([flat(model), flat(total)])
+    for n_passes, (model, _, state, memory) in enumerate(carried[:-1], 1):
+        _, step, shards = problem(what)
+        engine = Serial(shards(n_shards), step)
+        engine.memory = memory
+        *_, (model, total) = itertools.islice(LEARNERS[name](model, engine, state=state), 5 - n_passes)
+        np.testing.assert_array_equal(np.concatenate([flat(model), flat(total)]), want)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
