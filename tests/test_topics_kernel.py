@@ -393,7 +393,7 @@ def test_statistics_of_documents_are_their_definition(posterior):
         G, A = 0.0, (N * Elogpi).sum()
     np.testing.assert_allclose([stats.D, stats.H, stats.G, stats.A], [9, 1.5, G, A], rtol=1e-6)
     np.testing.assert_allclose(stats.T, Elogpi.sum(axis=0), rtol=1e-6)
-    np.testing.assert_allclose(stats.M, (digamma(theta) - digamma(alpha)).sum(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(stats.M, (alpha * (digamma(theta) - digamma(alpha))).sum(axis=0), rtol=1e-6)
 
 
 def map_objective(model, X, N):

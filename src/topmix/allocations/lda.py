@@ -56,8 +56,6 @@ class DocumentPrior:
         prior = float(self.alpha @ total.T)
         if self.posterior == "variational":
             prior += total.D * float(dirichlet.log_normaliser(self.alpha))
-        elif self.learned:  # a constant, until alpha moves
-            prior += total.D * float(dirichlet.log_normaliser(self.alpha + 1.0))
         return total.G + total.A + prior
 
     def documents(self, stats: TopicStats) -> float:

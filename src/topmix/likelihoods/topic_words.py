@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
 from topmix import _core
-from topmix.dirichlet import log_normaliser
 from topmix.stats import WordTotal
 
 
@@ -75,9 +74,8 @@ class TopicWords:
         lam = self.pseudo_counts()
         norm = lam.sum(axis=0)
         V, K = self.shape
-        if self.posterior == "collapsed":  # sum (S + eta) log phi, and what is a constant until eta moves
-            density = K * float(log_normaliser(np.full(V, self.eta[0, 0] + 1.0))) if self.learned else 0.0
-            return float(xlogy(lam, lam).sum() - xlogy(norm, norm).sum()) + density
+        if self.posterior == "collapsed":  # sum (S + eta) log phi
+            return float(xlogy(lam, lam).sum() - xlogy(norm, norm).sum())
         prior = np.broadcast_to(self.eta, (V, K)) if self.eta.shape[0] > 1 else np.broadcast_to(self.eta, (1, K))
         each = gammaln(prior).sum() * (V if self.eta.shape[0] == 1 else 1)
         return float(gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + gammaln(lam).sum())
