@@ -1,10 +1,12 @@
 """Stochastic: total = (1 - rho_t) total + rho_t (rows / rows seen) new, rho_t = s / (tau + t)^kappa.  Eq. (1.10).
 
-Natural-gradient steps on the bound: nothing is remembered of a shard once it is gone, so the data may be a stream.
+Natural-gradient steps on the bound: nothing is remembered of a shard once it is gone, so the data may be a stream. What
+a batch is a part of is measured in rows, or, for SCVB0, in tokens: then the total always amounts to all tokens.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +26,17 @@ class StepSize:
         return min(1.0, self.scale / (self.offset + t) ** self.decay)
 
 
-def blend(total: Any, new: Any, rho: float, n_rows: float, n_rows_new: float) -> Any:
-    """One step, in place: `new` speaks for n_rows as it does for the n_rows_new it saw."""
-    return total.scale(1.0 - rho).add(new, rho * n_rows / n_rows_new)
+def rows(stats: Any) -> float:
+    return stats.n_rows
+
+
+def tokens(stats: Any) -> float:
+    return float(stats.S.totals.sum())
+
+
+def blend(total: Any, new: Any, rho: float, amount: float, amount_new: float) -> Any:
+    """One step, in place: `new` speaks for `amount` as it does for the amount_new it saw. Of nothing it says nothing."""
+    return total.scale(1.0 - rho).add(new, rho * amount / amount_new) if amount_new > 0 else total
 
 
 def stochastic(
@@ -35,18 +45,19 @@ def stochastic(
     seed: Any = None,
     *,
     step_size: StepSize = StepSize(),  # noqa: B008  (immutable)
-    n_rows: float | None = None,
+    amount: float | None = None,
+    measure: Callable[[Any], float] = rows,
     t: int = 0,
 ) -> Passes:
-    """n_rows is what the data amounts to (None: what the engine holds); t counts the steps made before."""
-    n_rows = engine.n_rows if n_rows is None else n_rows
+    """`amount` is what the data comes to by this measure (None: the engine's rows); t counts the steps made before."""
+    amount = engine.n_rows if amount is None else amount
     total = model.no_stats(engine.threads)
     if seed is not None:
         total += seed
     while True:
         for b in range(engine.n_shards):
             for _, new in engine.run(model.tables, [b]):
-                total = blend(total, new, step_size(t), n_rows, new.n_rows)
+                total = blend(total, new, step_size(t), amount, measure(new))
                 t += 1
             model = model.update(total)
         model = (yield model, total) or model
