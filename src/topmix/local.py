@@ -180,9 +180,7 @@ class OnlineStep:
             averages,
         )
         self.updates += updates
-        return tables.prior.summarise(
-            WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H
-        ), visits + 1
+        return tables.prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H), visits + 1
 
     def take_effort(self) -> dict[str, float]:
         updates, self.updates = self.updates, 0

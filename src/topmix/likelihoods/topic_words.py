@@ -45,7 +45,15 @@ class TopicWords:
         table, log_scale = np.empty((len(cols), K), np.float32), np.empty(len(cols))
         norm = self.total.totals + self.prior_totals()
         _core.topic_table(
-            self.posterior, self.total.raw, self.total.factor, self.eta, norm, cols, self.total.threads, table, log_scale
+            self.posterior,
+            self.total.raw,
+            self.total.factor,
+            self.eta,
+            norm,
+            cols,
+            self.total.threads,
+            table,
+            log_scale,
         )
         eta = self.eta if len(self.eta) == 1 else self.eta[cols]
         return WordTables(table, log_scale, norm, float(eta.min(initial=np.inf)))
