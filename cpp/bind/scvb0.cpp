@@ -62,11 +62,12 @@ using MaybeShares = std::optional<Mat<const float>>;
 
 auto bind_cvb0_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
                     Vec<const int64_t> starts, Vec<const int32_t> order, Mat<const float> table,
-                    Vec<const double> log_scale, Vec<const double> norm, Vec<const float> alpha, size_t L, int max_iter,
-                    float tol, float least, MaybeTopics last_topic, MaybeShares last_r, int threads) {
+                    Vec<const double> log_scale, Vec<const double> norm, Vec<const float> alpha, size_t L, int burn_in,
+                    float least, MaybeTopics last_topic, MaybeShares last_r, int threads) {
     const Csr<float> X = shard_rows(indptr, index, value, starts, order, table, alpha, L);
     const size_t K = alpha.size(), nnz = index.size();
     require(log_scale.size() == table.shape(0) && norm.size() == K, "table, log_scale and norm disagree");
+    require(burn_in >= 0, "burn_in must not be negative");
     require(least > 0, "the least prior count must be positive");
     GammasView last;
     if (last_topic && last_r) {
@@ -82,7 +83,7 @@ auto bind_cvb0_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<con
         known(X, table.shape(0));
         for (const TopicId k : last.topic) require(k < K, "a topic of the last gammas is not below K");
         out = cvb0_step(X, view(starts), view(order), {{view(table), K}, view(log_scale), view(norm)}, view(alpha),
-                        {L, max_iter, tol, least}, last, threads, next);
+                        {L, burn_in, least}, last, threads, next);
     }
     return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.entropy, out.iterations,
                            std::make_tuple(give(std::move(next.topic), nnz, L), give(std::move(next.r), nnz, L)));
@@ -96,8 +97,8 @@ void register_scvb0(nb::module_& m) {
           "averages"_a.noconvert().none(),
           "One minibatch by SCVB0: (word statistics), (documents' topics), entropy, gammas computed.");
     m.def("cvb0_step", &bind_cvb0_step, "indptr"_a, "index"_a, "value"_a, "starts"_a, "order"_a, "table"_a,
-          "log_scale"_a, "norm"_a, "alpha"_a, "L"_a, "max_iter"_a, "tol"_a, "least"_a, "last_topic"_a.none(),
-          "last_r"_a.none(), "threads"_a,
+          "log_scale"_a, "norm"_a, "alpha"_a, "L"_a, "burn_in"_a, "least"_a, "last_topic"_a.none(), "last_r"_a.none(),
+          "threads"_a,
           "One shard by CVB0: (word statistics), (documents' topics), entropy, sweeps, (topics and shares of gamma).");
 }
 

@@ -1,11 +1,12 @@
 // CVB0 on one shard: every token keeps its gamma, and is left out of all three counts when it is updated.
 //
-//     gamma_k ~ (N_dk - gamma_k + alpha_k) (N_vk - g_k + eta_v) / (N_k - g_k + eta)          Foulds et al. 2013, Eq.
-//     (3)
+//     gamma_k ~ (N_dk - g_k + alpha_k) (N_vk - g_k + eta_v) / (N_k - g_k + eta)          Foulds et al. 2013, Eq. (3)
 //
 // The document's counts N_dk follow every update, entry by entry. The words' N_vk and the totals N_k are fixed while
-// the shard is visited, so documents are independent; g is what they hold of this token, its gamma after the last visit
-// (nothing, at the first). A word that stands in a document several times has one gamma, and one copy is left out.
+// the shard is visited, so documents are independent. They hold g, this token's gamma after the last visit: each visit
+// makes one sweep, so that it is also what the document holds. At the first visit they hold nothing of it, and a
+// document that starts from its words alone is swept burn_in times before the sweep that counts. A word that stands in
+// a document several times has one gamma, and one copy is left out.
 //
 // Counts of words are read off the table e_vk = (N_vk + eta_v) / (N_k + eta) / scale_v. All K topics are weighed from
 // it; only those few that the token itself holds are then weighed again.
@@ -24,12 +25,11 @@ namespace topmix {
 
 struct Cvb0Options {
     size_t L = 16;
-    int max_iter = 1;    // sweeps over a document in one visit; one is CVB0 as it is written
-    float tol = 0;       // no more of them when none of its topics changed by as much
+    int burn_in = 1;     // sweeps over a document before it is counted for the first time
     float least = 0.1f;  // the smallest prior count of a word, which no exclusion goes below
 };
 
-/// What the words of a shard hold, and of it what each token holds itself.
+/// What topics hold of the words of a shard.
 struct Cvb0Words {
     Rows<const float> table;            // [words, K]
     std::span<const double> log_scale;  // [words]
@@ -56,9 +56,6 @@ class Excluding {
           norm(prior.size()),
           N(prior.size()),
           w(prior.size()),
-          before(prior.size()),
-          mine(prior.size(), 0.f),
-          held(prior.size(), 0.f),
           idx(options.L) {
         for (size_t k = 0; k < norm.size(); ++k) norm[k] = float(words.norm[k]);
     }
@@ -67,25 +64,14 @@ class Excluding {
 
     std::span<const float> counts() const { return N; }
 
-    /// Sweeps over the document with words v, c copies each. gamma [U, L] is where it starts and where it ends; `last`
-    /// is what the words hold of it, or empty. Returns sum_u c_u H[gamma_u].
-    double visit(std::span<const int32_t> v, std::span<const float> c, GammasView last, TopicId* topic, float* r) {
-        const size_t L = opt.L;
-        double entropy = 0;
+    /// One sweep over a document with words v, c copies each; gamma [U, L] is where it starts and where it ends, and if
+    /// `counted` also what the words hold of it. Returns sum_u c_u H[gamma_u].
+    double sweep(std::span<const int32_t> v, std::span<const float> c, bool counted, TopicId* topic, float* r) {
         count(c, topic, r);
-        for (int it = 0; it < std::max(opt.max_iter, 1); ++it) {
-            std::ranges::copy(N, before.begin());
-            entropy = 0;
-            for (size_t u = 0; u < v.size(); ++u) {
-                const GammasView old =
-                    last.r.empty() ? last : GammasView{last.topic.subspan(u * L, L), last.r.subspan(u * L, L)};
-                entropy += double(c[u]) * update(size_t(v[u]), c[u], old, topic + u * L, r + u * L);
-            }
-            ++sweeps;
-            float largest = 0;
-            for (size_t k = 0; k < N.size(); ++k) largest = std::max(largest, std::fabs(N[k] - before[k]));
-            if (largest < opt.tol) break;
-        }
+        double entropy = 0;
+        for (size_t u = 0; u < v.size(); ++u)
+            entropy += double(c[u]) * update(size_t(v[u]), c[u], counted, topic + u * opt.L, r + u * opt.L);
+        ++sweeps;
         count(c, topic, r);  // what rounding left behind is gone
         return entropy;
     }
@@ -99,9 +85,9 @@ class Excluding {
   private:
     const Cvb0Options& opt;
     const Cvb0Words& words;
-    std::span<const float> alpha;                       // [K]
-    std::vector<float> norm, N, w, before, mine, held;  // [K]; the last two are zero between updates
-    std::vector<int32_t> idx;                           // [L]
+    std::span<const float> alpha;   // [K]
+    std::vector<float> norm, N, w;  // [K]
+    std::vector<int32_t> idx;       // [L]
 
     void count(std::span<const float> c, const TopicId* topic, const float* r) {
         std::ranges::fill(N, 0.f);
@@ -118,26 +104,18 @@ class Excluding {
     }
 
     /// One token's gamma, and N with it.
-    double update(size_t v, float c, GammasView old, TopicId* topic, float* r) {
+    double update(size_t v, float c, bool counted, TopicId* topic, float* r) {
         const size_t L = opt.L;
-        const float* e = words.table[v].data();
+        const float *e = words.table[v].data(), copy = std::min(c, 1.f), scale = float(std::exp(words.log_scale[v]));
         weigh(e);
-        const float copy = std::min(c, 1.f), scale = float(std::exp(words.log_scale[v]));
-        for (size_t l = 0; l < L; ++l) mine[topic[l]] = copy * r[l];
-        for (size_t l = 0; l < old.r.size(); ++l) held[old.topic[l]] = copy * old.r[l];
-        auto again = [&](size_t k) {
+        for (size_t l = 0; l < L; ++l) {
+            const size_t k = topic[l];
+            const float g = copy * r[l];
             float phi = e[k];
-            if (held[k] > 0) {
-                const float without = e[k] * scale * norm[k] - held[k];
-                phi = std::max(without, opt.least) / (scale * std::max(norm[k] - held[k], opt.least));
-            }
-            w[k] = phi * (std::max(N[k] - mine[k], 0.f) + alpha[k]);
-        };
-        for (size_t l = 0; l < L; ++l) again(topic[l]);
-        for (size_t l = 0; l < old.r.size(); ++l) again(old.topic[l]);
-        for (size_t l = 0; l < L; ++l) mine[topic[l]] = 0;
-        for (size_t l = 0; l < old.r.size(); ++l) held[old.topic[l]] = 0;
-
+            if (counted)
+                phi = std::max(phi * scale * norm[k] - g, opt.least) / (scale * std::max(norm[k] - g, opt.least));
+            w[k] = phi * (std::max(N[k] - g, 0.f) + alpha[k]);
+        }
         for (size_t l = 0; l < L; ++l) N[topic[l]] -= c * r[l];
         const double H = normalise_top_l(std::span<const float>(w), L, idx.data(), r);
         for (size_t l = 0; l < L; ++l) {
@@ -168,15 +146,17 @@ inline TopicResult cvb0_step(const Csr<float>& X, std::span<const int64_t> start
             if (U == 0) continue;
             TopicId* topic = &next.topic[at * L];
             float* r = &next.r[at * L];
-            GammasView mine;
-            if (last.r.empty()) {
-                for (size_t u = 0; u < U; ++u) document.start(size_t(X.index[at + u]), topic + u * L, r + u * L);
+            const auto v = X.index.subspan(at, U);
+            const auto c = X.value.subspan(at, U);
+            const bool counted = !last.r.empty();
+            if (counted) {
+                std::ranges::copy(last.topic.subspan(at * L, U * L), topic);
+                std::ranges::copy(last.r.subspan(at * L, U * L), r);
             } else {
-                mine = {last.topic.subspan(at * L, U * L), last.r.subspan(at * L, U * L)};
-                std::ranges::copy(mine.topic, topic);
-                std::ranges::copy(mine.r, r);
+                for (size_t u = 0; u < U; ++u) document.start(size_t(v[u]), topic + u * L, r + u * L);
+                for (int pass = 0; pass < opt.burn_in; ++pass) document.sweep(v, c, false, topic, r);
             }
-            piece.entropy += document.visit(X.index.subspan(at, U), X.value.subspan(at, U), mine, topic, r);
+            piece.entropy += document.sweep(v, c, counted, topic, r);
             keep_document(document.counts(), d, piece, out.docs);
         }
         piece.iterations = document.sweeps;

@@ -93,6 +93,6 @@ int main() {
                     opt.scale = scale, opt.burn_in = burn_in, opt.L = L, opt.seed = 5;
                     averages_sum_to_lengths(n, K, opt);
                 }
-            for (int max_iter : {1, 8}) gammas_go_on(n, K, {L, max_iter, 0.05f, 0.02f});
+            for (int burn_in : {0, 2}) gammas_go_on(n, K, {L, burn_in, 0.02f});
         }
 }

@@ -199,8 +199,7 @@ class ExcludingStep:
     """CVB0: every entry keeps its gamma and is left out of all counts when updated.  cpp/local/cvb0.hpp."""
 
     n_active: int  # L
-    max_iter: int = 1  # sweeps over a document in a visit
-    tol: float = 0.0  # tokens that a topic may change by in the last of them
+    burn_in: int = 1  # sweeps over a document before it is counted for the first time; later each visit makes one
 
     def __post_init__(self) -> None:
         self.sweeps = 0
@@ -219,10 +218,10 @@ class ExcludingStep:
             tables.words.norm,
             tables.prior.alpha.astype(np.float32),
             self.n_active,
-            self.max_iter,
-            self.tol,
+            self.burn_in,
             tables.words.least,
-            *(memory or (None, None)),
+            None if memory is None else memory.topic,
+            None if memory is None else memory.share,
             threads,
         )
         self.sweeps += sweeps

@@ -77,9 +77,9 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     doc_learning_scale, doc_learning_offset, doc_learning_decay : float
         SCVB0: the same for the average over a document's words; t counts its tokens, those of burn-in passes included.
     burn_in : int
-        SCVB0: passes over a document before the one that counts.
+        SCVB0: passes over a document before the one that counts, at every visit; CVB0: at its first.
     max_doc_update_iter : int
-        Iterations on one document, at most. 1 is CVB0 as it is written.
+        Iterations on one document, at most.
     doc_tol : float
         A document has converged when no topic of it changes by more than this many tokens.
     min_topic_mass : float
@@ -368,7 +368,7 @@ class LDA(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             seed = int(check_random_state(self.random_state).randint(2**31))
             return OnlineStep(L, *size, self.burn_in, seed)
         if kind == "cvb0":
-            return ExcludingStep(L, self.max_doc_update_iter, self.doc_tol)
+            return ExcludingStep(L, self.burn_in)
         return self._step()
 
     def _step_size(self) -> StepSize:

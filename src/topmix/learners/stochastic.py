@@ -35,7 +35,7 @@ def tokens(stats: Any) -> float:
 
 
 def blend(total: Any, new: Any, rho: float, amount: float, amount_new: float) -> Any:
-    """One step, in place: `new` speaks for `amount` as it does for the amount_new it saw. Of nothing it says nothing."""
+    """One step, in place: `new` speaks for `amount` as for the amount_new it saw; a batch of nothing says nothing."""
     return total.scale(1.0 - rho).add(new, rho * amount / amount_new) if amount_new > 0 else total
 
 

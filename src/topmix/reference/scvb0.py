@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +65,7 @@ def scvb0_step(
     return Scvb0Result(S, docs, averages, entropy, margin)
 
 
-def shuffle(order: list[int], stream: rng.Iterator[int]) -> None:
+def shuffle(order: list[int], stream: Iterator[int]) -> None:
     """Fisher-Yates, from the end."""
     for i in range(len(order), 1, -1):
         j = rng.below(stream, i)
