@@ -61,7 +61,7 @@ def mixture(sample, cut) -> Callable[..., tuple[Mixture, Callable[[int], Shards]
 
 @pytest.fixture
 def problem(mixture, sample, cut) -> Callable[..., tuple[Any, Any, Callable[[int], Shards]]]:
-    """problem(name) is (a started model, a local step, a way to cut its data): each likelihood, and topics four times."""
+    """problem(name) is (a started model, a local step, a way to cut its data): each likelihood, four of topics."""
 
     def make(name: str, K: int = 5, L: int = 2) -> tuple[Any, Any, Callable[[int], Shards]]:
         if name in LIKELIHOODS:

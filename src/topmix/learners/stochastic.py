@@ -1,7 +1,6 @@
 """Stochastic: total = (1 - rho_t) total + rho_t (rows / rows seen) new, rho_t = s / (tau + t)^kappa.  Eq. (1.10).
 
-Natural-gradient steps on the bound: nothing is remembered of a shard once it is gone, so the data may be a stream. What
-a batch is a part of is measured in rows, or, for SCVB0, in tokens: then the total always amounts to all tokens.
+Natural-gradient steps on the bound: nothing is remembered of a shard once it is gone, so the data may be a stream.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ def rows(stats: Any) -> float:
 
 
 def tokens(stats: Any) -> float:
+    """Instead of rows, for SCVB0: then the total amounts to all tokens, whatever the lengths in a batch."""
     return float(stats.S.totals.sum())
 
 
