@@ -14,7 +14,7 @@ from topmix.engines import Serial
 from topmix.learners import stochastic
 from topmix.learners.stochastic import StepSize, blend, tokens
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.local import OnlineStep
+from topmix.local import OnlineStep, Visited
 from topmix.metrics import topic_recovery_error
 from topmix.reference.scvb0 import scvb0_step as reference_step
 from topmix.stats import WordStats, WordTotal
@@ -173,10 +173,10 @@ def test_a_batch_of_nothing_says_nothing(cut):
     step, (full, empty) = OnlineStep(2), cut(corpus, 2)
     total = model.no_stats().add(step(full, model.tables(full.cols), None, 1)[0])
     before = total.S.counts()
-    new, visits = step(empty, model.tables(empty.cols), None, 1)
+    new, visited = step(empty, model.tables(empty.cols), None, 1)
     blend(total, new, 0.5, 100.0, tokens(new))
     np.testing.assert_array_equal(total.S.counts(), before)
-    assert visits == 1
+    assert visited.times == 1
 
 
 def test_a_step_travels(cut):
@@ -184,7 +184,7 @@ def test_a_step_travels(cut):
     model, step = start_model(corpus, 3), OnlineStep(2, seed=9)
     (shard,) = cut(corpus, 1)
     tables = model.tables(shard.cols)
-    a, b = (s(shard, tables, 4, 1)[0] for s in (step, pickle.loads(pickle.dumps(step))))
+    a, b = (s(shard, tables, Visited(4, None), 1)[0] for s in (step, pickle.loads(pickle.dumps(step))))
     np.testing.assert_array_equal(a.S.value, b.S.value)
 
 

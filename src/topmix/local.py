@@ -156,10 +156,15 @@ class OnlineStep:
         self.__init__(**state)  # type: ignore[misc]
 
     def __call__(
-        self, shard: Shard, tables: TopicTables, memory: int | None, threads: int, averages: np.ndarray | None = None
-    ) -> tuple[TopicStats, int]:
+        self,
+        shard: Shard,
+        tables: TopicTables,
+        memory: Visited | None,
+        threads: int,
+        averages: np.ndarray | None = None,
+    ) -> tuple[TopicStats, Visited]:
         """`averages` [documents, K] receives N^Theta, for those who want to see it."""
-        visits = memory or 0
+        visits = memory.times if memory else 0
         words, docs, H, updates = _core.scvb0_step(
             shard.indptr,
             shard.index,
@@ -180,7 +185,8 @@ class OnlineStep:
             averages,
         )
         self.updates += updates
-        return tables.prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H), visits + 1
+        stats = tables.prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H)
+        return stats, Visited(visits + 1, None)
 
     def take_effort(self) -> dict[str, float]:
         updates, self.updates = self.updates, 0
