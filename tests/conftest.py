@@ -16,7 +16,6 @@ from topmix import _core
 from topmix.data import Corpus
 from topmix.data.shard import Shards
 
-
 # The same examples each time, so that a failure is of the change at hand; HYPOTHESIS_PROFILE=explore looks further.
 settings.register_profile("repeat", derandomize=True)
 settings.register_profile("explore", max_examples=1000)

@@ -40,7 +40,7 @@ void sums_by_word_are_a_plain_loop(size_t n, size_t V, size_t K) {
     const size_t words = x.cols.size();
     std::vector<double> want(words * K);
     for (size_t i = 0; i < n; ++i) want[size_t(x.local[i]) * K + size_t(topic[i])] += 0.1 * double(i % 7 + 1);
-    auto add = [&](int32_t i, double* S) { S[topic[size_t(i)]] += 0.1 * double(i % 7 + 1); };
+    auto add = [&](int32_t i, Row& S) { S.add(size_t(topic[size_t(i)]), 0.1 * double(i % 7 + 1)); };
 
     const WordStats one = sum_by_word(x.starts, x.order, K, 1, add);
     check(one.topic.size() <= std::min(n, words * K), "no more pairs than entries or cells");

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -103,7 +103,7 @@ class TopicStep:
         words, docs, H, _ = self.solve(shard, tables, threads, want_words=want_words)
         if not want_words:
             return FoldedIn(docs, float("nan"))
-        table, log_scale = tables.words
+        table, log_scale = tables.words.table, tables.words.log_scale
         word = np.repeat(np.arange(len(shard.cols)), np.diff(words.indptr))
         log_phi = np.log(table[word, words.topic].astype(np.float64)) + log_scale[word]
         stats = tables.prior.summarise(words, docs, shard.lengths, H)
@@ -142,3 +142,111 @@ class TopicStep:
             self.scratch,
         )
         return WordStats(shard.cols, *words), DocTopics(*docs), H, effort
+
+
+@dataclass
+class OnlineStep:
+    """SCVB0: each token moves its document's online average; nothing is kept.  cpp/local/scvb0.hpp has the equations.
+
+    What a shard remembers is how often it was visited: with the seed and the row it decides the order of tokens.
+    """
+
+    n_active: int  # L
+    scale: float = 1.0  # of the document's step size, s / (tau + t)^kappa; t counts its tokens in this visit
+    offset: float = 10.0
+    decay: float = 0.9
+    burn_in: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.scratch, self.updates = _core.TopicScratch(), 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As with TopicStep."""
+        return asdict(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def __call__(
+        self,
+        shard: Shard,
+        tables: TopicTables,
+        memory: Visited | None,
+        threads: int,
+        averages: np.ndarray | None = None,
+    ) -> tuple[TopicStats, Visited]:
+        """`averages` [documents, K] receives N^Theta, for those who want to see it."""
+        visits = memory.times if memory else 0
+        words, docs, H, updates = _core.scvb0_step(
+            shard.indptr,
+            shard.index,
+            shard.value,
+            shard.starts,
+            shard.order,
+            tables.words.table,
+            tables.prior.alpha.astype(np.float32),
+            self.scale,
+            self.offset,
+            self.decay,
+            self.burn_in,
+            self.n_active,
+            self.seed,
+            visits,
+            threads,
+            self.scratch,
+            averages,
+        )
+        self.updates += updates
+        stats = tables.prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H)
+        return stats, Visited(visits + 1, None)
+
+    def take_effort(self) -> dict[str, float]:
+        updates, self.updates = self.updates, 0
+        return {"updates": float(updates)}
+
+
+class Gammas(NamedTuple):
+    """What CVB0 remembers of a shard: where each entry was left."""
+
+    topic: np.ndarray  # [nnz, L] uint16
+    share: np.ndarray  # [nnz, L] float32
+
+
+@dataclass
+class ExcludingStep:
+    """CVB0: every entry keeps its gamma and is left out of all counts when updated.  cpp/local/cvb0.hpp."""
+
+    n_active: int  # L
+    burn_in: int = 1  # sweeps over a document before it is counted for the first time; later each visit makes one
+
+    def __post_init__(self) -> None:
+        self.sweeps = 0
+
+    def __call__(
+        self, shard: Shard, tables: TopicTables, memory: Gammas | None, threads: int
+    ) -> tuple[TopicStats, Gammas]:
+        words, docs, H, sweeps, gammas = _core.cvb0_step(
+            shard.indptr,
+            shard.index,
+            shard.value,
+            shard.starts,
+            shard.order,
+            tables.words.table,
+            tables.words.log_scale,
+            tables.words.norm,
+            tables.prior.alpha.astype(np.float32),
+            self.n_active,
+            self.burn_in,
+            tables.words.least,
+            None if memory is None else memory.topic,
+            None if memory is None else memory.share,
+            threads,
+        )
+        self.sweeps += sweeps
+        stats = tables.prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H)
+        return stats, Gammas(*gammas)
+
+    def take_effort(self) -> dict[str, float]:
+        sweeps, self.sweeps = self.sweeps, 0
+        return {"iterations": float(sweeps)}

@@ -16,7 +16,7 @@ from topmix.data import Corpus
 from topmix.data.shard import Shards
 from topmix.likelihoods import LIKELIHOODS
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.local import MixtureStep, TopicStep
+from topmix.local import ExcludingStep, LocalStep, MixtureStep, OnlineStep, TopicStep
 from topmix.model import Mixture
 from topmix.stats import WordTotal
 from topmix.topic_model import TopicModel
@@ -61,7 +61,7 @@ def mixture(sample, cut) -> Callable[..., tuple[Mixture, Callable[[int], Shards]
 
 @pytest.fixture
 def problem(mixture, sample, cut) -> Callable[..., tuple[Any, Any, Callable[[int], Shards]]]:
-    """problem(name) is (a started model, a local step, a way to cut its data): each likelihood, and topics twice."""
+    """problem(name) is (a started model, a local step, a way to cut its data): each likelihood, four of topics."""
 
     def make(name: str, K: int = 5, L: int = 2) -> tuple[Any, Any, Callable[[int], Shards]]:
         if name in LIKELIHOODS:
@@ -69,13 +69,17 @@ def problem(mixture, sample, cut) -> Callable[..., tuple[Any, Any, Callable[[int
             return model, MixtureStep(LIKELIHOODS[name], L), shards
         corpus = Corpus.from_scipy(sample("counts"))
         raw = np.random.default_rng(1).gamma(1.0, 1.0, (corpus.shape[1], K))
-        words = TopicWords(np.full((1, 1), 0.1), WordTotal(raw, raw.sum(axis=0)), name)
-        options = _core.TopicOptions(name, True, False, False, L, 0.3, 30, 0.01, 1, 3)
-        return (
-            TopicModel(DocumentPrior(np.linspace(0.1, 0.3, K), name), words),
-            TopicStep(options, cold_visits=1 if name == "variational" else None),
-            lambda n: cut(corpus, n),
-        )
+        posterior = "variational" if name == "variational" else "collapsed"
+        words = TopicWords(np.full((1, 1), 0.1), WordTotal(raw, raw.sum(axis=0)), posterior)
+        options = _core.TopicOptions(posterior, True, False, False, L, 0.3, 30, 0.01, 1, 3)
+        steps: dict[str, LocalStep] = {
+            "variational": TopicStep(options, cold_visits=1),
+            "collapsed": TopicStep(options),
+            "scvb0": OnlineStep(L),
+            "cvb0": ExcludingStep(L),
+        }
+        model = TopicModel(DocumentPrior(np.linspace(0.1, 0.3, K), posterior), words)
+        return model, steps[name], lambda n: cut(corpus, n)
 
     return make
 

@@ -15,7 +15,7 @@ NOT_MONOTONE = {
     "stochastic": "a step follows one batch: the bound of all the data may fall",
     "asynchronous": "deltas arrive in any order",
 }
-PROBLEMS = [*LIKELIHOODS, "variational", "collapsed"]
+PROBLEMS = [*LIKELIHOODS, "variational", "collapsed", "scvb0", "cvb0"]
 
 
 def objectives(run, n):

@@ -28,14 +28,15 @@ from topmix.estimators.inputs import (
     count_of_threads,
     positive_count,
 )
+from topmix.estimators.local_steps import kind_of_step
 from topmix.estimators.new_words import in_known_columns
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
 from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS, State
-from topmix.learners.stochastic import StepSize, blend
+from topmix.learners.stochastic import StepSize, blend, rows, tokens
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.local import TopicStep
+from topmix.local import ExcludingStep, OnlineStep, TopicStep
 from topmix.parts import Parts
 from topmix.progress import shown
 from topmix.stats import TopicStats, WordTotal
@@ -57,7 +58,11 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         What is approximated. "variational" is mean-field inference, as in scikit-learn; "collapsed" integrates topics
         and proportions out to zeroth order (CVB0), which finds clearly better topics.
     learner : {"memoized", "batch", "stochastic"}
-        How the documents are visited.
+        How the documents are visited. "stochastic" with the collapsed posterior is SCVB0, "batch" with it CVB0.
+    local_step : {"auto", "fixed_point", "scvb0", "cvb0"}
+        What is done to a document. "fixed_point" iterates until it stands still; "scvb0" averages over its words in
+        random order, once, after `burn_in` such passes; "cvb0" stores every word's topics and leaves a token out of all
+        counts, topics' included, when it is updated. "auto" goes by posterior and learner, as above.
     n_active : int or None
         Topics kept for each word of a document, L; None keeps all K.
     doc_topic_prior : float, array of shape (n_components,), "auto" or None
@@ -74,7 +79,11 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     total_samples : int or None
         With partial_fit: how many documents the stream stands for. None is what was seen so far.
     learning_scale, learning_offset, learning_decay : float
-        Step size of stochastic learning, rho_t = scale / (offset + t)^decay.
+        Step size of stochastic learning, rho_t = scale / (offset + t)^decay; t counts batches.
+    doc_learning_scale, doc_learning_offset, doc_learning_decay : float
+        SCVB0: the same for the average over a document's words; t counts its tokens, those of burn-in passes included.
+    burn_in : int
+        SCVB0: passes over a document before the one that counts, at every visit; CVB0: at its first.
     max_doc_update_iter : int
         Iterations on one document, at most.
     doc_tol : float
@@ -147,7 +156,7 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     corpus without any words, are fitted too; what no word speaks for stays at the prior.
     """
 
-    _saved_attributes = ("n_iter_", "converged_", "elbo_", "bound_", "n_batch_iter_", "n_seen_")
+    _saved_attributes = ("n_iter_", "converged_", "elbo_", "bound_", "n_batch_iter_", "n_seen_", "n_tokens_seen_")
 
     def __init__(
         self,
@@ -155,6 +164,7 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         *,
         posterior: str = "collapsed",
         learner: str = "memoized",
+        local_step: str = "auto",
         n_active: int | None = 16,
         doc_topic_prior: Any = None,
         topic_word_prior: Any = None,
@@ -165,6 +175,10 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         learning_scale: float = 1.0,
         learning_offset: float = 10.0,
         learning_decay: float = 0.7,
+        doc_learning_scale: float = 1.0,
+        doc_learning_offset: float = 10.0,
+        doc_learning_decay: float = 0.9,
+        burn_in: int = 1,
         max_doc_update_iter: int = 100,
         doc_tol: float = 0.1,
         stopping: str = "max",
@@ -185,6 +199,7 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.n_components = n_components
         self.posterior = posterior
         self.learner = learner
+        self.local_step = local_step
         self.n_active = n_active
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
@@ -195,6 +210,10 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.learning_scale = learning_scale
         self.learning_offset = learning_offset
         self.learning_decay = learning_decay
+        self.doc_learning_scale = doc_learning_scale
+        self.doc_learning_offset = doc_learning_offset
+        self.doc_learning_decay = doc_learning_decay
+        self.burn_in = burn_in
         self.max_doc_update_iter = max_doc_update_iter
         self.doc_tol = doc_tol
         self.stopping = stopping
@@ -225,7 +244,7 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes and at its end. Where the file
         exists already the fit goes on from it, so that an interrupted program is simply run again: the result has the
         same bits as if it had never stopped. Data and parameters must be those of the interrupted fit, but for
-        `max_iter` and `tol`, so that a finished fit may go on as well. Not with n_init > 1.
+        `max_iter` and `tol`, so that a finished fit may go on as well. Not with n_init > 1, nor with CVB0.
         """
         clock = Clock()
         corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
@@ -233,6 +252,8 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         n_init, every = positive_count(self.n_init, "n_init"), positive_count(checkpoint_every, "checkpoint_every")
         if checkpoint is not None and n_init > 1:
             raise ValueError("a checkpoint is of one start: it needs n_init=1")
+        if checkpoint is not None and kind_of_step(self.local_step, self.posterior, self.learner) == "cvb0":
+            raise ValueError("a checkpoint does not hold the responsibilities of CVB0: use local_step='fixed_point'")
         kept = None if checkpoint is None else (checkpoint_at(checkpoint, self, corpus), every)
         with shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display:
             callbacks = [*(self.callbacks or ()), *display]
@@ -260,16 +281,20 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if first:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
             model = self._start(corpus, rng, threads)
-            self.n_batch_iter_, self.n_seen_, self.history_ = 0, 0.0, []
+            self.n_batch_iter_, self.n_seen_, self.n_tokens_seen_, self.history_ = 0, 0.0, 0.0, []
         else:
             model = self._grown(corpus)
-        self.n_seen_ = getattr(self, "n_seen_", 0.0) + corpus.n_docs
-        step = self._step()
+        seen = getattr(self, "n_seen_", 0.0)
+        self.n_seen_ = seen + corpus.n_docs
+        self.n_tokens_seen_ = getattr(self, "n_tokens_seen_", seen * corpus.n_tokens / corpus.n_docs) + corpus.n_tokens
+        stands_for, measure = float(self.total_samples or self.n_seen_), rows
+        step = self._learning_step()
+        if isinstance(step, OnlineStep):
+            stands_for, measure = stands_for * self.n_tokens_seen_ / self.n_seen_, tokens
         for shard in Shards(corpus, in_order(corpus)):
             new, _ = step(shard, model.tables(shard.cols), None, threads)
             total = TopicStats(model.words.total, 0.0, 0.0, 0.0, 0.0, np.zeros(len(new.T)), np.zeros(len(new.T)))
-            stands_for = float(self.total_samples or self.n_seen_)
-            blend(total, new, self._step_size()(self.n_batch_iter_), stands_for, new.n_rows)
+            blend(total, new, self._step_size()(self.n_batch_iter_), stands_for, measure(new))
             model = model.update(total)
             self.n_batch_iter_ += 1
         self._set_model(model)
@@ -298,7 +323,8 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 counts.data *= np.repeat(scale, np.diff(docs.indptr))
                 parts.append(counts)
             else:
-                parts.append((counts.toarray() + alpha) * scale[:, None])
+                theta = counts.toarray() + alpha
+                parts.append(theta / theta.sum(axis=1, keepdims=True) if normalize else theta)
         return sp.vstack(parts, format="csr") if sparse_output else np.concatenate(parts)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -354,10 +380,12 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         else:
             model, state, history = self._start(corpus, rng, threads), State(), []
         random = rng.bit_generator.state
-        rows = in_order(corpus) if self.learner == "batch" else at_random(corpus, self._n_batches(corpus), rng)
-        step = self._step()
-        engine = chosen(ENGINES, self.engine or "threads", "engine")(Shards(corpus, rows), step, threads)
-        settings = {"step_size": self._step_size()} if self.learner == "stochastic" else {}
+        batches = in_order(corpus) if self.learner == "batch" else at_random(corpus, self._n_batches(corpus), rng)
+        step = self._learning_step()
+        engine = chosen(ENGINES, self.engine or "threads", "engine")(Shards(corpus, batches), step, threads)
+        settings: dict[str, Any] = {"step_size": self._step_size()} if self.learner == "stochastic" else {}
+        if settings and isinstance(step, OnlineStep):
+            settings |= {"amount": corpus.n_tokens, "measure": tokens}
         seed = model.no_stats(threads)
         seed.S = model.words.total
         lengths = np.diff(np.concatenate([[0.0], np.cumsum(corpus.value, dtype=np.float64)])[corpus.indptr])
@@ -427,6 +455,17 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
             restart_iter=3,
         )
         return TopicStep(options, self.cold_visits)
+
+    def _learning_step(self) -> TopicStep | OnlineStep | ExcludingStep:
+        kind = kind_of_step(self.local_step, self.posterior, self.learner)
+        L = count_of_active(self.n_active, count_of_components(self.n_components))
+        if kind == "scvb0":
+            size = (self.doc_learning_scale, self.doc_learning_offset, self.doc_learning_decay)
+            seed = int(check_random_state(self.random_state).randint(2**31))
+            return OnlineStep(L, *size, self.burn_in, seed)
+        if kind == "cvb0":
+            return ExcludingStep(L, self.burn_in)
+        return self._step()
 
     def _step_size(self) -> StepSize:
         return StepSize(self.learning_scale, self.learning_offset, self.learning_decay)

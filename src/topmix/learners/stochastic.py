@@ -6,6 +6,7 @@ so the data may be a stream.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +26,18 @@ class StepSize:
         return min(1.0, self.scale / (self.offset + t) ** self.decay)
 
 
-def blend(total: Any, new: Any, rho: float, n_rows: float, n_rows_new: float) -> Any:
-    """One step, in place: `new` speaks for n_rows as it does for the n_rows_new it saw."""
-    return total.scale(1.0 - rho).add(new, rho * n_rows / n_rows_new)
+def rows(stats: Any) -> float:
+    return stats.n_rows
+
+
+def tokens(stats: Any) -> float:
+    """Instead of rows, for SCVB0: then the total amounts to all tokens, whatever the lengths in a batch."""
+    return float(stats.S.totals.sum())
+
+
+def blend(total: Any, new: Any, rho: float, amount: float, amount_new: float) -> Any:
+    """One step, in place: `new` speaks for `amount` as for the amount_new it saw; a batch of nothing says nothing."""
+    return total.scale(1.0 - rho).add(new, rho * amount / amount_new) if amount_new > 0 else total
 
 
 def stochastic(
@@ -37,11 +47,12 @@ def stochastic(
     *,
     state: State | None = None,
     step_size: StepSize = StepSize(),  # noqa: B008  (immutable)
-    n_rows: float | None = None,
+    amount: float | None = None,
+    measure: Callable[[Any], float] = rows,
 ) -> Passes:
-    """n_rows is what the data amounts to; None: what the engine holds."""
+    """`amount` is what the data comes to by this measure; None: the engine's rows."""
     state = State() if state is None else state
-    n_rows = engine.n_rows if n_rows is None else n_rows
+    amount = engine.n_rows if amount is None else amount
     if state.total is None:
         state.total = model.no_stats(engine.threads)
         if seed is not None:
@@ -50,7 +61,7 @@ def stochastic(
     while True:
         for b in range(engine.n_shards):
             for _, new in engine.run(model.tables, [b]):
-                total = blend(total, new, step_size(state.t), n_rows, new.n_rows)
+                total = blend(total, new, step_size(state.t), amount, measure(new))
                 state.t += 1
             model = model.update(total)
         model = (yield model, total) or model

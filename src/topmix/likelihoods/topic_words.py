@@ -17,6 +17,8 @@ class WordTables(NamedTuple):
 
     table: np.ndarray  # [words, K] float32, each row over its largest entry
     log_scale: np.ndarray  # [words] float64, log of that entry
+    norm: np.ndarray  # [K] float64, tokens and prior counts of each topic
+    least: float  # the smallest prior count of a word
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,21 @@ class TopicWords:
 
     def tables(self, cols: np.ndarray) -> WordTables:
         K = self.shape[1]
-        out = WordTables(np.empty((len(cols), K), np.float32), np.empty(len(cols)))
+        table, log_scale = np.empty((len(cols), K), np.float32), np.empty(len(cols))
         norm = self.total.totals + self.prior_totals()
         _core.topic_table(
-            self.posterior, self.total.raw, self.total.factor, self.eta, norm, cols, self.total.threads, *out
+            self.posterior,
+            self.total.raw,
+            self.total.factor,
+            self.eta,
+            norm,
+            cols,
+            self.total.threads,
+            table,
+            log_scale,
         )
-        return out
+        eta = self.eta if len(self.eta) == 1 else self.eta[cols]
+        return WordTables(table, log_scale, norm, float(eta.min(initial=np.inf)))
 
     def update(self, total: WordTotal) -> TopicWords:
         return replace(self, total=total)
