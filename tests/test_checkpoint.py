@@ -21,8 +21,9 @@ KINDS = {
     "memoized, cold": {"cold_visits": None},
     "memoized, warm": {"cold_visits": 2},
     "memoized, one batch": {"batch_size": 1000},
-    "batch": {"learner": "batch"},
-    "batch, cold": {"learner": "batch", "cold_visits": None},
+    "batch": {"learner": "batch", "local_step": "fixed_point"},
+    "batch, cold": {"learner": "batch", "local_step": "fixed_point", "cold_visits": None},
+    "stochastic fixed point": {"learner": "stochastic", "local_step": "fixed_point", "batch_size": 20},
     "stochastic": {"learner": "stochastic", "batch_size": 20},
     "variational": {"posterior": "variational", "restarts": 1},
     "priors learned": {"doc_topic_prior": "auto", "topic_word_prior": "auto"},
@@ -158,7 +159,7 @@ def test_from_a_mapped_corpus_and_edited_topics(corpus, tmp_path):
 @pytest.mark.parametrize(
     ("parameter", "value"),
     [
-        ("n_components", 5), ("learner", "batch"), ("posterior", "variational"), ("batch_size", 30),
+        ("n_components", 5), ("learner", "stochastic"), ("posterior", "variational"), ("batch_size", 30),
         ("doc_topic_prior", 0.3), ("topic_word_prior", np.full(40, 0.1)), ("random_state", 1), ("n_active", 2),
     ],
 )  # fmt: skip
@@ -253,3 +254,10 @@ def test_forged_checkpoints_are_refused(corpus, edit, message, tmp_path):
         path.write_bytes(data[:cut])
         with pytest.raises(CheckpointError, match="file"):
             lda(max_iter=4).fit(corpus, checkpoint=path)
+
+
+def test_cvb0_is_refused_because_its_responsibilities_are_not_kept(tmp_path):
+    corpus = sample_lda(30, 20, 3, random_state=0).corpus
+    with pytest.raises(ValueError, match="local_step='fixed_point'"):
+        LDA(3, learner="batch").fit(corpus, checkpoint=tmp_path / "fit.checkpoint")
+    assert not list(tmp_path.iterdir())

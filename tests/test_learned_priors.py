@@ -35,7 +35,16 @@ def lda(sample, **parameters):
 @pytest.mark.parametrize("learner", ["memoized", "batch", "stochastic"])
 def test_asymmetric_alpha_comes_back(sample, posterior, learner):
     sample, true = sample
-    model = lda(sample, posterior=posterior, learner=learner, max_iter=40, tol=1e-5, batch_size=200, **DENSE)
+    model = lda(
+        sample,
+        posterior=posterior,
+        learner=learner,
+        local_step="fixed_point",
+        max_iter=40,
+        tol=1e-5,
+        batch_size=200,
+        **DENSE,
+    )
     alpha = model.fit(sample.corpus).doc_topic_prior_
     assert np.corrcoef(np.log(alpha), np.log(true))[0, 1] > 0.95
     assert list(np.argsort(-alpha)[:3]) == [0, 1, 2]
