@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from topmix import _core, dirichlet
+from topmix import _core
 from topmix.allocations.lda import DocumentPrior
 from topmix.checkpoint import Checkpoint, Progress, checkpoint_at
 from topmix.data.corpus import Corpus
-from topmix.data.shard import Shard, Shards, at_random, in_order
+from topmix.data.shard import Shards, at_random, in_order
 from topmix.engines import ENGINES
 from topmix.estimators.editing import EditMixin
 from topmix.estimators.inputs import (
@@ -32,6 +30,7 @@ from topmix.estimators.local_steps import kind_of_step
 from topmix.estimators.new_words import in_known_columns
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
 from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
+from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS, State
 from topmix.learners.stochastic import StepSize, blend, rows, tokens
@@ -44,7 +43,7 @@ from topmix.topic_init import STARTS
 from topmix.topic_model import TopicModel
 
 
-class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LDA(TopicOutputMixin, EditMixin, SaveMixin, BaseEstimator):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
@@ -300,69 +299,6 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self._set_model(model)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> np.ndarray | sp.csr_array:
-        """`fit`, then `transform`."""
-        return self.fit(X).transform(X, normalize=normalize)
-
-    def transform(self, X: Any, *, normalize: bool = True, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
-        """Topic proportions of documents, shape (n_samples, n_components).
-
-        normalize=False gives pseudo-counts, tokens plus prior. With sparse_output only the topics that a document uses
-        are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
-        """
-        check_is_fitted(self, "model_")
-        corpus = as_corpus(self, X, reset=False)
-        alpha, K = self.model_.prior.alpha, self.model_.n_components
-        parts = []
-        for shard in Shards(corpus, in_order(corpus)):
-            docs = self._fold_in(shard).docs
-            counts = sp.csr_array((docs.count.astype(np.float64), docs.topic, docs.indptr), shape=(shard.n_rows, K))
-            scale = 1.0 / (shard.lengths + alpha.sum()) if normalize else np.ones(shard.n_rows)
-            if sparse_output:
-                counts.data += alpha[docs.topic]
-                counts.data *= np.repeat(scale, np.diff(docs.indptr))
-                parts.append(counts)
-            else:
-                theta = counts.toarray() + alpha
-                parts.append(theta / theta.sum(axis=1, keepdims=True) if normalize else theta)
-        return sp.vstack(parts, format="csr") if sparse_output else np.concatenate(parts)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
-
-        scikit-learn's adds what the topics themselves cost, -KL(q(phi) || p(phi)), the same number whatever X is.
-        Collapsed: a lower bound on the log likelihood at the topics' and the documents' estimated proportions.
-        """
-        check_is_fitted(self, "model_")
-        corpus = as_corpus(self, X, reset=False)
-        return sum(self._fold_in(shard, want_words=True).bound for shard in Shards(corpus, in_order(corpus)))
-
-    def perplexity(self, X: Any) -> float:
-        """exp(-score per token): of the documents' own words, after they were seen. Not a held-out measure by itself.
-
-        For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on.
-        """
-        check_is_fitted(self, "model_")
-        corpus = as_corpus(self, X, reset=False)
-        return float(np.exp(-self.score(corpus) / max(corpus.n_tokens, 1.0)))
-
-    def top_words(self, n: int = 10) -> list[list[str]]:
-        """The n most probable words of each topic, best first."""
-        check_is_fitted(self, "model_")
-        names = getattr(self, "feature_names_in_", None)
-        best = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
-        return [[str(v) if names is None else str(names[v]) for v in row] for row in best]
-
-    @property
-    def exp_dirichlet_component_(self) -> np.ndarray:
-        check_is_fitted(self, "model_")
-        return np.exp(dirichlet.expected_log(self.components_, axis=1))
-
-    @property
-    def random_state_(self) -> np.random.RandomState:
-        check_is_fitted(self, "model_")
-        return check_random_state(self.random_state)
-
     def _fit_once(
         self,
         corpus: Corpus,
@@ -476,9 +412,6 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         size = 512 if self.learner == "stochastic" and self.batch_size is None else self.batch_size
         return count_of_batches(size, corpus, count_of_active(self.n_active, self.n_components))
 
-    def _fold_in(self, shard: Shard, *, want_words: bool = False) -> Any:
-        return self._step().fold_in(shard, self.model_.tables(shard.cols), count_of_threads(self.n_jobs), want_words)
-
     def _grown(self, corpus: Corpus) -> TopicModel:
         """The model with room for the words of this corpus, which are its own and perhaps more."""
         if corpus.n_words == self.n_features_in_:
@@ -512,10 +445,6 @@ class LDA(EditMixin, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
         words = TopicWords(eta, total, posterior, parts.flag("words.learned"))
         self._set_model(TopicModel(DocumentPrior(alpha, posterior, parts.flag("prior.learned")), words))
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
