@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -121,5 +122,5 @@ class EditMixin:
         self._set_model(model)
         return self
 
-    def _set_model(self, model: TopicModel) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _set_model(self, model: TopicModel) -> None: ...

@@ -8,6 +8,7 @@ history and the attributes named in `_saved_attributes` are saved for it.
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,11 +27,11 @@ class SaveMixin:
         """Write the fitted model to one file, at once or not at all; `topmix.load` reads it."""
         io.save(self, path)
 
-    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]: ...
 
-    def _from_arrays(self, parts: Parts) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _from_arrays(self, parts: Parts) -> None: ...
 
 
 def words_to_arrays(eta: np.ndarray, total: WordTotal) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
