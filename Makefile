@@ -28,9 +28,10 @@ $(VENV)/installed-test: $(VENV)/installed
 	@touch $@
 
 # An editable install that rebuilds quickly, for working on topmix itself; run it again after a change in cpp/.
+# ISAS=avx512 leaves out AVX2, which saves a third of the time.
 develop: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --group test --group lint --group native
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable . $(if $(ISAS),-Ccmake.define.TOPMIX_ISAS="$(ISAS)")
 	@touch $(VENV)/editable $(VENV)/installed $(VENV)/installed-test
 
 lint: | $(VENV)/installed-test
