@@ -31,26 +31,21 @@ class Curve:
     K: int
     seed: int
     budget: float  # seconds of training allowed
-    points: list[tuple[float, float]] = field(default_factory=list)  # (seconds of training, completion score)
-    final: dict[str, float] = field(default_factory=dict)  # score, npmi, diversity, empty, duplicate, largest share
+    points: list[tuple[float, float]] = field(default_factory=list)  # (seconds of training, score)
+    final: dict[str, float] = field(default_factory=dict)  # score, npmi, diversity, ..., resident_mb
     settings: dict[str, Any] = field(default_factory=dict)
     machine: str = ""
     calibration: float = 0.0
+    split: int = 0
+    role: str = "test"  # which documents were scored
+    evaluator: str = "completion"
+    log: list[dict[str, float]] = field(default_factory=list)  # what the method said of itself, report by report
 
     @property
     def key(self) -> tuple[Any, ...]:
         settings = json.dumps(self.settings, sort_keys=True)
-        return (
-            self.method,
-            self.setting,
-            self.version,
-            self.corpus,
-            self.K,
-            self.seed,
-            self.budget,
-            settings,
-            self.machine,
-        )
+        run = (self.method, self.setting, self.version, self.corpus, self.K, self.seed, self.budget, settings)
+        return (*run, self.machine, self.split, self.role, self.evaluator)
 
     def score_at(self, seconds: float) -> float:
         """The best score within so many seconds; -inf if there was none yet."""
