@@ -37,7 +37,7 @@ def pyplot() -> Any | None:
 
 
 def lines(axes: Any, curves: Sequence[tuple[str, Sequence[tuple[float, float]], dict[str, Any]]]) -> None:
-    """Each (label, points, style) as a line with marks. A style is matplotlib's keywords; what it lacks is filled in."""
+    """Each (label, points, style) as a line with marks. Styles are keywords of matplotlib, with defaults."""
     styles = cycle(zip(PALETTE, MARKS))
     for label, points, style in curves:
         color, mark = next(styles)
