@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,9 @@ def fingerprint() -> str:
     return f"{text} [{hashlib.sha256(text.encode()).hexdigest()[:8]}]"
 
 
+@cache
 def calibrate(repeat: int = 5) -> float:
-    """Seconds of fixed work that, like topic models, reads memory out of order. The best of a few."""
+    """Seconds of fixed work that, like topic models, reads memory out of order. The best of a few; once a process."""
     rng = np.random.default_rng(0)
     table, ids = rng.random((20_000, 64), dtype=np.float32), rng.integers(20_000, size=200_000)
 

@@ -132,13 +132,14 @@ def tomotopy(
         phi[:, used] = dist * (counts + len(used) * model.eta)[:, None]  # words of no training document keep η
         return phi, counts
 
-    step = 1
+    step, passes = 1, 0
     while True:
         begin = watch()
         model.train(step, workers=threads)
+        passes += step
         # Steps of about a quarter second: often enough to stop in time, seldom enough to cost nothing.
         step = max(1, min(100, int(0.25 / max(1e-3, (watch() - begin) / step))))
-        if report(topics):
+        if report(topics, documents=passes * X.shape[0]):
             return
 
 
@@ -263,6 +264,21 @@ def run(curve: Curve, data: Dataset, threads: int) -> Curve:
     curve.final = {"score": curve.points[-1][1], "resident_mb": memory.resident, "anonymous_mb": memory.anonymous}
     curve.final |= describe(last["topic_word"], last["counts"], data)
     return curve
+
+
+def train_for(
+    seconds: float, method: str, X: sp.csr_array, K: int, seed: int, threads: int, **settings: Any
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """For those who want to see the topics themselves: [K, V] distributions, [K] tokens, documents visited."""
+    watch, last = Stopwatch(), {}
+
+    def report(topics: Callable[[], Topics], documents: float, **_: float) -> bool:
+        last.update(topics=topics, documents=documents)
+        return watch() >= seconds
+
+    METHODS[method](X, K, seed, threads, watch, report, **settings)
+    phi, counts = (np.asarray(x, dtype=np.float64) for x in last["topics"]())
+    return phi / phi.sum(axis=1, keepdims=True), counts, last["documents"]
 
 
 def describe(topic_word: np.ndarray, counts: np.ndarray, data: Dataset) -> dict[str, float]:

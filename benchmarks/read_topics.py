@@ -15,8 +15,7 @@ import sys
 import numpy as np
 
 import datasets
-from curves import Stopwatch
-from methods import Topics, is_installed, tomotopy
+from methods import SETTINGS, Topics, is_installed, train_for
 from topmix import LDA
 from topmix.metrics import completion_score, match_topics, npmi_coherence, topic_diversity
 
@@ -40,26 +39,14 @@ def main(argv: list[str] | None = None) -> int:
         data = datasets.load(corpus)
         lda = LDA(a.K, random_state=a.seed, n_jobs=a.threads).fit(data.train)
         ours = lda.topic_word_, lda.model_.words.total.totals
-        theirs = trained(data, a.K, a.seed, a.threads, a.seconds)
+        fixed = SETTINGS["tomotopy"]["fixed"]
+        theirs = train_for(a.seconds, "tomotopy", data.train, a.K, a.seed, a.threads, **fixed)[:2]
         print(f"\n{corpus}, K = {a.K}")
         for name, (phi, _), s in (("topmix", ours, lda.history_[-1].seconds), ("tomotopy", theirs, a.seconds)):
             quality = f"NPMI {npmi_coherence(phi, data.train):.3f}, diversity {topic_diversity(phi):.3f}"
             print(f"  {name:<9}{s:6.1f} s   score {completion_score(phi, data.test):.4f}, {quality}")
         print(side_by_side(ours, theirs, data.vocabulary, a.words), flush=True)
     return 0
-
-
-def trained(data: datasets.Dataset, K: int, seed: int, threads: int, seconds: float) -> Topics:
-    """tomotopy's topics, as distributions, and tokens after so many seconds."""
-    watch, last = Stopwatch(), {}
-
-    def report(topics, **_) -> bool:
-        last["topics"] = topics
-        return watch() >= seconds
-
-    tomotopy(data.train, K, seed, threads, watch, report, ours=True, optim_interval=0)
-    phi, counts = last["topics"]()
-    return phi / phi.sum(axis=1, keepdims=True), counts
 
 
 def side_by_side(ours: Topics, theirs: Topics, vocabulary: list[str], n: int) -> str:

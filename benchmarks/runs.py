@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,6 @@ class Runs:
     role: str = "test"
     evaluator: str = "completion"
     own_process: bool = True  # False is for tests: memory and imports are then shared
-    _calibration: float | None = field(default=None, init=False)
     _data: dict[str, datasets.Dataset] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -74,9 +74,7 @@ class Runs:
         return Curve.from_dict(json.loads(done.stdout.splitlines()[-1]))
 
     def _doubt(self, known: Curve) -> None:
-        if self._calibration is None:
-            self._calibration = calibrate()
-        ratio = self._calibration / known.calibration
+        ratio = calibrate() / known.calibration
         if not 1 / DRIFT < ratio < DRIFT:
             when = "than when the curve was made: use --fresh"
             print(f"{label(known)}: this machine is {ratio:.2f} times as slow now {when}", file=sys.stderr)
@@ -88,6 +86,7 @@ def label(curve: Curve) -> str:
     return curve.method if len(named) == 1 and curve.setting in named else f"{curve.method} ({curve.setting})"
 
 
+@cache
 def code_of_topmix() -> str:
     """A few digits that change with the library's code, Python or native."""
     import topmix
