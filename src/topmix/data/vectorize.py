@@ -36,6 +36,7 @@ class Vectorizer:
     Parameters
     ----------
     lowercase : bool
+        Whether capital letters become small ones first.
     token_pattern : str
         A regular expression. Common ones are matched natively in ASCII text (topmix.data.tokens lists them).
     stop_words : "english", words or None
@@ -51,6 +52,7 @@ class Vectorizer:
     tokenizer : callable or None
         Makes an iterable of tokens from a text (after `lowercase`), instead of token_pattern.
     strip_accents : {"ascii", "unicode"} or None
+        Whether letters lose their accents, and by which of scikit-learn's two ways.
 
     Attributes
     ----------
