@@ -34,6 +34,7 @@ from topmix.parts import ModelFileError, Parts
 FORMAT = "topmix-model"
 FORMAT_VERSION = 1
 BLOCK = 1 << 23  # bytes written at a time
+LARGEST_INTEGER = 2**31  # of a parameter: what kernels count with
 
 logger = logging.getLogger(__name__)
 
@@ -248,12 +249,14 @@ def _is_json(value: Any) -> bool:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value may be a parameter declared so. Numbers pass for each other, as they do in a call."""
+    """Whether a value may be a parameter declared so. An integer passes for a float, and true and false for either."""
     if hint is Any:
         return _is_json(value)
     kinds = typing.get_args(hint) or (hint,)
-    if isinstance(value, bool | int | float):
-        return any(kind in kinds for kind in (bool, int, float))
+    if isinstance(value, float):
+        return float in kinds
+    if isinstance(value, bool | int):
+        return float in kinds or (any(kind in kinds for kind in (bool, int)) and abs(value) < LARGEST_INTEGER)
     return (NoneType if value is None else type(value)) in kinds
 
 

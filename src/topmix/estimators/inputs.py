@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from topmix import _core
 from topmix.data.corpus import Corpus
 
+MOST_THREADS = 1024  # more would only cost memory
 PAIRS_PER_BATCH = 1 << 26  # responsibilities, of 6 bytes, that a step holds at most, unless batch_size asks for more
 
 
@@ -65,7 +66,7 @@ def count_of_threads(n_jobs: Any) -> int:
         n_jobs = -1
     if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
-    return max(1, int(n_jobs) if n_jobs > 0 else joblib.cpu_count() + 1 + int(n_jobs))
+    return min(max(1, int(n_jobs) if n_jobs > 0 else joblib.cpu_count() + 1 + int(n_jobs)), MOST_THREADS)
 
 
 def positive_count(value: Any, parameter: str) -> int:

@@ -24,9 +24,7 @@ def to_sklearn(model: Any) -> LatentDirichletAllocation:
     lda.exp_dirichlet_component_ = np.exp(dirichlet.expected_log(components, axis=1))
     # Its kernels take one number; unequal topics are beyond it.
     lda.doc_topic_prior_, lda.topic_word_prior_ = float(alpha.mean()), float(eta.mean())
-    lda.n_features_in_ = components.shape[1]
-    if hasattr(model, "feature_names_in_"):
-        lda.feature_names_in_ = np.asarray(model.feature_names_in_, dtype=object)
+    lda.n_features_in_ = components.shape[1]  # and no names: it is given matrices, and would warn of each
     lda.n_iter_ = int(getattr(model, "n_iter_", 1))
     lda.n_batch_iter_ = int(getattr(model, "n_batch_iter_", lda.n_iter_))
     lda.bound_ = float(getattr(model, "bound_", np.nan))
