@@ -27,7 +27,7 @@ def model(corpus):
 
 
 def test_scikit_learn_goes_on_with_it(model, corpus):
-    X = corpus.to_scipy()
+    X = corpus.to_scipy().astype(np.float64)  # its perplexity mixes up types otherwise, also of a model of its own
     lda = to_sklearn(model)
     np.testing.assert_array_equal(lda.components_, model.components_)
     theirs = lda.transform(X)

@@ -25,8 +25,8 @@ from topmix.parts import ModelFileError
 
 FILES = sorted((Path(__file__).parent / "formats").glob("*.topmix"))
 N_FILES = 10_000
-NASTY = [None, True, -1, 0, 1, 2**31, 2**63, 10**40, -0.5, 1e308, "", "x", "__class__", "../../etc/passwd", "\ud800", [], {},
-         [[]], ["x"] * 40, {"float": "nan"}, {"float": "inf"}, "9" * 400, [0] * 1000]  # fmt: skip
+NASTY = [None, True, -1, 0, 1, 2**31, 2**63, 10**40, -0.5, 1e308, "", "x", "__class__", "../../etc/passwd", "\ud800", [],
+         {}, [[]], ["x"] * 40, {"float": "nan"}, {"float": "inf"}, "9" * 400, [0] * 1000]  # fmt: skip
 NUMBERS = [np.nan, np.inf, -np.inf, -1.0, 0.0, 5e-324, 1e-200, 1e100, 1.1e100, 1e308]
 
 
@@ -94,7 +94,7 @@ def check_model(path: Path) -> bool:
     try:
         model = topmix.load(path)
     except ModelFileError as error:
-        assert str(path) in str(error)
+        assert str(path) in str(error)  # noqa: PT017
         return False
     assert np.isfinite(model.components_ if hasattr(model, "components_") else model.means_).all()
     X = np.eye(3, model.n_features_in_, dtype=np.float32)
@@ -109,7 +109,7 @@ def check_corpus(path: Path) -> bool:
     try:
         Corpus.open(path).verify()
     except CorpusError as error:
-        assert str(path) in str(error)
+        assert str(path) in str(error)  # noqa: PT017
         return False
     return True
 
