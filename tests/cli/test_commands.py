@@ -316,3 +316,11 @@ def test_shell_completion_knows_commands_and_choices(run):
     for words, wanted in (("topmix ", "fit"), ("topmix fit --learner ", "memoized")):
         done = run(env={"_TOPMIX_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))})
         assert wanted in done.stdout.split(), (words, done.stdout, done.stderr)
+
+
+def test_report_opens(work, model, run):
+    done = run("report", "model", "-o", "report.html", "--corpus", "docs/", cwd=work)
+    assert done.returncode == 0, done.stderr
+    page = (work / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert re.search(r'"name":"baking/\d\d.txt"', page)

@@ -39,6 +39,7 @@ COMMANDS = {
     "topics": "Show the topics of a model: their sizes and their words.",
     "infer": "Say how much of each topic documents have.",
     "eval": "Judge a model by documents, best by some that it was not fitted on.",
+    "report": "Make one page that explains a model, to open in a browser.",
     "convert": "Write a corpus in another format, or a model for another program.",
     "demo": "Learn topics from documents that you already have.",
 }
