@@ -1,4 +1,4 @@
-"""Plots of fitted models, with matplotlib (`pip install 'topmix[plot]'`). Each takes an `ax` or makes one; it returns it.
+"""Plots of fitted models, with matplotlib (`pip install 'topmix[plot]'`). Each takes or makes an `ax`, and returns it.
 
 import topmix
 ax = topmix.plot.topic_map(model)

@@ -25,6 +25,7 @@ from topmix.estimators.inputs import (
     positive_count,
 )
 from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
+from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS
 from topmix.likelihoods.categorical import Assignment, Categorical
@@ -34,7 +35,7 @@ from topmix.parts import SMALLEST, ModelFileError, Parts
 from topmix.progress import shown
 
 
-class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
+class MultinomialMixture(SaveMixin, CallbackSupportMixin, DensityMixin, BaseEstimator):
     """Clusters of count vectors, with posteriors that keep the top few clusters of each row.
 
     Every row belongs to one cluster (for rows that mix several, see LDA), and a cluster is a distribution over words.
@@ -121,6 +122,7 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @telling_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns the clusters of X, counts of shape (n_samples, n_features)."""
         clock = Clock()

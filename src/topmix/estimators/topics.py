@@ -31,6 +31,7 @@ from topmix.estimators.local_steps import kind_of_step
 from topmix.estimators.new_words import in_known_columns
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
 from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
+from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
 from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS, State
@@ -44,7 +45,7 @@ from topmix.topic_init import REVIVED, STARTS, revived
 from topmix.topic_model import TopicModel
 
 
-class LDA(TopicOutputMixin, EditMixin, SaveMixin, BaseEstimator):
+class LDA(TopicOutputMixin, EditMixin, SaveMixin, CallbackSupportMixin, BaseEstimator):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
@@ -231,6 +232,7 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, BaseEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @telling_callbacks
     def fit(
         self,
         X: Any,
