@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix.cli.flags import Flag, flags_of
-from topmix.cli.manners import note
 from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
 from topmix.data.readers import kind_of_text
 from topmix.data.texts import Document
@@ -87,7 +86,7 @@ def read_for(model: Any, path: Path, settings: dict[str, Any]) -> Iterator[Read]
         documents: Iterator[Document] = read_texts(path, format=form, **reading)
     else:
         documents = _standard_input(reading)
-    vectorizer = vectorizer_of(model)
+    vectorizer = Vectorizer.of(model)
     while block := list(islice(documents, BLOCK_TEXTS)):
         names, texts = zip(*block)
         yield Read(vectorizer.transform(texts, names=names), vectorizer.n_unknown_)
@@ -111,21 +110,6 @@ def joined(blocks: Sequence[Corpus]) -> Corpus:
     names = [name for block in blocks for name in block.names or ()]
     first = blocks[0]
     return Corpus.trusted(indptr, index, value, first.n_words, first.vocabulary, names or None, meta=first.meta)
-
-
-def vectorizer_of(model: Any) -> Vectorizer:
-    """What cuts new texts into the words of a model, as those were cut that it was fitted on."""
-    words = getattr(model, "feature_names_in_", None)
-    if words is None:
-        raise ValueError(
-            f"this {type(model).__name__} does not know the names of its words, so it cannot read text: it was fitted "
-            "on counts without a vocabulary. Give counts in the same columns, or fit it again with --vocabulary."
-        )
-    settings = getattr(model, "tokenizer_", None)
-    if settings is None:
-        note("the model was fitted on counts and does not say how texts are cut into words: by the default pattern")
-        settings = {"lowercase": all(word == word.lower() for word in map(str, words))}
-    return Vectorizer.from_dict(settings, vocabulary=[str(word) for word in words])
 
 
 def read_table(path: Path, settings: dict[str, Any]) -> Table:

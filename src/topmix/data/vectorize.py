@@ -135,6 +135,23 @@ class Vectorizer:
         except TypeError as error:
             raise ValueError(f"not the settings of a Vectorizer: {error}") from error
 
+    @classmethod
+    def of(cls, model: Any, *, tokenizer: Tokenizer | None = None) -> Vectorizer:
+        """What cuts new texts into the words of a fitted model, as those were cut that it was fitted on.
+
+        A model that was fitted on counts does not say; then texts are cut by the default pattern.
+        """
+        words = getattr(model, "feature_names_in_", None)
+        if words is None:
+            raise ValueError(
+                f"this {type(model).__name__} does not know the names of its words, so it cannot read text: it was "
+                "fitted on counts without a vocabulary"
+            )
+        settings = getattr(model, "tokenizer_", None)
+        if settings is None:
+            settings = {"lowercase": all(word == word.lower() for word in map(str, words))}
+        return cls.from_dict(settings, vocabulary=[str(word) for word in words], tokenizer=tokenizer)
+
     def _fit_pairs(self, pairs: Iterable[Pair], out: str | PathLike[str] | None) -> Corpus:
         return self._count(pairs, out, self.vocabulary)
 
