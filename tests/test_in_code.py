@@ -111,9 +111,9 @@ class Recorder:
 @needs_callbacks
 @pytest.mark.parametrize("name", [n for n, cls in COUNTS.items() if hasattr(cls, "set_callbacks")])
 def test_scikit_learns_callbacks_hear_of_every_pass(name):
-    X = sample_lda(40, 12, 2, doc_length=20, random_state=0).corpus.to_scipy()
+    X = sample_lda(150, 40, 4, doc_length=60, random_state=1).corpus.to_scipy()
     recorder = Recorder()
-    model = COUNTS[name](n_components=2, max_iter=3, tol=-np.inf, random_state=0).set_callbacks(recorder).fit(X)
+    model = COUNTS[name](n_components=4, max_iter=3, tol=-np.inf, random_state=0).set_callbacks(recorder).fit(X)
     assert recorder.said == ["setup", "pass 1", "pass 2", "pass 3", "fit", "teardown"]
     np.testing.assert_array_equal(recorder.models[-2].components_, model.components_)
     assert not np.array_equal(recorder.models[0].components_, model.components_)

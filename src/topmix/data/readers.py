@@ -10,6 +10,7 @@ from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.formats import FORMATS, Format, Options
+from topmix.data.formats.arrow import holds_counts
 from topmix.data.formats.format import VocabularyLike
 from topmix.data.textfile import TextFile
 from topmix.data.texts import TEXT_FORMATS, corpus_from_path, text_format
@@ -77,6 +78,8 @@ def kind_of_text(path: str | os.PathLike[str], format: str | None = None) -> str
     """Which of the text formats `read_corpus` would read this as; None where it would read counts."""
     source = Path(path)
     kind = format or ("folder" if source.is_dir() else text_format(source))
+    if kind == "parquet" or (kind is None and source.suffix.lower() == ".parquet" and source.is_file()):
+        return None if holds_counts(source) else "parquet"
     if kind not in TEXT_FORMATS or (kind == "lines" and format is None and _recognised(source) is not None):
         return None
     return kind
