@@ -6,7 +6,7 @@
     .parquet           one document a row; `field` says which column is the text (where it holds texts, not counts)
     a folder           one document a file, found recursively and read in sorted order; hidden files are skipped
 
-Files, but for Parquet, may be gzipped (.gz). Nothing is held but the document at hand. Errors name the file and the line.
+All but Parquet may also be gzipped (.gz). Nothing is held but the document at hand. Errors name the file and the line.
 """
 
 from __future__ import annotations

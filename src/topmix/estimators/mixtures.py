@@ -25,7 +25,6 @@ from topmix.estimators.inputs import (
     positive_count,
 )
 from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
-from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS
 from topmix.likelihoods.categorical import Assignment, Categorical
@@ -35,7 +34,7 @@ from topmix.parts import SMALLEST, ModelFileError, Parts
 from topmix.progress import shown
 
 
-class MultinomialMixture(SaveMixin, CallbackSupportMixin, DensityMixin, BaseEstimator):
+class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
     """Clusters of count vectors, with posteriors that keep the top few clusters of each row.
 
     Every row belongs to one cluster (for rows that mix several, see LDA), and a cluster is a distribution over words.
@@ -122,7 +121,6 @@ class MultinomialMixture(SaveMixin, CallbackSupportMixin, DensityMixin, BaseEsti
         self.verbose = verbose
         self.callbacks = callbacks
 
-    @telling_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns the clusters of X, counts of shape (n_samples, n_features)."""
         clock = Clock()
