@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 __all__ = ["LDA", "MultinomialMixture", "__version__", "load"]
 
 _HOME = {"load": "topmix.io"}  # other public names are estimators
-_MODULES = ("data", "export", "metrics", "plot")
+_MODULES = ("data", "export", "metrics", "plot", "report")
 
 
 def __getattr__(name: str) -> Any:
