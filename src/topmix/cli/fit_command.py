@@ -159,13 +159,17 @@ def learn(estimator: Any, data: Any, limit: float | None, quiet: bool, extra: di
         estimator.set_params(callbacks=[progress, time_limit, stop], verbose=0)
         estimator.fit(data if isinstance(data, Corpus) else data.data, **extra)
     estimator.set_params(callbacks=None)
-    return "Ctrl-C" if stop.stopped else "time limit" if time_limit.reached and not estimator.converged_ else None
+    return "Ctrl-C" if stop.stopped else "time limit" if time_limit.reached and not has_converged(estimator) else None
 
 
 def starts(data: Corpus | Table) -> int:
     """How many starts to try. With few documents single starts often end badly, two topics in one, and cost little."""
     size = data.n_tokens if isinstance(data, Corpus) else data.data.size
     return int(min(max(SMALL // max(size, 1), 1), 10))
+
+
+def has_converged(estimator: Any) -> bool:
+    return bool(getattr(estimator, "converged_", False))  # samplers do not say
 
 
 def describe_data(data: Corpus | Table) -> dict[str, Any]:
@@ -219,7 +223,7 @@ def _show(estimator: Any, result: dict[str, Any], n_words: int) -> None:
         f"stopped by the {result['stopped']}"
         if result["stopped"]
         else "converged"
-        if estimator.converged_
+        if has_converged(estimator)
         else "all passes made"
     )
     rest = len(result.get("topics", ())) - 20
