@@ -47,14 +47,13 @@ UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 FIRST = ("n_components", "n_active", "learner", "posterior", "max_iter", "tol")  # the rest as the signatures have it
 
 
-def settings_of_models() -> dict[str, list[Any]]:
-    flags = model_flags()
-    return {
-        "Settings of the model": sorted(flags.values(), key=lambda f: FIRST.index(f.name) if f.name in FIRST else 99)
-    }
+MODEL_FLAGS = dict(sorted(model_flags().items(), key=lambda item: FIRST.index(item[0]) if item[0] in FIRST else 99))
 
 
-@with_flags({**settings_of_models(), **FIT_GROUPS}, CLI_DEFAULTS | {"n_init": "10 for small data, 1 for large"})
+@with_flags(
+    {"Settings of the model": MODEL_FLAGS.values(), **FIT_GROUPS},
+    CLI_DEFAULTS | {"n_init": "10 for small data, 1 for large"},
+)
 def fit(
     source: Documents,
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.", metavar="FILE")],
@@ -105,16 +104,19 @@ def fit(
         limit = None if time_limit is None else seconds(time_limit)
         start = load_model(output, threads) if resume else None
         cls = type(start) if start is not None else cls
-        data = _read(cls, source, settings, start)
-        refuse_unknown(cls, settings)
-        estimator = start or cls()
-        if "n_init" in estimator.get_params() and not (resume or checkpoint):
-            settings = {"n_init": starts(data), **settings}
-        estimator.set_params(random_state=seed, n_jobs=threads, **settings)
-        if start is not None:
-            estimator.set_params(warm_start=True)
+        chosen = {name: settings.pop(name) for name in list(settings) if name in MODEL_FLAGS}
+        refuse_unknown(cls, chosen)  # before the reading, which may take long
         extra = _checkpoint(cls, checkpoint, checkpoint_every, resume)
+        data = _read(cls, source, settings, start)
+        estimator = cls() if start is None else start
+        if "n_init" in estimator.get_params(deep=False):
+            chosen = {"n_init": 1 if resume or checkpoint else starts(data), **chosen}
+        estimator.set_params(random_state=seed, n_jobs=threads, **chosen)
+        if resume:
+            estimator.set_params(warm_start=True)
         stopped = learn(estimator, data, limit, quiet, extra)
+        if resume:
+            estimator.set_params(warm_start=False)  # who fits the loaded model again starts afresh, unless they ask
         estimator.save(output)
         result = {
             "model": str(output),
