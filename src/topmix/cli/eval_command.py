@@ -53,7 +53,7 @@ def evaluate(
                 result = evaluate_topics(found, read.corpus, judge, top_n=words, max_docs=max_docs, seed=seed)
                 result = {"n_unknown_tokens": read.n_unknown, **result}
             else:
-                result = evaluate_rows(found, read_table(source, settings).data)
+                result = evaluate_rows(found, read_table(source, settings))
         if as_json:
             print_json({"model": str(model), "estimator": type(found).__name__, **result})
         else:

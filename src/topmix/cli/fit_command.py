@@ -28,11 +28,9 @@ from topmix.cli.models import PREFERRED, can_checkpoint, estimator_class, model_
 from topmix.cli.sources import (
     CLI_DEFAULTS,
     FIT_GROUPS,
-    READING,
     read_all_for,
     read_table,
     read_to_fit,
-    split,
     takes_counts,
 )
 from topmix.data import Corpus, Table
@@ -159,7 +157,7 @@ def learn(estimator: Any, data: Any, limit: float | None, quiet: bool, extra: di
         ) as progress,
     ):
         estimator.set_params(callbacks=[progress, time_limit, stop], verbose=0)
-        estimator.fit(data if isinstance(data, Corpus) else data.data, **extra)
+        estimator.fit(data, **extra)
     estimator.set_params(callbacks=None)
     return "Ctrl-C" if stop.stopped else "time limit" if time_limit.reached and not has_converged(estimator) else None
 
@@ -190,8 +188,7 @@ def seconds(text: str) -> float:
 def _read(cls: Any, source: Path, settings: dict[str, Any], start: Any) -> Corpus | Table:
     with Console(stderr=True).status(f"Reading {source} ..."):
         if not takes_counts(cls()):
-            table = read_table(source, split(settings, READING)[0])
-            return table
+            return read_table(source, settings)
         if start is not None:
             return read_all_for(start, source, settings).corpus
         corpus = read_to_fit(source, settings)

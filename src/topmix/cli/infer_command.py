@@ -92,10 +92,10 @@ def _blocks(model: Any, source: Path, settings: dict[str, Any]) -> Any:
                 yield names, part, unknown if begin == 0 else 0, int((part.indptr[1:] == part.indptr[:-1]).sum())
                 n += part.n_docs
     else:
-        n = 0
-        for block in read_table(source, settings).blocks():
-            yield [str(n + d) for d in range(len(block))], block, 0, 0
-            n += len(block)
+        table = read_table(source, settings)
+        for begin in range(0, len(table), BLOCK_ROWS):
+            rows = table[begin : begin + BLOCK_ROWS]
+            yield [str(begin + d) for d in range(len(rows))], rows, 0, 0
 
 
 app = app_of(infer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +61,9 @@ def app_of(function: Callable[..., Any]) -> typer.Typer:
 def manners(on_interrupt: str = "stopped by Ctrl-C before there was anything to show") -> Iterator[None]:
     """Faults that a user can mend are one line on stderr, not a traceback; Ctrl-C is a line too."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")  # rows of a file have their order
+            yield
     except KeyboardInterrupt:
         tell(on_interrupt)
         raise typer.Exit(INTERRUPTED) from None
