@@ -21,7 +21,7 @@ MEANINGS = {
     "diversity": "different words among all top words, 0 to 1",
     "duplicate_topics": "topics nearly the same as an earlier one",
     "empty_topics": "topics that hold next to nothing",
-    "largest_share": "of all tokens in one topic",
+    "largest_share": "of everything in one topic or cluster",
 }
 
 
