@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from topmix.cli.flags import with_flags
 from topmix.cli.manners import (
@@ -22,6 +24,7 @@ from topmix.cli.manners import (
 )
 from topmix.cli.rows import WRITERS, open_writer
 from topmix.cli.sources import READ_GROUPS, read_for, read_table, takes_counts
+from topmix.progress import in_short
 from topmix.topic_view import proportions
 
 BLOCK_ROWS = 1 << 14
@@ -65,10 +68,13 @@ def infer(
         elif as_json:
             raise typer.BadParameter("prints a summary where rows would be: give -o FILE as well", param_hint="--json")
         n_docs = n_unknown = n_empty = 0
-        with open_writer(output, to, top) as write:
+        began, quiet = time.perf_counter(), str(output) == "-"  # rows on a terminal are progress enough
+        with open_writer(output, to, top) as write, Console(stderr=True, quiet=quiet).status("Reading ...") as status:
             for names, X, unknown, empty in _blocks(found, source, settings):
                 write(names, proportions(found, X))
                 n_docs, n_unknown, n_empty = n_docs + len(names), n_unknown + unknown, n_empty + empty
+                speed = in_short(n_docs / max(time.perf_counter() - began, 1e-9))
+                status.update(f"{n_docs:,} documents, {speed}/s")
         if as_json:
             print_json({"output": str(output), "n_docs": n_docs, "n_unknown_tokens": n_unknown, "n_empty": n_empty})
         else:

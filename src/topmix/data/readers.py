@@ -10,7 +10,7 @@ from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.formats import FORMATS, Format, Options
-from topmix.data.formats.arrow import holds_counts
+from topmix.data.formats.arrow import holds_texts
 from topmix.data.formats.format import VocabularyLike
 from topmix.data.textfile import TextFile
 from topmix.data.texts import TEXT_FORMATS, corpus_from_path, text_format
@@ -79,7 +79,7 @@ def kind_of_text(path: str | os.PathLike[str], format: str | None = None) -> str
     source = Path(path)
     kind = format or ("folder" if source.is_dir() else text_format(source))
     if kind == "parquet" or (kind is None and source.suffix.lower() == ".parquet" and source.is_file()):
-        return None if holds_counts(source) else "parquet"
+        return "parquet" if holds_texts(source) else None
     if kind not in TEXT_FORMATS or (kind == "lines" and format is None and _recognised(source) is not None):
         return None
     return kind

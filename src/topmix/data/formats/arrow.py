@@ -57,10 +57,13 @@ def read(path: Path, options: Options) -> Corpus:
         return builder.finish(words, None if ids.grew else n_words, meta=saved.get("meta"))
 
 
-def holds_counts(path: Path) -> bool:
-    """Whether it has the columns of one of the two shapes; otherwise it may hold texts."""
+def holds_texts(path: Path) -> bool:
+    """Whether it has a column of strings, and neither of the two shapes of counts."""
+    pa = _pyarrow()
     with open_batches(path) as (schema, _):
-        return any(shape <= set(schema.names) for shape in SHAPES)
+        if KEY in (schema.metadata or {}) or any(shape <= set(schema.names) for shape in SHAPES):
+            return False
+        return any(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in schema.types)
 
 
 def write(corpus: Corpus, path: Path) -> None:
