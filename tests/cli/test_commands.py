@@ -128,7 +128,7 @@ def test_eval_gives_finite_numbers(work, model, run):
 
 
 def test_convert_a_corpus_then_fit_it(work, run, tmp_path):
-    done = run("convert", work / "docs", tmp_path / "docs.topmix", "--json", "--min-df", "1", "--stop-words", "none")
+    done = run("convert", work / "docs", tmp_path / "docs.topmix", "--json", "--max-df", "1.0", "--stop-words", "none")
     assert json.loads(done.stdout)["n_docs"] == 100
     corpus = Corpus.open(tmp_path / "docs.topmix", verify=True)
     assert "the" in corpus.vocabulary
@@ -199,6 +199,22 @@ def test_a_csv_column_with_its_own_words(work, tmp_path, subjects):
     words = topmix.load(tmp_path / "m").feature_names_in_.tolist()
     assert "bishop knight" in words
     assert "pawn" not in words
+
+
+def test_folders_of_other_texts(work, tmp_path, subjects):
+    for name in ("a.md", "b.md", "picture.png", ".hidden.md"):
+        (tmp_path / name).write_bytes(b"\x89PNG" if name.endswith("png") else " ".join(subjects["chess"]).encode())
+    said = json.loads(out_of("fit", tmp_path, "-k", "1", "-o", tmp_path / "m", "--json"))
+    assert said["n_docs"] == 2
+    rows = [json.loads(line)["id"] for line in out_of("infer", tmp_path / "m", tmp_path).splitlines()]
+    assert rows == ["a.md", "b.md"]
+    done = call("fit", tmp_path, "-o", tmp_path / "m", "--pattern", "*.png")
+    assert done.exit_code == 1
+    assert "see --encoding and --errors" in " ".join(done.stderr.split())
+    (tmp_path / "news").mkdir()
+    for n in range(3):
+        (tmp_path / "news" / str(n)).write_text("rook bishop rook")  # as many old corpora have it
+    assert json.loads(out_of("fit", tmp_path / "news", "-k", "1", "-o", tmp_path / "m", "--json"))["n_docs"] == 3
 
 
 def test_checkpoint_goes_on_with_the_same_bits(work, tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -81,7 +82,8 @@ def manners(on_interrupt: str = "stopped by Ctrl-C before there was anything to 
 
 
 def tell(text: str) -> None:
-    """A line for the person, not for the program that reads stdout."""
+    """A line for the person, not for the program that reads stdout. The library's `pattern=` is `--pattern` here."""
+    text = re.sub(r"\b([a-z]+(?:_[a-z]+)*)=(?=[\s,;.)]|$)", lambda name: "--" + name[1].replace("_", "-"), text)
     typer.echo(f"topmix: {text}", err=True)
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from topmix.cli.flags import with_flags
 from topmix.cli.manners import AsJson, ModelFile, Seed, Threads, app_of, check_output, load_model, manners, print_json
-from topmix.cli.sources import READ_GROUPS, READING, read_all_for
+from topmix.cli.sources import READ_GROUPS, READING, read_all_for, split, text_at
 from topmix.data import read_texts
 from topmix.data.readers import kind_of_text
 from topmix.report import write_report
@@ -47,9 +47,9 @@ def report(
         with Console(stderr=True).status("Writing the report ..."):
             documents = texts = None
             if corpus is not None:
-                reading = {name: value for name, value in settings.items() if name in READING}
-                form = settings.get("format") or ("folder" if "pattern" in reading and corpus.is_dir() else None)
                 documents = read_all_for(found, corpus, dict(settings)).corpus
+                [reading] = split(dict(settings), READING)
+                form = text_at(corpus, reading, settings.get("format"))
                 if kind_of_text(corpus, form) is not None:
                     texts = (text for _, text in read_texts(corpus, format=form, **reading))
             write_report(found, output, documents, texts=texts, title=title or model.stem)

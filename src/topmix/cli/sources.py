@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from topmix.data.readers import kind_of_text
 from topmix.data.texts import Document
 
 STANDARD_INPUT = Path("-")
+OTHER_TEXTS = (".md", ".rst", ".tex", ".html", ".htm", ".xml", ".eml", ".log", "")  # in a folder without *.txt
 BLOCK_TEXTS = 2048  # documents that are in memory at a time when a model is asked about them
 
 # How text is found in files, how it is cut into words, and how counts are read.
@@ -49,19 +51,35 @@ def split(settings: dict[str, Any], *groups: dict[str, Flag]) -> list[dict[str, 
 
 def read_to_fit(path: Path, settings: dict[str, Any], out: Path | None = None) -> Corpus:
     """The corpus of a path. Of text, common and rare words are left out unless the settings say otherwise."""
-    _exists(path)
     reading, cutting, counts = split(settings, READING, CUTTING, COUNTS)
-    form = counts.get("format")
-    if "pattern" in reading and path.is_dir():
-        form = form or "folder"
+    form = text_at(path, reading, counts.pop("format", None))
     if kind_of_text(path, form) is None:
-        return read_corpus(path, **counts, **reading, **cutting, out=out)  # refuses what is for text only
+        return read_corpus(path, format=form, **counts, **reading, **cutting, out=out)  # refuses what is for text only
     cutting["stop_words"] = _stop_words(cutting.get("stop_words", "english"))
-    if not {"min_df", "max_df"} & cutting.keys():
-        cutting |= cuts(sum(1 for _ in islice(read_texts(path, format=form, **reading), 1000)))
-    cutting["min_df"], cutting["max_df"] = cutting.get("min_df", 1), cutting.get("max_df", 1.0)
-    counts.pop("format", None)
+    if not {"min_df", "max_df"} <= cutting.keys():
+        cutting = cuts(sum(1 for _ in islice(read_texts(path, format=form, **reading), 1000))) | cutting
     return read_corpus(path, format=form, **counts, **reading, **cutting, out=out)
+
+
+def text_at(path: Path, reading: dict[str, Any], form: str | None) -> str | None:
+    """The format to read a path by, if it is not to be guessed; of a folder, `reading` learns which files are texts."""
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file or folder")
+    if not path.is_dir():
+        return form
+    if "pattern" not in reading and (pattern := pattern_of(path)) is not None:
+        reading["pattern"] = pattern
+    return form or "folder"
+
+
+def pattern_of(folder: Path) -> str | None:
+    """Where there is no *.txt: the most common files that hold text by their name, or files without a suffix."""
+    paths = (path.relative_to(folder) for path in islice(folder.rglob("*"), 10_000) if path.is_file())
+    suffixes = Counter(path.suffix.lower() for path in paths if not any(p.startswith(".") for p in path.parts))
+    if suffixes[".txt"] or suffixes[".text"] or suffixes[".gz"]:
+        return None
+    best = max(OTHER_TEXTS, key=suffixes.__getitem__)
+    return (f"*{best}" if best else "*") if suffixes[best] else None
 
 
 def cuts(n_docs: int) -> dict[str, Any]:
@@ -75,13 +93,10 @@ def cuts(n_docs: int) -> dict[str, Any]:
 def read_for(model: Any, path: Path, settings: dict[str, Any]) -> Iterator[Read]:
     """Documents in the columns of a fitted model, block by block. "-" is standard input: texts or JSON, a line each."""
     reading, counts = split(settings, READING, COUNTS)
-    form = counts.get("format")
     if path != STANDARD_INPUT:
-        _exists(path)
-        if "pattern" in reading and path.is_dir():
-            form = form or "folder"
+        form = text_at(path, reading, counts.pop("format", None))
         if kind_of_text(path, form) is None:
-            yield _in_columns(model, read_corpus(path, **_width(model, path, counts), **reading))
+            yield _in_columns(model, read_corpus(path, format=form, **_width(model, path, form, counts), **reading))
             return
         documents: Iterator[Document] = read_texts(path, format=form, **reading)
     else:
@@ -114,7 +129,8 @@ def joined(blocks: Sequence[Corpus]) -> Corpus:
 
 def read_table(path: Path, settings: dict[str, Any]) -> Table:
     """Rows of numbers: a .npy file, or a CSV, TSV or Parquet file whose columns are all numbers."""
-    _exists(path)
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file or folder")
     if settings:
         raise ValueError(f"{', '.join(settings)}: for documents, and {path} is read as a table of numbers")
     suffix = path.suffix.lower()
@@ -164,14 +180,14 @@ def _in_columns(model: Any, corpus: Corpus) -> Read:
     return Read(Corpus.from_scipy(X, vocabulary=words, names=corpus.names), int(rows.data[~keep].sum()))
 
 
-def _width(model: Any, path: Path, counts: dict[str, Any]) -> dict[str, Any]:
+def _width(model: Any, path: Path, form: str | None, counts: dict[str, Any]) -> dict[str, Any]:
     """LDA-C and svmlight do not say how many words there are; the model does, where nothing else will."""
     from topmix.data.formats.format import Options, find_vocabulary
 
     vague = any(
         path.name.removesuffix(".gz").endswith(suffix) for suffix in (".ldac", ".dat", ".svmlight", ".svm", ".libsvm")
     )
-    vague = vague or counts.get("format") in ("ldac", "svmlight")
+    vague = vague or form in ("ldac", "svmlight")
     if vague and "n_words" not in counts and find_vocabulary(path, Options(counts.get("vocabulary"))) is None:
         return counts | {"n_words": model.n_features_in_}
     return counts
@@ -206,8 +222,3 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _exists(path: Path) -> None:
-    if not path.exists():
-        raise ValueError(f"{path}: there is no such file or folder")
