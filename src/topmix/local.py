@@ -22,6 +22,9 @@ class LocalStep(Protocol):
     def __call__(self, shard: Shard, tables: Any, memory: Any, threads: int) -> tuple[Any, Any]: ...
 
 
+PAIRS_A_CLUSTER = 512  # in a piece, on average: then moments by cluster are products of matrices that are not thin
+
+
 @dataclass(frozen=True)
 class MixtureStep:
     """Each row to its L best clusters.  docs/math.md Eqs. (1.4)-(1.7)."""
@@ -29,13 +32,23 @@ class MixtureStep:
     likelihood: type[Likelihood]
     n_active: int  # L
 
-    def __call__(self, shard: Shard, tables: MixtureTables, memory: None, threads: int) -> tuple[MixtureStats, None]:
+    def __call__(self, shard: Any, tables: MixtureTables, memory: None, threads: int) -> tuple[MixtureStats, None]:
         K = len(tables.log_weights)
-        a = self.likelihood.assign(shard, tables.likelihood, tables.log_weights, self.n_active, threads)
-        weight = np.ones(shard.n_rows) if shard.weight is None else shard.weight
-        N = np.bincount(a.cluster.ravel(), (a.r * weight[:, None]).ravel(), minlength=K)
-        S = self.likelihood.summarise(shard, a, K, threads)
-        return MixtureStats(S, N, float(np.sum(weight * a.entropy)), float(weight.sum())), None
+        total: MixtureStats | None = None
+        for piece in shard.pieces(rows_at_a_time(K, self.n_active, len(shard.cols))):
+            a = self.likelihood.assign(piece, tables.likelihood, tables.log_weights, self.n_active, threads)
+            weight = np.ones(piece.n_rows) if piece.weight is None else piece.weight
+            N = np.bincount(a.cluster.ravel(), (a.r * weight[:, None]).ravel(), minlength=K)
+            S = self.likelihood.summarise(piece, a, K, threads)
+            stats = MixtureStats(S, N, float(np.sum(weight * a.entropy)), float(weight.sum()))
+            total = stats if total is None else total.add(stats)
+        assert total is not None  # every shard is one piece at least
+        return total, None
+
+
+def rows_at_a_time(K: int, L: int, D: int) -> int:
+    """Of dense rows: enough for each cluster to have its share, and few enough that they and their r stay small."""
+    return int(np.clip(PAIRS_A_CLUSTER * K // L, 4096, max(1, min(1 << 16, (1 << 24) // max(D, L)))))
 
 
 class Visited(NamedTuple):
