@@ -40,7 +40,7 @@ def summary(table: Table, weight: np.ndarray | None, covariance_type: str, zero_
     begin, total = 0, 0.0
     with one_thread():
         for block in table.blocks():
-            x = block - about
+            x = np.ascontiguousarray(block) - about
             w = None if weight is None else weight[begin : begin + len(x), None]
             wx = x if w is None else w * x
             first += wx.sum(axis=0)
@@ -118,7 +118,7 @@ def start(
     usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
     size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))
     rows = np.sort(rng.choice(usable, size, replace=False))
-    z = model.frame.points(table.data[rows].astype(np.float64))
+    z = model.frame.points(np.ascontiguousarray(table.data[rows], np.float64))
     w = np.ones(size) if weight is None else weight[rows]
     if init == "random":
         r = rng.random((size, K))
@@ -149,7 +149,7 @@ def given(model: Gaussian, r: np.ndarray, table: Table, weight: np.ndarray | Non
     total = model.zeros(table.shape[1], K, threads)
     for begin in range(0, len(table), 4096):
         rows = slice(begin, begin + 4096)
-        z = model.frame.points(table.data[rows].astype(np.float64))
+        z = model.frame.points(np.ascontiguousarray(table.data[rows], np.float64))
         w = None if weight is None else weight[rows]
         total += moments(z, *_everyone(r[rows]), w, np.zeros((K, z.shape[1])), model.shape, threads)
     return model.update(total)
