@@ -42,12 +42,11 @@ Quadratic quadratic(const std::string& name) {
 }
 
 template <class T>
-void frame(Mat<const T> x, Vec<const double> origin, std::optional<nb::ndarray<const T, nb::c_contig>> A, int threads,
-           Mat<T> z) {
+void frame(Mat<const T> x, Vec<const double> origin, nb::ndarray<const double, nb::c_contig> A, int threads, Mat<T> z) {
     const size_t D = x.shape(1);
     require(origin.size() == D && z.shape(0) == x.shape(0) && z.shape(1) == D, "x, origin and z disagree");
-    require(!A || A->size() == D || A->size() == D * D, "A must be a scale [D] or a matrix [D, D]");
-    const std::span<const T> by = A ? std::span<const T>(A->data(), A->size()) : std::span<const T>();
+    require(A.size() == D || A.size() == D * D, "A must be a scale [D] or a matrix [D, D]");
+    const std::span<const double> by(A.data(), A.size());
     nb::gil_scoped_release nogil;
     to_frame<T>({view(x), D}, view(origin), by, threads, {view(z), D});
 }
@@ -90,8 +89,8 @@ void moments(Mat<const T> z, Mat<const int32_t> cluster, Mat<const T> r, std::op
 
 template <class T>
 void add(nb::module_& m) {
-    m.def("to_frame", &frame<T>, "x"_a.noconvert(), "origin"_a, "A"_a.none().noconvert(), "threads"_a,
-          "z"_a.noconvert(), "z = (x - origin) A, where A is a matrix [D, D], a scale [D] or None.");
+    m.def("to_frame", &frame<T>, "x"_a.noconvert(), "origin"_a, "A"_a, "threads"_a, "z"_a.noconvert(),
+          "z = (x - origin) A, where A is a matrix [D, D] or a scale [D].");
     m.def("assign_gaussian", &assign<T>, "z"_a.noconvert(), "W"_a.noconvert(), "constant"_a.noconvert(),
           "quadratic"_a, "linear"_a, "L"_a, "threads"_a,
           "(cluster [N, L], r [N, L], entropy [N], likelihood [N]) under the scores constant + features(z) W.");

@@ -21,25 +21,18 @@ namespace topmix {
 constexpr size_t kBlockRows = 256;      // rows whose scores are made together
 constexpr size_t kBlockFeatures = 2304;  // features at a time, so that a block of them stays in a core's cache
 
-/// z = (x - origin) A, with A [D, D], or [D] for a scale, or empty. The difference is taken in double: data may lie far
-/// from zero.
+/// z = (x - origin) A, with A [D, D], or [D] for a scale. In double: data may lie far from zero, and a frame that evens
+/// out long and short axes adds large numbers that cancel.
 template <class T>
-void to_frame(Rows<const T> x, std::span<const double> origin, std::span<const T> A, int threads, Rows<T> z) {
+void to_frame(Rows<const T> x, std::span<const double> origin, std::span<const double> A, int threads, Rows<T> z) {
     const size_t D = x.cols;
     const bool rotate = A.size() == D * D && D > 1;
     parallel_for(x.rows(), kBlockRows, threads, [&](size_t begin, size_t end, size_t) {
-        std::vector<T> y(rotate ? (end - begin) * D : 0);
-        for (size_t n = begin; n < end; ++n) {
-            T* to = rotate ? &y[(n - begin) * D] : z[n].data();
-            const T* from = x[n].data();
-            for (size_t d = 0; d < D; ++d) to[d] = T(double(from[d]) - origin[d]);
-            if (!rotate && !A.empty())
-                for (size_t d = 0; d < D; ++d) to[d] *= A[d];
-        }
-        if (!rotate) return;
-        T* out = z[begin].data();
-        std::fill(out, out + (end - begin) * D, T(0));
-        blas::add_product(end - begin, D, D, y.data(), A.data(), out);
+        std::vector<double> y((end - begin) * D), turned(rotate ? y.size() : 0);
+        for (size_t n = begin; n < end; ++n)
+            for (size_t d = 0; d < D; ++d) y[(n - begin) * D + d] = (double(x[n][d]) - origin[d]) * (rotate ? 1.0 : A[d]);
+        if (rotate) blas::add_product(end - begin, D, D, y.data(), A.data(), turned.data());
+        std::ranges::copy(rotate ? turned : y, z[begin].data());
     });
 }
 

@@ -214,7 +214,7 @@ class Gaussian:
             shape=shape,
             linear=not self.zero_mean,
             origin=self.frame.origin,
-            A=np.ascontiguousarray(self.frame.scale, dtype),
+            A=np.ascontiguousarray(self.frame.scale),
             jacobian=self.frame.log_det(),
             W=np.ascontiguousarray(W.T, dtype),
             constant=constant,
