@@ -21,7 +21,9 @@ def X():
     means = rng.normal(0, 2, (K, D))
     roots = rng.normal(0, 0.6, (K, D, D)) + np.eye(D)
     z = rng.integers(K, size=400)
-    return 30 + np.array([1.0, 10.0, 0.1, 3.0]) * (means[z] + np.einsum("nij,nj->ni", roots[z], rng.normal(size=(400, D))))
+    return 30 + np.array([1.0, 10.0, 0.1, 3.0]) * (
+        means[z] + np.einsum("nij,nj->ni", roots[z], rng.normal(size=(400, D)))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +80,13 @@ def test_steps_of_em_are_those_of_scikit_learn(X, start, covariance_type):
     sizes = X.std(axis=0)
     precisions = {"full": np.array([np.diag(sizes**-2.0)] * K), "tied": np.diag(sizes**-2.0),
                   "diag": np.array([sizes**-2.0] * K), "spherical": np.full(K, sizes.mean() ** -2.0)}  # fmt: skip
-    settings = {"covariance_type": covariance_type, "max_iter": 1, "weights_init": np.full(K, 1 / K),
-                "means_init": X[rng.choice(len(X), K, replace=False)], "precisions_init": precisions[covariance_type]}  # fmt: skip
+    settings = {
+        "covariance_type": covariance_type,
+        "max_iter": 1,
+        "weights_init": np.full(K, 1 / K),
+        "means_init": X[rng.choice(len(X), K, replace=False)],
+        "precisions_init": precisions[covariance_type],
+    }
     theirs = Theirs(n_components=K, warm_start=True, **settings)
     ours = GaussianMixture(
         K, objective="ml", learner="batch", n_active=None, warm_start=True, n_jobs=1, tol=-np.inf, **settings

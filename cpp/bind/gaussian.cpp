@@ -52,22 +52,18 @@ void frame(Mat<const T> x, Vec<const double> origin, nb::ndarray<const double, n
 }
 
 template <class T>
-auto assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::string& kind, bool linear, size_t L,
-            int threads) {
-    const size_t n = z.shape(0), K = constant.size();
+void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::string& kind, bool linear, int threads,
+            Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
+    const size_t n = z.shape(0), K = constant.size(), L = cluster.shape(1);
     const Features features{quadratic(kind), linear, z.shape(1)};
     require(W.shape(0) == features.size() && W.shape(1) == K, "W must be [features, K]");
     require(1 <= L && L <= K, "need 1 <= L <= K");
-    std::vector<int32_t> cluster(n * L);
-    std::vector<T> r(n * L);
-    std::vector<double> entropy(n), likelihood(n);
-    {
-        nb::gil_scoped_release nogil;
-        const Scorer<T> score{features, view(W), view(constant)};
-        assign_gaussian<T>({view(z), z.shape(1)}, score, L, threads, {cluster, r, entropy, likelihood});
-    }
-    return std::make_tuple(give(std::move(cluster), n, L), give(std::move(r), n, L), give(std::move(entropy)),
-                           give(std::move(likelihood)));
+    require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
+    require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
+    nb::gil_scoped_release nogil;
+    const Scorer<T> score{features, view(W), view(constant)};
+    assign_gaussian<T>({view(z), z.shape(1)}, score, L, threads,
+                       {view(cluster), view(r), view(entropy), view(likelihood)});
 }
 
 template <class T>
@@ -91,9 +87,10 @@ template <class T>
 void add(nb::module_& m) {
     m.def("to_frame", &frame<T>, "x"_a.noconvert(), "origin"_a, "A"_a, "threads"_a, "z"_a.noconvert(),
           "z = (x - origin) A, where A is a matrix [D, D] or a scale [D].");
-    m.def("assign_gaussian", &assign<T>, "z"_a.noconvert(), "W"_a.noconvert(), "constant"_a.noconvert(),
-          "quadratic"_a, "linear"_a, "L"_a, "threads"_a,
-          "(cluster [N, L], r [N, L], entropy [N], likelihood [N]) under the scores constant + features(z) W.");
+    m.def("assign_gaussian", &assign<T>, "z"_a.noconvert(), "W"_a.noconvert(), "constant"_a.noconvert(), "quadratic"_a,
+          "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(), "entropy"_a.noconvert(),
+          "likelihood"_a.noconvert(),
+          "Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W.");
     m.def("add_moments", &moments<T>, "z"_a.noconvert(), "cluster"_a, "r"_a.noconvert(), "weight"_a.none(),
           "centre"_a.noconvert(), "quadratic"_a, "threads"_a, "N"_a.noconvert(), "first"_a.noconvert(),
           "second"_a.noconvert(),

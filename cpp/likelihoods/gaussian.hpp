@@ -17,10 +17,14 @@ enum class Quadratic { none, norm, squares, products };
 /// How many numbers the quadratic part of a row comes to.
 constexpr size_t quadratic_size(Quadratic kind, size_t D) {
     switch (kind) {
-        case Quadratic::none: return 0;
-        case Quadratic::norm: return 1;
-        case Quadratic::squares: return D;
-        case Quadratic::products: return D * (D + 1) / 2;
+        case Quadratic::none:
+            return 0;
+        case Quadratic::norm:
+            return 1;
+        case Quadratic::squares:
+            return D;
+        case Quadratic::products:
+            return D * (D + 1) / 2;
     }
     return 0;
 }
@@ -32,7 +36,8 @@ struct Features {
 
     size_t size() const { return quadratic_size(kind, D) + (linear ? D : 0); }
 
-    /// Where parts begin, and the end. A part is what `write` makes in one go: D of the products that share z_i, or less.
+    /// Where parts begin, and the end. A part is what `write` makes in one go: D of the products that share z_i, or
+    /// less.
     std::vector<size_t> parts() const {
         std::vector<size_t> at{0};
         if (kind == Quadratic::products)

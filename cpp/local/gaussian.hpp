@@ -18,7 +18,7 @@
 
 namespace topmix {
 
-constexpr size_t kBlockRows = 256;      // rows whose scores are made together
+constexpr size_t kBlockRows = 256;       // rows whose scores are made together
 constexpr size_t kBlockFeatures = 2304;  // features at a time, so that a block of them stays in a core's cache
 
 /// z = (x - origin) A, with A [D, D], or [D] for a scale. In double: data may lie far from zero, and a frame that evens
@@ -30,7 +30,8 @@ void to_frame(Rows<const T> x, std::span<const double> origin, std::span<const d
     parallel_for(x.rows(), kBlockRows, threads, [&](size_t begin, size_t end, size_t) {
         std::vector<double> y((end - begin) * D), turned(rotate ? y.size() : 0);
         for (size_t n = begin; n < end; ++n)
-            for (size_t d = 0; d < D; ++d) y[(n - begin) * D + d] = (double(x[n][d]) - origin[d]) * (rotate ? 1.0 : A[d]);
+            for (size_t d = 0; d < D; ++d)
+                y[(n - begin) * D + d] = (double(x[n][d]) - origin[d]) * (rotate ? 1.0 : A[d]);
         if (rotate) blas::add_product(end - begin, D, D, y.data(), A.data(), turned.data());
         std::ranges::copy(rotate ? turned : y, z[begin].data());
     });
@@ -72,8 +73,7 @@ void assign_gaussian(Rows<const T> z, const Scorer<T>& score, size_t L, int thre
     parallel_for(z.rows(), kBlockRows, threads, [&](size_t begin, size_t end, size_t t) {
         auto& [f, s] = scratch[t];
         score(z, begin, end, f, s);
-        for (size_t n = begin; n < end; ++n)
-            assign_row(std::span<const T>(&s[(n - begin) * K], K), L, n, 0.0, out);
+        for (size_t n = begin; n < end; ++n) assign_row(std::span<const T>(&s[(n - begin) * K], K), L, n, 0.0, out);
     });
 }
 
@@ -84,8 +84,8 @@ struct Moments {
     std::span<double> second;  // [K, size] sum_n w r (products, squares or norm of z)
 };
 
-/// Adds the moments of rows to `out`. Each cluster has one owner, who gathers its rows less the cluster's centre, so that
-/// a small cluster far from the origin keeps its digits in float32; the centre is put back in double.
+/// Adds the moments of rows to `out`. Each cluster has one owner, who gathers its rows less the cluster's centre, so
+/// that a small cluster far from the origin keeps its digits in float32; the centre is put back in double.
 template <class T>
 void add_moments(Rows<const T> z, std::span<const int32_t> cluster, std::span<const T> r,
                  std::span<const double> weight, Rows<const T> centre, Quadratic kind, int threads,

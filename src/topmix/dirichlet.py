@@ -10,13 +10,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
-
 OBJECTIVES = ("vb", "map", "ml")
 FAINT = 10 * float(np.finfo(np.float64).eps)
 
 
 def expected_log(q: np.ndarray, axis: int = 0, objective: str = "vb") -> np.ndarray:
-    """E[log x] under Dir(q) along `axis`, Eq. (0.1); at a point, the log of where log odds have their mode, Eq. (0.4)."""
+    """E[log x] under Dir(q) along `axis`, Eq. (0.1); at a point, log x at the mode of its log odds, Eq. (0.4)."""
     if objective == "vb":
         return digamma(q) - digamma(q.sum(axis=axis, keepdims=True))
     return np.log(q) - np.log(q.sum(axis=axis, keepdims=True))

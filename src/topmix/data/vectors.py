@@ -42,7 +42,11 @@ class VectorShard:
 
     def __getstate__(self) -> dict[str, Any]:
         """Its own rows go with it, not the whole table."""
-        return {"data": np.ascontiguousarray(self.data[self.rows]), "rows": slice(0, self.n_rows), "weight": self.weight}
+        return {
+            "data": np.ascontiguousarray(self.data[self.rows]),
+            "rows": slice(0, self.n_rows),
+            "weight": self.weight,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -63,9 +63,10 @@ class GaussianMixture(MixtureEstimator):
     reg_covar : float
         Added to the variances of every cluster after each update, as in scikit-learn. Where it is not small beside
         them, the objective may fall a little.
-    init_params : {"k-means++", "kmeans", "random", "random_from_data"} or array
+    init_params : {"auto", "k-means++", "kmeans", "random", "random_from_data"} or array
         Where clusters start: rows far from each other, with what is nearest to them; a short k-means; random
-        responsibilities; random rows. Or responsibilities (n_samples, n_components), or labels (n_samples,).
+        responsibilities; random rows. "auto" takes the first or the last of these, whichever makes a sample of the data
+        more likely. Or responsibilities (n_samples, n_components), or labels (n_samples,).
     weights_init, means_init, precisions_init : array or None
         Instead of what init_params found, in scikit-learn's shapes.
     batch_size : int or None
@@ -133,7 +134,7 @@ class GaussianMixture(MixtureEstimator):
         degrees_of_freedom_prior: float | None = None,
         covariance_prior: Any = None,
         reg_covar: float = 1e-6,
-        init_params: Any = "k-means++",
+        init_params: Any = "auto",
         weights_init: Any = None,
         means_init: Any = None,
         precisions_init: Any = None,
@@ -300,6 +301,6 @@ def _refuse_what_does_not_fit(K: int, D: int, covariance_type: str) -> None:
         return
     if needed > there:
         raise ValueError(
-            f"{K} clusters with covariance_type={covariance_type!r} in {D} columns need about {needed / 1e9:,.0f} GB, and "
-            f"there are {there / 1e9:,.0f} GB of memory. Use 'diag' or 'tied', or reduce the columns first, by PCA say."
+            f"{K} clusters with covariance_type={covariance_type!r} in {D} columns need about {needed / 1e9:,.0f} GB, "
+            f"and there are {there / 1e9:,.0f} GB of memory. Use 'diag' or 'tied', or fewer columns, by PCA say."
         )

@@ -238,8 +238,8 @@ class MixtureEstimator(SaveMixin, DensityMixin, BaseEstimator):
     def _weights_to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         weights = self.model_.allocation
         assert isinstance(weights, FiniteDirichlet | StickBreaking)
-        extra = {"n_components": self.model_.n_components, "weights.prior": weights.prior}
-        extra |= {"objective": weights.objective}
+        extra: dict[str, Any] = {"n_components": self.model_.n_components, "weights.prior": weights.prior}
+        extra["objective"] = weights.objective
         if isinstance(weights, StickBreaking):
             return {"weights.sticks": weights.sticks}, extra | {"weights": "dirichlet_process"}
         return {"weights.gamma": weights.gamma}, extra | {"weights": "dirichlet_distribution"}
@@ -256,7 +256,4 @@ def _weights(sample_weight: Any, data: Corpus | Table) -> np.ndarray | None:
     if sample_weight is None:
         return None
     rows = data.to_scipy() if isinstance(data, Corpus) else data.data
-    weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-    if not weight.sum() > 0:
-        raise ValueError("sample_weight is zero for every row: there is nothing to learn from")
-    return weight
+    return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))

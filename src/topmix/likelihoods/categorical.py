@@ -14,7 +14,6 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard
 from topmix.stats import WordStats, WordTotal
 
-
 FAINT = 1e-9  # prior of objective "ml", in words: none is impossible
 
 

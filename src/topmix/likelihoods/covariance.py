@@ -116,7 +116,9 @@ class Shape:
         return np.sqrt(C if self.name == "diag" else np.repeat(C[:, None], self.D, axis=1))
 
     def quadratic_size(self) -> int:
-        return {"full": self.D * (self.D + 1) // 2, "tied": self.D * (self.D + 1) // 2, "diag": self.D}.get(self.name, 1)
+        return {"full": self.D * (self.D + 1) // 2, "tied": self.D * (self.D + 1) // 2, "diag": self.D}.get(
+            self.name, 1
+        )
 
     def unpacked(self, second: np.ndarray) -> np.ndarray:
         """Second moments as kernels sum them, [.., quadratic_size], as an array of this shape."""

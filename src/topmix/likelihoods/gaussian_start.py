@@ -14,13 +14,14 @@ from sklearn.cluster import KMeans
 
 from topmix.blas import one_thread
 from topmix.data.table import Table
+from topmix.data.vectors import VectorShard
 from topmix.likelihoods.covariance import Shape
 from topmix.likelihoods.frame import LEAST, Frame
 from topmix.likelihoods.gaussian import Gaussian, GaussianPrior, GaussianStats, moments
 
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 40
-STARTS = ("k-means++", "kmeans", "random", "random_from_data")
+STARTS = ("auto", "k-means++", "kmeans", "random", "random_from_data")
 
 
 class Summary(NamedTuple):
@@ -33,7 +34,7 @@ class Summary(NamedTuple):
 
 def summary(table: Table, weight: np.ndarray | None, covariance_type: str, zero_mean: bool) -> Summary:
     """Blocks in double, about the first row, so that no digits are lost to an offset."""
-    N, D = table.shape
+    D = table.shape[1]
     is_matrix = covariance_type in ("full", "tied")
     about = np.zeros(D) if zero_mean else np.asarray(table.data[0], np.float64)
     first, second = np.zeros(D), np.zeros((D, D) if is_matrix else D)
@@ -112,35 +113,61 @@ def start(
     rng: np.random.Generator,
     threads: int,
 ) -> Gaussian:
-    """First clusters, by one of STARTS, from statistics that come to as many rows as there are."""
+    """First clusters, by one of STARTS, from statistics that come to as many rows as there are.
+
+    k-means++ finds groups that stand apart, and where there are none it finds the tails; random rows follow the
+    density. "auto" tries both and keeps the one under which the sample is more likely.
+    """
     K = len(model.total.N)
-    n_rows = float(len(table)) if weight is None else float(weight.sum())
     usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
     size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))
     rows = np.sort(rng.choice(usable, size, replace=False))
-    z = model.frame.points(np.ascontiguousarray(table.data[rows], np.float64))
     w = np.ones(size) if weight is None else weight[rows]
-    if init == "random":
-        r = rng.random((size, K))
-        r /= r.sum(axis=1, keepdims=True)
-        S = moments(z, *_everyone(r), w, np.zeros((K, z.shape[1])), model.shape, threads)
+    z = model.frame.points(np.ascontiguousarray(table.data[rows], np.float64))
+    n_rows = float(len(table)) if weight is None else float(weight.sum())
+
+    def started(how: str) -> Gaussian:
+        S = sample_moments(model, z, w, how, rng, threads)
         return model.update(S.scale(n_rows / S.N.sum()))
+
+    if init != "auto":
+        return started(init)
+    few = rng.choice(rows, min(size, SAMPLE), replace=False)
+    likelihood = []
+    tries = [started("k-means++"), started("random_from_data")]
+    for t in tries:
+        log_weights = np.log(t.total.N / t.total.N.sum())
+        a = t.assign(VectorShard(table.data, few), t.tables(np.zeros(0)), log_weights, 1, threads)
+        likelihood.append(a.likelihood.sum())
+    return tries[int(np.argmax(likelihood))]
+
+
+def sample_moments(
+    model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng: np.random.Generator, threads: int
+) -> GaussianStats:
+    """Moments of first clusters, from a sample of rows in the frame."""
+    K, D = model.total.first.shape
+    origin = np.zeros((K, D))
+    if init == "random":
+        r = rng.random((len(z), K))
+        r /= r.sum(axis=1, keepdims=True)
+        return moments(z, *_everyone(r), w, origin, model.shape, threads)
     if init == "kmeans":
-        fit = KMeans(min(K, size), n_init=1, random_state=int(rng.integers(2**31)), max_iter=10).fit(z, sample_weight=w)
-        seeds, labels = np.zeros((K, z.shape[1])), fit.labels_.astype(np.int32)
+        seed = int(rng.integers(2**31))
+        fit = KMeans(min(K, len(z)), n_init=1, random_state=seed, max_iter=10).fit(z, sample_weight=w)
+        seeds, labels = np.zeros((K, D)), fit.labels_.astype(np.int32)
         seeds[: len(fit.cluster_centers_)] = fit.cluster_centers_
     elif init == "k-means++":
         chosen, labels = spread_rows(z.astype(np.float32), w, K, model, rng)
         seeds = z[chosen]
     else:
-        chosen = rng.choice(size, K, replace=size < K, p=w / w.sum())
-        seeds = z[chosen]
-        labels = np.argmin(-2 * z @ seeds.T + np.square(seeds).sum(axis=1), axis=1).astype(np.int32)
+        seeds = z[rng.choice(len(z), K, replace=np.count_nonzero(w) < K, p=w / w.sum())]
+        blocks = [divergences(z[a : a + 4096], seeds, model.zero_mean) for a in range(0, len(z), 4096)]
+        labels = np.concatenate([block.argmin(axis=1) for block in blocks]).astype(np.int32)
     every = np.concatenate([z, seeds])  # a seed belongs to its own cluster, also where two are equal
     own = np.concatenate([labels, np.arange(K, dtype=np.int32)])[:, None]
-    share = np.concatenate([w, np.full(K, 1e-3 * w.sum() / size)])
-    S = moments(every, own, np.ones(own.shape), share, np.zeros((K, z.shape[1])), model.shape, threads)
-    return model.update(shrunk(S, model).scale(n_rows / share.sum()))
+    share = np.concatenate([w, np.full(K, 1e-3 * w.sum() / len(w))])
+    return shrunk(moments(every, own, np.ones(own.shape), share, origin, model.shape, threads), model)
 
 
 def given(model: Gaussian, r: np.ndarray, table: Table, weight: np.ndarray | None, threads: int) -> Gaussian:
@@ -182,41 +209,47 @@ def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:
     return out.scale(N / out.N.sum())
 
 
-def spread_rows(
-    z: np.ndarray, weight: np.ndarray, K: int, model: Gaussian, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """K rows far from each other by k-means++, and for each row which of them is nearest. With fewer rows than clusters,
-    rows repeat.
+def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool) -> np.ndarray:
+    """[N, K]: the Bregman divergence of the likelihood from rows to seeds.
 
-    Under fixed covariances the Bregman divergence of a Gaussian is the squared distance, in a frame where all of the
-    data has unit covariance. With zero means it is that of two covariances (Burg's, or LogDet),
+    Under fixed covariances that of a Gaussian is the squared distance, in a frame where all of the data has unit
+    covariance. With zero means it is that of two covariances (Burg's, or LogDet),
 
         tr(S_n S_k^-1) - log |S_n S_k^-1| - D,      S_n proportional to b I + z_n z_n',
 
     where b stands for the prior: a row alone has no covariance.
     """
-    norm = np.einsum("nd,nd->n", z, z)
+    norm, of_seed, dot = np.square(z).sum(axis=1)[:, None], np.square(seeds).sum(axis=1), z @ seeds.T
+    if not zero_mean:
+        return np.maximum(norm - 2 * dot + of_seed, 0.0)
     b = float(z.shape[1])
+    trace = (norm - (b * of_seed + dot**2) / (b + of_seed)) / b
+    return np.maximum(trace - np.log1p(norm / b) + np.log1p(of_seed / b), 0.0)
 
-    def divergence(k: int) -> np.ndarray:
-        dot = z @ z[k]
-        if not model.zero_mean:
-            return np.maximum(norm - 2 * dot + norm[k], 0.0)
-        trace = (norm - (b * norm[k] + dot**2) / (b + norm[k])) / b
-        return np.maximum(trace - np.log1p(norm / b) + np.log1p(norm[k] / b), 0.0)
 
+def spread_rows(
+    z: np.ndarray, weight: np.ndarray, K: int, model: Gaussian, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """K rows far from each other by k-means++, and for each row which of them is nearest. Rows repeat where there are
+    fewer than clusters.
+
+    As in scikit-learn each seed is the best of a few that were drawn: a row that is far from all is drawn often, and
+    when it is far from its like too, it brings little.
+    """
+    n_tries = 2 + int(np.log(K))
     chosen = [int(rng.choice(len(z), p=weight / weight.sum()))]
-    nearest, label = divergence(chosen[0]), np.zeros(len(z), np.int32)
+    nearest, label = divergences(z, z[chosen], model.zero_mean)[:, 0], np.zeros(len(z), np.int32)
     while len(chosen) < K:
         nearest[chosen[-1]] = 0.0
         mass = np.cumsum(nearest * weight, dtype=np.float64)
-        if mass[-1] > 0:
-            chosen.append(int(np.searchsorted(mass, rng.random() * mass[-1], side="right").clip(0, len(z) - 1)))
-        else:
-            chosen.append(int(rng.integers(len(z))))
-        new = divergence(chosen[-1])
-        label[new < nearest] = len(chosen) - 1
-        np.minimum(nearest, new, out=nearest)
+        at = np.searchsorted(mass, rng.random(n_tries) * mass[-1], side="right").clip(0, len(z) - 1)
+        tries = at if mass[-1] > 0 else rng.integers(len(z), size=1)
+        new = divergences(z, z[tries], model.zero_mean).T  # [tries, N]
+        left = np.minimum(new, nearest) @ weight
+        best = int(np.argmin(left))
+        chosen.append(int(tries[best]))
+        label[new[best] < nearest] = len(chosen) - 1
+        np.minimum(nearest, new[best], out=nearest)
     return np.array(chosen), label
 
 
