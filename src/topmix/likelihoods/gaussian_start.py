@@ -163,7 +163,7 @@ def sample_moments(
     else:
         seeds = z[rng.choice(len(z), K, replace=np.count_nonzero(w) < K, p=w / w.sum())]
         blocks = [divergences(z[a : a + 4096], seeds, model.zero_mean) for a in range(0, len(z), 4096)]
-        labels = np.concatenate([block.argmin(axis=1) for block in blocks]).astype(np.int32)
+        labels = np.concatenate([block.argmin(axis=0) for block in blocks]).astype(np.int32)
     every = np.concatenate([z, seeds])  # a seed belongs to its own cluster, also where two are equal
     own = np.concatenate([labels, np.arange(K, dtype=np.int32)])[:, None]
     share = np.concatenate([w, np.full(K, 1e-3 * w.sum() / len(w))])
@@ -209,8 +209,8 @@ def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:
     return out.scale(N / out.N.sum())
 
 
-def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool) -> np.ndarray:
-    """[N, K]: the Bregman divergence of the likelihood from rows to seeds.
+def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool, norm: np.ndarray | None = None) -> np.ndarray:
+    """[K, N]: the Bregman divergence of the likelihood from rows to seeds. `norm` is ||z||^2, if known.
 
     Under fixed covariances that of a Gaussian is the squared distance, in a frame where all of the data has unit
     covariance. With zero means it is that of two covariances (Burg's, or LogDet),
@@ -219,9 +219,15 @@ def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool) -> np.ndarray
 
     where b stands for the prior: a row alone has no covariance.
     """
-    norm, of_seed, dot = np.square(z).sum(axis=1)[:, None], np.square(seeds).sum(axis=1), z @ seeds.T
+    norm = np.einsum("nd,nd->n", z, z) if norm is None else norm
+    with one_thread():
+        dot = seeds @ z.T
+    of_seed = np.einsum("kd,kd->k", seeds, seeds)[:, None]
     if not zero_mean:
-        return np.maximum(norm - 2 * dot + of_seed, 0.0)
+        dot *= -2
+        dot += norm
+        dot += of_seed
+        return np.maximum(dot, 0.0, out=dot)
     b = float(z.shape[1])
     trace = (norm - (b * of_seed + dot**2) / (b + of_seed)) / b
     return np.maximum(trace - np.log1p(norm / b) + np.log1p(of_seed / b), 0.0)
@@ -238,13 +244,14 @@ def spread_rows(
     """
     n_tries = 2 + int(np.log(K))
     chosen = [int(rng.choice(len(z), p=weight / weight.sum()))]
-    nearest, label = divergences(z, z[chosen], model.zero_mean)[:, 0], np.zeros(len(z), np.int32)
+    norm = np.einsum("nd,nd->n", z, z)
+    nearest, label = divergences(z, z[chosen], model.zero_mean, norm)[0], np.zeros(len(z), np.int32)
     while len(chosen) < K:
         nearest[chosen[-1]] = 0.0
         mass = np.cumsum(nearest * weight, dtype=np.float64)
         at = np.searchsorted(mass, rng.random(n_tries) * mass[-1], side="right").clip(0, len(z) - 1)
         tries = at if mass[-1] > 0 else rng.integers(len(z), size=1)
-        new = divergences(z, z[tries], model.zero_mean).T  # [tries, N]
+        new = divergences(z, z[tries], model.zero_mean, norm)
         left = np.minimum(new, nearest) @ weight
         best = int(np.argmin(left))
         chosen.append(int(tries[best]))
