@@ -1,4 +1,4 @@
-// Gaussian clusters: a score is linear in features of the row.  docs/math.md Eq. (3.4).
+// Gaussian clusters: a score is linear in features of the row.  docs/math.md Eq. (G.4).
 //
 //     s_k = c_k + sum_f f(z) W_fk       with f(z) = (products z_i z_j, i <= j | squares z_i^2 | ||z||^2 | nothing, z)
 //

@@ -1,5 +1,5 @@
 // Local step of Gaussian mixtures: rows to their L best clusters, then moments cluster by cluster.  docs/math.md,
-// section 3.
+// section G.
 //
 // Three passes over a piece of the data that fits in cache or nearly so: rows into the frame where float32 is safe,
 // scores by matrix products on blocks with the top L of each row taken while they are hot, and second moments by

@@ -2,7 +2,7 @@
 
 A precision Lambda_k has a Wishart prior: one D x D matrix a cluster (full) or for all (tied), or D numbers (diag), or
 one (spherical), where a Wishart of size one is a gamma distribution. Arrays of them, precisions, covariances or
-scatter, are [K, D, D], [1, D, D], [K, D] and [K] (for spherical, the trace).  docs/math.md, section 3.
+scatter, are [K, D, D], [1, D, D], [K, D] and [K] (for spherical, the trace).  docs/math.md, section G.
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ class Shape:
         return np.tril(inverse) + np.swapaxes(np.tril(inverse, -1), 1, 2), log_det
 
     def log_normaliser(self, nu: np.ndarray, log_det: np.ndarray) -> np.ndarray:
-        """log of the constant of Wishart(nu, B^-1), all copies.  Eq. (3.7)."""
+        """log of the constant of Wishart(nu, B^-1), all copies.  Eq. (G.7)."""
         half = 0.5 * nu
         return half * log_det - self.copies * (half * self.size * np.log(2.0) + multigammaln(half, self.size))
 
     def expected_log_det(self, nu: np.ndarray, log_det: np.ndarray, objective: str) -> np.ndarray:
-        """E log |Lambda|, all copies, or the same at the point nu B^-1.  Eq. (3.3)."""
+        """E log |Lambda|, all copies, or the same at the point nu B^-1.  Eq. (G.3)."""
         if objective != "vb":
             return self.copies * self.size * np.log(nu) - log_det
         psi = digamma(0.5 * (nu[:, None] - np.arange(self.size))).sum(axis=1)

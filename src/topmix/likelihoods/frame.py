@@ -1,7 +1,7 @@
 """A frame of reference for rows: z = (x - origin) A, in which all of the data has mean zero and unit covariance.
 
 Nothing of the model depends on it. It is where kernels compute: scores are sums of products z_i z_j, and float32 keeps
-their digits only while no direction and no offset dwarfs the others.  docs/math.md, section 3.
+their digits only while no direction and no offset dwarfs the others.  docs/math.md, section G.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gaussian clusters: x ~ N(mu_k, Lambda_k^-1), with a normal-Wishart prior.  docs/math.md, section 3.
+"""Gaussian clusters: x ~ N(mu_k, Lambda_k^-1), with a normal-Wishart prior.  docs/math.md, section G.
 
     Lambda_k ~ Wishart(nu, B^-1),   mu_k ~ N(m, (beta Lambda_k)^-1)       mu_k = 0 where means are zero
 
@@ -29,7 +29,7 @@ TOLERANCE = 1e-3
 
 @dataclass(slots=True)
 class GaussianStats(Additive):
-    """Moments of rows, cluster by cluster.  Eq. (3.5)."""
+    """Moments of rows, cluster by cluster.  Eq. (G.5)."""
 
     N: np.ndarray  # [K] sum w r
     first: np.ndarray  # [K, D] sum w r z
@@ -54,7 +54,7 @@ class GaussianPrior:
 
 
 class GaussianTables(NamedTuple):
-    """What a shard needs of the clusters: all of it, since rows are dense.  Eq. (3.4)."""
+    """What a shard needs of the clusters: all of it, since rows are dense.  Eq. (G.4)."""
 
     shape: Shape
     linear: bool  # whether there are means
@@ -80,7 +80,7 @@ class GaussianAssignment(NamedTuple):
 
 @dataclass(frozen=True)
 class Posterior:
-    """The numbers of a conjugate update.  Eq. (3.6)."""
+    """The numbers of a conjugate update.  Eq. (G.6)."""
 
     beta: np.ndarray  # [K]
     m: np.ndarray  # [K, D]
@@ -117,7 +117,7 @@ class Gaussian:
         )
 
     def update(self, total: GaussianStats) -> Gaussian:
-        """Conjugate update.  Eq. (3.6)."""
+        """Conjugate update.  Eq. (G.6)."""
         new = replace(self, total=total)
         new.posterior  # noqa: B018  (now, before the learner goes on with the total)
         return new
@@ -152,7 +152,7 @@ class Gaussian:
             )
 
     def bound(self, total: GaussianStats) -> float:
-        """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), Eq. (3.8); at a point, its log posterior or likelihood."""
+        """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), Eq. (G.8); at a point, its log posterior or likelihood."""
         shape, p, q, D = self.shape, self.prior, self.posterior, self.shape.D
         K, is_bayes = len(q.beta), self.objective == "vb"
         has_prior = float(self.objective != "ml")
@@ -272,7 +272,7 @@ def moments(
     shape: Shape,
     threads: int,
 ) -> GaussianStats:
-    """What rows in the frame give to the clusters that they are assigned to.  Eq. (3.5)."""
+    """What rows in the frame give to the clusters that they are assigned to.  Eq. (G.5)."""
     K = len(centre)
     S = GaussianStats(np.zeros(K), np.zeros(centre.shape), np.zeros((shape.n_matrices(K), shape.quadratic_size())))
     with one_thread():
