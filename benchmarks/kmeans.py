@@ -3,8 +3,8 @@
     python benchmarks/kmeans.py [--quick] [--rows 200000] [--K 1000] [--iterations 10]
 
 Spherical clusters whose precision and weights are fixed by a prior that nothing outweighs: then the local step is the
-nearest mean and the global step the mean, which is Lloyd's algorithm. All start from the same K rows; the inertia beside
-the speed must agree. faiss is skipped, saying so, where it is not installed.
+nearest mean and the global step the mean, which is Lloyd's algorithm. All start from the same K rows; the inertia
+beside the speed must agree. faiss is skipped, saying so, where it is not installed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def inertia(X: np.ndarray, means: np.ndarray) -> float:
 
 
 def lloyd(X: np.ndarray, start: np.ndarray, iterations: int) -> tuple[np.ndarray, list[float]]:
-    K, D = start.shape
+    K = len(start)
     at: list[float] = []
     model = GaussianMixture(
         K, covariance_type="spherical", objective="map", n_active=1, learner="batch", reg_covar=0.0, tol=-np.inf,

@@ -4,8 +4,9 @@
 
 8x8 patches of the bsds400 images on a grid of stride 4, projected on the 63-dimensional complement of the constant
 vector; scored on BSD68 patches by one evaluator. scikit-learn's GaussianMixture(full) runs on subsamples of several
-sizes, because on all rows it would not finish a step, and its best score within the time is the target. topmix runs with
-its defaults on all rows, once with n_active=8 and once dense. Times count initialisation; reg_covar is 1e-6 for all.
+sizes, because on all rows it would not finish a step, and its best score within the time is the target. topmix runs
+with its defaults on all rows, once with n_active=8 and once dense. Times count initialisation; reg_covar is 1e-6 for
+all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 
 import numpy as np
 
-from vectors import run_sklearn, run_topmix, test_patches, training_patches
+from vectors import run_sklearn, run_topmix, training_patches, unseen_patches
 
 
 def main() -> None:
@@ -27,7 +28,7 @@ def main() -> None:
     a = p.parse_args()
     if a.quick:
         a.K, a.seconds, a.passes, a.peer_rows = 20, 3.0, 3, [5_000]
-    X, test = training_patches(32 if a.quick else 4), test_patches(2_000 if a.quick else 20_000)
+    X, test = training_patches(32 if a.quick else 4), unseen_patches(2_000 if a.quick else 20_000)
     X = X[np.random.default_rng(0).permutation(len(X))]
     print(f"{len(X):,} training patches, {len(test):,} test patches, K = {a.K}")
 
@@ -45,8 +46,8 @@ def main() -> None:
         name = "dense" if L is None else f"L = {L}"
         passes[L], final[L] = min(seconds), watch.points[-1][1]
         reached = watch.time_to(best)
-        print(f"topmix, {name}: target {best:.3f} reached after {reached:.2f} s, {a.seconds / reached:.0f} times sooner; "
-              f"{len(X) / passes[L]:,.0f} rows/s; {watch.points[-1][1]:.3f} after {a.passes} passes, "
+        print(f"topmix, {name}: target {best:.3f} reached after {reached:.2f} s, {a.seconds / reached:.0f} times "
+              f"sooner; {len(X) / passes[L]:,.0f} rows/s; {watch.points[-1][1]:.3f} after {a.passes} passes, "
               f"{watch.points[-1][0]:.1f} s", flush=True)  # fmt: skip
         print("  " + "  ".join(f"{t:.1f}s {s:.2f}" for t, s in watch.points))
     print(f"a pass with L = 8 is {passes[None] / passes[8]:.2f} times faster than dense; final score {final[8]:.3f} "

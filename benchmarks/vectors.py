@@ -49,7 +49,7 @@ def training_patches(stride: int) -> np.ndarray:
     return np.concatenate([of_image(image, stride) for image in training_images()])
 
 
-def test_patches(n: int, seed: int = 0) -> np.ndarray:
+def unseen_patches(n: int, seed: int = 0) -> np.ndarray:
     """n patches of the BSD68 images, which have nothing in common with the training images."""
     with np.load(find("bsds400", "test_images.npz")) as images:
         X = np.concatenate([of_image(images[name], SIDE) for name in images.files if name.startswith("bsd68")])

@@ -32,6 +32,16 @@ void add_product(size_t m, size_t inner, size_t n, const T* A, const T* B, T* C)
     gemm<T>("N", "N", &M, &N, &K, &one, B, &M, A, &K, &one, C, &M);
 }
 
+/// C += A B', with A [m, inner], B [n, inner], C [m, n].
+template <class T>
+void add_product_transposed(size_t m, size_t inner, size_t n, const T* A, const T* B, T* C) {
+    if (!gemm<T>) throw std::logic_error("no BLAS was set");
+    if (m == 0 || n == 0 || inner == 0) return;
+    const int M = int(n), N = int(m), K = int(inner);
+    const T one = 1;
+    gemm<T>("T", "N", &M, &N, &K, &one, B, &K, A, &K, &one, C, &M);
+}
+
 /// C = A' A, with A [m, n]; of C [n, n] only the upper triangle is written.
 template <class T>
 void gram(size_t m, size_t n, const T* A, T* C) {

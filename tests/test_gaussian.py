@@ -318,3 +318,33 @@ def test_a_mapped_file_is_read_a_piece_at_a_time(tmp_path):
         pytest.skip("reads /proc")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 70
+
+
+@pytest.fixture(scope="module")
+def many():
+    """60 clusters that overlap with a few others, 6000 rows."""
+    rng = np.random.default_rng(4)
+    means = rng.normal(0, 3, (60, 4))
+    return means[rng.integers(60, size=6000)] + rng.normal(size=(6000, 4)) * 0.7
+
+
+@pytest.mark.parametrize("covariance_type", SHAPES)
+def test_all_clusters_as_candidates_are_a_full_scan(many, covariance_type):
+    settings = {"covariance_type": covariance_type, "max_iter": 7, "tol": -np.inf, "random_state": 0, "n_active": 3}
+    plain, near = (GaussianMixture(20, candidates=c, **settings).fit(many) for c in (None, 20))
+    np.testing.assert_allclose(near.means_, plain.means_, rtol=1e-6, atol=1e-8)
+    assert near.elbo_ == pytest.approx(plain.elbo_, rel=1e-9)
+
+
+@pytest.mark.parametrize("learner", ["memoized", "batch"])
+def test_a_few_candidates_are_nearly_enough_and_never_overstate(many, learner):
+    settings = {"max_iter": 12, "tol": -np.inf, "random_state": 0, "n_active": 4, "learner": learner}
+    plain, near = (GaussianMixture(60, candidates=c, **settings).fit(many) for c in (None, 12))
+    assert near.elbo_ == pytest.approx(plain.elbo_, rel=2e-3)
+    # The bound of a full scan of the same clusters is the most that there is.
+    for model in (near, GaussianMixture(60, candidates=5, **settings).fit(many)):
+        full = GaussianMixture(60, warm_start=True, n_active=4, learner="batch", max_iter=1)
+        full.model_, full.n_features_in_ = model.model_, 4
+        assert model.elbo_ <= full.fit(many).elbo_ + 1e-9 * abs(model.elbo_)
+    with pytest.raises(ValueError, match="candidates must be at least n_active"):
+        GaussianMixture(10, candidates=3).fit(many)

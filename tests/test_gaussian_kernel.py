@@ -187,3 +187,33 @@ def test_pieces_add_up(cut):
         np.testing.assert_allclose(total.S.second, totals[0].S.second, rtol=1e-10)
         np.testing.assert_allclose(total.N, totals[0].N, rtol=1e-10)
         np.testing.assert_allclose(total.H, totals[0].H)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("quadratic", QUADRATIC)
+def test_candidates_are_scored_as_by_all(native, quadratic, dtype):
+    """Each row by the clusters near the one it was in: the scores of the others are as if they were not there."""
+    rng = np.random.default_rng(8)
+    n, D, K, C, L = 1201, 5, 13, 4, 3
+    z = rows(rng, n, D, dtype)
+    f = reference.features(z, quadratic, True)
+    W, constant = rng.normal(size=(K, f.shape[1])).astype(dtype) / 4, rng.normal(size=K).astype(dtype)
+    was = rng.integers(K - 1, size=n).astype(np.int32)  # nobody was in the last
+    near = np.array([np.sort(rng.choice(K, C, replace=False)) for _ in range(K)], np.int32)
+    s = f @ W.T.astype(np.float64) + constant
+    masked = np.full_like(s, -np.inf)
+    np.put_along_axis(masked, near[was], np.take_along_axis(s, near[was], axis=1), axis=1)
+    want = [top_l.softmax_top_l(row, L) for row in masked]
+    runs = []
+    for threads in (1, 2, 7):
+        out = np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n)
+        native.assign_near(z, was, near, W, constant, quadratic, True, threads, *out)
+        runs.append(out)
+    np.testing.assert_array_equal(runs[0][0], [w[0] for w in want])
+    np.testing.assert_allclose(runs[0][1], [w[1] for w in want], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(runs[0][2], [w[2] for w in want], rtol=1e-3, atol=1e-4)
+    chosen = np.take_along_axis(s, runs[0][0], axis=1)
+    np.testing.assert_allclose(runs[0][3], logsumexp(chosen, axis=1), rtol=1e-4, atol=1e-4)
+    for other in runs[1:]:
+        for x, y in zip(runs[0], other, strict=True):
+            np.testing.assert_array_equal(x, y)

@@ -67,6 +67,23 @@ void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::st
 }
 
 template <class T>
+void near(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> neighbours, Mat<const T> W, Vec<const T> constant,
+          const std::string& kind, bool linear, int threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy,
+          Vec<double> likelihood) {
+    const size_t n = z.shape(0), K = constant.size(), C = neighbours.shape(1), L = cluster.shape(1);
+    const Features features{quadratic(kind), linear, z.shape(1)};
+    require(W.shape(0) == K && W.shape(1) == features.size(), "W must be [K, features]");
+    require(neighbours.shape(0) == K && 1 <= L && L <= C, "neighbours must be [K, L or more]");
+    require(was.size() == n, "need the last cluster of each row");
+    require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
+    require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
+    for (const int32_t k : view(neighbours)) require(k >= 0 && size_t(k) < K, "a neighbour lies outside [0, K)");
+    nb::gil_scoped_release nogil;
+    assign_near<T>({view(z), z.shape(1)}, view(was), {view(neighbours), C}, features, {view(W), features.size()},
+                   view(constant), L, threads, {view(cluster), view(r), view(entropy), view(likelihood)});
+}
+
+template <class T>
 void moments(Mat<const T> z, Mat<const int32_t> cluster, Mat<const T> r, std::optional<Vec<const double>> weight,
              Mat<const T> centre, const std::string& kind, int threads, Vec<double> N, Mat<double> first,
              Mat<double> second) {
@@ -91,6 +108,11 @@ void add(nb::module_& m) {
           "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(), "entropy"_a.noconvert(),
           "likelihood"_a.noconvert(),
           "Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W.");
+    m.def("assign_near", &near<T>, "z"_a.noconvert(), "was"_a, "neighbours"_a, "W"_a.noconvert(),
+          "constant"_a.noconvert(), "quadratic"_a, "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(),
+          "entropy"_a.noconvert(), "likelihood"_a.noconvert(),
+          "As assign_gaussian, but row n is scored by the clusters neighbours[was[n]] only, which ascend. W is [K, "
+          "features].");
     m.def("add_moments", &moments<T>, "z"_a.noconvert(), "cluster"_a, "r"_a.noconvert(), "weight"_a.none(),
           "centre"_a.noconvert(), "quadratic"_a, "threads"_a, "N"_a.noconvert(), "first"_a.noconvert(),
           "second"_a.noconvert(),

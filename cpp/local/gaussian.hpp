@@ -77,6 +77,42 @@ void assign_gaussian(Rows<const T> z, const Scorer<T>& score, size_t L, int thre
     });
 }
 
+/// Rows to the L best of a few clusters: row n is scored by those near the cluster that it was in, near[was[n]], and by
+/// no others. Rows that were in one cluster are scored together, so it stays a matrix product.
+template <class T>
+void assign_near(Rows<const T> z, std::span<const int32_t> was, Rows<const int32_t> near, Features features,
+                 Rows<const T> W, std::span<const T> constant, size_t L, int threads, const Assigned<T>& out) {
+    const size_t K = near.rows(), C = near.cols, F = features.size();
+    const std::vector<size_t> parts = features.parts();
+    const size_t rows = std::clamp<size_t>((size_t(1) << 19) / std::max<size_t>(F, 1), 16, kBlockRows);
+    std::vector<int64_t> starts(K + 1);
+    std::vector<int32_t> order(was.size());
+    group_by(was, K, threads, std::span(starts), std::span(order));
+    parallel_for(K, 1, threads, [&](size_t begin, size_t end, size_t) {
+        std::vector<T> table(C * F), f(rows * F), s(rows * C);
+        for (size_t k = begin; k < end; ++k) {
+            if (starts[k] == starts[k + 1]) continue;
+            const std::span<const int32_t> ids = near[k];
+            for (size_t c = 0; c < C; ++c) std::ranges::copy(W[size_t(ids[c])], table.begin() + ptrdiff_t(c * F));
+            for (int64_t at = starts[k]; at < starts[k + 1]; at += int64_t(rows)) {
+                const size_t n = size_t(std::min<int64_t>(starts[k + 1] - at, int64_t(rows)));
+                for (size_t i = 0; i < n; ++i) {
+                    const T* x = z[size_t(order[size_t(at) + i])].data();
+                    for (size_t p = 0; p + 1 < parts.size(); ++p) features.write(x, p, &f[i * F + parts[p]]);
+                    for (size_t c = 0; c < C; ++c) s[i * C + c] = constant[size_t(ids[c])];
+                }
+                blas::add_product_transposed(n, F, C, f.data(), table.data(), s.data());
+                for (size_t i = 0; i < n; ++i) {
+                    const size_t row = size_t(order[size_t(at) + i]);
+                    assign_row(std::span<const T>(&s[i * C], C), L, row, 0.0, out);
+                    for (size_t l = 0; l < L; ++l)  // which of the few, then which of all
+                        out.cluster[row * L + l] = ids[size_t(out.cluster[row * L + l])];
+                }
+            }
+        }
+    });
+}
+
 /// What rows give to clusters, in double.
 struct Moments {
     std::span<double> N;       // [K] sum_n w r

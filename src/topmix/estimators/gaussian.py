@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from topmix import _core
 from topmix.data.table import Table
 from topmix.estimators.gaussian_parameters import checked_start, n_parameters, priors, responsibilities
-from topmix.estimators.inputs import as_table, positive_count
+from topmix.estimators.inputs import as_table, count_of_active, positive_count
 from topmix.estimators.mixture import MixtureEstimator
 from topmix.history import Callback
 from topmix.likelihoods.covariance import SHAPES, Shape
 from topmix.likelihoods.frame import Frame
 from topmix.likelihoods.gaussian import Gaussian, GaussianPrior, GaussianStats
 from topmix.likelihoods.gaussian_start import at, empty, given, start, summary
+from topmix.local import CandidateStep, MixtureStep
 from topmix.model import Mixture
 from topmix.parts import ModelFileError, Parts
 
@@ -43,6 +45,10 @@ class GaussianMixture(MixtureEstimator):
         parameters are unbounded (log odds of weights, log scale of covariances); or the likelihood alone (EM).
     n_active : int or None
         Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
+    candidates : int or None
+        Clusters that a row is scored by, for hundreds of clusters and more: those nearest to the one that it was in at
+        the last visit; every fifth pass scores all. None always does. The objective is never overstated, but between
+        full scans it may fall.
     learner : {"memoized", "batch", "stochastic"}
         How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each
         batch, gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
@@ -126,6 +132,7 @@ class GaussianMixture(MixtureEstimator):
         zero_mean: bool = False,
         objective: str = "vb",
         n_active: int | None = 8,
+        candidates: int | None = None,
         learner: str = "memoized",
         weight_concentration_prior_type: str = "dirichlet_distribution",
         weight_concentration_prior: float | None = None,
@@ -158,6 +165,7 @@ class GaussianMixture(MixtureEstimator):
         self.zero_mean = zero_mean
         self.objective = objective
         self.n_active = n_active
+        self.candidates = candidates
         self.learner = learner
         self.weight_concentration_prior_type = weight_concentration_prior_type
         self.weight_concentration_prior = weight_concentration_prior
@@ -214,6 +222,21 @@ class GaussianMixture(MixtureEstimator):
             noise *= sd if kind == "diag" else sd[:, None]
         return self.means_[labels] + noise, labels
 
+    def _step(self, K: int) -> MixtureStep:
+        L = count_of_active(self.n_active, K)
+        if self.candidates is None or self.learner == "stochastic":  # which remembers nothing
+            return super()._step(K)
+        if positive_count(self.candidates, "candidates") < L:
+            raise ValueError(f"candidates must be at least n_active, {L}, got {self.candidates!r}")
+        return CandidateStep(Gaussian, L)
+
+    def _warm(self, K: int) -> tuple[Mixture, Any] | None:
+        warm = super()._warm(K)
+        if warm is None:
+            return None
+        near = replace(self._gaussian, n_candidates=int(self.candidates or 0))
+        return replace(warm[0], likelihood=near), warm[1]
+
     @property
     def _gaussian(self) -> Gaussian:
         likelihood = self.model_.likelihood
@@ -231,7 +254,7 @@ class GaussianMixture(MixtureEstimator):
         self._allocation(K)
         _refuse_what_does_not_fit(K, data.shape[1], self.covariance_type)
         about = summary(data, weight, self.covariance_type, self.zero_mean)
-        return empty(about, str(data.data.dtype), K, **settings)
+        return replace(empty(about, str(data.data.dtype), K, **settings), n_candidates=int(self.candidates or 0))
 
     def _first(
         self, prepared: Gaussian, data: Table, weight: np.ndarray | None, K: int, rng: np.random.Generator, threads: int

@@ -81,7 +81,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, BaseEstimator):
         data = self._read(X, reset=warm is None)
         weight = _weights(sample_weight, data)
         rng = self._rng()
-        step = MixtureStep(self._likelihood, count_of_active(self.n_active, K))
+        step = self._step(K)
         prepared = self._prepared(data, weight, K) if warm is None else None
         shards = Shards(data, self._batches(data, rng), weight)
         settings: dict[str, Any] = {"step_size": self._step_size()} if self.learner == "stochastic" else {}
@@ -208,6 +208,9 @@ class MixtureEstimator(SaveMixin, DensityMixin, BaseEstimator):
         if self.learner == "stochastic" and size is None and isinstance(data, Table):
             size = STOCHASTIC_ROWS
         return at_random(data, count_of_batches(size, data), rng)
+
+    def _step(self, K: int) -> MixtureStep:
+        return MixtureStep(self._likelihood, count_of_active(self.n_active, K))
 
     def _step_size(self) -> StepSize:
         return StepSize(self.learning_scale, self.learning_offset, self.learning_decay)

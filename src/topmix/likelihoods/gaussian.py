@@ -65,6 +65,7 @@ class GaussianTables(NamedTuple):
     constant: np.ndarray  # [K]
     root: np.ndarray  # [D, D]: tied, a square root of the common precision; else empty
     centre: np.ndarray  # [K, D]: the means
+    neighbours: np.ndarray  # [K, candidates] int32 ascending: clusters that rows of cluster k may go to; else [K, 0]
 
 
 class GaussianAssignment(NamedTuple):
@@ -105,6 +106,7 @@ class Gaussian:
     frame: Frame
     prior: GaussianPrior
     total: GaussianStats
+    n_candidates: int = 0  # clusters near each that tables name; 0 for none
 
     @property
     def shape(self) -> Shape:
@@ -220,7 +222,30 @@ class Gaussian:
             constant=constant,
             root=root,
             centre=np.ascontiguousarray(q.m, dtype),
+            neighbours=self._neighbours(W, constant),
         )
+
+    def _neighbours(self, W: np.ndarray, constant: np.ndarray) -> np.ndarray:
+        """For each cluster, those that its own rows are expected to score highest: s_j at E[features] of cluster k,
+        which is -KL(k || j) up to what is the same for all j."""
+        shape, q, K = self.shape, self.posterior, len(constant)
+        C = min(self.n_candidates, K)
+        if C == 0:
+            return np.zeros((K, 0), np.int32)
+        parts = []
+        if shape.name != "tied":
+            covariance = q.B / q.nu.reshape(-1, *[1] * (q.B.ndim - 1))
+            each = covariance * (shape.D if shape.name == "spherical" else 1)
+            parts.append(shape.packed(each + shape.outer(np.ones(K), q.m, q.m)))
+        if not self.zero_mean:
+            parts.append(q.m)
+        weights = np.log(np.maximum(self.total.N, 1e-9))
+        expected = constant + weights
+        if parts:
+            expected = np.concatenate(parts, axis=1).astype(np.float32) @ W.T.astype(np.float32) + expected
+        expected = np.broadcast_to(expected, (K, K)).copy()
+        np.fill_diagonal(expected, np.inf)  # itself is always one
+        return np.sort(np.argpartition(-expected, C - 1, axis=1)[:, :C], axis=1).astype(np.int32)
 
     def rounding(self) -> float:
         """Nats that a score may lose in float32, for the typical rows of clusters that hold 99 of 100 rows.
@@ -245,22 +270,39 @@ class Gaussian:
     def assign(
         shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, threads: int
     ) -> GaussianAssignment:
-        dtype, n = t.W.dtype, shard.n_rows
-        x = shard.rows_as(dtype)
-        z = np.empty_like(x)
-        constant = (t.constant + log_weights).astype(dtype)
-        a = GaussianAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), z, t)
-        with one_thread():
-            _core.to_frame(x, t.origin, t.A, threads, z)
-            _core.assign_gaussian(z, t.W, constant, t.shape.quadratic, t.linear, threads, *a[:4])
-            if t.shape.name == "tied":  # the same for all clusters, so scores did without it
-                np.subtract(a.likelihood, 0.5 * np.square(z @ t.root).sum(axis=1), out=a.likelihood)
-        np.add(a.likelihood, t.jacobian, out=a.likelihood)
-        return a
+        return _assigned(shard, t, log_weights, L, None, threads)
+
+    @staticmethod
+    def assign_near(
+        shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, was: np.ndarray, threads: int
+    ) -> GaussianAssignment:
+        """As `assign`, but each row is scored only by the neighbours of the cluster that it was in."""
+        return _assigned(shard, t, log_weights, L, was, threads)
 
     @staticmethod
     def summarise(shard: VectorShard, a: GaussianAssignment, K: int, threads: int) -> GaussianStats:
         return moments(a.z, a.cluster, a.r, shard.weight, a.tables.centre, a.tables.shape, threads)
+
+
+def _assigned(
+    shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, was: np.ndarray | None, threads: int
+) -> GaussianAssignment:
+    dtype, n = t.W.dtype, shard.n_rows
+    x = shard.rows_as(dtype)
+    z = np.empty_like(x)
+    constant = (t.constant + log_weights).astype(dtype)
+    a = GaussianAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), z, t)
+    how = (t.shape.quadratic, t.linear, threads)
+    with one_thread():
+        _core.to_frame(x, t.origin, t.A, threads, z)
+        if was is None:
+            _core.assign_gaussian(z, t.W, constant, *how, *a[:4])
+        else:
+            _core.assign_near(z, was, t.neighbours, np.ascontiguousarray(t.W.T), constant, *how, *a[:4])
+        if t.shape.name == "tied":  # the same for all clusters, so scores did without it
+            np.subtract(a.likelihood, 0.5 * np.square(z @ t.root).sum(axis=1), out=a.likelihood)
+    np.add(a.likelihood, t.jacobian, out=a.likelihood)
+    return a
 
 
 def moments(
