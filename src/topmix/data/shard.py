@@ -90,8 +90,8 @@ class Shards(Sequence[Any]):
 
 def in_order(corpus: Corpus | Table, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:
     """Consecutive rows, about `entries` entries a shard: what a pass that updates nothing in between wants."""
-    if isinstance(corpus, Table):
-        step = max(1, entries // corpus.shape[1])
+    if isinstance(corpus, Table):  # dense rows are computed a piece at a time, so that a shard may have more of them
+        step = max(1, 8 * entries // corpus.shape[1])
         return [slice(a, min(a + step, len(corpus))) for a in range(0, len(corpus), step)] or [slice(0, 0)]
     n_shards = max(1, -(-corpus.nnz // entries))
     at = np.searchsorted(corpus.indptr, np.arange(1, n_shards) * entries)
