@@ -14,38 +14,13 @@ import argparse
 import json
 import platform
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 import numpy as np
 
+from resident import PeakMemory
 from topmix.data import Corpus, CorpusBuilder
-
-
-class PeakMemory:
-    """Largest RssAnon of this process, in MB, while the block runs."""
-
-    def __enter__(self) -> PeakMemory:
-        self.mb, self._stop = rss_anon(), threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.02):
-            self.mb = max(self.mb, rss_anon())
-
-
-def rss_anon() -> float:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) / 1024
-    return float("nan")
 
 
 def build(path: Path, n_bytes: float, n_words: int, length: int, block: int) -> Corpus:
@@ -91,10 +66,10 @@ def main() -> None:
                 seconds = time.perf_counter() - start
             mb = path.stat().st_size / 1e6
             rate = "" if what == "open" else f"{mb / seconds:8.0f} MB/s"
-            print(f"{what:8s} {seconds:9.3f} s {rate:13s}   peak RssAnon {peak.mb:6.0f} MB", flush=True)
+            print(f"{what:8s} {seconds:9.3f} s {rate:13s}   peak RssAnon {peak.anonymous:6.0f} MB", flush=True)
             if what == "build":
                 print(f"         {corpus!r}, {mb / 1e3:.2f} GB")
-            row |= {f"{what}_s": round(seconds, 3), f"{what}_peak_mb": round(peak.mb)}
+            row |= {f"{what}_s": round(seconds, 3), f"{what}_peak_mb": round(peak.anonymous)}
         if a.out:
             with open(a.out, "a") as f:
                 f.write(json.dumps(row | {"file_mb": round(mb)}) + "\n")

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,26 +32,21 @@ class Curve:
     K: int
     seed: int
     budget: float  # seconds of training allowed
-    points: list[tuple[float, float]] = field(default_factory=list)  # (seconds of training, completion score)
-    final: dict[str, float] = field(default_factory=dict)  # score, npmi, diversity, empty, duplicate, largest share
+    points: list[tuple[float, float]] = field(default_factory=list)  # (seconds of training, score)
+    final: dict[str, float] = field(default_factory=dict)  # score, npmi, diversity, ..., resident_mb
     settings: dict[str, Any] = field(default_factory=dict)
     machine: str = ""
     calibration: float = 0.0
+    split: int = 0
+    role: str = "test"  # which documents were scored
+    evaluator: str = "completion"
+    log: list[dict[str, float]] = field(default_factory=list)  # what the method said of itself, report by report
 
     @property
     def key(self) -> tuple[Any, ...]:
         settings = json.dumps(self.settings, sort_keys=True)
-        return (
-            self.method,
-            self.setting,
-            self.version,
-            self.corpus,
-            self.K,
-            self.seed,
-            self.budget,
-            settings,
-            self.machine,
-        )
+        run = (self.method, self.setting, self.version, self.corpus, self.K, self.seed, self.budget, settings)
+        return (*run, self.machine, self.split, self.role, self.evaluator)
 
     def score_at(self, seconds: float) -> float:
         """The best score within so many seconds; -inf if there was none yet."""
@@ -102,8 +98,9 @@ def fingerprint() -> str:
     return f"{text} [{hashlib.sha256(text.encode()).hexdigest()[:8]}]"
 
 
+@cache
 def calibrate(repeat: int = 5) -> float:
-    """Seconds of fixed work that, like topic models, reads memory out of order. The best of a few."""
+    """Seconds of fixed work that, like topic models, reads memory out of order. The best of a few; once a process."""
     rng = np.random.default_rng(0)
     table, ids = rng.random((20_000, 64), dtype=np.float32), rng.integers(20_000, size=200_000)
 

@@ -1,10 +1,11 @@
-"""The methods that time_to_quality compares, each as one function that trains and reports as it goes.
+"""The methods that benchmarks compare, each as one function that trains and reports as it goes.
 
     method(train, K, seed, threads, watch, report, **settings)
 
-`report(topics)` is called now and then with a function that gives [K, V] topics (unnormalised will do) and [K] tokens a
-topic, called only when a score is due; it pauses the watch, scores, and says whether time is up. Imports and making
-a library's own documents of the corpus are not timed: that is loading. Everything from initialisation on is.
+`report(topics, **facts)` is called now and then with a function that gives [K, V] topics (unnormalised will do) and [K]
+tokens a topic, called only when a score is due, and with what the method can say of itself for nothing; it pauses the
+watch, scores, and says whether time is up. Imports and making a library's own documents of the corpus are not timed:
+that is loading. Everything from initialisation on is.
 
 This file is also the process a method runs in: `python benchmarks/methods.py '{"method": ...}'` prints a Curve as JSON.
 """
@@ -15,8 +16,9 @@ import importlib.metadata
 import json
 import sys
 import warnings
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,17 +26,19 @@ import scipy.sparse as sp
 
 from curves import Curve, Stopwatch, calibrate, fingerprint, milestones
 from datasets import Dataset, load
+from resident import PeakMemory
 from topmix.metrics import (
     completion_score,
     duplicate_topics,
     empty_topics,
+    half_split_score,
     largest_share,
     npmi_coherence,
     topic_diversity,
 )
 
 Topics = tuple[np.ndarray, np.ndarray]  # [K, V] topics, [K] tokens a topic
-Report = Callable[[Callable[[], Topics]], bool]
+Report = Callable[..., bool]
 ETA = 0.1  # and alpha = 0.5 / K: the same priors for all, where a setting does not say otherwise
 
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
@@ -48,18 +52,57 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "gensim": {"multicore": {}},
 }
 PACKAGE = {"sklearn": "scikit-learn"}
+EVALUATORS: dict[str, Callable[[np.ndarray, sp.csr_array], float]] = {
+    "completion": completion_score,
+    "half_split": lambda phi, X: half_split_score(phi, X, doc_topic_prior=0.1),  # paper 001: its alpha, for all alike
+}
+
+
+class TimeIsUp(Exception):
+    """Ends a fit in the middle of a pass."""
 
 
 def topmix(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report, **settings: Any) -> None:
+    """LDA with these parameters. Reports after each pass; stochastic learning after each batch, as its passes are long.
+
+    `within_passes` says otherwise. Without max_iter and tol it stops when the budget is spent, not before.
+    """
     with watch.pause():
         from topmix import LDA
+        from topmix.engines import ENGINES, Threads
+
+        n_tokens = float(X.sum())
+    within = settings.pop("within_passes", settings.get("learner") == "stochastic")
+
+    def topics_of(model: Any) -> Topics:
+        return model.words.mean(), np.asarray(model.words.total.totals, dtype=np.float64)
+
+    class Reporting(Threads):
+        batches = 0
+
+        def run(self, tables: Callable[..., Any], shards: Iterable[int]) -> Iterator[tuple[int, Any]]:
+            model = tables.__self__  # type: ignore[attr-defined]  # learners pass the method of what they have so far
+            for b in shards:
+                seen = self.batches / self.n_shards * X.shape[0]
+                if self.batches and report(partial(topics_of, model), documents=seen):
+                    raise TimeIsUp
+                self.batches += 1
+                yield from super().run(tables, [b])
 
     def callback(record: Any, model: Any) -> bool:
-        return report(lambda: (model.words.mean(), np.asarray(model.words.total.totals, dtype=np.float64)))
+        facts = {"documents": record.n_pass * X.shape[0], "objective": record.objective / n_tokens, **record.effort}
+        return report(lambda: topics_of(model), **facts)
 
-    # It stops when the budget is spent, not before: the report says when.
     endless = {"max_iter": 1_000_000, "tol": -np.inf}
-    LDA(n_components=K, n_jobs=threads, random_state=seed, callbacks=[callback], **endless | settings).fit(X)
+    parameters = {"n_jobs": threads, "random_state": seed, "callbacks": [callback]} | endless | settings
+    if within:
+        ENGINES["reporting"], parameters["engine"] = Reporting, "reporting"
+    try:
+        LDA(n_components=K, **parameters).fit(X)
+    except TimeIsUp:
+        pass
+    finally:
+        ENGINES.pop("reporting", None)
 
 
 def tomotopy(
@@ -71,9 +114,10 @@ def tomotopy(
         import tomotopy as tp
 
         model = tp.LDAModel(k=K, seed=seed, **priors)
+        names = np.array([str(v) for v in range(X.shape[1])], dtype=object)
         for d in range(X.shape[0]):
             row = slice(X.indptr[d], X.indptr[d + 1])
-            model.add_doc(np.repeat(X.indices[row], X.data[row].astype(int)).astype(str).tolist())
+            model.add_doc(names[np.repeat(X.indices[row], X.data[row].astype(int))].tolist())
         # That threads make it unrepeatable is known, and its every train() says so.
         warnings.filterwarnings("ignore", message="The training result may differ", category=RuntimeWarning)
     if optim_interval is not None:
@@ -88,32 +132,38 @@ def tomotopy(
         phi[:, used] = dist * (counts + len(used) * model.eta)[:, None]  # words of no training document keep η
         return phi, counts
 
-    step = 1
+    step, passes = 1, 0
     while True:
         begin = watch()
         model.train(step, workers=threads)
+        passes += step
         # Steps of about a quarter second: often enough to stop in time, seldom enough to cost nothing.
         step = max(1, min(100, int(0.25 / max(1e-3, (watch() - begin) / step))))
-        if report(topics):
+        if report(topics, documents=passes * X.shape[0]):
             return
 
 
-def sklearn(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report) -> None:
+def sklearn(
+    X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report, n_jobs: int | None = None
+) -> None:  # fmt: skip
     with watch.pause():
         from sklearn.decomposition import LatentDirichletAllocation
 
     model = LatentDirichletAllocation(
         K, doc_topic_prior=0.5 / K, topic_word_prior=ETA, learning_method="online", total_samples=X.shape[0],
-        n_jobs=threads, random_state=seed,
+        n_jobs=n_jobs or threads, random_state=seed,
     )  # fmt: skip
     rng = np.random.default_rng(seed)
     n = 4 * model.batch_size  # rows a call: each call starts its threads anew
+    seen = 0
     while True:
-        with watch.pause():
-            shuffled = X[rng.permutation(X.shape[0])].astype(np.float64)
+        order = rng.permutation(X.shape[0])
         for begin in range(0, X.shape[0], n):
-            model.partial_fit(shuffled[begin : begin + n])
-            if report(lambda: (model.components_, model.components_.sum(axis=1) - ETA * X.shape[1])):
+            with watch.pause():
+                some = X[order[begin : begin + n]].astype(np.float64)
+            model.partial_fit(some)
+            seen += some.shape[0]
+            if report(lambda: (model.components_, model.components_.sum(axis=1) - ETA * X.shape[1]), documents=seen):
                 return
 
 
@@ -122,8 +172,6 @@ def gensim(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
     with watch.pause():
         from gensim.models import LdaMulticore
 
-        rows = [slice(X.indptr[d], X.indptr[d + 1]) for d in range(D)]
-        docs = [list(zip(X.indices[r].tolist(), X.data[r].tolist())) for r in rows]
         id2word = {v: str(v) for v in range(V)}
     # Its chunks of 2000 would be one update a pass on a small corpus.
     chunksize = min(2000, max(100, D // 10))
@@ -131,14 +179,25 @@ def gensim(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
         None, K, id2word, workers=threads, chunksize=chunksize, alpha=[0.5 / K] * K, eta=ETA, eval_every=None,
         random_state=seed,
     )  # fmt: skip
-    part = 4 * threads * chunksize  # documents a call: each call starts its processes anew
+    # Documents a call: each call starts its processes anew, so more where they are quick, but not for minutes.
+    part = threads * chunksize
+    seen = 0
     while True:
-        for begin in range(0, D, part):
-            some = docs[begin : begin + part]
+        begin = 0
+        while begin < D:
+            with watch.pause():  # its documents are lists of pairs: all at once, a large corpus would be gigabytes
+                rows = [slice(X.indptr[d], X.indptr[d + 1]) for d in range(begin, min(begin + part, D))]
+                some = [list(zip(X.indices[r].tolist(), X.data[r].tolist())) for r in rows]
             # update() believes its documents are new, and would take the corpus for ever larger.
             model.state.numdocs = D - len(some)
+            start = watch()
             model.update(some)
-            if report(lambda: (model.state.get_lambda(), model.state.get_lambda().sum(axis=1) - ETA * V)):
+            begin, seen = begin + len(some), seen + len(some)
+            if watch() - start < 5:
+                part = min(2 * part, 8 * threads * chunksize)
+            if report(
+                lambda: (model.state.get_lambda(), model.state.get_lambda().sum(axis=1) - ETA * V), documents=seen
+            ):
                 return
 
 
@@ -147,34 +206,84 @@ METHODS: dict[str, Callable[..., None]] = {
 }  # fmt: skip
 
 
-def plan(method: str, setting: str, corpus: str, K: int, seed: int, budget: float) -> Curve:
-    """A curve without its points: what would be run here."""
-    version = importlib.metadata.version(PACKAGE.get(method, method))
-    settings = SETTINGS[method][setting]
-    return Curve(method, setting, version, corpus, K, seed, budget, settings=settings, machine=fingerprint())
+def version_of(method: str) -> str:
+    return importlib.metadata.version(PACKAGE.get(method, method))
+
+
+def is_installed(method: str) -> bool:
+    try:
+        version_of(method)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def plan(
+    method: str, setting: str, corpus: str, K: int, seed: int, budget: float, settings: dict[str, Any] | None = None,
+    **scoring: Any,
+) -> Curve:  # fmt: skip
+    """A curve without its points: what would be run here. Settings are those of that name unless given."""
+    settings = SETTINGS[method][setting] if settings is None else settings
+    machine = fingerprint()
+    return Curve(
+        method, setting, version_of(method), corpus, K, seed, budget, settings=settings, machine=machine, **scoring
+    )
 
 
 def run(curve: Curve, data: Dataset, threads: int) -> Curve:
-    """Trains until the budget is spent and fills the curve in."""
-    curve.calibration = calibrate()
-    due = milestones(curve.budget)
-    last: dict[str, np.ndarray] = {}
+    """Trains until the budget is spent and fills the curve in.
 
-    def report(topics: Callable[[], Topics]) -> bool:
+    A setting of any method: `n_docs` trains on the first so many documents only.
+    """
+    curve.calibration = calibrate()
+    settings = {name: value for name, value in curve.settings.items() if name not in ("n_docs", "threads")}
+    train = data.train[: curve.settings["n_docs"]] if "n_docs" in curve.settings else data.train
+    evaluate = EVALUATORS[curve.evaluator]
+    due = milestones(curve.budget)
+    last: dict[str, Any] = {}
+
+    def score(seconds: float) -> None:
+        topic_word, counts = last["topics"]()
+        last.update(topic_word=np.array(topic_word, dtype=np.float64), counts=np.array(counts, dtype=np.float64))
+        curve.points.append((seconds, evaluate(last["topic_word"], data.test)))
+
+    def report(topics: Callable[[], Topics], **facts: float) -> bool:
         seconds = watch()
-        with watch.pause():
+        with watch.pause(), memory.pause():
             over = seconds >= curve.budget
+            last.update(topics=topics, seconds=seconds)
             if over or seconds >= due[0]:
                 while due and due[0] <= seconds:
                     due.pop(0)
-                last["topic_word"], last["counts"] = (np.array(x, dtype=np.float64) for x in topics())
-                curve.points.append((seconds, completion_score(last["topic_word"], data.test)))
+                score(seconds)
+                facts["score"] = curve.points[-1][1]
+            if facts:
+                curve.log.append({"seconds": seconds} | facts)
         return over
 
-    watch = Stopwatch()
-    METHODS[curve.method](data.train, curve.K, curve.seed, threads, watch, report, **curve.settings)
-    curve.final = {"score": curve.points[-1][1]} | describe(last["topic_word"], last["counts"], data)
+    with PeakMemory() as memory:
+        watch = Stopwatch()
+        METHODS[curve.method](train, curve.K, curve.seed, threads, watch, report, **settings)
+    if not curve.points or curve.points[-1][0] < last["seconds"]:  # it stopped by itself
+        score(last["seconds"])
+    curve.final = {"score": curve.points[-1][1], "resident_mb": memory.resident, "anonymous_mb": memory.anonymous}
+    curve.final |= describe(last["topic_word"], last["counts"], data)
     return curve
+
+
+def train_for(
+    seconds: float, method: str, X: sp.csr_array, K: int, seed: int, threads: int, **settings: Any
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """For those who want to see the topics themselves: [K, V] distributions, [K] tokens, documents visited."""
+    watch, last = Stopwatch(), {}
+
+    def report(topics: Callable[[], Topics], documents: float, **_: float) -> bool:
+        last.update(topics=topics, documents=documents)
+        return watch() >= seconds
+
+    METHODS[method](X, K, seed, threads, watch, report, **settings)
+    phi, counts = (np.asarray(x, dtype=np.float64) for x in last["topics"]())
+    return phi / phi.sum(axis=1, keepdims=True), counts, last["documents"]
 
 
 def describe(topic_word: np.ndarray, counts: np.ndarray, data: Dataset) -> dict[str, float]:
@@ -192,9 +301,9 @@ def describe(topic_word: np.ndarray, counts: np.ndarray, data: Dataset) -> dict[
 
 def main() -> None:
     spec = json.loads(sys.argv[1])
-    threads = spec.pop("threads")
-    curve = run(plan(**spec), load(spec["corpus"]), threads)
-    print(json.dumps(asdict(curve)))
+    curve = Curve(**{f.name: spec[f.name] for f in fields(Curve) if f.name in spec})
+    data = load(curve.corpus, split=curve.split, role=curve.role)
+    print(json.dumps(asdict(run(curve, data, curve.settings["threads"]))))
 
 
 if __name__ == "__main__":

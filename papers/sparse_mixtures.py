@@ -1,15 +1,15 @@
-"""Figures 1 and 2 of Hughes & Sudderth, Fast Learning of Clusters and Topics via Sparse Posteriors (2016), from our runs.
+"""Figures 1 and 2 of Hughes & Sudderth, Fast Learning of Clusters and Topics via Sparse Posteriors (2016).
 
     python papers/sparse_mixtures.py [--quick] [--out papers/figures] [--figures 1 2]
 
 A zero-mean Gaussian mixture of 8x8 image patches, Wishart prior, alpha = 10.
 
 1a  processor seconds of the parts of two passes, for each L      1b  responsibilities from given weights, against K
-1c  statistics from responsibilities, against K                   1d  how far L-sparse responsibilities are from dense ones
+1c  statistics from responsibilities, against K                   1d  distance of L-sparse responsibilities from dense
 2   held-out log likelihood against training time, for each L, by stochastic and memoized learning
 
-The paper runs 3.6 million patches and K up to 1600 for hours; without --quick this runs 193,600 patches and K = 200, 400
-for some minutes. Needs matplotlib, and the bsds400 images (benchmarks/vectors.py says where).
+The paper runs 3.6 million patches and K up to 1600 for hours; without --quick this runs 193,600 patches and K = 200,
+400 for some minutes. Needs matplotlib, and the bsds400 images (benchmarks/vectors.py says where).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from vectors import Stopwatch, held_out, training_patches, unseen_patches
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
+LOGS = {"xscale": "log", "yscale": "log"}
 SETTINGS: dict[str, Any] = {"zero_mean": True, "random_state": 0, "tol": -np.inf}
 
 
@@ -103,16 +104,11 @@ def statistics(X: np.ndarray, Ks: list[int], axes: Any) -> None:
             m = min(L, K)
             cluster = np.sort(np.argsort(rng.random((n, K)), axis=1)[:, :m].astype(np.int32), axis=1)
             r, centre = np.full((n, m), 1 / m, np.float32), np.zeros((K, D), np.float32)
-            times.append(
-                seconds(
-                    lambda c=np.ascontiguousarray(cluster), r=r, centre=centre: moments(
-                        X, c, r, None, centre, Shape("full", D), 1
-                    ),
-                    1,
-                )
-            )
+            cluster = np.ascontiguousarray(cluster)
+            shape = Shape("full", D)
+            times.append(seconds(lambda c=cluster, r=r, m=centre: moments(X, c, r, None, m, shape, 1), 1))
         axes.plot(Ks[: len(times)], times, "o-", label=label(L, max(Ks)))
-    axes.set(title=f"c  statistics of {n:,} rows", xlabel="K", ylabel="processor seconds", xscale="log", yscale="log")
+    axes.set(title=f"c  statistics of {n:,} rows", xlabel="K", ylabel="processor seconds", **LOGS)
     axes.legend()
 
 

@@ -28,6 +28,7 @@ KINDS = {
     "variational": {"posterior": "variational", "restarts": 1},
     "priors learned": {"doc_topic_prior": "auto", "topic_word_prior": "auto"},
     "priors learned in a stream": {"learner": "stochastic", "batch_size": 20, "doc_topic_prior": "auto"},
+    "topics that start again": {"n_components": 30},
     "priors given": {"doc_topic_prior": np.linspace(0.1, 0.3, 4), "topic_word_prior": np.linspace(0.01, 0.1, 40)},
 }
 

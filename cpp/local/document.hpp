@@ -221,34 +221,57 @@ class Document {
     template <bool Exclude, bool Judge>
     double sweep() {
         const size_t n = topic.size();
-        const float *p = P.data(), *floor = least.data();
         sums.assign(n, Block{});
-        Block* __restrict out = sums.data();
         double log_s = 0;
-        for (size_t b = 0; b < blocks; ++b) {
-            const Block* __restrict e = masked() ? &M[b * width] : &E[b * width];
-            Block s{};
-            if constexpr (Exclude) {
-                Block* __restrict r = &R[b * width];
-                for (size_t j = 0; j < n; ++j) {  // the token aside, its topic still has the prior
-                    r[j] = larger(p[j] - own[b] * r[j], floor[j] + Block{}) * e[j];
-                    s += r[j];
-                }
-                const Block q = 1.f / larger(s, kTiny + Block{});
-                for (size_t j = 0; j < n; ++j) {
-                    r[j] *= q;
-                    out[j] += C[b] * r[j];
-                }
-            } else {
-                for (size_t j = 0; j < n; ++j) s += p[j] * e[j];
-                const Block q = C[b] / larger(s, kTiny + Block{});
-                for (size_t j = 0; j < n; ++j) out[j] += q * e[j];
-            }
-            if constexpr (Judge)
-                for (size_t i = 0; i < kBlock; ++i) log_s += double(C[b][i]) * std::log(double(s[i]));
+        if constexpr (Exclude) {
+            for (size_t b = 0; b < blocks; ++b) reweigh_excluding(b);
+        } else {
+            size_t b = 0;
+            for (; b + 4 <= blocks; b += 4) log_s += reweigh<4, Judge>(b);
+            for (; b < blocks; ++b) log_s += reweigh<1, Judge>(b);
         }
-        for (size_t j = 0; j < n; ++j) next[j] = sum(out[j]) * (Exclude ? 1.f : p[j]);
+        for (size_t j = 0; j < n; ++j) next[j] = sum(sums[j]) * (Exclude ? 1.f : P[j]);
         return log_s;
+    }
+
+    /// Several blocks side by side: the sum over topics is a chain of additions, each waiting for the last.
+    template <size_t Several, bool Judge>
+    double reweigh(size_t b) {
+        const size_t n = topic.size(), step = width;
+        const float* __restrict p = P.data();
+        const Block* __restrict e = masked() ? &M[b * width] : &E[b * width];
+        Block* __restrict out = sums.data();
+        Block s[Several]{}, q[Several];
+        for (size_t j = 0; j < n; ++j)
+            for (size_t i = 0; i < Several; ++i) s[i] += p[j] * e[i * step + j];
+        for (size_t i = 0; i < Several; ++i) q[i] = C[b + i] / larger(s[i], kTiny + Block{});
+        for (size_t j = 0; j < n; ++j) {
+            Block x = out[j];
+            for (size_t i = 0; i < Several; ++i) x += q[i] * e[i * step + j];
+            out[j] = x;
+        }
+        double log_s = 0;
+        if constexpr (Judge)
+            for (size_t i = 0; i < Several; ++i)
+                for (size_t u = 0; u < kBlock; ++u) log_s += double(C[b + i][u]) * std::log(double(s[i][u]));
+        return log_s;
+    }
+
+    /// The token aside, its topic still has the prior.
+    void reweigh_excluding(size_t b) {
+        const size_t n = topic.size();
+        const Block* __restrict e = masked() ? &M[b * width] : &E[b * width];
+        Block* __restrict r = &R[b * width];
+        Block s{};
+        for (size_t j = 0; j < n; ++j) {
+            r[j] = larger(P[j] - own[b] * r[j], least[j] + Block{}) * e[j];
+            s += r[j];
+        }
+        const Block q = 1.f / larger(s, kTiny + Block{});
+        for (size_t j = 0; j < n; ++j) {
+            r[j] *= q;
+            sums[j] += C[b] * r[j];
+        }
     }
 
     void update() {
@@ -274,11 +297,13 @@ class Document {
             left = drop_small();
             if (!left && (opt.mean_change ? total / float(dense.size()) : largest) < opt.tol) break;
         }
+        if (keep.size() < topic.size()) squeeze();
         if (left) weights(), select();
     }
 
     /// Topics at or under eps leave, but never the largest. True if one with tokens left, because those tokens have yet
-    /// to find another topic.
+    /// to find another topic. A topic that left weighs nothing; its vectors go when a quarter of them can go at once,
+    /// since moving the rest costs as much as an update.
     bool drop_small() {
         const size_t n = topic.size(), best = size_t(std::ranges::max_element(N) - N.begin());
         bool left = false;
@@ -287,8 +312,8 @@ class Document {
             if (j == best || N[j] > opt.eps)
                 keep.push_back(int32_t(j));
             else
-                left |= N[j] > 0;
-        if (keep.size() < n) squeeze();
+                left |= N[j] > 0, N[j] = 0;
+        if (4 * keep.size() <= 3 * n) squeeze();
         return left;
     }
 

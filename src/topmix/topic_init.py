@@ -3,7 +3,8 @@
 Topics made of single documents are too sharp: every learner stays in a poor optimum. Near-uniform ones collapse into
 copies of each other. What works is a little of one document in a lot of the corpus mean ("blended"). Common words would
 then start alike in all topics and stay there; so they are damped, and a few background topics, plain means of
-documents, start with what was taken away. docs/choosing.md has the measurements.
+documents, start with what was taken away. A topic that found next to nothing in the first pass starts once more, from
+another document, and sharper: the others are no longer alike. docs/choosing.md has the measurements.
 """
 
 from __future__ import annotations
@@ -14,19 +15,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from topmix.data.corpus import Corpus
+from topmix.data.shard import row_sums
 from topmix.likelihoods.categorical import spread_rows
 
 OWN = 0.1  # share of a blended topic that is its document's own
-COMMON = 0.008  # a word this frequent is damped by half, one ten times as frequent by a hundred
+COMMON = 0.006  # a word this frequent is damped by half, one ten times as frequent by a hundred
 BACKGROUND = 0.2  # background topics, as a share of K times the mass that damping takes away
 DOCUMENTS_A_BACKGROUND = 50
 PSEUDO_TOKENS = 3000.0  # a topic, at the start
+SMALL = 0.05  # of the mean topic: one that holds less starts again
+OWN_AGAIN = 0.9
 
 
 def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
     X = corpus.to_scipy()
     mean, rows = _mean(X), _usable(X)
-    damping = 1.0 / (1.0 + (mean / COMMON) ** 2)
+    damping = _damping(mean)
     n_background = min(K - 1, round(BACKGROUND * K * float(mean @ (1.0 - damping))))
 
     seeds = np.empty((K, X.shape[1]))
@@ -34,12 +38,24 @@ def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
         chosen = rng.choice(rows, min(DOCUMENTS_A_BACKGROUND, len(rows)), replace=False)
         seeds[k] = _mean(X[np.sort(chosen)])
     chosen = rng.choice(rows, K - n_background, replace=len(rows) < K - n_background)
-    seeds[n_background:] = (1.0 - OWN) * mean * damping
     for k, d in enumerate(chosen, start=n_background):
-        entries = slice(X.indptr[d], X.indptr[d + 1])
-        words, counts = X.indices[entries], X.data[entries]
-        seeds[k, words] += OWN * counts / max(counts.sum(), 1e-300) * damping[words]
-    return _scaled(seeds)
+        seeds[k] = _blend(X, d, OWN, mean * damping, damping)
+    return _scaled(seeds, PSEUDO_TOKENS)
+
+
+def revived(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+    """A second start for topics that are small after the first pass, as large as the mean topic; None: all are well."""
+    K, small = len(sizes), np.flatnonzero(sizes < SMALL * sizes.mean())
+    X = corpus.to_scipy()
+    lengths = row_sums(X.indptr, X.data)
+    if len(small) == 0 or not lengths.any():
+        return None
+    mean = _mean(X)
+    damping = _damping(mean)
+    seeds = np.zeros((K, X.shape[1]))
+    for k, d in zip(small, rng.choice(len(lengths), len(small), p=lengths / lengths.sum())):
+        seeds[k] = _blend(X, d, OWN_AGAIN, mean * damping, damping)
+    return _scaled(seeds, float(sizes.mean()))
 
 
 def documents(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
@@ -62,6 +78,8 @@ STARTS: dict[str, Callable[[Corpus, int, np.random.Generator], np.ndarray]] = {
     "random": random,
 }
 
+REVIVED = ("auto", "blended")  # starts whose small topics start once more
+
 
 def _usable(X: sp.csr_array) -> np.ndarray:
     rows = np.flatnonzero(np.diff(X.indptr))
@@ -73,6 +91,18 @@ def _mean(X: sp.csr_array) -> np.ndarray:
     return sums / max(sums.sum(), 1e-300)
 
 
-def _scaled(seeds: np.ndarray) -> np.ndarray:  # [K, V] -> [V, K]
+def _damping(mean: np.ndarray) -> np.ndarray:
+    return 1.0 / (1.0 + (mean / COMMON) ** 2)
+
+
+def _blend(X: sp.csr_array, d: int, own: float, common: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    """[V], `own` of document d, damped, and the rest of what is common to all."""
+    words, counts = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
+    seed = (1.0 - own) * common
+    seed[words] += own * counts / max(counts.sum(), 1e-300) * damping[words]
+    return seed
+
+
+def _scaled(seeds: np.ndarray, size: float) -> np.ndarray:  # [K, V] -> [V, K]
     sums = np.maximum(seeds.sum(axis=1), 1e-300)
-    return np.ascontiguousarray((seeds * (PSEUDO_TOKENS / sums)[:, None]).T)
+    return np.ascontiguousarray((seeds * (size / sums)[:, None]).T)

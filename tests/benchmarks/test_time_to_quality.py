@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-MODULES = ("curves", "datasets", "methods", "time_to_quality")
+MODULES = ("curves", "datasets", "drawing", "methods", "resident", "runs", "time_to_quality")
 
 
 @pytest.fixture
@@ -54,6 +54,15 @@ def test_the_split_is_fixed_and_covers_every_document_once(bench, data_folder):
     assert len(a.vocabulary) == 40
 
 
+def test_validation_documents_come_out_of_the_training_ones_and_test_documents_are_in_neither(bench, data_folder):
+    for split in (0, 1):
+        test, validation = (bench.datasets.load("tiny", split=split, role=role) for role in ("test", "validation"))
+        assert (validation.test.shape[0], validation.train.shape[0]) == (11, 96)
+        rows = np.vstack([validation.test.toarray(), validation.train.toarray()])
+        np.testing.assert_array_equal(rows, test.train.toarray())
+    assert (bench.datasets.load("tiny", split=0).test != bench.datasets.load("tiny", split=1).test).nnz
+
+
 def test_a_missing_corpus_says_where_it_was_looked_for(bench, data_folder, capsys):
     with pytest.raises(FileNotFoundError, match="set TOPMIX_DATA"):
         bench.datasets.load("absent")
@@ -89,7 +98,8 @@ def test_the_cache_finds_only_the_same_run_on_the_same_machine(bench, tmp_path):
     bench.curves.Cache(path).put(c)
     cache = bench.curves.Cache(path)
     assert asdict(cache.get(c)) == asdict(c)
-    for change in ({"machine": "there"}, {"K": 4}, {"version": "2"}, {"settings": {"threads": 4}}, {"budget": 9.0}):
+    for change in ({"machine": "there"}, {"K": 4}, {"version": "2"}, {"settings": {"threads": 4}}, {"budget": 9.0},
+                   {"split": 1}, {"role": "validation"}, {"evaluator": "half_split"}):  # fmt: skip
         assert cache.get(bench.curves.Curve(**asdict(c) | change)) is None
 
 
@@ -118,7 +128,7 @@ def test_a_method_is_scored_until_its_time_is_up(bench, data_folder, monkeypatch
 def test_topmix_reports_its_topics_after_each_pass(bench, data_folder):
     seen = []
 
-    def report(topics):
+    def report(topics, documents, objective, **effort):
         seen.append(topics())
         return len(seen) == 2
 
@@ -130,6 +140,54 @@ def test_topmix_reports_its_topics_after_each_pass(bench, data_folder):
     assert counts.sum() == pytest.approx(data.train.sum(), rel=1e-4)
 
 
+@pytest.mark.parametrize("learner", ["stochastic", "memoized"])
+def test_within_passes_topmix_reports_after_each_batch_and_stops_in_the_middle(bench, data_folder, learner):
+    seen = []
+
+    def report(topics, documents, **facts):
+        seen.append((documents, topics()[0]))
+        return len(seen) == 3
+
+    data = bench.datasets.load("tiny")
+    settings = {"learner": learner, "batch_size": 20, "within_passes": True}
+    bench.methods.topmix(data.train, 3, 0, 1, bench.curves.Stopwatch(), report, **settings)
+    assert [d for d, _ in seen] == pytest.approx([107 / 6, 2 * 107 / 6, 3 * 107 / 6])
+    assert not np.array_equal(seen[0][1], seen[1][1])
+
+
+def test_a_method_that_stops_by_itself_is_scored_where_it_stopped(bench, data_folder):
+    settings = {"max_iter": 3, "n_docs": 50}
+    plan = bench.methods.plan("topmix", "three passes", "tiny", 3, 0, 60.0, settings, evaluator="half_split")
+    c = bench.methods.run(plan, bench.datasets.load("tiny"), threads=1)
+    assert [entry["documents"] for entry in c.log] == [50, 100, 150]
+    assert c.points[-1][0] == c.log[-1]["seconds"]
+    assert np.all(np.diff([entry["objective"] for entry in c.log[1:]]) > -1e-3)
+
+
+def test_ours_are_run_again_when_the_code_changes(bench, data_folder, tmp_path, monkeypatch):
+    runs = bench.runs.Runs(tmp_path, threads=1, own_process=False)
+    first = runs.curve("topmix", "default", "tiny", 3, 0, 0.1)
+    assert runs.curve("topmix", "default", "tiny", 3, 0, 0.1) is first
+    monkeypatch.setattr(bench.runs, "code_of_topmix", lambda: "other")
+    assert runs.curve("topmix", "default", "tiny", 3, 0, 0.1) is not first
+
+
+def test_memory_is_watched_but_for_pauses(bench):
+    with bench.resident.PeakMemory(0.002) as peak:
+        with peak.pause():
+            hidden = np.ones(30_000_000)  # 240 MB
+            time.sleep(0.05)
+            del hidden
+        between = peak.anonymous
+        seen = np.ones(15_000_000)  # 120 MB
+        time.sleep(0.05)
+        del seen
+    if np.isnan(between):
+        pytest.skip("this system has no /proc")
+    assert 100 < peak.anonymous - between < 200
+    assert peak.resident >= peak.anonymous
+
+
 def test_the_table_says_when_we_got_there(bench):
     ours = curve(bench, "topmix", [(0.5, -7.9), (1.0, -7.4)], "default")
     slow = curve(bench, "sklearn", [(1.0, -8.0), (4.0, -7.5)])
@@ -138,3 +196,17 @@ def test_the_table_says_when_we_got_there(bench):
     rows = [line.split() for line in text.splitlines()]
     assert ["4.0", "s", "sklearn", "-7.5000", "1.00", "s", "4.0"] in rows
     assert ["8.1", "s", "tomotopy", "(fixed)", "-7.3000", "not", "reached"] in rows
+
+
+def test_the_table_has_the_spread_over_seeds(bench):
+    runs = [curve(bench, "tomotopy", [(1.0, s)], "fixed") for s in (-7.5, -7.3, -7.4)]
+    rows = [line.split() for line in bench.time_to_quality.table("tiny", 3, 8.0, runs).splitlines()]
+    assert ["tomotopy", "(fixed)", "3", "-7.4000", "-7.5000", "-7.3000", "0.2000"] in rows
+
+
+def test_a_method_may_be_named_with_one_setting(bench):
+    parse = bench.time_to_quality.method_and_setting
+    assert parse("tomotopy:fixed") == ("tomotopy", ["fixed"])
+    assert len(parse("tomotopy")[1]) == 3
+    with pytest.raises(Exception, match="tomotopy:nonsense"):
+        parse("tomotopy:nonsense")

@@ -51,13 +51,20 @@ class Shard:
     @cached_property
     def lengths(self) -> np.ndarray:
         """[rows] float64, tokens of each row."""
-        sums = np.concatenate([[0.0], np.cumsum(self.value, dtype=np.float64)])
-        return np.diff(sums[self.indptr])
+        return row_sums(self.indptr, self.value)
 
     @cached_property
     def row_of(self) -> np.ndarray:
         """[nnz] int32, the row of each entry."""
         return np.repeat(np.arange(self.n_rows, dtype=np.int32), np.diff(self.indptr))
+
+
+def row_sums(indptr: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """[rows] float64"""
+    sums, rows = np.zeros(len(indptr) - 1), np.flatnonzero(np.diff(indptr))
+    if len(rows):
+        sums[rows] = np.add.reduceat(value, indptr[rows], dtype=np.float64)
+    return sums
 
 
 class Shards(Sequence[Any]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ from topmix import _core
 from topmix.allocations.lda import DocumentPrior
 from topmix.checkpoint import Checkpoint, Progress, checkpoint_at
 from topmix.data.corpus import Corpus
-from topmix.data.shard import Shards, at_random, in_order
+from topmix.data.shard import Shards, at_random, in_order, row_sums
 from topmix.engines import ENGINES
 from topmix.estimators.editing import EditMixin
 from topmix.estimators.inputs import (
@@ -39,7 +40,7 @@ from topmix.local import ExcludingStep, OnlineStep, TopicStep
 from topmix.parts import Parts
 from topmix.progress import shown
 from topmix.stats import TopicStats, WordTotal
-from topmix.topic_init import STARTS
+from topmix.topic_init import REVIVED, STARTS, revived
 from topmix.topic_model import TopicModel
 
 
@@ -95,8 +96,8 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, BaseEstimator):
     restarts : int
         The smallest topics of each document that are tried without; what raises the document's objective is kept.
     exclude : bool
-        Collapsed only: whether a token is left out of the counts of its document that judge it. True is CVB0, False
-        exact EM.
+        Collapsed only: whether a token is left out of the counts of its document that judge it, as in CVB0. False is
+        exact EM, as good in all that we measured, and a quarter faster.
     selection : {"last", "often"}
         When the best n_active topics are chosen: at the end of a document, or in its first iterations and every tenth.
     cold_visits : int or None
@@ -183,7 +184,7 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, BaseEstimator):
         stopping: str = "max",
         min_topic_mass: float = 2.5,
         restarts: int = 0,
-        exclude: bool = True,
+        exclude: bool = False,
         selection: str = "last",
         cold_visits: int | None = 2,
         n_init: int = 1,
@@ -319,12 +320,16 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, BaseEstimator):
         batches = in_order(corpus) if self.learner == "batch" else at_random(corpus, self._n_batches(corpus), rng)
         step = self._learning_step()
         engine = chosen(ENGINES, self.engine or "threads", "engine")(Shards(corpus, batches), step, threads)
-        settings: dict[str, Any] = {"step_size": self._step_size()} if self.learner == "stochastic" else {}
-        if settings and isinstance(step, OnlineStep):
-            settings |= {"amount": corpus.n_tokens, "measure": tokens}
+        settings: dict[str, Any] = {}
+        if self.learner == "stochastic":
+            settings = {"step_size": self._step_size()}
+            if isinstance(step, OnlineStep):
+                settings |= {"amount": corpus.n_tokens, "measure": tokens}
+        elif self.learner == "memoized" and self._may_revive():
+            settings = {"revive": self._revival(corpus, int(rng.integers(2**63)), threads)}
         seed = model.no_stats(threads)
         seed.S = model.words.total
-        lengths = np.diff(np.concatenate([[0.0], np.cumsum(corpus.value, dtype=np.float64)])[corpus.indptr])
+        lengths = row_sums(corpus.indptr, corpus.value)
         self.history_ = history  # now, so that an interrupted fit has it too
 
         def keep(model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
@@ -361,6 +366,22 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, BaseEstimator):
                 raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
         model = self._empty_model(V, threads)
         return replace(model, words=model.words.update(WordTotal(counts, counts.sum(axis=0), 1.0, threads)))
+
+    def _may_revive(self) -> bool:
+        """Topics that were asked for stay as they are; and warm documents would not see a new one."""
+        ours = isinstance(self.init, str) and self.init in REVIVED and not (self.warm_start and hasattr(self, "model_"))
+        return ours and (self.cold_visits is None or self.cold_visits > 1)
+
+    def _revival(self, corpus: Corpus, seed: int, threads: int) -> Callable[[TopicStats], TopicStats | None]:
+        def revive(total: TopicStats) -> TopicStats | None:
+            counts = revived(corpus, np.asarray(total.S.totals), np.random.default_rng(seed))
+            if counts is None:
+                return None
+            K = len(total.T)
+            words = WordTotal(counts, counts.sum(axis=0), 1.0, threads)
+            return TopicStats(words, 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))
+
+        return revive
 
     def _empty_model(self, V: int, threads: int) -> TopicModel:
         """Priors, and no counts yet."""

@@ -2,18 +2,28 @@
 
 A seed is statistics that nobody observed, to start from. Dropped after the first shard it would leave the model with
 what that shard happens to hold, and topics that it does not use would die; so it fades as the first pass goes on, and
-none of it is left at the end.
+none of it is left at the end. What starts again after the first pass, because it came to nothing, does so by a second
+seed, which fades through the second pass.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from topmix.engines.local import Engine
 from topmix.learners.learner import Passes, State
 
 
-def memoized(model: Any, engine: Engine, seed: Any = None, *, state: State | None = None) -> Passes:
+def memoized(
+    model: Any,
+    engine: Engine,
+    seed: Any = None,
+    *,
+    state: State | None = None,
+    revive: Callable[[Any], Any] = lambda total: None,
+) -> Passes:
+    """`revive` sees the total of the first pass and may answer with a seed for the second."""
     state = State() if state is None else state
     memo = state.memo
     if state.total is None:
@@ -24,11 +34,14 @@ def memoized(model: Any, engine: Engine, seed: Any = None, *, state: State | Non
         seed = None
     while True:
         total = state.total
+        if state.t == 1 and (seed := revive(total)) is not None:
+            total += seed
+            model = model.update(total)
         for b in range(engine.n_shards):
             for _, new in engine.run(model.tables, [b]):
                 if b in memo:
                     total -= memo[b]  # first out, then in: with one shard this is batch, bit for bit
-                elif seed is not None:
+                if seed is not None:
                     total.add(seed, -1.0 / engine.n_shards)
                 total += new
                 memo[b] = new
@@ -39,4 +52,5 @@ def memoized(model: Any, engine: Engine, seed: Any = None, *, state: State | Non
             for b in range(engine.n_shards):
                 total += memo[b]
             model = model.update(total)
+        state.t += 1
         model = (yield model, total) or model

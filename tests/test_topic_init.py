@@ -1,0 +1,54 @@
+"""Where topics start, and which of them start again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from topmix import LDA
+from topmix.data import sample_lda
+from topmix.metrics import empty_topics
+from topmix.topic_init import OWN_AGAIN, PSEUDO_TOKENS, blended, revived
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return sample_lda(300, 200, 10, doc_length=60, random_state=2).corpus
+
+
+def test_only_small_topics_start_again_as_large_as_the_mean_and_mostly_one_document(corpus):
+    sizes = np.array([1000.0, 0.0, 900.0, 30.0, 1100.0])
+    seeds = revived(corpus, sizes, np.random.default_rng(0))
+    assert list(np.flatnonzero(seeds.sum(axis=0))) == [1, 3]
+    np.testing.assert_allclose(seeds.sum(axis=0)[[1, 3]], sizes.mean())
+    X = corpus.to_scipy().toarray()
+    in_a_document = max(seeds[row > 0, 1].sum() for row in X) / sizes.mean()
+    assert in_a_document > 0.95 * OWN_AGAIN
+    assert revived(corpus, np.full(5, 10.0), np.random.default_rng(0)) is None
+
+
+def test_a_blended_start_has_no_two_topics_alike(corpus):
+    seeds = blended(corpus, 20, np.random.default_rng(0))
+    np.testing.assert_allclose(seeds.sum(axis=0), PSEUDO_TOKENS)
+    assert len(np.unique(seeds.T, axis=0)) == 20
+
+
+def test_revival_saves_topics_that_the_first_pass_left_empty(corpus, monkeypatch):
+    def empty():
+        lda = LDA(60, random_state=0, max_iter=3, tol=-np.inf).fit(corpus)
+        return len(empty_topics(lda.model_.words.total.totals))
+
+    with_revival = empty()
+    monkeypatch.setattr("topmix.estimators.topics.REVIVED", ())
+    assert with_revival < empty()
+
+
+def test_what_starts_again_leaves_no_tokens_behind(corpus):
+    lda = LDA(60, random_state=0, max_iter=2, tol=-np.inf).fit(corpus)
+    assert lda.model_.words.total.totals.sum() == pytest.approx(corpus.n_tokens)
+
+
+def test_given_topics_do_not_start_again(corpus):
+    asked_for = LDA(3, init=np.ones((3, 200)))
+    assert [lda._may_revive() for lda in (LDA(3), asked_for, LDA(3, init="random"))] == [True, False, False]
+    assert not LDA(3, cold_visits=1)._may_revive()  # warm documents would not see them
