@@ -106,7 +106,7 @@ def statistics(X: np.ndarray, Ks: list[int], axes: Any) -> None:
             r, centre = np.full((n, m), 1 / m, np.float32), np.zeros((K, D), np.float32)
             cluster = np.ascontiguousarray(cluster)
             shape = Shape("full", D)
-            times.append(seconds(lambda c=cluster, r=r, m=centre: moments(X, c, r, None, m, shape, 1), 1))
+            times.append(seconds(lambda c=cluster, r=r, m=centre, shape=shape: moments(X, c, r, None, m, shape, 1), 1))
         axes.plot(Ks[: len(times)], times, "o-", label=label(L, max(Ks)))
     axes.set(title=f"c  statistics of {n:,} rows", xlabel="K", ylabel="processor seconds", **LOGS)
     axes.legend()
