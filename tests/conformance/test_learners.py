@@ -35,7 +35,7 @@ def test_the_bound_of_a_mixture_rises_at_every_pass(name, likelihood, L, problem
         seed = model.as_stats() if likelihood.endswith("-ml") else None  # five rows alone have no covariance
         bound = objectives(LEARNERS[name](model, Serial(shards(n_shards), step), seed), 12)
         assert np.all(np.diff(bound) > -1e-6 * np.abs(bound[0])), n_shards  # float32 scores
-        assert bound[-1] > bound[0]
+        assert bound[-1] > bound[0] or L == 1  # hard assignments may stand still after one pass
 
 
 @pytest.mark.parametrize("name", LEARNERS)
