@@ -60,11 +60,12 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "notes": notes,
         "n_features": int(estimator.n_features_in_),
         "feature_names": None if names is None else [str(word) for word in names],
-        "tokenizer": getattr(estimator, "tokenizer_", None),
         "history": [record.to_dict() for record in getattr(estimator, "history_", [])],
         "attributes": {a: getattr(estimator, a) for a in estimator._saved_attributes if hasattr(estimator, a)},
         "extra": extra,
     }
+    if hasattr(estimator, "tokenizer_"):
+        about["tokenizer"] = estimator.tokenizer_
     write_parts(Path(path), arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}, about)
 
 
@@ -105,7 +106,8 @@ def _load(file: IO[bytes], path: Path) -> Any:
     estimator.n_features_in_ = parts.n_features
     if (words := parts.strings("feature_names", parts.n_features)) is not None:
         estimator.feature_names_in_ = np.array(words, dtype=object)
-    estimator.tokenizer_ = parts.table("tokenizer", missing=None)
+    if "tokenizer" in parts.about:  # not where rows are no texts
+        estimator.tokenizer_ = parts.table("tokenizer", missing=None)
     estimator.history_ = read_history(parts)
     for attribute, value in (parts.table("attributes") or {}).items():
         if attribute not in estimator._saved_attributes or not isinstance(value, bool | int | float):
