@@ -17,6 +17,7 @@ void register_top_l(nb::module_& m);       // the L best of each row, renormalis
 void register_mixture(nb::module_& m);     // local step of mixtures
 void register_topics(nb::module_& m);      // topic tables and the local step of topic models
 void register_scvb0(nb::module_& m);       // token-by-token steps of topic models: SCVB0 and CVB0
+void register_gibbs(nb::module_& m);       // tokens with one topic each: collapsed Gibbs sampling
 }  // namespace topmix
 
 namespace {
@@ -42,4 +43,5 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_mixture(m);
     topmix::register_topics(m);
     topmix::register_scvb0(m);
+    topmix::register_gibbs(m);
 }

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from topmix import LDA, MultinomialMixture
+from topmix import LDA, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus
 from topmix.io import FORMAT_VERSION
 
@@ -27,8 +28,8 @@ def documents() -> Corpus:
     return Corpus.from_scipy(X.astype(np.float32), vocabulary=[f"wörd{v}" for v in range(30)])
 
 
-def answer(model: LDA | MultinomialMixture, corpus: Corpus) -> np.ndarray:
-    return model.transform(corpus) if isinstance(model, LDA) else model.predict_proba(corpus)
+def answer(model: Any, corpus: Corpus) -> np.ndarray:
+    return model.transform(corpus) if hasattr(model, "transform") else model.predict_proba(corpus)
 
 
 def main() -> None:
@@ -36,6 +37,7 @@ def main() -> None:
     for model in (
         LDA(n_components=3, max_iter=5, topic_word_prior=np.full(30, 0.05), random_state=0),
         MultinomialMixture(n_components=3, max_iter=5, random_state=0),
+        GibbsLDA(n_components=3, max_iter=20, random_state=0),
     ):
         path = FOLDER / f"{type(model).__name__}-{FORMAT_VERSION}.topmix"
         if path.exists():
