@@ -1,7 +1,7 @@
 """Topics and mixtures, fast, with posteriors that keep the top few clusters of each observation."""
 
-from topmix.estimators import LDA, GibbsLDA, MultinomialMixture
+from topmix.estimators import LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
 from topmix.io import load
 
 __version__ = "0.1.0"
-__all__ = ["LDA", "GibbsLDA", "MultinomialMixture", "__version__", "load"]
+__all__ = ["LDA", "CombinatorialLDA", "GibbsLDA", "MultinomialMixture", "__version__", "load"]

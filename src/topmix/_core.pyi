@@ -251,5 +251,22 @@ def gibbs_sequential(tokens: TokenRows, alpha: Annotated[NDArray[numpy.float32],
 def log_probability_of_words(word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], eta_totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> float:
     """The words' part of log p(w, z)."""
 
+def hard_distances(word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], smoothing: float, threads: int, D: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """-log psi for every word and topic."""
+
+def hard_assign(tokens: TokenRows, step: str, D: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], penalty: float, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """
+    Every document by 'basic', 'word', or by 'word' from nothing: 'place'. The sum of their costs.
+    """
+
+def refine(tokens: TokenRows, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], penalty: float, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """Moves mini-topics where it lowers the objective; by how much it did."""
+
+def refine_deltas(tokens: TokenRows, d: int, t: int, penalty: float, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """What moving one mini-topic to each other topic would change."""
+
+def distance_of_tokens(word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> float:
+    """Distances of all tokens to their topics at the optimum."""
+
 isa: str
 """The instruction set that was loaded."""

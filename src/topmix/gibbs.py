@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -66,10 +67,9 @@ class Chain:
         mass = np.cumsum(np.add.reduceat(e * alpha.astype(np.float32), starts, axis=1), axis=1, dtype=np.float32)
         given = (docs.indptr.astype(np.int64), docs.topic.astype(np.uint16), docs.count.astype(np.float32))
         self.word[:], self.total[:] = 0, 0
-        counts = (self.z, self.word, self.total)
         _core.gibbs_draw(
             self.tokens, *given, e, np.ascontiguousarray(mass), alpha.astype(np.float32), self.seed, self.threads,
-            *counts,
+            self.z, self.word, self.total,
         )  # fmt: skip
 
     def sweep(self) -> None:
@@ -77,26 +77,24 @@ class Chain:
         self.sweeps += 1
         alpha, eta = self.prior.alpha.astype(np.float32), self.words.eta
         eta_totals = np.ascontiguousarray(self.words.prior_totals())
-        counts, how = (self.z, self.word, self.total), (self.seed, self.sweeps)
+        seed, n, z, word, total = self.seed, self.sweeps, self.z, self.word, self.total
         documents = 0.0
         if self.sampler == "sequential":
-            documents = _core.gibbs_sequential(self.tokens, alpha, eta, eta_totals, *how, *counts)
+            documents = _core.gibbs_sequential(self.tokens, alpha, eta, eta_totals, seed, n, z, word, total)
         else:
-            topics = (self._inverse, self._larger)
+            e, mass, inverse, larger = self._e, self._mass, self._inverse, self._larger
             for begin, end in pairwise(self.bounds):
-                _core.gibbs_table(
-                    self.word, self.total, eta, eta_totals, alpha, self.threads, *topics, self._e, self._mass
-                )
+                _core.gibbs_table(word, total, eta, eta_totals, alpha, self.threads, inverse, larger, e, mass)
                 documents += _core.gibbs_sample(
-                    self.tokens, "again", begin, end, self._e, self._mass, alpha, *topics, float(eta.min()), *how,
-                    self.threads, *counts,
+                    self.tokens, "again", begin, end, e, mass, alpha, inverse, larger, float(eta.min()), seed, n,
+                    self.threads, z, word, total,
                 )  # fmt: skip
         a0 = float(self.prior.alpha.sum())
         documents += float(np.sum(gammaln(a0) - gammaln(self.lengths + a0)))
         words = _core.log_probability_of_words(self.word, self.total, eta, eta_totals, self.threads)
         self._terms = {"words": words, "documents": documents}
 
-    def run(self, *, burn_in: int, thin: int, learn_every: int) -> Iterator[tuple[Chain, None]]:
+    def run(self, *, burn_in: int, thin: int, learn_every: int) -> Generator[tuple[Chain, None], Any, None]:
         """A sweep at a time. After `burn_in` of them every `thin`-th is a sample that counts."""
         for n in range(1, 1 << 31):
             self.sweep()

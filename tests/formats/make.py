@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from topmix import LDA, GibbsLDA, MultinomialMixture
+from topmix import LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus
 from topmix.io import FORMAT_VERSION
 
@@ -38,6 +38,7 @@ def main() -> None:
         LDA(n_components=3, max_iter=5, topic_word_prior=np.full(30, 0.05), random_state=0),
         MultinomialMixture(n_components=3, max_iter=5, random_state=0),
         GibbsLDA(n_components=3, max_iter=20, random_state=0),
+        CombinatorialLDA(n_components=3, max_iter=5, random_state=0),
     ):
         path = FOLDER / f"{type(model).__name__}-{FORMAT_VERSION}.topmix"
         if path.exists():

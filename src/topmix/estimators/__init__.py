@@ -1,9 +1,15 @@
 """Estimators: parameters in words, attributes with a trailing underscore, scikit-learn's manners."""
 
+from topmix.estimators.combinatorial import CombinatorialLDA
 from topmix.estimators.gibbs import GibbsLDA
 from topmix.estimators.mixtures import MultinomialMixture
 from topmix.estimators.topics import LDA
 
-ESTIMATORS = {"LDA": LDA, "GibbsLDA": GibbsLDA, "MultinomialMixture": MultinomialMixture}
+ESTIMATORS = {
+    "LDA": LDA,
+    "GibbsLDA": GibbsLDA,
+    "CombinatorialLDA": CombinatorialLDA,
+    "MultinomialMixture": MultinomialMixture,
+}
 
-__all__ = ["ESTIMATORS", "LDA", "GibbsLDA", "MultinomialMixture"]
+__all__ = ["ESTIMATORS", "LDA", "CombinatorialLDA", "GibbsLDA", "MultinomialMixture"]

@@ -8,6 +8,7 @@ import numpy as np
 
 from topmix.allocations.lda import DocTopics
 from topmix.data.corpus import Corpus
+from topmix.estimators.inputs import CLONED
 from topmix.gibbs import Chain
 
 
@@ -49,7 +50,7 @@ def _start_from_model(chain: Chain, model: Any, corpus: Corpus) -> None:
     """The labels of a model of these very tokens, or else draws from a topic model's responsibilities."""
     name = type(model).__name__
     if not hasattr(model, "topic_word_"):
-        raise ValueError(f"init must be fitted before; this {name} has no topics yet")
+        raise ValueError(f"init must be fitted before; this {name} has no topics yet{CLONED}")
     if model.topic_word_.shape != chain.word.T.shape:
         K, V = chain.word.T.shape
         raise ValueError(f"init has topics of shape {model.topic_word_.shape}, but ({K}, {V}) are needed")

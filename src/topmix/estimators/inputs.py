@@ -12,6 +12,9 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from topmix import _core
 from topmix.data.corpus import Corpus
 
+CLONED = (
+    " (scikit-learn's clone empties estimators inside others: give its labels_ or components_, or a FrozenEstimator)"
+)
 PAIRS_PER_BATCH = 1 << 26  # responsibilities, of 6 bytes, that a step holds at most, unless batch_size asks for more
 
 
