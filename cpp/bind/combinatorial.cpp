@@ -15,23 +15,23 @@ namespace {
 
 void bind_distances(Mat<const int32_t> word, Vec<const int64_t> total, double smoothing, int threads, Mat<float> D) {
     const size_t V = word.shape(0), K = word.shape(1);
-    require(total.size() == K && D.shape(0) == V && D.shape(1) == K, "word, total and D disagree");
+    require(total.size() == K && D.shape(0) == V && D.shape(1) == padded(K), "word, total and D disagree");
     require(smoothing >= 0, "smoothing must not be negative");
     nb::gil_scoped_release nogil;
-    distances({view(word), K}, view(total), smoothing, threads, {view(D), K});
+    distances({view(word), K}, view(total), smoothing, threads, {view(D), padded(K)});
 }
 
-double bind_assign(const TokenRows& rows, const std::string& step, Mat<const float> D, double penalty, int threads,
-                   Vec<TopicId> z) {
-    require(D.shape(0) == rows.n_words && 1 <= D.shape(1) && D.shape(1) <= kMaxTopics, "D must be [V, K]");
+double bind_assign(const TokenRows& rows, const std::string& step, Mat<const float> D, size_t K, double penalty,
+                   int threads, Vec<TopicId> z) {
+    require(1 <= K && K <= kMaxTopics && D.shape(0) == rows.n_words && D.shape(1) == padded(K),
+            "D must be [V, K], with K rounded up to whole vectors");
     require(penalty >= 0, "the penalty must not be negative");
     require(step == "basic" || step == "word" || step == "place", "step must be 'basic', 'word' or 'place'");
     const Tokens tokens = rows.with(z);
-    const size_t K = D.shape(1);
     nb::gil_scoped_release nogil;
     for (const TopicId k : tokens.z) require(k < K, "a token's topic is not below K");
     const HardStep how = step == "basic" ? HardStep::basic : step == "word" ? HardStep::word : HardStep::place;
-    return assign_documents(tokens, how, {view(D), K}, penalty, threads);
+    return assign_documents(tokens, how, {view(D), D.shape(1)}, K, penalty, threads);
 }
 
 TopicCounts counts_of(const TokenRows& rows, Mat<int32_t>& word, Vec<int64_t>& total) {
@@ -66,9 +66,10 @@ double bind_distance(Mat<const int32_t> word, Vec<const int64_t> total, int thre
 }  // namespace
 
 void register_combinatorial(nb::module_& m) {
+    m.attr("LANES") = kLanes;
     m.def("hard_distances", &bind_distances, "word"_a, "total"_a, "smoothing"_a, "threads"_a, "D"_a.noconvert(),
           "-log psi for every word and topic.");
-    m.def("hard_assign", &bind_assign, "tokens"_a, "step"_a, "D"_a, "penalty"_a, "threads"_a, "z"_a.noconvert(),
+    m.def("hard_assign", &bind_assign, "tokens"_a, "step"_a, "D"_a, "K"_a, "penalty"_a, "threads"_a, "z"_a.noconvert(),
           "Every document by 'basic', 'word', or by 'word' from nothing: 'place'. The sum of their costs.");
     m.def("refine", &bind_refine, "tokens"_a, "order"_a, "penalty"_a, "z"_a.noconvert(), "word"_a.noconvert(),
           "total"_a.noconvert(), "Moves mini-topics where it lowers the objective; by how much it did.");

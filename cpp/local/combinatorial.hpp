@@ -31,7 +31,10 @@ namespace topmix {
 
 constexpr float kFar = 1e6f;  // where a topic does not have a word: infinitely far, for all that is compared with it
 
-/// D_vk = -log((n_vk + smoothing) / (n_k + V smoothing)), at most kFar.
+/// Columns of D: K and, to whole vectors, topics that do not exist and are far from everything.
+inline size_t padded(size_t K) { return (K + kLanes - 1) / kLanes * kLanes; }
+
+/// D_vk = -log((n_vk + smoothing) / (n_k + V smoothing)), at most kFar; D is [V, padded(K)].
 inline void distances(Rows<const int32_t> word, std::span<const int64_t> total, double smoothing, int threads,
                       Rows<float> D) {
     const size_t K = total.size(), V = D.rows();
@@ -47,6 +50,7 @@ inline void distances(Rows<const int32_t> word, std::span<const int64_t> total, 
                 const double x = double(n[k]) + smoothing;
                 d[k] = x > 0 ? float(b[k] - math::log(std::max(x, 1e-300))) : kFar;
             }
+            std::fill(d + K, d + D.cols, kFar);
         }
     });
 }
@@ -54,8 +58,9 @@ inline void distances(Rows<const int32_t> word, std::span<const int64_t> total, 
 /// Scratch of one thread: a document at a time.
 class HardDocument {
   public:
-    HardDocument(Rows<const float> distance, double penalty)
+    HardDocument(Rows<const float> distance, size_t n_topics, double penalty)
         : D(distance),
+          K(n_topics),
           lambda(float(penalty)),
           near(distance.cols),
           mass(distance.cols),
@@ -66,14 +71,13 @@ class HardDocument {
 
     /// Algorithm 1. Never raises the document's cost: a token may stay where it is.
     void basic(const Tokens& tokens, size_t d) {
-        const size_t K = D.cols;
         count_topics(tokens, d);
-        for (size_t k = 0; k < K; ++k) extra[k] = used[k] ? 0.f : lambda;
+        for (size_t k = 0; k < D.cols; ++k) extra[k] = used[k] ? 0.f : lambda;
         TopicId* z = tokens.z.data() + tokens.first[d];
         for (int64_t u = tokens.X.indptr[d]; u < tokens.X.indptr[d + 1]; ++u)
             for (auto n = int64_t(tokens.X.value[size_t(u)]); n > 0; --n, ++z) {
                 const float* row = D[size_t(tokens.X.index[size_t(u)])].data();
-                for (size_t k = 0; k < K; ++k) key[k] = row[k] + extra[k];
+                for (size_t k = 0; k < D.cols; ++k) key[k] = row[k] + extra[k];
                 const size_t best = least(key);
                 if (!(key[best] < row[*z])) continue;
                 if (--used[*z] == 0) extra[*z] = lambda;
@@ -109,7 +113,8 @@ class HardDocument {
     }
 
   private:
-    Rows<const float> D;
+    Rows<const float> D;  // [V, padded(K)]
+    size_t K;
     float lambda;
     std::vector<float> near, mass, key;  // [K] tokens within rho, their distances, rho or a bound below it
     std::vector<uint32_t> seen;          // [K] tokens marked when key was computed
@@ -148,7 +153,7 @@ class HardDocument {
 
     /// rho of every topic with all tokens unmarked, from above.
     void start_keys() {
-        const size_t K = D.cols;
+        const size_t cols = key.size() / kLanes * kLanes;
         float* __restrict n = near.data(), * __restrict s = mass.data(), * __restrict rho = key.data();
         std::ranges::fill(key, std::numeric_limits<float>::infinity());
         for (int round = 0; round < 60; ++round) {
@@ -157,20 +162,21 @@ class HardDocument {
                 const float* __restrict row = rows[u];
                 const float c = copies[u];
 #pragma omp simd
-                for (size_t k = 0; k < K; ++k) {
+                for (size_t k = 0; k < cols; ++k) {
                     const float in = row[k] <= rho[k] ? c : 0.f;
                     n[k] += in, s[k] += in * row[k];
                 }
             }
             int moved = 0;
 #pragma omp simd reduction(+ : moved)
-            for (size_t k = 0; k < K; ++k) {
+            for (size_t k = 0; k < cols; ++k) {
                 const float next = n[k] > 0 ? (lambda + s[k]) / n[k] : rho[k];
                 moved += next < rho[k];
                 rho[k] = std::min(rho[k], next);
             }
-            if (!moved) return;
+            if (!moved) break;
         }
+        std::fill(key.begin() + int64_t(K), key.end(), std::numeric_limits<float>::infinity());
     }
 
     /// rho of one topic, over entries without a mark.
@@ -242,10 +248,11 @@ class HardDocument {
 enum class HardStep { basic, word, place };
 
 /// Every document by one of the algorithms, under fixed distances. Returns the sum of their costs (not for basic).
-inline double assign_documents(const Tokens& tokens, HardStep step, Rows<const float> D, double penalty, int threads) {
+inline double assign_documents(const Tokens& tokens, HardStep step, Rows<const float> D, size_t K, double penalty,
+                               int threads) {
     const size_t docs = tokens.X.rows();
     std::vector<double> part((docs + kGibbsDocuments - 1) / kGibbsDocuments);
-    std::vector<HardDocument> team(size_t(std::max(threads, 1)), HardDocument(D, penalty));
+    std::vector<HardDocument> team(size_t(std::max(threads, 1)), HardDocument(D, K, penalty));
     parallel_for(docs, kGibbsDocuments, threads, [&](size_t begin, size_t end, size_t t) {
         double sum = 0;
         for (size_t d = begin; d < end; ++d) {

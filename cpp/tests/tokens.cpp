@@ -81,7 +81,7 @@ void blocks_are_sampled(size_t n, size_t K) {
 void hard_topics_fall(size_t n, size_t K, double penalty) {
     auto run = [&](int threads) {
         Model m(n, K);
-        std::vector<float> D(m.V * K);
+        std::vector<float> D(m.V * padded(K));
         std::vector<int32_t> order(n);
         std::iota(order.rbegin(), order.rend(), 0);
         auto objective = [&] {
@@ -90,8 +90,8 @@ void hard_topics_fall(size_t n, size_t K, double penalty) {
         };
         double last = objective();
         for (HardStep step : {HardStep::basic, HardStep::word, HardStep::word}) {
-            distances({m.word, K}, m.total, 0, threads, {D, K});
-            assign_documents(m.tokens(), step, {D, K}, penalty, threads);
+            distances({m.word, K}, m.total, 0, threads, {D, padded(K)});
+            assign_documents(m.tokens(), step, {D, padded(K)}, K, penalty, threads);
             count_tokens(m.tokens(), threads, m.counts());
             const double placed = objective();
             check(placed <= last + 1e-6 * std::abs(last));
@@ -99,8 +99,8 @@ void hard_topics_fall(size_t n, size_t K, double penalty) {
             check(std::abs(objective() - last) <= 1e-6 * (1 + std::abs(last)));
             m.counts_are_those_of_tokens();
         }
-        distances({m.word, K}, m.total, 0.1, threads, {D, K});
-        assign_documents(m.tokens(), HardStep::place, {D, K}, penalty, threads);
+        distances({m.word, K}, m.total, 0.1, threads, {D, padded(K)});
+        assign_documents(m.tokens(), HardStep::place, {D, padded(K)}, K, penalty, threads);
         return m.z;
     };
     const auto one = run(1);

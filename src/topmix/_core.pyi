@@ -251,10 +251,12 @@ def gibbs_sequential(tokens: TokenRows, alpha: Annotated[NDArray[numpy.float32],
 def log_probability_of_words(word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], eta_totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> float:
     """The words' part of log p(w, z)."""
 
+LANES: int = 16
+
 def hard_distances(word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], smoothing: float, threads: int, D: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
     """-log psi for every word and topic."""
 
-def hard_assign(tokens: TokenRows, step: str, D: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], penalty: float, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')]) -> float:
+def hard_assign(tokens: TokenRows, step: str, D: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], K: int, penalty: float, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')]) -> float:
     """
     Every document by 'basic', 'word', or by 'word' from nothing: 'place'. The sum of their costs.
     """

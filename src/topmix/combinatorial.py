@@ -24,7 +24,7 @@ class HardTopics:
         self.n_tokens: int = self.tokens.n_tokens
         self.z = np.zeros(self.n_tokens, np.uint16)
         self.word, self.total = np.zeros((corpus.n_words, K), np.int32), np.zeros(K, np.int64)
-        self._distance = np.empty((corpus.n_words, K), np.float32)
+        self._distance = np.empty((corpus.n_words, -(-K // _core.LANES) * _core.LANES), np.float32)
 
     @property
     def n_components(self) -> int:
@@ -41,7 +41,7 @@ class HardTopics:
     def assign(self, step: str, smoothing: float = 0.0) -> None:
         """Every document by "basic" or "word", under topics as they are, then topics follow."""
         _core.hard_distances(self.word, self.total, smoothing, self.threads, self._distance)
-        _core.hard_assign(self.tokens, step, self._distance, self.penalty, self.threads, self.z)
+        _core.hard_assign(self.tokens, step, self._distance, self.n_components, self.penalty, self.threads, self.z)
         self.count()
 
     def refine(self, order: np.ndarray) -> float:
@@ -92,4 +92,4 @@ def place(corpus: Corpus, word: np.ndarray, penalty: float, smoothing: float, th
     hard = HardTopics(corpus, word.shape[1], penalty, threads)
     distance = hard._distance
     _core.hard_distances(word, word.sum(axis=0, dtype=np.int64), smoothing, threads, distance)
-    return hard, _core.hard_assign(hard.tokens, "place", distance, penalty, threads, hard.z)
+    return hard, _core.hard_assign(hard.tokens, "place", distance, hard.n_components, penalty, threads, hard.z)
