@@ -10,9 +10,10 @@ import numpy as np
 from topmix import _core
 from topmix.data.corpus import Corpus
 
-SMOOTHING, FADING = 10.0, 0.8  # times the mean count of a word in a topic at first, and what is left of it pass by pass
 LEAST_SMOOTHING = 0.01  # tokens: below, there is none, and a word that a topic does not have is infinitely far
 ALGORITHMS = {"basic": ("basic",), "word": ("word",), "word+refine": ("word", "refine")}
+# Times the mean count of a word in a topic at first, and what is left of it pass by pass.
+SMOOTHING = {"basic": (0.0, 0.0), "word": (1.0, 0.5), "word+refine": (10.0, 0.8)}
 
 
 class HardTopics:
@@ -53,11 +54,12 @@ class HardTopics:
 
         A word that a topic does not have is infinitely far from it, so that from a random start topics freeze early.
         Word therefore sees smoothed topics at first: in pass i = 0, 1, ... every count has 10 x 0.8^i times the mean
-        count of a word in a topic added. The objective knows nothing of that, so where it rose such a pass is taken
-        back, and made again without.
+        count of a word in a topic added (0.5^i times without refinement). The objective knows nothing of that, so
+        where it rose such a pass is taken back, and made again without.
         """
         steps = ALGORITHMS[algorithm]
-        smoothing = SMOOTHING * self.n_tokens / self.word.size if steps[0] == "word" else 0.0
+        first, fading = SMOOTHING[algorithm]
+        smoothing = first * self.n_tokens / self.word.size
         last = sum(self.bound().values())
         while True:
             before = self.z.copy()
@@ -69,7 +71,7 @@ class HardTopics:
                 self._pass(steps, 0.0, order)
                 now = sum(self.bound().values())
             last = now
-            smoothing = FADING * smoothing if FADING * smoothing > LEAST_SMOOTHING else 0.0
+            smoothing = fading * smoothing if fading * smoothing > LEAST_SMOOTHING else 0.0
             yield self, None
 
     def _pass(self, steps: tuple[str, ...], smoothing: float, order: np.ndarray) -> None:
