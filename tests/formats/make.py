@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topmix import LDA, GaussianMixture, MultinomialMixture
+from topmix import LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus
 from topmix.io import FORMAT_VERSION
 
@@ -37,7 +37,7 @@ def rows(model: Any, corpus: Corpus) -> Any:
 
 
 def answer(model: Any, corpus: Corpus) -> np.ndarray:
-    return model.transform(corpus) if isinstance(model, LDA) else model.predict_proba(rows(model, corpus))
+    return model.transform(corpus) if hasattr(model, "transform") else model.predict_proba(rows(model, corpus))
 
 
 def main() -> None:
@@ -46,6 +46,8 @@ def main() -> None:
         LDA(n_components=3, max_iter=5, topic_word_prior=np.full(30, 0.05), random_state=0),
         MultinomialMixture(n_components=3, max_iter=5, random_state=0),
         GaussianMixture(n_components=3, max_iter=5, random_state=0),
+        GibbsLDA(n_components=3, max_iter=20, random_state=0),
+        CombinatorialLDA(n_components=3, max_iter=5, random_state=0),
     ):
         path = FOLDER / f"{type(model).__name__}-{FORMAT_VERSION}.topmix"
         if path.exists():

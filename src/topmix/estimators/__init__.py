@@ -1,9 +1,17 @@
 """Estimators: parameters in words, attributes with a trailing underscore, scikit-learn's manners."""
 
+from topmix.estimators.combinatorial import CombinatorialLDA
 from topmix.estimators.gaussian import GaussianMixture
+from topmix.estimators.gibbs import GibbsLDA
 from topmix.estimators.mixtures import MultinomialMixture
 from topmix.estimators.topics import LDA
 
-ESTIMATORS = {"LDA": LDA, "GaussianMixture": GaussianMixture, "MultinomialMixture": MultinomialMixture}
+ESTIMATORS = {
+    "LDA": LDA,
+    "GibbsLDA": GibbsLDA,
+    "CombinatorialLDA": CombinatorialLDA,
+    "GaussianMixture": GaussianMixture,
+    "MultinomialMixture": MultinomialMixture,
+}
 
-__all__ = ["ESTIMATORS", "LDA", "GaussianMixture", "MultinomialMixture"]
+__all__ = ["ESTIMATORS", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture"]

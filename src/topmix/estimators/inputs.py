@@ -15,6 +15,9 @@ from topmix.data.errors import CorpusError
 from topmix.data.table import Table
 
 MOST_THREADS = 1024  # more would only cost memory
+CLONED = (
+    " (scikit-learn's clone empties estimators inside others: give its labels_ or components_, or a FrozenEstimator)"
+)
 PAIRS_PER_BATCH = 1 << 26  # responsibilities, of 6 bytes, that a step holds at most, unless batch_size asks for more
 
 

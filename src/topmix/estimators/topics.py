@@ -19,6 +19,7 @@ from topmix.data.shard import Shards, at_random, in_order, row_sums
 from topmix.engines import ENGINES
 from topmix.estimators.editing import EditMixin
 from topmix.estimators.inputs import (
+    CLONED,
     as_corpus,
     chosen,
     count_of_active,
@@ -106,8 +107,9 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         from the words.
     n_init : int
         Starts to try; the one with the best objective is kept.
-    init : {"auto", "blended", "documents", "random"} or array of shape (n_components, n_features)
-        Where topics start: topmix.topic_init says how, and why "auto" is "blended".
+    init : {"auto", "blended", "documents", "random"}, array of shape (n_components, n_features) or a fitted estimator
+        Where topics start: topmix.topic_init says how, and why "auto" is "blended"; or pseudo-counts, given or those in
+        `components_` of, for instance, a CombinatorialLDA.
     warm_start : bool
         Start `fit` from the topics of the last one.
     engine : {"threads", "serial"} or None
@@ -363,7 +365,14 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         if isinstance(self.init, str):
             counts = chosen(STARTS, self.init, "init")(corpus, K, rng)
         else:
-            counts = np.ascontiguousarray(np.asarray(self.init, dtype=np.float64).T)
+            given = self.init
+            if hasattr(given, "fit"):
+                if not hasattr(given, "components_"):
+                    raise ValueError(
+                        f"init must be fitted before; this {type(given).__name__} has no topics yet{CLONED}"
+                    )
+                given = given.components_
+            counts = np.ascontiguousarray(np.asarray(given, dtype=np.float64).T)
             if counts.shape != (V, K) or not np.all(np.isfinite(counts)) or counts.min() < 0:
                 raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
         model = self._empty_model(V, threads)
