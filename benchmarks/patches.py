@@ -46,8 +46,8 @@ def main() -> None:
         passes[L], final[L] = min(seconds), watch.points[-1][1]
         reached = watch.time_to(best)
         name = "dense" if L is None else f"L = {L}"
-        print(f"topmix, {rows:,} rows, {name}: target {best:.3f} after {reached:.2f} s, {a.seconds / reached:.0f} times "
-              f"sooner; {rows / passes[L]:,.0f} rows/s; {final[L]:.3f} after {a.passes} passes, "
+        print(f"topmix, {rows:,} rows, {name}: target {best:.3f} after {reached:.2f} s, {a.seconds / reached:.0f} "
+              f"times sooner; {rows / passes[L]:,.0f} rows/s; {final[L]:.3f} after {a.passes} passes, "
               f"{watch.points[-1][0]:.1f} s", flush=True)  # fmt: skip
         print("  " + "  ".join(f"{t:.1f}s {s:.2f}" for t, s in watch.points))
     print(f"a pass with L = 8 is {passes[None] / passes[8]:.2f} times faster than dense; final score {final[8]:.3f} "
