@@ -1,0 +1,100 @@
+"""Sticks broken in turn: u_k ~ Beta(1, gamma), beta_k = u_k prod_{l<k} (1 - u_l), the rest beta_{>K} is left over.
+
+q(u_k) = Beta(rho_k omega_k, (1 - rho_k) omega_k).  docs/math.md Eqs. (4.1)-(4.6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import betaln, digamma, expit, logit, polygamma
+
+LOGIT_RANGE, LOG_OMEGA_RANGE = 35.0, (-5.0, 40.0)  # rho stays inside (0, 1) as a double, and omega a number
+
+
+class Evidence(NamedTuple):
+    """What documents say of the sticks: D c_Dir(alpha beta), bounded from below, and alpha sum_k beta_k T_k."""
+
+    D: float  # documents
+    alpha: float
+    T: np.ndarray  # [K + 1] sum_d E log pi_dk
+
+
+@dataclass(frozen=True)
+class Sticks:
+    rho: np.ndarray  # [K] E[u_k]
+    omega: np.ndarray  # [K] how sure: pseudo-counts
+
+    @classmethod
+    def of_shares(cls, shares: np.ndarray, omega: np.ndarray) -> Sticks:
+        """Sticks whose expected pieces are these [K] positive shares, which leave something over."""
+        left = 1.0 - np.concatenate([[0.0], np.cumsum(shares)[:-1]])
+        tiny = expit(-LOGIT_RANGE)
+        return cls(np.clip(shares / np.maximum(left, 1e-300), tiny, 1.0 - 1e-15), omega)
+
+    @classmethod
+    def even(cls, K: int, gamma: float) -> Sticks:
+        """K + 1 equal pieces, the last of them left over; as sure as the prior is."""
+        return cls(1.0 / (K + 1.0 - np.arange(K)), np.full(K, 1.0 + gamma))
+
+    def shares(self) -> np.ndarray:
+        """[K + 1] E[beta], the leftover last; they sum to one.  Eq. (4.2)."""
+        left = np.concatenate([[1.0], np.cumprod(1.0 - self.rho)])
+        return np.append(self.rho, 1.0) * left
+
+    def expected_logs(self) -> tuple[np.ndarray, np.ndarray]:
+        """[K] E log u_k and E log (1 - u_k)."""
+        whole = digamma(self.omega)
+        return digamma(self.rho * self.omega) - whole, digamma((1.0 - self.rho) * self.omega) - whole
+
+    def log_normaliser(self, alpha: float) -> float:
+        """E of the surrogate, a lower bound on E[c_Dir(alpha beta)] for any alpha.  Eq. (4.4)."""
+        K = len(self.rho)
+        log_u, log_rest = self.expected_logs()
+        return K * np.log(alpha) + float(log_u.sum() + np.arange(K, 0, -1) @ log_rest)
+
+    def divergence(self, gamma: float) -> float:
+        """KL(q(u) || p(u))."""
+        a, b = self.rho * self.omega, (1.0 - self.rho) * self.omega
+        log_u, log_rest = self.expected_logs()
+        log_q = (a - 1.0) @ log_u + (b - 1.0) @ log_rest - betaln(a, b).sum()
+        return float(log_q - len(a) * np.log(gamma) - (gamma - 1.0) * log_rest.sum())
+
+    def bound(self, seen: Evidence, gamma: float) -> float:
+        """What sticks add to the bound.  Eq. (4.5)."""
+        prior = seen.alpha * float(self.shares() @ seen.T)
+        return seen.D * self.log_normaliser(seen.alpha) + prior - self.divergence(gamma)
+
+    def gradient(self, seen: Evidence, gamma: float) -> np.ndarray:
+        """[2K] of the bound with respect to logit rho and log omega.  Eq. (4.6)."""
+        K, rho = len(self.rho), self.rho
+        a, b = rho * self.omega, (1.0 - rho) * self.omega
+        more_a, more_b = 1.0 + seen.D - a, gamma + seen.D * np.arange(K, 0, -1) - b
+        both = (more_a + more_b) * polygamma(1, self.omega)
+        by_a, by_b = more_a * polygamma(1, a) - both, more_b * polygamma(1, b) - both
+        worth = self.shares() * seen.T
+        later = np.cumsum(worth[::-1])[::-1][1:]  # [K] of the pieces after k
+        by_rho = rho * (1.0 - rho) * self.omega * (by_a - by_b)
+        by_rho += seen.alpha * ((1.0 - rho) * worth[:-1] - rho * later)
+        return np.concatenate([by_rho, a * by_a + b * by_b])
+
+    def update(self, seen: Evidence, gamma: float, max_iter: int = 200) -> Sticks:
+        """Climbs the bound by L-BFGS; never returns something lower."""
+        K, scale = len(self.rho), 1.0 / max(seen.D, 1.0)
+
+        def sticks(x: np.ndarray) -> Sticks:
+            return Sticks(expit(x[:K]), np.exp(x[K:]))
+
+        def descent(x: np.ndarray) -> tuple[float, np.ndarray]:
+            here = sticks(x)
+            return -scale * here.bound(seen, gamma), -scale * here.gradient(seen, gamma)
+
+        start = np.concatenate([logit(self.rho), np.log(self.omega)])
+        limits = [(-LOGIT_RANGE, LOGIT_RANGE)] * K + [LOG_OMEGA_RANGE] * K
+        start = np.clip(start, *np.transpose(limits))
+        found = minimize(descent, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": max_iter})
+        better = sticks(found.x)
+        return better if better.bound(seen, gamma) >= self.bound(seen, gamma) else self
