@@ -12,7 +12,6 @@ from topmix.allocations.lda import DocumentPrior
 from topmix.likelihoods.topic_words import TopicWords, WordTables
 from topmix.stats import TopicStats, WordTotal
 
-
 Prior = DocumentPrior | StickPrior  # how documents share the topics; kernels see its alpha [K]
 
 
@@ -38,6 +37,10 @@ class TopicModel:
     def no_stats(self, threads: int = 1) -> TopicStats:
         return self.prior.nothing(WordTotal.zeros(*self.words.shape, threads))
 
+    def so_far(self) -> TopicStats:
+        """What the model has of past statistics, for a stream to go on from. Borrows the counts of words."""
+        return self.prior.so_far(self.words.total)
+
     def update(self, total: TopicStats) -> TopicModel:
         return replace(self, prior=self.prior.update(total), words=self.words.update(total.S))
 
@@ -45,8 +48,7 @@ class TopicModel:
         """The model with its priors moved towards what the statistics say, or None where they are fixed."""
         if not (self.prior.learned or self.words.learned):
             return None
-        relearns = isinstance(self.prior, DocumentPrior) and self.prior.learned
-        prior = self.prior.relearn(total, lengths) if relearns else self.prior
+        prior = self.prior.relearn(total, lengths) if self.prior.learned else self.prior
         return replace(self, prior=prior, words=self.words.relearn() if self.words.learned else self.words)
 
     def bound(self, total: TopicStats) -> dict[str, float]:

@@ -27,10 +27,12 @@ class StickPrior:
     stick_prior: float  # gamma: large, and there are many topics
     learns_concentration: bool = False
     learns_stick_prior: bool = False
+    D: float = 0.0  # of the statistics that moved it last
+    T: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [K + 1], likewise
     shares: np.ndarray = field(init=False, repr=False)  # [K + 1] alpha E[beta]
 
     posterior = "variational"
-    learned = False  # between passes: there is nothing left to learn then
+    learned = False  # after a pass: see `relearn`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", self.concentration * self.sticks.shares())
@@ -44,6 +46,10 @@ class StickPrior:
         """Statistics of no documents, with these counts of words."""
         K = len(self.alpha)
         return TopicStats(S, 0.0, 0.0, 0.0, 0.0, np.zeros(K + 1), np.zeros(0))
+
+    def so_far(self, S: WordTotal) -> TopicStats:
+        """Past documents, as far as sticks need them."""
+        return replace(self.nothing(S), D=self.D, T=self.T.copy()) if self.D else self.nothing(S)
 
     def summarise(self, words: WordStats, docs: DocTopics, lengths: np.ndarray, H: float) -> TopicStats:
         """Eq. (3.8) with K + 1 proportions; no document has a token in the last."""
@@ -67,7 +73,8 @@ class StickPrior:
         """Sticks and, where they are learned, concentrations: each raises the bound of these statistics."""
         if not total.D > 0:
             return self
-        now = replace(self, sticks=self.sticks.update(self._evidence(total), self.stick_prior))
+        sticks = self.sticks.update(self._evidence(total), self.stick_prior)
+        now = replace(self, sticks=sticks, D=total.D, T=total.T.copy())
         if self.learns_concentration:  # D K log alpha + alpha sum_k E[beta_k] T_k is largest there
             best = -total.D * len(self.alpha) / float(now.sticks.shares() @ total.T)
             now = replace(now, concentration=float(np.clip(best, *CONCENTRATION_RANGE)))
@@ -75,6 +82,10 @@ class StickPrior:
             best = -len(self.alpha) / float(now.sticks.expected_logs()[1].sum())
             now = replace(now, stick_prior=float(np.clip(best, *CONCENTRATION_RANGE)))
         return now
+
+    def relearn(self, total: TopicStats, lengths: np.ndarray) -> StickPrior:
+        """Nothing: `update` has done it."""
+        return self
 
     def _evidence(self, total: TopicStats) -> Evidence:
         return Evidence(total.D, self.concentration, total.T)

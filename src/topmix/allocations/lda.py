@@ -36,6 +36,10 @@ class DocumentPrior:
         K = len(self.alpha)
         return TopicStats(S, 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))
 
+    def so_far(self, S: WordTotal) -> TopicStats:
+        """Past documents, of which it keeps nothing."""
+        return self.nothing(S)
+
     def update(self, total: TopicStats) -> DocumentPrior:
         """It does not move with the topics; see `relearn`."""
         return self

@@ -6,13 +6,25 @@ q(u_k) = Beta(rho_k omega_k, (1 - rho_k) omega_k).  docs/math.md Eqs. (4.1)-(4.6
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import betaln, digamma, expit, logit, polygamma
+from scipy.optimize import Bounds, minimize
+from scipy.special import betaln, digamma, expit, logit, zeta
+from threadpoolctl import ThreadpoolController
 
-LOGIT_RANGE, LOG_OMEGA_RANGE = 35.0, (-5.0, 40.0)  # rho stays inside (0, 1) as a double, and omega a number
+LOGIT_RANGE = 35.0  # rho stays inside (0, 1) as a double
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Found once: looking for the libraries takes longer than an update."""
+    return ThreadpoolController()
+
+
+def trigamma(x: np.ndarray) -> np.ndarray:
+    return zeta(2.0, x)
 
 
 class Evidence(NamedTuple):
@@ -73,28 +85,35 @@ class Sticks:
         K, rho = len(self.rho), self.rho
         a, b = rho * self.omega, (1.0 - rho) * self.omega
         more_a, more_b = 1.0 + seen.D - a, gamma + seen.D * np.arange(K, 0, -1) - b
-        both = (more_a + more_b) * polygamma(1, self.omega)
-        by_a, by_b = more_a * polygamma(1, a) - both, more_b * polygamma(1, b) - both
+        both = (more_a + more_b) * trigamma(self.omega)
+        by_a, by_b = more_a * trigamma(a) - both, more_b * trigamma(b) - both
         worth = self.shares() * seen.T
         later = np.cumsum(worth[::-1])[::-1][1:]  # [K] of the pieces after k
         by_rho = rho * (1.0 - rho) * self.omega * (by_a - by_b)
         by_rho += seen.alpha * ((1.0 - rho) * worth[:-1] - rho * later)
         return np.concatenate([by_rho, a * by_a + b * by_b])
 
-    def update(self, seen: Evidence, gamma: float, max_iter: int = 200) -> Sticks:
-        """Climbs the bound by L-BFGS; never returns something lower."""
+    def update(self, seen: Evidence, gamma: float, max_iter: int = 20) -> Sticks:
+        """Climbs the bound by L-BFGS, a little way: the next update goes on from there. Never returns something lower.
+
+        The bound is D times as curved in logit rho as in log omega, so those are stretched to match. Omega is about the
+        counts that a Beta posterior would have; far above them the bound is lost in rounding.
+        """
         K, scale = len(self.rho), 1.0 / max(seen.D, 1.0)
+        stretch = np.repeat([1.0, np.sqrt(max(seen.D, 1.0))], K)
+        low = np.repeat([-LOGIT_RANGE, -5.0], K) / stretch
+        high = np.repeat([LOGIT_RANGE, np.log(100.0 * (1.0 + gamma + seen.D * (K + 1.0)))], K) / stretch
 
         def sticks(x: np.ndarray) -> Sticks:
-            return Sticks(expit(x[:K]), np.exp(x[K:]))
+            return Sticks(expit(x[:K]), np.exp(stretch[K:] * x[K:]))
 
         def descent(x: np.ndarray) -> tuple[float, np.ndarray]:
             here = sticks(x)
-            return -scale * here.bound(seen, gamma), -scale * here.gradient(seen, gamma)
+            return -scale * here.bound(seen, gamma), -scale * stretch * here.gradient(seen, gamma)
 
-        start = np.concatenate([logit(self.rho), np.log(self.omega)])
-        limits = [(-LOGIT_RANGE, LOGIT_RANGE)] * K + [LOG_OMEGA_RANGE] * K
-        start = np.clip(start, *np.transpose(limits))
-        found = minimize(descent, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": max_iter})
+        start = np.clip(np.concatenate([logit(self.rho), np.log(self.omega)]) / stretch, low, high)
+        options = {"maxiter": max_iter}
+        with _blas().limit(limits=1, user_api="blas"):  # on such small vectors more threads only wait for each other
+            found = minimize(descent, start, jac=True, method="L-BFGS-B", bounds=Bounds(low, high), options=options)
         better = sticks(found.x)
         return better if better.bound(seen, gamma) >= self.bound(seen, gamma) else self
