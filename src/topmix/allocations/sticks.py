@@ -41,11 +41,14 @@ class Sticks:
     omega: np.ndarray  # [K] how sure: pseudo-counts
 
     @classmethod
-    def of_shares(cls, shares: np.ndarray, omega: np.ndarray) -> Sticks:
-        """Sticks whose expected pieces are these [K] positive shares, which leave something over."""
+    def of_shares(cls, shares: np.ndarray, D: float, gamma: float) -> Sticks:
+        """Sticks whose expected pieces are these [K] positive shares, which leave something over; as sure as they are
+        best after D documents, to second order in 1 / omega.  Eq. (4.7)."""
         left = 1.0 - np.concatenate([[0.0], np.cumsum(shares)[:-1]])
-        tiny = expit(-LOGIT_RANGE)
-        return cls(np.clip(shares / np.maximum(left, 1e-300), tiny, 1.0 - 1e-15), omega)
+        low = expit(-LOGIT_RANGE)
+        rho = np.clip(shares / np.maximum(left, 1e-300), low, 1.0 - 1e-12)
+        rest = gamma + D * np.arange(len(shares), 0, -1)
+        return cls(rho, (1.0 + D) * (1.0 - rho) / rho + rest * rho / (1.0 - rho))
 
     @classmethod
     def even(cls, K: int, gamma: float) -> Sticks:

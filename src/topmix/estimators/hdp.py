@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,21 @@ import numpy as np
 from topmix import _core
 from topmix.allocations.hdp import StickPrior
 from topmix.allocations.sticks import Sticks
+from topmix.data.corpus import Corpus
+from topmix.data.shard import row_sums
+from topmix.engines import Engine
 from topmix.estimators.inputs import count_of_components, count_of_threads
 from topmix.estimators.priors import concentration, word_prior
 from topmix.estimators.saving import words_from_arrays, words_to_arrays
 from topmix.estimators.topic_estimator import TopicEstimator
 from topmix.history import Callback
+from topmix.learners import State
 from topmix.likelihoods.topic_words import TopicWords
+from topmix.local import ExcludingStep, OnlineStep, TopicStep
+from topmix.moves import Adaptation
 from topmix.parts import LARGEST, SMALLEST, Parts
 from topmix.stats import WordTotal
+from topmix.topic_init import revived
 from topmix.topic_model import TopicModel
 
 
@@ -74,6 +82,7 @@ class HDP(TopicEstimator):
         self,
         n_components: int = 100,
         *,
+        adapt: bool = True,
         learner: str = "memoized",
         n_active: int | None = 16,
         doc_topic_prior: Any = None,
@@ -101,6 +110,7 @@ class HDP(TopicEstimator):
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components
+        self.adapt = adapt
         self.learner = learner
         self.n_active = n_active
         self.doc_topic_prior = doc_topic_prior
@@ -140,7 +150,51 @@ class HDP(TopicEstimator):
         prior = self._prior()
         self.doc_topic_prior_ = prior.alpha
         self.topic_shares_ = prior.alpha / prior.concentration
+        self.truncation_ = self.n_components
         self.concentration_, self.weight_concentration_ = prior.concentration, prior.stick_prior
+
+    def _moves(
+        self,
+        corpus: Corpus,
+        batches: list[slice | np.ndarray],
+        engine: Engine,
+        state: State,
+        step: TopicStep | OnlineStep | ExcludingStep,
+        rng: np.random.Generator,
+    ) -> Adaptation | None:
+        if not self._adapts():
+            return None
+        assert isinstance(step, TopicStep)
+        lengths = row_sums(corpus.indptr, corpus.value)
+
+        def newborn(sizes: np.ndarray, n: int) -> np.ndarray:
+            counts = revived(corpus, np.append(np.full(n, -1.0), sizes), rng)
+            return np.zeros((corpus.n_words, n)) if counts is None else counts[:, :n]
+
+        return Adaptation(
+            engine,
+            state,
+            step,
+            [lengths[rows] for rows in batches],
+            lambda K: self._step(K).options,
+            newborn,
+            self.tol * max(corpus.n_tokens, 1.0),
+            self.max_iter,
+        )
+
+    def _adapts(self) -> bool:
+        return self.adapt and self.learner == "memoized"
+
+    def _step(self, K: int) -> TopicStep:
+        """Moves need to know where documents were left, so an adaptive fit goes on from there."""
+        step = super()._step(K)
+        return replace(step, cold_visits=1) if self._adapts() else step
+
+    def _may_revive(self) -> bool:
+        return not self._adapts() and super()._may_revive()
+
+    def _n_components_kept(self) -> int:
+        return getattr(self, "truncation_", self.model_.n_components)
 
     def _prior(self) -> StickPrior:
         assert isinstance(self.model_.prior, StickPrior)

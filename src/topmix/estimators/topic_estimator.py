@@ -16,7 +16,7 @@ from topmix import _core
 from topmix.checkpoint import Checkpoint, Progress, checkpoint_at
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, at_random, in_order, row_sums
-from topmix.engines import ENGINES
+from topmix.engines import ENGINES, Engine
 from topmix.estimators.inputs import (
     as_corpus,
     chosen,
@@ -35,6 +35,7 @@ from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS, State
 from topmix.learners.stochastic import StepSize, blend, rows, tokens
 from topmix.local import ExcludingStep, OnlineStep, TopicStep
+from topmix.moves import Adaptation
 from topmix.progress import shown
 from topmix.stats import TopicStats, WordTotal
 from topmix.topic_init import REVIVED, STARTS, revived
@@ -196,6 +197,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, BaseEstimator):
                 kept[0].write(Progress(model, following, state, engine.memory, history, random))
 
         start = found.resume(engine) if found else model
+        moves = self._moves(corpus, batches, engine, state, step, rng)
         learned, _, converged = passes(
             chosen(LEARNERS, self.learner, "learner")(start, engine, seed, state=state, **settings),
             max_iter=positive_count(self.max_iter, "max_iter"),
@@ -204,12 +206,26 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, BaseEstimator):
             clock=clock,
             history=history,
             callbacks=callbacks,
-            between=lambda model, total: model.relearn(total, lengths),
+            between=moves.between if moves else lambda model, total: model.relearn(total, lengths),
             effort=step.take_effort,
             keep=keep,
             may_fall=self.posterior == "collapsed" and (model.prior.learned or model.words.learned),
+            moves=moves.take_moves if moves else dict,
+            settled=moves.settled if moves else None,
         )
         return learned or model, history, converged
+
+    def _moves(
+        self,
+        corpus: Corpus,
+        batches: list[slice | np.ndarray],
+        engine: Engine,
+        state: State,
+        step: TopicStep | OnlineStep | ExcludingStep,
+        rng: np.random.Generator,
+    ) -> Adaptation | None:
+        """What changes the number of topics between passes, if anything does."""
+        return None
 
     def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int) -> TopicModel:
         K, V = count_of_components(self.n_components), corpus.n_words
