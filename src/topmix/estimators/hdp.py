@@ -142,6 +142,8 @@ class HDP(TopicEstimator):
         alpha, learns_alpha = concentration(self.doc_topic_prior, 0.5, "doc_topic_prior")
         gamma, learns_gamma = concentration(self.weight_concentration_prior, 10.0, "weight_concentration_prior")
         eta, learns_eta = word_prior(self.topic_word_prior, V, K)
+        if eta.shape[1] > 1 and self._adapts():
+            raise ValueError("topic_word_prior cannot be one a topic where their number adapts: use adapt=False")
         prior = StickPrior(Sticks.even(K, gamma), alpha, gamma, learns_alpha, learns_gamma)
         return TopicModel(prior, TopicWords(eta, WordTotal.zeros(V, K, threads), self.posterior, learns_eta))
 

@@ -35,6 +35,7 @@ class Trial:
     before: Documents
     memory: dict[int, object]
     bound: float
+    refused: set[Pair]
     left: int = TRIAL  # passes
 
 
@@ -71,11 +72,14 @@ class Adaptation:
         if self.trial is not None:
             self.trial.left -= 1
             if self.trial.left:
+                self._watch(here)
                 return None
-            here = self._judged(self.trial, here)
-            self.trial = None
-        gained, self.last = here.bound() - self.last, here.bound()
+        gained = here.bound() - self.last
         merged = self._merge(here)
+        if self.trial is not None:
+            merged, self.trial = self._judged(self.trial, merged), None
+            gained = merged.bound() - self.last
+            here = merged
         quiet = merged is here and gained < self.least
         here = self._sorted(merged)
         self.last = here.bound()
@@ -172,7 +176,8 @@ class Adaptation:
     def _begin(self, here: Documents, what: str, model: TopicModel) -> TopicModel:
         """Documents start from their words alone, under topics that fade into what they find."""
         self._put(here)
-        self.trial = Trial(what, here, dict(self.engine.memory), here.bound())
+        self.trial = Trial(what, here, dict(self.engine.memory), here.bound(), set(self.refused))
+        self.refused.clear()
         self.moves[f"try {what}"] = 0.0
         self.state.memo.clear()
         self.state.total, self.state.seed = None, model.prior.nothing(model.words.total)
@@ -184,11 +189,13 @@ class Adaptation:
     def _judged(self, trial: Trial, here: Documents) -> Documents:
         gain = here.bound() - trial.bound
         kind = trial.what.split()[0]
-        self.moves[f"{trial.what}{'' if gain > 0 else ', undone'}"] = gain
         if gain > 0:
+            self.moves[trial.what] = gain
             self.failures = {"birth": 0, "delete": 0}
             self.refused.clear()
             return here
+        self.moves = {f"{trial.what}, undone": gain}
+        self.refused = trial.refused
         self.failures[kind] += 1
         self.engine.memory = dict(trial.memory)
         self.last = trial.bound

@@ -83,6 +83,6 @@ def _renamed_words(S: WordStats, names: np.ndarray, K: int) -> WordStats:
 def _renamed_rows(
     indptr: np.ndarray, topic: np.ndarray, value: np.ndarray, names: np.ndarray, K: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rows = sp.csr_array((value.copy(), names[topic], indptr), shape=(len(indptr) - 1, K))
+    rows = sp.csr_array((value, names[topic], indptr), shape=(len(indptr) - 1, K), copy=True)  # next line is in place
     rows.sum_duplicates()
     return rows.indptr.astype(np.int64), rows.indices.astype(np.uint16), rows.data
