@@ -102,14 +102,11 @@ def test_every_move_that_was_kept_raised_the_bound(adapted):
     kept = {k: g for r in history for k, g in r.moves.items() if not k.startswith("try") and "undone" not in k}
     assert kept
     assert all(gain > 0 for gain in kept.values())
-    best = -np.inf
-    trial = False
+    on_trial, best = False, -np.inf
     for record in history:
-        trial = (trial or any(k.startswith("try") for k in record.moves)) and not any(
-            k.startswith(("birth", "delete")) for k in record.moves if True and not k.startswith("try")
-        )
-        trial = trial or any(k.startswith("try") for k in record.moves)
-        if not trial:
+        verdict = any(key.startswith(("birth", "delete")) for key in record.moves)
+        on_trial = any(key.startswith("try") for key in record.moves) or (on_trial and not verdict)
+        if not on_trial:
             assert record.objective > best - 1e-6 * abs(best)
             best = record.objective
 

@@ -5,6 +5,7 @@
 
 #include "check.hpp"
 #include "likelihoods/categorical.hpp"
+#include "local/merged.hpp"
 #include "local/mixture.hpp"
 #include "local/topics.hpp"
 #include "random_shard.hpp"

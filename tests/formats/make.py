@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topmix import LDA, MultinomialMixture
+from topmix import HDP, LDA, MultinomialMixture
 from topmix.data import Corpus
 from topmix.io import FORMAT_VERSION
 
@@ -27,14 +27,15 @@ def documents() -> Corpus:
     return Corpus.from_scipy(X.astype(np.float32), vocabulary=[f"wörd{v}" for v in range(30)])
 
 
-def answer(model: LDA | MultinomialMixture, corpus: Corpus) -> np.ndarray:
-    return model.transform(corpus) if isinstance(model, LDA) else model.predict_proba(corpus)
+def answer(model: HDP | LDA | MultinomialMixture, corpus: Corpus) -> np.ndarray:
+    return model.transform(corpus) if isinstance(model, HDP | LDA) else model.predict_proba(corpus)
 
 
 def main() -> None:
     corpus = documents()
     for model in (
         LDA(n_components=3, max_iter=5, topic_word_prior=np.full(30, 0.05), random_state=0),
+        HDP(n_components=3, max_iter=5, adapt=False, random_state=0),
         MultinomialMixture(n_components=3, max_iter=5, random_state=0),
     ):
         path = FOLDER / f"{type(model).__name__}-{FORMAT_VERSION}.topmix"
