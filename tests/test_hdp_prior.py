@@ -12,7 +12,7 @@ from scipy.stats import beta as beta_distribution
 from topmix import _core, dirichlet
 from topmix.allocations.hdp import StickPrior
 from topmix.allocations.lda import DocTopics, DocumentPrior
-from topmix.allocations.sticks import Evidence, Sticks
+from topmix.allocations.topic_sticks import Evidence, Sticks
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Serial
 from topmix.learners import State, batch, memoized

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from topmix.allocations.lda import DocTopics
-from topmix.allocations.sticks import Evidence, Sticks
+from topmix.allocations.topic_sticks import Evidence, Sticks
 from topmix.stats import TopicStats, WordStats, WordTotal
 
 CONCENTRATION_RANGE = (1e-3, 1e3)  # of alpha and gamma, when learned

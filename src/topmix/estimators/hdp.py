@@ -9,7 +9,7 @@ import numpy as np
 
 from topmix import _core
 from topmix.allocations.hdp import StickPrior
-from topmix.allocations.sticks import Sticks
+from topmix.allocations.topic_sticks import Sticks
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.engines import Engine

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from topmix import _core
-from topmix.allocations.sticks import Sticks
+from topmix.allocations.topic_sticks import Sticks
 from topmix.engines import Engine
 from topmix.learners import State
 from topmix.local import TopicStep

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from topmix.allocations.hdp import StickPrior
 from topmix.allocations.lda import DocTopics
-from topmix.allocations.sticks import Sticks
+from topmix.allocations.topic_sticks import Sticks
 from topmix.stats import TopicStats, WordStats
 from topmix.topic_model import TopicModel
 
