@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 2>/dev/null)
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name '*.[chp]pp' -o -name '*.py' -o -name '*.pyi' 2>/dev/null)
 
-.PHONY: demo test develop lint native clean
+.PHONY: demo test develop lint native docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/topmix demo
@@ -43,6 +43,11 @@ lint: | $(VENV)/installed-test
 # The kernels alone, without Python, under the address, undefined-behaviour and thread sanitizers.
 native: | $(VENV)/installed-test
 	PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run.sh
+
+# The site, in build/site; a warning is an error.
+docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf build $(VENV)

@@ -179,17 +179,22 @@ def gensim(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
         None, K, id2word, workers=threads, chunksize=chunksize, alpha=[0.5 / K] * K, eta=ETA, eval_every=None,
         random_state=seed,
     )  # fmt: skip
-    part = 4 * threads * chunksize  # documents a call: each call starts its processes anew
+    # Documents a call: each call starts its processes anew, so more where they are quick, but not for minutes.
+    part = threads * chunksize
     seen = 0
     while True:
-        for begin in range(0, D, part):
+        begin = 0
+        while begin < D:
             with watch.pause():  # its documents are lists of pairs: all at once, a large corpus would be gigabytes
                 rows = [slice(X.indptr[d], X.indptr[d + 1]) for d in range(begin, min(begin + part, D))]
                 some = [list(zip(X.indices[r].tolist(), X.data[r].tolist())) for r in rows]
             # update() believes its documents are new, and would take the corpus for ever larger.
             model.state.numdocs = D - len(some)
+            start = watch()
             model.update(some)
-            seen += len(some)
+            begin, seen = begin + len(some), seen + len(some)
+            if watch() - start < 5:
+                part = min(2 * part, 8 * threads * chunksize)
             if report(
                 lambda: (model.state.get_lambda(), model.state.get_lambda().sum(axis=1) - ETA * V), documents=seen
             ):

@@ -109,15 +109,22 @@ def draw(corpus: str, K: int, curves: dict[str, list[Curve]], folder: Path) -> N
     plt.close(figure)
 
 
-def draw_bounds(axes: Any, curves: dict[str, Curve], x: str = "n_pass") -> None:
+def draw_bounds(axes: Any, curves: dict[str, Curve]) -> None:
     """Bound a token against passes: red with restarts, blue without; dashed where warm; open marks where pruned."""
     for name, c in curves.items():
         color = drawing.RED if c.settings["restarts"] else drawing.BLUE
         style = {"color": color, "ls": "--" if c.settings["cold_visits"] else "-"}
         style |= {"mfc": "white"} if c.settings["min_topic_mass"] else {}
-        points = [(n + 1 if x == "n_pass" else e[x], e["objective"]) for n, e in enumerate(c.log)]
-        axes.plot(*zip(*points), label=name, marker="o" if c.settings["cold_visits"] is None else "s", **style)
-    axes.set(xlabel="passes" if x == "n_pass" else "seconds of training", ylabel="bound (nats a token)")
+        bounds = [e["objective"] for e in c.log]
+        axes.plot(
+            range(1, len(bounds) + 1),
+            bounds,
+            label=name,
+            marker="o" if c.settings["cold_visits"] is None else "s",
+            **style,
+        )
+    axes.set(xlabel="passes", ylabel="bound (nats a token)")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     drawing.zoom(axes, [e["objective"] for c in curves.values() for e in c.log])
 
 

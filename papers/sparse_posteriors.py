@@ -79,6 +79,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--passes", type=int, default=10, help="of Figure 5, and of Figure 3a")
     p.add_argument("--K5", type=int, default=400, help="topics of Figure 5")
     p.add_argument("--docs", type=int, default=1000, help="documents of Figures 3b to 3d")
+    p.add_argument("--peers", nargs="*", choices=[m for m, _ in PEERS], default=[m for m, _ in PEERS])
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--fresh", action="store_true", help="run everything again")
     p.add_argument("--quick", action="store_true", help="a generated corpus and seconds, to see that it runs")
@@ -88,11 +89,11 @@ def main(argv: list[str] | None = None) -> int:
     if a.quick:
         a.corpus, a.K, a.seconds, a.passes, a.K5, a.docs = [datasets.GENERATED], [20], 0.1, 2, 10, 100
         a.threads = 1
-    wanted = PEERS[:1] if a.quick else PEERS
-    peers = [peer for peer in wanted if is_installed(peer[0])]
+        a.peers = ["sklearn"]
+    peers = [(m, setting) for m, setting in PEERS if m in a.peers and is_installed(m)]
     for method, _ in PEERS:
         if method not in dict(peers):
-            why = "not run with --quick" if is_installed(method) else "not installed (pip install 'topmix[bench]')"
+            why = "not asked for" if is_installed(method) else "not installed (pip install 'topmix[bench]')"
             print(f"{method} is left out: {why}")
     runs = Runs(a.results, a.threads, a.fresh, own_process=not a.quick)
     if 3 in a.figures:
@@ -204,7 +205,7 @@ def draw_3(
         axes.bar(x, height, 0.7, color=drawing.GREY, label="peers" if x == len(bars) else None)
         cut = "" if height == D / rate else f"\n({D / rate:,.0f} s)"
         axes.text(x, height, f"{rate:,.0f}{cut}", ha="center", va="bottom", fontsize=8)
-    axes.set_xticks(range(len(bars) + len(rates)), [*bars, *rates], rotation=20)
+    axes.set_xticks(range(len(bars) + len(rates)), [*bars, *rates], fontsize=8)
     axes.set(ylabel="seconds a pass", title=f"(a) {corpus}, K = {K}; documents a second above")
     axes.set_ylim(0, 1.5 * longest)
     axes.grid(axis="x", visible=False)
@@ -214,17 +215,16 @@ def draw_3(
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:g}")
         axes.set(xlabel="L (the last point is L = K)", ylabel="seconds", title=title)
-        axes.set_ylim(0, None)
     often = [(c[0], c[3]) for c in costs[max(costs)]]
     panels[0, 1].plot(*zip(*often), ls=":", color=drawing.GREY, label=f"K = {max(costs)}, selecting often")
-    panels[0, 1].set_ylim(0, None)
-    panels[0, 1].legend()
-    panels[1, 0].legend()
+    for axes in (panels[0, 1], panels[1, 0]):
+        axes.set_ylim(0, None)
+        axes.legend()
     axes = panels[1, 1]
     for (L, d), color in zip(distances.items(), drawing.PALETTE):
         axes.step(np.sort(d), np.arange(1, len(d) + 1) / len(d), where="post", color=color, label=f"L = {L}")
     axes.set(xlabel="variational distance from dense", ylabel="share of documents", title=f"(d) K = {max(costs)}")
-    axes.set_xlim(0, None)
+    axes.set_xlim(0, max((np.quantile(d, 0.98) for d in distances.values()), default=1.0) + 0.01)
     axes.legend(loc="lower right")
     drawing.save(figure, out / "sparse_posteriors_3.png", dpi=110)
     plt.close(figure)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from topmix import _core
-from topmix.data import Corpus
+from topmix.data import Corpus, Table
 from topmix.data.shard import Shards
 
 # The same examples each time, so that a failure is of the change at hand; HYPOTHESIS_PROFILE=explore looks further.
@@ -43,9 +43,9 @@ def core(request: pytest.FixtureRequest) -> ModuleType:
 def cut() -> Callable[..., Shards]:
     """cut(corpus, 3) is three shards of consecutive rows; cut(corpus, [0, 5, 9]) has its bounds there."""
 
-    def shards(corpus: Corpus, bounds: int | Sequence[int], weight: np.ndarray | None = None) -> Shards:
+    def shards(corpus: Corpus | Table, bounds: int | Sequence[int], weight: np.ndarray | None = None) -> Shards:
         if isinstance(bounds, int):
-            bounds = [n * corpus.n_docs // bounds for n in range(bounds + 1)]
+            bounds = [n * len(corpus) // bounds for n in range(bounds + 1)]
         return Shards(corpus, [slice(a, b) for a, b in pairwise(bounds)], weight)
 
     return shards

@@ -125,6 +125,21 @@ def test_topics_are_born_where_there_was_one(sample):
     assert any(key.startswith("birth") and "undone" not in key for r in hdp.history_ for key in r.moves)
 
 
+@pytest.mark.parametrize("max_iter", [1, 4, 9])
+def test_running_out_of_passes_is_not_convergence(sample, max_iter):
+    """However quiet it is: with a tolerance of a whole nat a token there is nothing but trials."""
+    hdp = HDP(4, tol=1.0, max_iter=max_iter, random_state=0, n_jobs=1).fit(sample.corpus)
+    assert not hdp.converged_
+    assert hdp.n_iter_ == max_iter
+
+
+def test_the_prior_of_words_is_learned_while_topics_come_and_go(sample):
+    hdp = HDP(8, topic_word_prior="auto", max_iter=12, random_state=0, n_jobs=1).fit(sample.corpus)
+    fixed = HDP(8, max_iter=12, random_state=0, n_jobs=1).fit(sample.corpus)
+    assert hdp.topic_word_prior_ != fixed.topic_word_prior_
+    assert hdp.elbo_ > fixed.elbo_
+
+
 def test_topics_are_in_order_of_size(adapted):
     sizes = adapted.model_.words.total.totals
     assert np.all(np.diff(sizes) < 0.05 * sizes[:-1])  # as of the last pass but one

@@ -37,7 +37,7 @@ def prior_of(sticks, alpha=0.5, gamma=5.0, **learned):
 
 @pytest.mark.parametrize("K", [1, 2, 7, 100])
 def test_the_surrogate_is_a_lower_bound_for_all_alpha_and_beta(K):
-    """Eq. (3.16), Fig. 2 of Hughes, Kim & Sudderth (2015); it touches as alpha goes to zero."""
+    """Eq. (3.21), Fig. 2 of Hughes, Kim & Sudderth (2015); it touches as alpha goes to zero."""
     rng = np.random.default_rng(K)
     for alpha in np.logspace(-3, 3, 25):
         for concentration in (0.05, 1.0, 30.0):

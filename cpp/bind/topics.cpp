@@ -10,6 +10,7 @@
 #include "../local/merged.hpp"
 #include "../topic_table.hpp"
 #include "arrays.hpp"
+#include "word_prior.hpp"
 
 namespace topmix {
 
@@ -19,12 +20,6 @@ Posterior posterior_named(const std::string& name) {
     if (name == "collapsed") return Posterior::collapsed;
     if (name == "variational") return Posterior::variational;
     throw std::invalid_argument("posterior must be 'collapsed' or 'variational'");
-}
-
-WordPrior word_prior(const Mat<const double>& eta, size_t words, size_t K) {
-    require((eta.shape(0) == words || eta.shape(0) == 1) && (eta.shape(1) == K || eta.shape(1) == 1),
-            "eta must be [V or 1, K or 1]");
-    return {eta.data(), eta.shape(0) == 1 ? 0 : eta.shape(1), eta.shape(1) == 1 ? size_t(0) : size_t(1)};
 }
 
 auto bind_topic_table(const std::string& posterior, Mat<const double> raw, double factor, Mat<const double> eta,

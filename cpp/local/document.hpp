@@ -297,7 +297,7 @@ class Document {
             left = drop_small();
             if (!left && (opt.mean_change ? total / float(dense.size()) : largest) < opt.tol) break;
         }
-        if (keep.size() < topic.size()) squeeze();
+        if (max_iter > 0 && keep.size() < topic.size()) squeeze();
         if (left) weights(), select();
     }
 

@@ -1,4 +1,4 @@
-// What merging two topics would take from the entropy of responsibilities.  docs/math.md Eq. (3.20).
+// What merging two topics would take from the entropy of responsibilities.  docs/math.md Eq. (3.25).
 //
 //     sum_du (x + y) log (x + y) - x log x - y log y,   x = c_du r_duj,  y = c_du r_duk
 //

@@ -16,31 +16,38 @@ namespace topmix {
 constexpr size_t kRowGrain = 64;
 
 /// What a local step says of its rows.
+template <class T = float>
 struct Assigned {
     std::span<int32_t> cluster;  // [rows, L] ascending within a row
-    std::span<float> r;          // [rows, L] sums to one
+    std::span<T> r;              // [rows, L] sums to one
     std::span<double> entropy;   // [rows] H[r_n]
     std::span<double>
         likelihood;  // [rows] log sum over the chosen clusters of exp(score): what the row adds to the bound
 };
 
+/// Row n to the L best of its scores; `taken_off` is what all of them lack.
+template <class T>
+void assign_row(std::span<const T> s, size_t L, size_t n, double taken_off, const Assigned<T>& out) {
+    int32_t* cluster = &out.cluster[n * L];
+    T* r = &out.r[n * L];
+    const double H = softmax_top_l(s, L, cluster, r);
+    // sum_k r s + H equals log sum exp s over the chosen: Eq. (1.6)
+    double Es = 0;
+    for (size_t l = 0; l < L; ++l)
+        if (r[l] > 0) Es += double(r[l]) * double(s[size_t(cluster[l])]);
+    out.entropy[n] = H;
+    out.likelihood[n] = Es + H + taken_off;
+}
+
 template <class Lik, class Data>
-void assign_rows(const Lik& lik, std::span<const float> Elogpi, const Data& X, size_t L, int threads, Assigned out) {
-    const size_t K = Elogpi.size();
+void assign_rows(const Lik& lik, std::span<const float> Elogpi, const Data& X, size_t L, int threads,
+                 const Assigned<float>& out) {
     parallel_for(X.rows(), kRowGrain, threads, [&](size_t begin, size_t end, size_t) {
-        std::vector<float> s(K);
+        std::vector<float> s(Elogpi.size());
         for (size_t n = begin; n < end; ++n) {
             std::ranges::copy(Elogpi, s.begin());
             const double taken_off = lik.score(X, n, s);
-            int32_t* cluster = &out.cluster[n * L];
-            float* r = &out.r[n * L];
-            const double H = softmax_top_l(std::span<const float>(s), L, cluster, r);
-            // sum_k r s + H equals log sum exp s over the chosen: Eq. (1.6)
-            double Es = 0;
-            for (size_t l = 0; l < L; ++l)
-                if (r[l] > 0) Es += double(r[l]) * double(s[size_t(cluster[l])]);
-            out.entropy[n] = H;
-            out.likelihood[n] = Es + H + taken_off;
+            assign_row(std::span<const float>(s), L, n, taken_off, out);
         }
     });
 }

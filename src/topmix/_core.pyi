@@ -5,6 +5,7 @@ from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
+from typing_extensions import CapsuleType
 
 
 def supported_isas() -> list[str]:
@@ -183,6 +184,45 @@ def sum_rows_by_word(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,),
     Word-cluster statistics of assigned rows: sparse rows (indptr, topic, value) and their totals [K].
     """
 
+def set_blas(sgemm: CapsuleType, dgemm: CapsuleType, ssyrk: CapsuleType, dsyrk: CapsuleType) -> None:
+    """
+    Takes the addresses of BLAS from the capsules in scipy.linalg.cython_blas.__pyx_capi__.
+    """
+
+@overload
+def to_frame(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], A: Annotated[NDArray[numpy.float64], dict(order='C', writable=False)], threads: int, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
+@overload
+def to_frame(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], A: Annotated[NDArray[numpy.float64], dict(order='C', writable=False)], threads: int, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """z = (x - origin) A, where A is a matrix [D, D] or a scale [D]."""
+
+@overload
+def assign_gaussian(z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], quadratic: str, linear: bool, threads: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], likelihood: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+@overload
+def assign_gaussian(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quadratic: str, linear: bool, threads: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], likelihood: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W.
+    """
+
+@overload
+def assign_near(z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], was: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], neighbours: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], quadratic: str, linear: bool, threads: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], likelihood: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+@overload
+def assign_near(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], was: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], neighbours: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quadratic: str, linear: bool, threads: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], likelihood: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    As assign_gaussian, but row n is scored by the clusters neighbours[was[n]] only, which ascend. W is [K, features].
+    """
+
+@overload
+def add_moments(z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, centre: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], quadratic: str, threads: int, N: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], first: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], second: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
+@overload
+def add_moments(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, centre: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], quadratic: str, threads: int, N: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], first: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], second: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Adds sum w r, sum w r z and sum w r (quadratic part of z) of each cluster to N, first and second.
+    """
+
 class TopicOptions:
     """How documents are solved; see cpp/local/document.hpp."""
 
@@ -220,6 +260,60 @@ def cvb0_step(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order=
     """
     One shard by CVB0: (word statistics), (documents' topics), entropy, sweeps, (topics and shares of gamma).
     """
+
+class TokenRows:
+    """
+    Documents whose counts are whole numbers, to be visited token by token.
+    """
+
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_words: int) -> None: ...
+
+    @property
+    def n_tokens(self) -> int: ...
+
+PRIOR_BLOCK: int = 64
+
+def count_tokens(tokens: TokenRows, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], threads: int, word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """How often each topic has each word."""
+
+def document_topics(tokens: TokenRows, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], K: int, threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]]:
+    """Topics of every document and their tokens, as sparse rows."""
+
+def gibbs_table(word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], eta_totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int, inverse: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], larger: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], e: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], mass: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """What sampling a block needs of the topics."""
+
+def gibbs_sample(tokens: TokenRows, how: str, begin: int, end: int, e: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], mass: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], inverse: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], larger: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], least: float, seed: int, sweep: int, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """
+    Draws the tokens of a block of documents; the documents' part of log p(w, z).
+    """
+
+def gibbs_draw(tokens: TokenRows, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], topic: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], count: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], e: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], mass: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """Draws every token given the proportions of its document."""
+
+def gibbs_sequential(tokens: TokenRows, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], eta_totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int, sweep: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """One exact sweep; the documents' part of log p(w, z)."""
+
+def log_probability_of_words(word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], eta_totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> float:
+    """The words' part of log p(w, z)."""
+
+LANES: int = 16
+
+def hard_distances(word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], smoothing: float, threads: int, D: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """-log psi for every word and topic."""
+
+def hard_assign(tokens: TokenRows, step: str, D: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], K: int, penalty: float, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """
+    Every document by 'basic', 'word', or by 'word' from nothing: 'place'. The sum of their costs.
+    """
+
+def refine(tokens: TokenRows, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], penalty: float, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """Moves mini-topics where it lowers the objective; by how much it did."""
+
+def refine_deltas(tokens: TokenRows, d: int, t: int, penalty: float, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """What moving one mini-topic to each other topic would change."""
+
+def distance_of_tokens(word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> float:
+    """Distances of all tokens to their topics at the optimum."""
 
 isa: str
 """The instruction set that was loaded."""

@@ -55,7 +55,9 @@ def learn_demo(*, n_topics: int, n_passes: int, n_words: int, seed: int, threads
         corpus = demo_corpus()
     with (
         StopOnInterrupt() as stop,
-        FitProgress(n_passes, corpus.n_tokens, title="Learning", lines=False, console=console) as progress,
+        FitProgress(
+            n_passes, corpus.n_tokens, title="Learning", lines=False, words=corpus.vocabulary, console=console
+        ) as progress,
     ):
         model = LDA(
             n_components=n_topics, max_iter=n_passes, random_state=seed, n_jobs=threads, callbacks=[progress, stop]

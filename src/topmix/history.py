@@ -64,6 +64,7 @@ def passes(
     effort: Callable[[], dict[str, float]] = dict,
     keep: Callable[[Any, Any, bool], None] = lambda model, following, is_last: None,
     may_fall: bool = False,
+    falls: bool = False,
     moves: Callable[[], dict[str, float]] = dict,
     settled: Callable[[], bool] | None = None,
 ) -> tuple[Any, Any, bool]:
@@ -73,12 +74,12 @@ def passes(
     already count as made, and where they were enough the model is None. A callback that returns a true value ends the
     fit after the pass. `between` may return another model for the next pass to start from. `keep` is told of each pass
     when it is over: the model, the one that `between` made, and whether it was the last. Where the objective `may_fall`
-    because priors move under it, only a small change ends the fit, not a fall. Where `between` makes `moves`, it knows
-    better when all is `settled`.
+    because priors move under it, only a small change ends the fit, not a fall. One that `falls` is to be minimised.
+    Where `between` makes `moves`, it knows better when all is `settled`.
     """
     callbacks = list(callbacks)
     model = total = following = None
-    stopped, converged = False, _has_converged(history, tol * scale, may_fall)
+    stopped, converged = False, _has_converged(history, tol * scale, may_fall, falls)
     while not (stopped or converged) and len(history) < max_iter:
         model, total = learner.send(following)
         terms = model.bound(total)
@@ -86,14 +87,14 @@ def passes(
         history.append(Record(n_pass, clock(), sum(terms.values()), K, terms, effort(), moves()))
         answers = [call(history[-1], model) for call in callbacks]  # all of them are asked
         stopped = any(answers)
-        converged = settled() if settled else _has_converged(history, tol * scale, may_fall)
+        converged = settled() if settled else _has_converged(history, tol * scale, may_fall, falls)
         following = between(model, total)
         keep(model, following, stopped or converged or len(history) == max_iter)
     return model, total, converged
 
 
-def _has_converged(history: list[Record], least: float, may_fall: bool) -> bool:
+def _has_converged(history: list[Record], least: float, may_fall: bool, falls: bool) -> bool:
     if len(history) < 2:
         return False
     gain = history[-1].objective - history[-2].objective
-    return (abs(gain) if may_fall else gain) < least
+    return (abs(gain) if may_fall else -gain if falls else gain) < least

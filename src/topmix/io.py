@@ -34,6 +34,7 @@ from topmix.parts import ModelFileError, Parts
 FORMAT = "topmix-model"
 FORMAT_VERSION = 1
 BLOCK = 1 << 23  # bytes written at a time
+LARGEST_INTEGER = 2**31  # of a parameter: what kernels count with
 
 logger = logging.getLogger(__name__)
 
@@ -59,11 +60,12 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "notes": notes,
         "n_features": int(estimator.n_features_in_),
         "feature_names": None if names is None else [str(word) for word in names],
-        "tokenizer": getattr(estimator, "tokenizer_", None),
         "history": [record.to_dict() for record in getattr(estimator, "history_", [])],
         "attributes": {a: getattr(estimator, a) for a in estimator._saved_attributes if hasattr(estimator, a)},
         "extra": extra,
     }
+    if hasattr(estimator, "tokenizer_"):
+        about["tokenizer"] = estimator.tokenizer_
     write_parts(Path(path), arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}, about)
 
 
@@ -104,7 +106,8 @@ def _load(file: IO[bytes], path: Path) -> Any:
     estimator.n_features_in_ = parts.n_features
     if (words := parts.strings("feature_names", parts.n_features)) is not None:
         estimator.feature_names_in_ = np.array(words, dtype=object)
-    estimator.tokenizer_ = parts.table("tokenizer", missing=None)
+    if "tokenizer" in parts.about:  # not where rows are no texts
+        estimator.tokenizer_ = parts.table("tokenizer", missing=None)
     estimator.history_ = read_history(parts)
     for attribute, value in (parts.table("attributes") or {}).items():
         if attribute not in estimator._saved_attributes or not isinstance(value, bool | int | float):
@@ -248,12 +251,14 @@ def _is_json(value: Any) -> bool:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value may be a parameter declared so. Numbers pass for each other, as they do in a call."""
+    """Whether a value may be a parameter declared so. An integer passes for a float, and true and false for either."""
     if hint is Any:
         return _is_json(value)
     kinds = typing.get_args(hint) or (hint,)
-    if isinstance(value, bool | int | float):
-        return any(kind in kinds for kind in (bool, int, float))
+    if isinstance(value, float):
+        return float in kinds
+    if isinstance(value, bool | int):
+        return float in kinds or (any(kind in kinds for kind in (bool, int)) and abs(value) < LARGEST_INTEGER)
     return (NoneType if value is None else type(value)) in kinds
 
 

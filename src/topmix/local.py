@@ -22,6 +22,9 @@ class LocalStep(Protocol):
     def __call__(self, shard: Shard, tables: Any, memory: Any, threads: int) -> tuple[Any, Any]: ...
 
 
+PAIRS_A_CLUSTER = 512  # in a piece, on average: then moments by cluster are products of matrices that are not thin
+
+
 @dataclass(frozen=True)
 class MixtureStep:
     """Each row to its L best clusters.  docs/math.md Eqs. (1.4)-(1.7)."""
@@ -29,13 +32,66 @@ class MixtureStep:
     likelihood: type[Likelihood]
     n_active: int  # L
 
-    def __call__(self, shard: Shard, tables: MixtureTables, memory: None, threads: int) -> tuple[MixtureStats, None]:
+    def __call__(self, shard: Any, tables: MixtureTables, memory: Any, threads: int) -> tuple[MixtureStats, Any]:
+        total: MixtureStats | None = None
+        for piece in shard.pieces(rows_at_a_time(len(tables.log_weights), self.n_active, len(shard.cols))):
+            a = self.likelihood.assign(piece, tables.likelihood, tables.log_weights, self.n_active, threads)
+            stats = self.summary(piece, a, tables, threads)
+            total = stats if total is None else total.add(stats)
+        assert total is not None  # every shard is one piece at least
+        return total, None
+
+    def summary(self, piece: Any, a: Any, tables: MixtureTables, threads: int) -> MixtureStats:
         K = len(tables.log_weights)
-        a = self.likelihood.assign(shard, tables.likelihood, tables.log_weights, self.n_active, threads)
-        weight = np.ones(shard.n_rows) if shard.weight is None else shard.weight
+        weight = np.ones(piece.n_rows) if piece.weight is None else piece.weight
         N = np.bincount(a.cluster.ravel(), (a.r * weight[:, None]).ravel(), minlength=K)
-        S = self.likelihood.summarise(shard, a, K, threads)
-        return MixtureStats(S, N, float(np.sum(weight * a.entropy)), float(weight.sum())), None
+        S = self.likelihood.summarise(piece, a, K, threads)
+        return MixtureStats(S, N, float(np.sum(weight * a.entropy)), float(weight.sum()))
+
+
+class Whereabouts(NamedTuple):
+    """What a candidate step remembers of a shard."""
+
+    visits: int
+    best: np.ndarray  # [rows] int32, the best cluster of each row
+
+
+@dataclass(frozen=True)
+class CandidateStep(MixtureStep):
+    """As MixtureStep, but most visits score a row by the clusters near its last best one, and by no others.
+
+    What is not scored has r = 0, so the bound is that of the r that were found and never overstated; it may fall where
+    a cluster moves away from a row that has a better one out of sight, until the next full scan.
+    """
+
+    full_every: int = 5  # visits
+
+    def __call__(
+        self, shard: Any, tables: MixtureTables, memory: Whereabouts | None, threads: int
+    ) -> tuple[MixtureStats, Whereabouts]:
+        visits = memory.visits if memory else 0
+        K, D, L = len(tables.log_weights), len(shard.cols), self.n_active
+        total: MixtureStats | None = None
+        best, begin = np.empty(shard.n_rows, np.int32), 0
+        # Rows of one cluster are scored together, so more rows at a time than a full scan needs.
+        for piece in shard.pieces(max(rows_at_a_time(K, L, D), min(1 << 18, (1 << 24) // D))):
+            rows = slice(begin, begin + piece.n_rows)
+            args = (piece, tables.likelihood, tables.log_weights, L)
+            if memory is None or visits % self.full_every == 0:
+                a = self.likelihood.assign(*args, threads)
+            else:
+                a = self.likelihood.assign_near(*args, memory.best[rows], threads)  # type: ignore[attr-defined]
+            best[rows] = np.take_along_axis(a.cluster, a.r.argmax(axis=1)[:, None], axis=1)[:, 0]
+            stats = self.summary(piece, a, tables, threads)
+            total = stats if total is None else total.add(stats)
+            begin += piece.n_rows
+        assert total is not None
+        return total, Whereabouts(visits + 1, best)
+
+
+def rows_at_a_time(K: int, L: int, D: int) -> int:
+    """Of dense rows: enough for each cluster to have its share, and few enough that they and their r stay small."""
+    return int(np.clip(PAIRS_A_CLUSTER * K // L, 4096, max(1, min(1 << 16, (1 << 24) // max(D, L)))))
 
 
 class Visited(NamedTuple):

@@ -73,8 +73,10 @@ class Parts:
             raise ModelFileError(f"{name} is {str(value)[:60]}, expected true or false")
         return value
 
-    def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        value = self._extra(name)
+    def choice(self, name: str, choices: tuple[str, ...], missing: str | None = None) -> str:
+        """One of these words; `missing` stands for what files of older versions do not say."""
+        extra = self.about.get("extra")
+        value = missing if missing and isinstance(extra, dict) and name not in extra else self._extra(name)
         if value not in choices:
             raise ModelFileError(f"{name} is {str(value)[:60]!r}, expected one of {', '.join(choices)}")
         return str(value)

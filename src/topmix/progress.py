@@ -8,15 +8,20 @@ It writes to stderr, so that results can be piped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from topmix.history import Callback, Record
+
+SHOWN_TOPICS, SHOWN_WORDS = 6, 10
 
 
 class FitProgress:
@@ -30,6 +35,10 @@ class FitProgress:
         Tokens or rows of the data. With it the objective is shown per token, and the speed.
     title : str
         What stands before the bar.
+    words : sequence of str or None
+        The vocabulary: with it a terminal also sees the words of the largest topics, as they are at the moment.
+    unit : str
+        What n_tokens counts.
     lines : bool
         Print a line a pass where there is no terminal. Otherwise nothing is shown there.
     """
@@ -40,10 +49,12 @@ class FitProgress:
         n_tokens: float | None = None,
         *,
         title: str = "fit",
+        words: Sequence[str] | None = None,
+        unit: str = "token",
         lines: bool = True,
         console: Console | None = None,
     ):
-        self.n_tokens, self.title = n_tokens, title
+        self.n_tokens, self.title, self.words, self.unit = n_tokens, title, words, unit
         self.console = console or Console(stderr=True)
         live = self.console.is_terminal or self.console.is_jupyter
         self.lines = lines and not live
@@ -54,28 +65,58 @@ class FitProgress:
             MofNCompleteColumn(),
             TextColumn("passes"),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
             TextColumn("{task.fields[detail]}"),
             console=self.console,
-            disable=not live,
         )
-        self._task = self._bar.add_task(title, total=n_passes, detail="")
+        self.n_passes = n_passes
+        self._task = self._bar.add_task(title, total=n_passes, detail="", left="")
+        self._live = Live(self._bar, console=self.console, transient=words is not None) if live else None
 
     def __call__(self, record: Record, model: Any) -> None:
         self.n_calls += 1
-        detail = describe(record, self.n_tokens)
-        self._bar.update(self._task, completed=self.n_calls, detail=detail)
+        detail = describe(record, self.n_tokens, self.unit)
+        if self._live is not None:
+            left = record.seconds / max(self.n_calls, 1) * (self.n_passes - self.n_calls)
+            said = f"≤ {in_time(left)} left" if left >= 1 else ""
+            self._bar.update(self._task, completed=self.n_calls, detail=detail, left=said)
+            self._live.update(Group(self._bar, *self._topics(model)))
         if self.lines:
             text = f"{self.title}: pass {record.n_pass}, {record.seconds:.1f} s, {detail}"
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        if self._live is not None:
+            self._live.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if error is None and self.n_calls:  # it stopped early because it was done: a full bar
-            self._bar.update(self._task, total=self.n_calls)
-        self._bar.stop()
+            self._bar.update(self._task, total=self.n_calls, left="")
+        if self._live is not None:
+            self._live.stop()
+
+    def _topics(self, model: Any) -> list[Text]:
+        """A line each for the largest topics."""
+        if self.words is None or (counts := topic_counts(model)) is None:
+            return []
+        largest = np.argsort(-counts.sum(axis=0), kind="stable")[:SHOWN_TOPICS].tolist()
+        lines = []
+        for k in largest:
+            best = np.argpartition(-counts[:, k], min(SHOWN_WORDS, len(counts) - 1))[:SHOWN_WORDS]
+            best = best[np.argsort(-counts[best, k], kind="stable")]
+            said = " ".join(self.words[v] for v in best.tolist())
+            lines.append(Text(f"  {k:>4}  {said}", style="dim", no_wrap=True, overflow="ellipsis"))
+        return lines
+
+
+def topic_counts(model: Any) -> np.ndarray | None:
+    """[V, K] of a model in the middle of a fit, where it is one of words."""
+    for holder in (getattr(model, "words", None), getattr(model, "likelihood", None)):
+        total = getattr(holder, "total", None)
+        if isinstance(raw := getattr(total, "raw", None), np.ndarray) and raw.ndim == 2:
+            return raw
+    return None
 
 
 @contextmanager
@@ -88,12 +129,18 @@ def shown(verbose: int, n_passes: int, n_tokens: float | None, title: str) -> It
         yield [progress]
 
 
-def describe(record: Record, n_tokens: float | None) -> str:
+def describe(record: Record, n_tokens: float | None, unit: str = "token") -> str:
     """The objective and the speed so far, initialisation counted."""
     if not n_tokens:
         return f"objective {record.objective:.6g}"
     speed = n_tokens * record.n_pass / max(record.seconds, 1e-9)
-    return f"{record.objective / n_tokens:.4f} a token  {in_short(speed)} tokens/s"
+    return f"{record.objective / n_tokens:.4f} a {unit}  {in_short(speed)} {unit}s/s"
+
+
+def in_time(seconds: float) -> str:
+    """1:02:03, without the hours where there are none."""
+    minutes, hours = int(seconds) // 60 % 60, int(seconds) // 3600
+    return f"{hours}:{minutes:02d}:{int(seconds) % 60:02d}" if hours else f"{minutes}:{int(seconds) % 60:02d}"
 
 
 def in_short(n: float) -> str:

@@ -1,4 +1,4 @@
-"""Topics for people: how large each is, its words, and the documents that are most about it."""
+"""Models for people: how large each topic is, its words, and the documents that are most about it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from rich import box
+from rich.markup import escape
+from rich.table import Table
 
 from topmix.data.corpus import Corpus
+from topmix.topic_view import TopicView, view_of, word_names
 
 # A short document is easily all about one topic. Twenty tokens of anything else are added to each before they are
 # compared, so that a long document on a topic comes before a note that happens to use its words.
@@ -42,3 +46,69 @@ def summarise(model: Any, corpus: Corpus, *, n_words: int = 8, n_documents: int 
         names = [str(d) if corpus.names is None else corpus.names[d] for d in best.tolist()]
         topics.append(Topic(int(k), float(sizes[k] / max(sizes.sum(), 1e-300)), words[k], names))
     return topics
+
+
+def describe_model(model: Any, *, n_words: int = 10, relevance: float = 1.0) -> dict[str, Any]:
+    """A fitted model as JSON has it: what it is, how it was learned, and its topics (or clusters), largest first."""
+    history = getattr(model, "history_", [])
+    about = {
+        "estimator": type(model).__name__,
+        "n_components": _n_components(model),
+        "n_features": int(model.n_features_in_),
+        "converged": bool(getattr(model, "converged_", False)),
+        "n_iter": int(getattr(model, "n_iter_", len(history))),
+        "seconds": history[-1].seconds if history else None,
+        "objective": history[-1].objective if history else None,
+    }
+    if hasattr(model, "means_"):
+        return about | {"clusters": _clusters(model, n_words)}
+    return about | {"topics": describe_topics(view_of(model), n_words, relevance)}
+
+
+def describe_topics(view: TopicView, n_words: int = 10, relevance: float = 1.0) -> list[dict[str, Any]]:
+    top = view.top(n_words, relevance)
+    return [
+        {
+            "topic": k,
+            "share": float(view.share[k]),
+            "words": view.words_of(top[k]),
+            "probabilities": [float(p) for p in view.topic_word[k, top[k]]],
+        }
+        for k in view.by_size().tolist()
+    ]
+
+
+def model_table(
+    model: Any, width: int, *, n_words: int = 10, n_shown: int | None = None, relevance: float = 1.0
+) -> Table:
+    """A row a topic, largest first; at most 120 columns, however wide the terminal is."""
+    about = describe_model(model, n_words=n_words, relevance=relevance)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, width=min(width, 120))
+    is_topics = "topics" in about
+    table.add_column("topic" if is_topics else "cluster", justify="right", style="dim")
+    table.add_column("share", justify="right")
+    table.add_column("words" if is_topics else "features that set it apart, in standard deviations", ratio=1)
+    for row in about["topics" if is_topics else "clusters"][:n_shown]:
+        said = " ".join(row["words"]) if is_topics else "  ".join(f"{f} {z:+.1f}" for f, z in row["features"].items())
+        table.add_row(str(row["topic" if is_topics else "cluster"]), f"{row['share']:.1%}", escape(said))
+    return table
+
+
+def _n_components(model: Any) -> int:
+    found = getattr(model, "components_", getattr(model, "means_", None))
+    return int(model.n_components if found is None else len(found))
+
+
+def _clusters(model: Any, n: int) -> list[dict[str, Any]]:
+    """Clusters of rows of numbers: their features that are furthest from the mean of all clusters."""
+    weights, means = np.asarray(model.weights_), np.asarray(model.means_)
+    centre = weights @ means
+    spread = np.sqrt(np.maximum(weights @ (means - centre) ** 2, 1e-300))
+    z = (means - centre) / spread
+    names = word_names(model, means.shape[1])
+    rows = []
+    for k in np.argsort(-weights, kind="stable").tolist():
+        best = np.argsort(-np.abs(z[k]), kind="stable")[:n].tolist()
+        features = {names[v]: float(z[k, v]) for v in best}
+        rows.append({"cluster": k, "share": float(weights[k]), "features": features, "mean": means[k].tolist()})
+    return rows

@@ -20,9 +20,10 @@ from topmix.likelihoods.categorical import spread_rows
 
 OWN = 0.1  # share of a blended topic that is its document's own
 COMMON = 0.006  # a word this frequent is damped by half, one ten times as frequent by a hundred
+TIMES_THE_MEAN = 3.0  # with few words each is frequent: so many times the mean frequency is then common
 BACKGROUND = 0.2  # background topics, as a share of K times the mass that damping takes away
 DOCUMENTS_A_BACKGROUND = 50
-PSEUDO_TOKENS = 3000.0  # a topic, at the start
+PSEUDO_TOKENS = 3000.0  # a topic, at the start; never more than its share of the corpus
 SMALL = 0.05  # of the mean topic: one that holds less starts again
 OWN_AGAIN = 0.9
 
@@ -40,7 +41,7 @@ def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
     chosen = rng.choice(rows, K - n_background, replace=len(rows) < K - n_background)
     for k, d in enumerate(chosen, start=n_background):
         seeds[k] = _blend(X, d, OWN, mean * damping, damping)
-    return _scaled(seeds, PSEUDO_TOKENS)
+    return _scaled(seeds, min(PSEUDO_TOKENS, corpus.n_tokens / K))
 
 
 def revived(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
@@ -92,7 +93,8 @@ def _mean(X: sp.csr_array) -> np.ndarray:
 
 
 def _damping(mean: np.ndarray) -> np.ndarray:
-    return 1.0 / (1.0 + (mean / COMMON) ** 2)
+    common = max(COMMON, TIMES_THE_MEAN / len(mean))
+    return 1.0 / (1.0 + (mean / common) ** 2)
 
 
 def _blend(X: sp.csr_array, d: int, own: float, common: np.ndarray, damping: np.ndarray) -> np.ndarray:

@@ -12,9 +12,12 @@ import pytest
 from topmix import _core
 from topmix.allocations.finite import FiniteDirichlet
 from topmix.allocations.lda import DocumentPrior
-from topmix.data import Corpus
+from topmix.allocations.sticks import StickBreaking
+from topmix.data import Corpus, Table
 from topmix.data.shard import Shards
 from topmix.likelihoods import LIKELIHOODS
+from topmix.likelihoods.categorical import Categorical
+from topmix.likelihoods.gaussian_start import empty, start, summary
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import ExcludingStep, LocalStep, MixtureStep, OnlineStep, TopicStep
 from topmix.model import Mixture
@@ -22,6 +25,9 @@ from topmix.stats import WordTotal
 from topmix.topic_model import TopicModel
 
 KIND = {"categorical": "counts"}  # what a likelihood takes; "vectors" if it is not here
+OBJECTIVES = {"": "vb", "-map": "map", "-ml": "ml"}  # by the end of a problem's name
+MIXTURES = [name + end for name in LIKELIHOODS for end in OBJECTIVES]
+MIXTURES += [f"{name}-zero" for name in ("full", "diag", "spherical")] + ["full-sticks", "categorical-sticks"]
 
 
 def counts() -> np.ndarray:
@@ -36,7 +42,7 @@ def counts() -> np.ndarray:
 def vectors() -> np.ndarray:
     """103 points from 4 clusters in five dimensions."""
     rng = np.random.default_rng(0)
-    means = rng.normal(0, 4, (4, 5))
+    means = rng.normal(0, 1.5, (4, 5))
     return means[rng.integers(4, size=103)] + rng.normal(size=(103, 5))
 
 
@@ -48,13 +54,22 @@ def sample() -> Callable[[str], np.ndarray]:
 
 @pytest.fixture
 def mixture(sample, cut) -> Callable[..., tuple[Mixture, Callable[[int], Shards]]]:
-    """mixture(likelihood, K) is a started model and a way to cut its data into shards."""
+    """mixture(name, K) is a started model and a way to cut its data into shards. See MIXTURES for names."""
 
     def make(name: str, K: int = 4, seed: int = 0) -> tuple[Mixture, Callable[[int], Shards]]:
-        corpus = Corpus.from_scipy(sample(KIND.get(name, "vectors")))
-        likelihood = LIKELIHOODS[name].start(corpus, None, K, 0.1, np.random.default_rng(seed), 1)
-        model = Mixture(FiniteDirichlet.uniform(1 / K, K), likelihood, corpus.shape[1], K)
-        return model, lambda n: cut(corpus, n)
+        name, _, variant = name.partition("-")
+        objective, rng = variant if variant in OBJECTIVES.values() else "vb", np.random.default_rng(seed)
+        data: Corpus | Table
+        if KIND.get(name, "vectors") == "counts":
+            data = Corpus.from_scipy(sample("counts"))
+            likelihood: Any = Categorical.start(data, None, K, 0.1, rng, 1, objective)
+        else:
+            data, zero = Table(sample("vectors")), variant == "zero"
+            about = summary(data, None, name, zero)
+            empty_ = empty(about, "float64", K, covariance_type=name, objective=objective, zero_mean=zero, reg_covar=0)
+            likelihood = start(empty_, data, None, "k-means++", rng, 1)
+        allocation: Any = (StickBreaking if variant == "sticks" else FiniteDirichlet).uniform(1 / K, K, objective)
+        return Mixture(allocation, likelihood, data.shape[1], K), lambda n: cut(data, n)
 
     return make
 
@@ -64,9 +79,9 @@ def problem(mixture, sample, cut) -> Callable[..., tuple[Any, Any, Callable[[int
     """problem(name) is (a started model, a local step, a way to cut its data): each likelihood, four of topics."""
 
     def make(name: str, K: int = 5, L: int = 2) -> tuple[Any, Any, Callable[[int], Shards]]:
-        if name in LIKELIHOODS:
+        if name in MIXTURES:
             model, shards = mixture(name, K)
-            return model, MixtureStep(LIKELIHOODS[name], L), shards
+            return model, MixtureStep(type(model.likelihood), L), shards
         corpus = Corpus.from_scipy(sample("counts"))
         raw = np.random.default_rng(1).gamma(1.0, 1.0, (corpus.shape[1], K))
         posterior = "variational" if name == "variational" else "collapsed"
@@ -93,6 +108,6 @@ def flat() -> Callable[[Any], np.ndarray]:
             return [x.counts().ravel(), x.totals]
         if is_dataclass(x):
             return [n for f in fields(x) for n in numbers(getattr(x, f.name))]
-        return [] if isinstance(x, str) else [np.asarray(x, np.float64).ravel()]
+        return [] if isinstance(x, str | bool) else [np.asarray(x, np.float64).ravel()]
 
     return lambda x: np.concatenate(numbers(x))

@@ -11,7 +11,7 @@ from topmix.learners import LEARNERS
 from topmix.likelihoods import LIKELIHOODS
 from topmix.worker import Worker
 
-PROBLEMS = [*LIKELIHOODS, "variational", "collapsed", "scvb0", "cvb0"]
+PROBLEMS = [*LIKELIHOODS, "full-ml", "diag-zero", "categorical-sticks", "variational", "collapsed", "scvb0", "cvb0"]
 
 
 class Remote(Engine):

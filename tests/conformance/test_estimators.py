@@ -23,6 +23,7 @@ from topmix.estimators import ESTIMATORS
 ROWS = "a random start is drawn from the rows, so other rows give another start (as with scikit-learn's own KMeans)"
 PROBA = "scikit-learn takes whatever has predict_proba for a classifier here"
 EXPECTED = {
+    "GaussianMixture": {"check_sample_weight_equivalence_on_dense_data": ROWS},
     "MultinomialMixture": {
         "check_sample_weight_equivalence_on_dense_data": ROWS,
         "check_sample_weight_equivalence_on_sparse_data": ROWS,
@@ -35,8 +36,10 @@ everyone = pytest.mark.parametrize("name", ESTIMATORS)
 
 
 def make(name, **parameters):
-    given = {"n_components": 4, "max_iter": 5, "random_state": 0, "n_jobs": 1} | FIXED.get(name, {})
-    return ESTIMATORS[name](**given | parameters)
+    """Small and repeatable; of the other parameters, those that it has."""
+    common = {"n_components": 4, "max_iter": 5, "random_state": 0, "n_jobs": 1} | FIXED.get(name, {})
+    known = ESTIMATORS[name]._get_param_names()
+    return ESTIMATORS[name](**common | {p: value for p, value in parameters.items() if p in known})
 
 
 def counts_only(name):
@@ -244,13 +247,14 @@ def test_history_has_a_record_a_pass(name, data):
     model = make(name, tol=-np.inf).fit(data)
     assert [r.n_pass for r in model.history_] == [1, 2, 3, 4, 5]
     assert model.n_iter_ == 5
-    assert not model.converged_
+    assert not getattr(model, "converged_", False)
     assert np.all(np.diff([r.seconds for r in model.history_]) > 0)
     for r in model.history_:
         assert r.objective == pytest.approx(sum(r.terms.values()))
         assert r.n_components == 4
         assert r.to_dict()["objective"] == r.objective
-    assert make(name, tol=1e9).fit(data).n_iter_ == 2  # the first pass has nothing to compare with
+    if "tol" in model.get_params():
+        assert make(name, tol=1e9).fit(data).n_iter_ == 2  # the first pass has nothing to compare with
 
 
 @everyone
@@ -304,13 +308,14 @@ def test_ctrl_c_is_answered_soon(name):
         index = rng.integers(V, size=n * each)
         X = sp.csr_array((np.ones(n * each, np.float32), index, np.arange(0, n * each + 1, each)), shape=(n, V))
         X.sum_duplicates()
-        X = X if {counts_only(name)} else X.toarray()
+        X = X if {counts_only(name)} else rng.normal(size=(100_000, 50))
 
         def ready(record, model):
             print("ready", flush=True)
 
-        model = ESTIMATORS[{name!r}](400, max_iter=10**6, tol=-np.inf, learner="batch", n_jobs=2, random_state=0,
-                                     callbacks=[ready])
+        how = dict(max_iter=10**6, tol=-np.inf, learner="batch", n_jobs=2, random_state=0, callbacks=[ready])
+        cls = ESTIMATORS[{name!r}]
+        model = cls(400, **{{p: value for p, value in how.items() if p in cls._get_param_names()}})
         try:
             model.fit(X)
         except KeyboardInterrupt:

@@ -63,3 +63,18 @@ def test_settings_for_text_are_refused_for_counts(tmp_path):
 def test_an_empty_folder_says_what_is_missing(tmp_path):
     with pytest.raises((CorpusError, ValueError), match=r"no .*txt"):
         read_corpus(tmp_path)
+
+
+def test_a_parquet_file_of_texts_is_not_one_of_counts(tmp_path, expected):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "docs.parquet"
+    pq.write_table(pa.table({"key": [7, 8, 9, 10], "body": [*TEXTS[:2], None, TEXTS[3]]}), path)
+    corpus = read_corpus(path, field="body", id_field="key")
+    same(corpus, expected)
+    assert list(corpus.names) == ["7", "8", "9", "10"]
+    with pytest.raises(CorpusError, match="key, body"):
+        read_corpus(path)
+    write_corpus(expected, path)
+    same(read_corpus(path), expected)

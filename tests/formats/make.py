@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from topmix import HDP, LDA, MultinomialMixture
+from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus
 from topmix.io import FORMAT_VERSION
 
@@ -27,8 +29,15 @@ def documents() -> Corpus:
     return Corpus.from_scipy(X.astype(np.float32), vocabulary=[f"wörd{v}" for v in range(30)])
 
 
-def answer(model: HDP | LDA | MultinomialMixture, corpus: Corpus) -> np.ndarray:
-    return model.transform(corpus) if isinstance(model, HDP | LDA) else model.predict_proba(corpus)
+def rows(model: Any, corpus: Corpus) -> Any:
+    """The documents as this model takes them."""
+    if isinstance(model, GaussianMixture):
+        return pd.DataFrame(corpus.to_scipy().toarray()[:, :8], columns=list(corpus.vocabulary or ())[:8])
+    return corpus
+
+
+def answer(model: Any, corpus: Corpus) -> np.ndarray:
+    return model.transform(corpus) if hasattr(model, "transform") else model.predict_proba(rows(model, corpus))
 
 
 def main() -> None:
@@ -37,13 +46,17 @@ def main() -> None:
         LDA(n_components=3, max_iter=5, topic_word_prior=np.full(30, 0.05), random_state=0),
         HDP(n_components=3, max_iter=5, adapt=False, random_state=0),
         MultinomialMixture(n_components=3, max_iter=5, random_state=0),
+        GaussianMixture(n_components=3, max_iter=5, random_state=0),
+        GibbsLDA(n_components=3, max_iter=20, random_state=0),
+        CombinatorialLDA(n_components=3, max_iter=5, random_state=0),
     ):
         path = FOLDER / f"{type(model).__name__}-{FORMAT_VERSION}.topmix"
         if path.exists():
             continue
-        model.fit(corpus).save(path)
+        model.fit(rows(model, corpus)).save(path)
+        learned = model.means_ if isinstance(model, GaussianMixture) else model.components_
         said = {
-            "components": model.components_.round(6).tolist(),
+            "components": learned.round(6).tolist(),
             "answer": answer(model, corpus[:5]).round(6).tolist(),
         }
         path.with_suffix(".json").write_text(json.dumps(said))

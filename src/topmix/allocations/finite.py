@@ -11,18 +11,20 @@ from topmix import dirichlet
 
 @dataclass(frozen=True)
 class FiniteDirichlet:
-    """q(pi) = Dir(gamma). Immutable: `update` returns the next one."""
+    """q(pi) = Dir(gamma), or the point that stands for it. Immutable: `update` returns the next one."""
 
     prior: float  # alpha / K, on each weight
     gamma: np.ndarray  # [K]
+    objective: str = "vb"
 
     @classmethod
-    def uniform(cls, prior: float, K: int) -> FiniteDirichlet:
-        return cls(prior, np.full(K, prior + 1.0))
+    def uniform(cls, prior: float, K: int, objective: str = "vb") -> FiniteDirichlet:
+        prior = dirichlet.FAINT if objective == "ml" else prior
+        return cls(prior, np.full(K, prior + 1.0), objective)
 
     def log_weights(self) -> np.ndarray:
         """E[log pi_k], the K-vector that kernels see."""
-        return dirichlet.expected_log(self.gamma)
+        return dirichlet.expected_log(self.gamma, objective=self.objective)
 
     def weights(self) -> np.ndarray:
         return self.gamma / self.gamma.sum()
@@ -33,8 +35,10 @@ class FiniteDirichlet:
 
     def update(self, N: np.ndarray) -> FiniteDirichlet:
         """Conjugate update.  Eq. (1.8)."""
+        if self.objective == "ml":  # rounding may leave less than nothing, which only a prior that is felt makes up for
+            N = np.maximum(N, 0.0)
         return replace(self, gamma=self.prior + N)
 
     def bound(self, N: np.ndarray) -> float:
-        """E[log p(z | pi)] - KL(q(pi) || p(pi)).  Eq. (0.3)."""
-        return dirichlet.bound(N, np.full_like(self.gamma, self.prior), self.gamma)
+        """E[log p(z | pi)] - KL(q(pi) || p(pi)), or its like at a point.  Eqs. (0.3), (0.5)."""
+        return dirichlet.bound(N, np.full_like(self.gamma, self.prior), self.gamma, self.objective)

@@ -1,7 +1,7 @@
 """Topic proportions of documents under a hierarchical Dirichlet process: pi_d ~ Dir(alpha beta), beta broken sticks.
 
 Topic k has the prior alpha E[beta_k], and all topics that are not in the model share what is left over, so a document
-has K + 1 proportions and tokens in the first K of them. docs/math.md, section 3.7.
+has K + 1 proportions and tokens in the first K of them. docs/math.md, section 3.9.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class StickPrior:
         return TopicStats(words, float(n_docs), H, G, -float(alpha @ T), T, np.zeros(0))
 
     def bound(self, total: TopicStats) -> float:
-        """The documents' part of the surrogate bound, and what the sticks cost.  Eq. (3.17)."""
+        """The documents' part of the surrogate bound, and what the sticks cost.  Eq. (3.22)."""
         return total.G + total.A + self.sticks.bound(self._evidence(total), self.stick_prior)
 
     def documents(self, stats: TopicStats) -> float:

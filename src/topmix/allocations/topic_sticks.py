@@ -1,6 +1,6 @@
 """Sticks broken in turn: u_k ~ Beta(1, gamma), beta_k = u_k prod_{l<k} (1 - u_l), the rest beta_{>K} is left over.
 
-q(u_k) = Beta(rho_k omega_k, (1 - rho_k) omega_k).  docs/math.md Eqs. (3.14)-(3.19).
+q(u_k) = Beta(rho_k omega_k, (1 - rho_k) omega_k).  docs/math.md Eqs. (3.19)-(3.24).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Sticks:
     @classmethod
     def of_shares(cls, shares: np.ndarray, D: float, gamma: float) -> Sticks:
         """Sticks whose expected pieces are these [K] positive shares, which leave something over; as sure as they are
-        best after D documents, to second order in 1 / omega.  Eq. (3.19)."""
+        best after D documents, to second order in 1 / omega.  Eq. (3.24)."""
         left = 1.0 - np.concatenate([[0.0], np.cumsum(shares)[:-1]])
         low = expit(-LOGIT_RANGE)
         rho = np.clip(shares / np.maximum(left, 1e-300), low, 1.0 - 1e-12)
@@ -56,7 +56,7 @@ class Sticks:
         return cls(1.0 / (K + 1.0 - np.arange(K)), np.full(K, 1.0 + gamma))
 
     def shares(self) -> np.ndarray:
-        """[K + 1] E[beta], the leftover last; they sum to one.  Eq. (3.15)."""
+        """[K + 1] E[beta], the leftover last; they sum to one.  Eq. (3.20)."""
         left = np.concatenate([[1.0], np.cumprod(1.0 - self.rho)])
         return np.append(self.rho, 1.0) * left
 
@@ -66,7 +66,7 @@ class Sticks:
         return digamma(self.rho * self.omega) - whole, digamma((1.0 - self.rho) * self.omega) - whole
 
     def log_normaliser(self, alpha: float) -> float:
-        """E of the surrogate, a lower bound on E[c_Dir(alpha beta)] for any alpha.  Eq. (3.16)."""
+        """E of the surrogate, a lower bound on E[c_Dir(alpha beta)] for any alpha.  Eq. (3.21)."""
         K = len(self.rho)
         log_u, log_rest = self.expected_logs()
         return K * np.log(alpha) + float(log_u.sum() + np.arange(K, 0, -1) @ log_rest)
@@ -79,12 +79,12 @@ class Sticks:
         return float(log_q - len(a) * np.log(gamma) - (gamma - 1.0) * log_rest.sum())
 
     def bound(self, seen: Evidence, gamma: float) -> float:
-        """What sticks add to the bound.  Eq. (3.17)."""
+        """What sticks add to the bound.  Eq. (3.22)."""
         prior = seen.alpha * float(self.shares() @ seen.T)
         return seen.D * self.log_normaliser(seen.alpha) + prior - self.divergence(gamma)
 
     def gradient(self, seen: Evidence, gamma: float) -> np.ndarray:
-        """[2K] of the bound with respect to logit rho and log omega.  Eq. (3.18)."""
+        """[2K] of the bound with respect to logit rho and log omega.  Eq. (3.23)."""
         K, rho = len(self.rho), self.rho
         a, b = rho * self.omega, (1.0 - rho) * self.omega
         more_a, more_b = 1.0 + seen.D - a, gamma + seen.D * np.arange(K, 0, -1) - b

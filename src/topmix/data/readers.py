@@ -10,6 +10,7 @@ from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.formats import FORMATS, Format, Options
+from topmix.data.formats.arrow import holds_texts
 from topmix.data.formats.format import VocabularyLike
 from topmix.data.textfile import TextFile
 from topmix.data.texts import TEXT_FORMATS, corpus_from_path, text_format
@@ -56,8 +57,8 @@ def read_corpus(
         raise ValueError(f"first_id is {first_id!r}, but must be 0 or 1")
     if source.name.endswith(TEMPORARY_SUFFIX):
         raise CorpusError(f"{source}: an unfinished temporary file, left by a write that did not end")
-    kind = format or ("folder" if source.is_dir() else text_format(source))
-    if kind in TEXT_FORMATS and (kind != "lines" or format == "lines" or _recognised(source) is None):
+    kind = kind_of_text(source, format)
+    if kind is not None:
         if n_words is not None or first_id is not None:
             raise ValueError("n_words and first_id are for files of counts, and this is text")
         return corpus_from_path(source, format=kind, out=out, vocabulary=vocabulary, **text)
@@ -71,6 +72,17 @@ def read_corpus(
         if source.name in str(error) or (isinstance(vocabulary, str | os.PathLike) and str(vocabulary) in str(error)):
             raise
         raise CorpusError(f"{source}: {error}") from error
+
+
+def kind_of_text(path: str | os.PathLike[str], format: str | None = None) -> str | None:
+    """Which of the text formats `read_corpus` would read this as; None where it would read counts."""
+    source = Path(path)
+    kind = format or ("folder" if source.is_dir() else text_format(source))
+    if kind == "parquet" or (kind is None and source.suffix.lower() == ".parquet" and source.is_file()):
+        return "parquet" if holds_texts(source) else None
+    if kind not in TEXT_FORMATS or (kind == "lines" and format is None and _recognised(source) is not None):
+        return None
+    return kind
 
 
 def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Shards: rows of a corpus that are visited together, with a vocabulary of their own.
+"""Shards: rows that are visited together; those of a corpus have a vocabulary of their own.
 
 The model hands a shard [its words, K] tables and nothing else: small hot tables in cache, small messages to another
 machine, and a stochastic step that touches only the words it saw. Where the cuts fall depends on the data and the
@@ -11,11 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from topmix import _core
 from topmix.data.corpus import Corpus
+from topmix.data.table import Table
+from topmix.data.vectors import VectorShard
 
 ENTRIES_PER_SHARD = 1 << 21  # of a pass in one piece: a second or so of work, so that Ctrl-C is answered
 
@@ -41,6 +44,10 @@ class Shard:
     def n_rows(self) -> int:
         return len(self.indptr) - 1
 
+    def pieces(self, n_rows: int) -> Iterator[Shard]:
+        """Itself: sparse rows are small."""
+        yield self
+
     @cached_property
     def lengths(self) -> np.ndarray:
         """[rows] float64, tokens of each row."""
@@ -60,44 +67,51 @@ def row_sums(indptr: np.ndarray, value: np.ndarray) -> np.ndarray:
     return sums
 
 
-class Shards(Sequence[Shard]):
-    """The shards of a corpus. Kept once made, unless the corpus is mapped from disk: then made anew at each visit."""
+class Shards(Sequence[Any]):
+    """The shards of a corpus or a table. Those of a corpus are kept once made, unless it is mapped from disk: then, as
+    those of a table, they are made anew at each visit."""
 
-    def __init__(self, corpus: Corpus, rows: Sequence[slice | np.ndarray], weight: np.ndarray | None = None):
+    def __init__(self, corpus: Corpus | Table, rows: Sequence[slice | np.ndarray], weight: np.ndarray | None = None):
         self.corpus, self.rows, self.weight = corpus, rows, weight
-        self.n_rows = float(corpus.n_docs) if weight is None else float(weight.sum())
+        self.n_rows = float(len(corpus)) if weight is None else float(weight.sum())
         self._kept: dict[int, Shard] | None = {} if corpus.path is None else None
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, b: int) -> Shard:  # type: ignore[override]
+    def __getitem__(self, b: int) -> Any:  # type: ignore[override]
         if self._kept is not None and b in self._kept:
             return self._kept[b]
         rows = self.rows[b]
-        shard = Shard.of(self.corpus[rows], None if self.weight is None else self.weight[rows])
+        weight = None if self.weight is None else self.weight[rows]
+        if isinstance(self.corpus, Table):
+            return VectorShard(self.corpus.data, rows, weight)
+        shard = Shard.of(self.corpus[rows], weight)
         if self._kept is not None:
             self._kept[b] = shard
         return shard
 
-    def __iter__(self) -> Iterator[Shard]:
+    def __iter__(self) -> Iterator[Any]:
         return (self[b] for b in range(len(self)))
 
 
-def in_order(corpus: Corpus, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:
+def in_order(corpus: Corpus | Table, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:
     """Consecutive rows, about `entries` entries a shard: what a pass that updates nothing in between wants."""
+    if isinstance(corpus, Table):  # dense rows are computed a piece at a time, so that a shard may have more of them
+        step = max(1, 8 * entries // corpus.shape[1])
+        return [slice(a, min(a + step, len(corpus))) for a in range(0, len(corpus), step)] or [slice(0, 0)]
     n_shards = max(1, -(-corpus.nnz // entries))
     at = np.searchsorted(corpus.indptr, np.arange(1, n_shards) * entries)
     cuts = np.unique(np.concatenate([[0], at, [corpus.n_docs]])).tolist()
     return [slice(a, b) for a, b in pairwise(cuts)] or [slice(0, 0)]
 
 
-def at_random(corpus: Corpus, n_shards: int, rng: np.random.Generator) -> list[slice | np.ndarray]:
+def at_random(corpus: Corpus | Table, n_shards: int, rng: np.random.Generator) -> list[slice | np.ndarray]:
     """Rows dealt to shards at random, so that each looks like the whole: files are often sorted by date or class.
 
     What is dealt are runs of neighbours, up to 16, because a mapped file is read by the page.
     """
-    n_rows = corpus.n_docs
+    n_rows = len(corpus)
     n_shards = max(1, min(n_shards, n_rows))
     run = int(np.clip(n_rows // (8 * n_shards), 1, 16))
     order = rng.permutation(-(-n_rows // run))

@@ -12,6 +12,7 @@ The header is written last, so a file that was abandoned halfway starts with zer
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -133,7 +134,10 @@ def verify_corpus(corpus: Corpus) -> None:
         with open(corpus.path, "rb") as file:
             entries, metadata, start = read_header(file, corpus.path)
             _check_metadata(corpus.path, metadata)
-            for name, crc in json.loads(metadata["crc32"]).items():
+            checksums = json.loads(metadata["crc32"])
+            if checksums.keys() != entries.keys():
+                raise CorpusError(f"{where}the checksums are not those of the arrays in the file")
+            for name, crc in checksums.items():
                 begin, end = start + entries[name].begin, start + entries[name].end
                 file.seek(begin)
                 found, left = 0, end - begin
@@ -164,7 +168,17 @@ def _check_metadata(path: Path, metadata: dict[str, str]) -> dict[str, int]:
     rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
     if metadata.get("metadata_crc32") != metadata_crc(rest):
         raise CorpusError(f"{path}: byte 8: the metadata does not match its checksum: the header is corrupt")
-    return {k: int(metadata[k]) for k in ("n_docs", "n_words", "nnz")}
+    counts = {k: metadata.get(k, "") for k in ("n_docs", "n_words", "nnz")}
+    for key, text in counts.items():
+        if not (text.isascii() and text.isdecimal() and len(text) < 19):
+            raise CorpusError(f"{path}: byte 8: {key} reads {text[:60]!r}, expected a whole number")
+    try:
+        tokens, meta, sums = float(metadata["n_tokens"]), json.loads(metadata["meta"]), json.loads(metadata["crc32"])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise CorpusError(f"{path}: byte 8: the metadata is not what a corpus has: {error}") from error
+    if not (math.isfinite(tokens) and tokens >= 0 and isinstance(meta, dict) and isinstance(sums, dict)):
+        raise CorpusError(f"{path}: byte 8: n_tokens, meta or crc32 in the metadata is not what a corpus has")
+    return {key: int(text) for key, text in counts.items()}
 
 
 def _check_entries(path: Path, entries: dict[str, Entry], counts: dict[str, int]) -> None:

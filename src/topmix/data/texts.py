@@ -3,9 +3,10 @@
     .jsonl .ndjson     one JSON object a line; `field` says which of its fields is the text (several are joined)
     .csv .tsv          a header, then one document a row; `field` says which column is the text
     .txt .text         one document a line
+    .parquet           one document a row; `field` says which column is the text (where it holds texts, not counts)
     a folder           one document a file, found recursively and read in sorted order; hidden files are skipped
 
-Each file may also be gzipped (.gz). Nothing is held but the document at hand. Errors name the file and the line.
+All but Parquet may also be gzipped (.gz). Nothing is held but the document at hand. Errors name the file and the line.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Document = tuple[str, str]  # (name, text)
 Fields = str | Sequence[str] | None
 
 FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".text": "lines"}
-TEXT_FORMATS = ("folder", "jsonl", "csv", "tsv", "lines")
+TEXT_FORMATS = ("folder", "jsonl", "csv", "tsv", "lines", "parquet")
 DEFAULT_TEXT_FIELD = "text"
 DEFAULT_ID_FIELD = "id"
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -59,10 +60,10 @@ def read_texts(
 
     Parameters
     ----------
-    format : {"folder", "jsonl", "csv", "tsv", "lines"} or None
+    format : {"folder", "jsonl", "csv", "tsv", "lines", "parquet"} or None
         None: by the name.
     field : str, several, or None
-        Fields (JSON lines) or columns (CSV) that hold the text, joined by a newline. None: "text".
+        Fields (JSON lines) or columns (CSV, Parquet) that hold the text, joined by a newline. None: "text".
     id_field : str or None
         Where the name of a document is. None: "id" where there is one, else the number of the line.
     encoding, errors : str
@@ -84,6 +85,8 @@ def read_texts(
         return _read_folder(path, pattern, encoding, errors)
     if kind == "jsonl":
         return _read_jsonl(path, field, id_field, encoding, errors)
+    if kind == "parquet" or (kind is None and path.suffix.lower() == ".parquet"):
+        return _read_parquet(path, field, id_field)
     if kind in ("csv", "tsv"):
         return _read_csv(path, "\t" if kind == "tsv" else ",", field, id_field, encoding, errors)
     if kind == "lines":
@@ -172,6 +175,25 @@ def _read_csv(
             yield _document(dict(zip(header, row)), fields, id_field, where, rows.line_num)
     except csv.Error as error:
         raise CorpusError(f"{path}: line {rows.line_num}: {error}") from error
+
+
+def _read_parquet(path: Path, field: Fields, id_field: str | None) -> Iterator[Document]:
+    from topmix.data.formats.arrow import open_batches
+
+    fields = _field_list(field)
+    n = 0
+    with open_batches(path) as (schema, batches):
+        wanted = [*fields, id_field or DEFAULT_ID_FIELD]
+        for column in [*fields, *([id_field] if id_field else [])]:
+            if column not in schema.names:
+                raise CorpusError(
+                    f"{path}: no column {column!r} for the text; it has columns {', '.join(schema.names)} (of counts, "
+                    "expected words and counts, one row a document, or doc, word and count, one row an entry)"
+                )
+        for batch in batches:
+            for record in batch.select([name for name in wanted if name in schema.names]).to_pylist():
+                n += 1
+                yield _document(record, fields, id_field, f"{path}: row {n}", n)
 
 
 def _next_row(rows: Any) -> list[str] | None:

@@ -36,6 +36,7 @@ class Vectorizer:
     Parameters
     ----------
     lowercase : bool
+        Whether capital letters become small ones first.
     token_pattern : str
         A regular expression. Common ones are matched natively in ASCII text (topmix.data.tokens lists them).
     stop_words : "english", words or None
@@ -51,6 +52,7 @@ class Vectorizer:
     tokenizer : callable or None
         Makes an iterable of tokens from a text (after `lowercase`), instead of token_pattern.
     strip_accents : {"ascii", "unicode"} or None
+        Whether letters lose their accents, and by which of scikit-learn's two ways.
 
     Attributes
     ----------
@@ -132,6 +134,23 @@ class Vectorizer:
             return cls(**settings, vocabulary=vocabulary, tokenizer=tokenizer)
         except TypeError as error:
             raise ValueError(f"not the settings of a Vectorizer: {error}") from error
+
+    @classmethod
+    def of(cls, model: Any, *, tokenizer: Tokenizer | None = None) -> Vectorizer:
+        """What cuts new texts into the words of a fitted model, as those were cut that it was fitted on.
+
+        A model that was fitted on counts does not say; then texts are cut by the default pattern.
+        """
+        words = getattr(model, "feature_names_in_", None)
+        if words is None:
+            raise ValueError(
+                f"this {type(model).__name__} does not know the names of its words, so it cannot read text: it was "
+                "fitted on counts without a vocabulary"
+            )
+        settings = getattr(model, "tokenizer_", None)
+        if settings is None:
+            settings = {"lowercase": all(word == word.lower() for word in map(str, words))}
+        return cls.from_dict(settings, vocabulary=[str(word) for word in words], tokenizer=tokenizer)
 
     def _fit_pairs(self, pairs: Iterable[Pair], out: str | PathLike[str] | None) -> Corpus:
         return self._count(pairs, out, self.vocabulary)

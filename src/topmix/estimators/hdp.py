@@ -37,7 +37,10 @@ class HDP(TopicEstimator):
     Parameters
     ----------
     n_components : int
-        Number of topics, the truncation K.
+        Number of topics, the truncation K; where it adapts, the number to start with.
+    adapt : bool
+        Whether a memoized fit merges, adds and deletes topics while the bound of the whole corpus rises. Other learners
+        keep n_components.
     learner : {"memoized", "batch", "stochastic"}
         How the documents are visited.
     n_active : int or None
@@ -48,7 +51,8 @@ class HDP(TopicEstimator):
     weight_concentration_prior : float, "auto" or None
         Concentration of the corpus, gamma. Large: many topics. None is 10; "auto" learns it.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
-        Dirichlet prior of topics on words, eta. None is 0.03; "auto" learns one value.
+        Dirichlet prior of topics on words, eta; rows of a matrix only with adapt=False. None is 0.03; "auto"
+        learns one value.
     max_iter, tol, batch_size, total_samples, learning_scale, learning_offset, learning_decay : as in LDA
     max_doc_update_iter, doc_tol : as in LDA
     min_topic_mass : float
@@ -61,7 +65,9 @@ class HDP(TopicEstimator):
 
     Attributes
     ----------
-    components_, topic_word_, topic_word_prior_, n_iter_, converged_, n_batch_iter_ : as in LDA
+    components_, topic_word_, topic_word_prior_, n_iter_, n_batch_iter_ : as in LDA
+    converged_ : bool
+        Whether the bound stood still; where the number of topics adapts, whether no move raised it any more.
     topic_shares_ : ndarray of shape (n_components,)
         E[beta_k], shares of topics in the corpus; what is left over makes them sum to one.
     doc_topic_prior_ : ndarray of shape (n_components,)
@@ -69,7 +75,7 @@ class HDP(TopicEstimator):
     concentration_, weight_concentration_ : float
         alpha and gamma, as given or learned.
     history_ : list of Record
-        One record a pass.
+        One record a pass; `moves` has what was done to the topics before it, and what that gained.
     elbo_, bound_ : float
         The surrogate bound at the end, a lower bound on the log evidence; and exp(-elbo_ / tokens).
     """

@@ -11,7 +11,13 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from topmix import _core
 from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.data.table import Table
 
+MOST_THREADS = 1024  # more would only cost memory
+CLONED = (
+    " (scikit-learn's clone empties estimators inside others: give its labels_ or components_, or a FrozenEstimator)"
+)
 PAIRS_PER_BATCH = 1 << 26  # responsibilities, of 6 bytes, that a step holds at most, unless batch_size asks for more
 
 
@@ -59,13 +65,31 @@ def _known_corpus(estimator: Any, corpus: Corpus, reset: bool) -> Corpus:
     return corpus
 
 
+def as_table(estimator: Any, X: Any, *, reset: bool) -> Table:
+    """Rows of finite numbers from an array, which may be mapped from a file and is not copied, a DataFrame, a Table, or
+    the path of a .npy file; as float32 if that is what they are, else as float64."""
+    if isinstance(X, str | os.PathLike):
+        X = Table.open(X)
+    names = X.feature_names if isinstance(X, Table) else None
+    data = X.data if isinstance(X, Table) else X
+    dtypes = [np.float64, np.float32]
+    data = validate_data(estimator, data, dtype=dtypes, ensure_all_finite=False, reset=reset)
+    if names is not None and reset:
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    table = Table(data, check=False)
+    try:
+        return table.check()
+    except CorpusError as error:
+        raise ValueError(f"X has a value that is NaN or infinity: {error}") from None
+
+
 def count_of_threads(n_jobs: Any) -> int:
     """n_jobs as a number: None and -1 are all cores that this process may use, -2 all but one."""
     if n_jobs is None:
         n_jobs = -1
     if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
-    return max(1, int(n_jobs) if n_jobs > 0 else joblib.cpu_count() + 1 + int(n_jobs))
+    return min(max(1, int(n_jobs) if n_jobs > 0 else joblib.cpu_count() + 1 + int(n_jobs)), MOST_THREADS)
 
 
 def positive_count(value: Any, parameter: str) -> int:
@@ -89,13 +113,21 @@ def count_of_active(n_active: Any, K: int) -> int:
     return min(int(n_active), K)
 
 
-def count_of_batches(batch_size: Any, corpus: Corpus, L: int = 1, default: int = 10) -> int:
+def count_of_batches(batch_size: Any, corpus: Corpus | Table, L: int = 1, default: int = 10) -> int:
     """Batches a pass: `default` of them, more where one would hold too much in memory, or as batch_size says."""
     if batch_size is None:
-        return min(max(default, -(-corpus.nnz * L // PAIRS_PER_BATCH)), max(corpus.n_docs, 1))
+        held = corpus.nnz * L if isinstance(corpus, Corpus) else 0  # rows of a table are visited a piece at a time
+        return min(max(default, -(-held // PAIRS_PER_BATCH)), max(len(corpus), 1))
     if not isinstance(batch_size, int | np.integer) or batch_size < 1:
         raise ValueError(f"batch_size must be None or a positive integer, got {batch_size!r}")
-    return -(-corpus.n_docs // int(batch_size))
+    return -(-len(corpus) // int(batch_size))
+
+
+def positive_number(value: Any, parameter: str, *, least: float = 0.0) -> float:
+    """A finite number over `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not least < float(value) < np.inf:
+        raise ValueError(f"{parameter} must be a number over {least:g}, got {value!r}")
+    return float(value)
 
 
 def chosen(registry: dict[str, Any], name: str, parameter: str) -> Any:

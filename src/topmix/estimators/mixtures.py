@@ -1,40 +1,26 @@
-"""Mixtures as scikit-learn estimators."""
+"""Mixtures of bags of words as scikit-learn estimators."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from topmix import _core
-from topmix.allocations.finite import FiniteDirichlet
 from topmix.data.corpus import Corpus
-from topmix.data.shard import Shards, at_random, in_order
-from topmix.engines import ENGINES
-from topmix.estimators.inputs import (
-    as_corpus,
-    chosen,
-    count_of_active,
-    count_of_batches,
-    count_of_components,
-    count_of_threads,
-    positive_count,
-)
-from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
-from topmix.history import Callback, Clock, Record, passes
-from topmix.learners import LEARNERS
-from topmix.likelihoods.categorical import Assignment, Categorical
-from topmix.local import MixtureStep
+from topmix.estimators.inputs import as_corpus, count_of_threads, positive_count, positive_number
+from topmix.estimators.mixture import MixtureEstimator
+from topmix.estimators.saving import words_from_arrays, words_to_arrays
+from topmix.history import Callback
+from topmix.likelihoods.categorical import Categorical
 from topmix.model import Mixture
-from topmix.parts import SMALLEST, ModelFileError, Parts
-from topmix.progress import shown
+from topmix.parts import ModelFileError, Parts
 
 
-class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
+class MultinomialMixture(MixtureEstimator):
     """Clusters of count vectors, with posteriors that keep the top few clusters of each row.
 
     Every row belongs to one cluster (for rows that mix several, see LDA), and a cluster is a distribution over words.
@@ -44,17 +30,26 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
     ----------
     n_components : int
         Number of clusters, K.
+    objective : {"vb", "map", "ml"}
+        What is climbed: a bound on the evidence with full posteriors of weights and words; the log posterior of weights
+        and words, at its mode in log odds; or the likelihood alone (EM).
     n_active : int or None
         Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
     learner : {"memoized", "batch", "stochastic"}
         How the data is visited. Memoized and batch climb the same bound, and memoized, which moves after each batch,
         gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
+    weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
+        The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
     weight_concentration_prior : float or None
-        Dirichlet prior on the weight of each cluster, alpha / K. None is 1 / K.
+        Dirichlet prior on the weight of each cluster, alpha / K, or the process's concentration. None is 1 / K.
     word_prior : float
         Dirichlet prior on the words of a cluster, eta.
     batch_size : int or None
-        Rows between two updates of the memoized learner. None makes ten batches.
+        Rows between two updates of the memoized and stochastic learners. None makes ten batches.
+    total_samples : int or None
+        With partial_fit: how many rows the stream stands for. None is what was seen so far.
+    learning_scale, learning_offset, learning_decay : float
+        Step size of stochastic learning, rho_t = scale / (offset + t)^decay; t counts batches.
     max_iter : int
         Passes over the data, at most.
     tol : float
@@ -80,21 +75,31 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
     weights_ : ndarray of shape (n_components,)
         Expected share of each cluster.
     elbo_ : float
-        The evidence lower bound at the end.
+        The objective at the end.
+    lower_bound_ : float
+        The same, as scikit-learn has it: per row for "ml".
     history_ : list of Record
         One record a pass.
     n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
     """
 
+    _likelihood = Categorical
+
     def __init__(
         self,
         n_components: int = 8,
         *,
+        objective: str = "vb",
         n_active: int | None = 8,
         learner: str = "memoized",
+        weight_concentration_prior_type: str = "dirichlet_distribution",
         weight_concentration_prior: float | None = None,
         word_prior: float = 0.1,
         batch_size: int | None = None,
+        total_samples: float | None = None,
+        learning_scale: float = 1.0,
+        learning_offset: float = 10.0,
+        learning_decay: float = 0.7,
         max_iter: int = 100,
         tol: float = 1e-3,
         n_init: int = 1,
@@ -106,11 +111,17 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components
+        self.objective = objective
         self.n_active = n_active
         self.learner = learner
+        self.weight_concentration_prior_type = weight_concentration_prior_type
         self.weight_concentration_prior = weight_concentration_prior
         self.word_prior = word_prior
         self.batch_size = batch_size
+        self.total_samples = total_samples
+        self.learning_scale = learning_scale
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
         self.max_iter = max_iter
         self.tol = tol
         self.n_init = n_init
@@ -121,129 +132,49 @@ class MultinomialMixture(SaveMixin, DensityMixin, BaseEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learns the clusters of X, counts of shape (n_samples, n_features)."""
-        clock = Clock()
-        corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, corpus.to_scipy(), dtype=np.float64, ensure_non_negative=True)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        shards = Shards(corpus, self._rows(corpus, rng), weight)
-        n_init = positive_count(self.n_init, "n_init")
-        with shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display:
-            callbacks = [*(self.callbacks or ()), *display]
-            tries = [self._fit_once(corpus, shards, rng, clock, callbacks) for _ in range(n_init)]
-        model, self.history_, self.converged_ = max(tries, key=lambda t: t[1][-1].objective)
-        self.n_iter_ = len(self.history_)
-        self.elbo_ = self.history_[-1].objective
-        self._set_model(model)
-        return self
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        return self.fit(X, sample_weight=sample_weight).predict(X)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable cluster of each row."""
-        return self._most_probable(self._checked(X))
-
-    def predict_proba(self, X: Any, *, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
-        """Posterior probabilities of shape (n_samples, n_components); at most n_active of a row are not zero."""
-        a = self._assign(self._checked(X))
-        n, L = a.r.shape
-        entries = (a.r.ravel().astype(np.float64), a.cluster.ravel(), np.arange(0, n * L + 1, L))
-        proba = sp.csr_array(entries, shape=(n, self.model_.n_components))
-        proba.data /= np.repeat(np.asarray(proba.sum(axis=1)).ravel(), L)  # float32 shares sum to one only roughly
-        return proba if sparse_output else proba.toarray()
-
-    def score_samples(self, X: Any) -> np.ndarray:
-        """The lower bound on the log likelihood of each row, given the fitted clusters."""
-        return self._assign(self._checked(X), all_clusters=True).likelihood
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The mean of score_samples."""
-        return float(np.mean(self.score_samples(X)))
-
-    def _fit_once(
-        self, corpus: Corpus, shards: Shards, rng: np.random.Generator, clock: Clock, callbacks: list[Callback]
-    ) -> tuple[Mixture, list[Record], bool]:
-        K = count_of_components(self.n_components)
-        threads = count_of_threads(self.n_jobs)
-        step = MixtureStep(Categorical, count_of_active(self.n_active, K))
-        engine = chosen(ENGINES, self.engine or "threads", "engine")(shards, step, threads)
-        start = self._start(corpus, shards.weight, K, rng, threads)
-        seed = start.as_stats() if start is getattr(self, "model_", None) else None  # warm: fades in the first pass
-        history: list[Record] = []
-        self.history_ = history  # now, so that an interrupted fit has it too
-        model, _, converged = passes(
-            chosen(LEARNERS, self.learner, "learner")(start, engine, seed),
-            max_iter=positive_count(self.max_iter, "max_iter"),
-            tol=self.tol,
-            scale=corpus.shape[0],
-            clock=clock,
-            history=history,
-            callbacks=callbacks,
-        )
-        return model, history, converged
-
-    def _start(
-        self, corpus: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator, threads: int
-    ) -> Mixture:
-        if self.warm_start and hasattr(self, "model_"):
-            if self.model_.n_components != K:
-                raise ValueError(f"warm_start keeps {self.model_.n_components} clusters, but n_components is now {K}")
-            return self.model_
-        prior = 1.0 / K if self.weight_concentration_prior is None else self.weight_concentration_prior
-        for name, value in (("weight_concentration_prior", prior), ("word_prior", self.word_prior)):
-            if not value > 0:
-                raise ValueError(f"{name} must be positive, got {value!r}")
-        likelihood = Categorical.start(corpus, weight, K, self.word_prior, rng, threads)
-        return Mixture(FiniteDirichlet.uniform(prior, K), likelihood, corpus.shape[1], K)
-
-    def _rows(self, corpus: Corpus, rng: np.random.Generator) -> list[slice | np.ndarray]:
-        if self.learner == "batch":
-            return in_order(corpus)
-        return at_random(corpus, count_of_batches(self.batch_size, corpus), rng)
-
-    def _checked(self, X: Any) -> Corpus:
+    def sample(self, n_samples: int = 1, *, length: int = 100) -> tuple[sp.csr_array, np.ndarray]:
+        """Rows of `length` words drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
         check_is_fitted(self, "model_")
-        return as_corpus(self, X, reset=False)
+        rng = check_random_state(self.random_state)
+        n_samples, length = positive_count(n_samples, "n_samples"), positive_count(length, "length")
+        labels = np.repeat(np.arange(len(self.weights_)), rng.multinomial(n_samples, self.weights_))
+        rows = [sp.csr_array(rng.multinomial(length, self.components_[k])[None]) for k in labels]
+        return sp.vstack(rows, format="csr"), labels
 
-    def _assign(self, corpus: Corpus, *, all_clusters: bool = False) -> Assignment:
-        K, threads = self.model_.n_components, count_of_threads(self.n_jobs)
-        L = K if all_clusters else count_of_active(self.n_active, K)
-        parts = []
-        for shard in Shards(corpus, in_order(corpus)):
-            tables = self.model_.tables(shard.cols)
-            parts.append(Categorical.assign(shard, tables.likelihood, tables.log_weights, L, threads))
-        return Assignment(*(np.concatenate(arrays) for arrays in zip(*parts)))
+    def _read(self, X: Any, *, reset: bool) -> Corpus:
+        return as_corpus(self, X, reset=reset)
 
-    def _set_model(self, model: Mixture) -> None:
-        self.model_ = model
+    def _prepared(self, data: Corpus, weight: np.ndarray | None, K: int) -> None:
+        positive_number(self.word_prior, "word_prior")
+        self._allocation(K)
+
+    def _first(
+        self, prepared: None, data: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator, threads: int
+    ) -> tuple[Categorical, np.ndarray | None]:
+        start = Categorical.start(data, weight, K, self.word_prior, rng, threads, self.objective)
+        return start, np.ones(K) if self.objective == "ml" else None
+
+    def _set_attributes(self, model: Mixture) -> None:
         self.components_ = model.likelihood.mean()
-        self.weights_ = model.allocation.weights()
+
+    def _n_parameters(self) -> int:
+        K, V = self.components_.shape
+        return K - 1 + K * (V - 1)
 
     def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        weights, words = self.model_.allocation, self.model_.likelihood
-        assert isinstance(weights, FiniteDirichlet)
+        words = self.model_.likelihood
         assert isinstance(words, Categorical)
+        weights, about = self._weights_to_arrays()
         arrays, extra = words_to_arrays(words.eta, words.total)
-        extra |= {"n_components": self.model_.n_components, "weights.prior": weights.prior}
-        return {"weights.gamma": weights.gamma} | arrays, extra
+        return weights | arrays, about | extra
 
     def _from_arrays(self, parts: Parts) -> None:
         K, V = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
-        weights = FiniteDirichlet(
-            parts.number("weights.prior", SMALLEST), parts.array("weights.gamma", K, positive=True)
-        )
+        weights = self._weights_from_arrays(parts, K)
         eta, total = words_from_arrays(parts, K, eta_shape=(V, 1), threads=count_of_threads(self.n_jobs))
         if not (total.raw.min() * total.factor > -eta.min() and total.totals.min() >= 0):
             raise ModelFileError("array 'words.raw' has negative counts")
-        self._set_model(Mixture(weights, Categorical(eta, total), V, K))
-
-    def _most_probable(self, corpus: Corpus) -> np.ndarray:
-        a = self._assign(corpus)
-        return a.cluster[np.arange(len(a.r)), a.r.argmax(axis=1)]
+        self._set_model(Mixture(weights, Categorical(eta, total, weights.objective), V, K))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -18,6 +18,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, at_random, in_order, row_sums
 from topmix.engines import ENGINES, Engine
 from topmix.estimators.inputs import (
+    CLONED,
     as_corpus,
     chosen,
     count_of_active,
@@ -30,6 +31,7 @@ from topmix.estimators.local_steps import kind_of_step
 from topmix.estimators.new_words import in_known_columns
 from topmix.estimators.priors import word_prior_as_given
 from topmix.estimators.saving import SaveMixin
+from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
 from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS, State
@@ -42,7 +44,7 @@ from topmix.topic_init import REVIVED, STARTS, revived
 from topmix.topic_model import TopicModel
 
 
-class TopicEstimator(TopicOutputMixin, SaveMixin, BaseEstimator):
+class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEstimator):
     """For estimators with the parameters below, as parameters or, where they have no choice, as class attributes.
 
     A subclass says what its model is (`_empty_model`) and what of it goes to a file.
@@ -89,6 +91,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, BaseEstimator):
     def _empty_model(self, V: int, threads: int) -> TopicModel:
         """Priors, and no counts yet."""
 
+    @telling_callbacks
     def fit(
         self,
         X: Any,
@@ -236,7 +239,14 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, BaseEstimator):
         if isinstance(self.init, str):
             counts = chosen(STARTS, self.init, "init")(corpus, K, rng)
         else:
-            counts = np.ascontiguousarray(np.asarray(self.init, dtype=np.float64).T)
+            given = self.init
+            if hasattr(given, "fit"):
+                if not hasattr(given, "components_"):
+                    raise ValueError(
+                        f"init must be fitted before; this {type(given).__name__} has no topics yet{CLONED}"
+                    )
+                given = given.components_
+            counts = np.ascontiguousarray(np.asarray(given, dtype=np.float64).T)
             if counts.shape != (V, K) or not np.all(np.isfinite(counts)) or counts.min() < 0:
                 raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
         model = self._empty_model(V, threads)

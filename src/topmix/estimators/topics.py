@@ -81,8 +81,9 @@ class LDA(EditMixin, TopicEstimator):
         from the words.
     n_init : int
         Starts to try; the one with the best objective is kept.
-    init : {"auto", "blended", "documents", "random"} or array of shape (n_components, n_features)
-        Where topics start: topmix.topic_init says how, and why "auto" is "blended".
+    init : {"auto", "blended", "documents", "random"}, array of shape (n_components, n_features) or a fitted estimator
+        Where topics start: topmix.topic_init says how, and why "auto" is "blended"; or pseudo-counts, given or those in
+        `components_` of, for instance, a CombinatorialLDA.
     warm_start : bool
         Start `fit` from the topics of the last one.
     engine : {"threads", "serial"} or None

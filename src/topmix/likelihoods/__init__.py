@@ -5,5 +5,14 @@ offer.
 """
 
 from topmix.likelihoods.categorical import Categorical
+from topmix.likelihoods.gaussian import Gaussian
+from topmix.model import Likelihood
 
-LIKELIHOODS = {"categorical": Categorical}
+# The covariances of Gaussians differ in shape only: one class, four entries, so that each is held to the contract.
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    "categorical": Categorical,
+    "full": Gaussian,
+    "diag": Gaussian,
+    "spherical": Gaussian,
+    "tied": Gaussian,
+}

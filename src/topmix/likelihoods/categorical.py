@@ -14,6 +14,8 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard
 from topmix.stats import WordStats, WordTotal
 
+FAINT = 1e-9  # prior of objective "ml", in words: none is impossible
+
 
 class CategoricalTables(NamedTuple):
     """What one shard needs of the posterior.  Eq. (2.2)."""
@@ -37,13 +39,21 @@ class Categorical:
 
     eta: np.ndarray  # [V, 1] prior pseudo-counts of each word
     total: WordTotal
+    objective: str = "vb"
 
     @classmethod
     def start(
-        cls, corpus: Corpus, weight: np.ndarray | None, K: int, prior: float, rng: np.random.Generator, threads: int
+        cls,
+        corpus: Corpus,
+        weight: np.ndarray | None,
+        K: int,
+        prior: float,
+        rng: np.random.Generator,
+        threads: int,
+        objective: str = "vb",
     ) -> Categorical:
         """Each cluster starts from one row, drawn by k-means++ under the KL divergence, smoothed by the mean row."""
-        eta = np.full((corpus.shape[1], 1), prior)
+        eta = np.full((corpus.shape[1], 1), FAINT if objective == "ml" else prior)
         X = corpus.to_scipy()
         if weight is None:
             weight = np.ones(corpus.shape[0])
@@ -53,7 +63,7 @@ class Categorical:
         total = cls.zeros(corpus.shape[1], K, threads)
         total.raw += rows.T + mean[:, None] * np.maximum(rows.sum(axis=1), 1.0)
         total.totals += total.raw.sum(axis=0)
-        return cls(eta, total)
+        return cls(eta, total, objective)
 
     @staticmethod
     def zeros(n_words: int, K: int, threads: int) -> WordTotal:
@@ -61,11 +71,16 @@ class Categorical:
 
     @property
     def lam(self) -> np.ndarray:  # [V, K]
-        return self.eta + self.total.counts()
+        return self._lam(slice(None))
+
+    def _lam(self, cols: np.ndarray | slice) -> np.ndarray:
+        counts = self.total.factor * self.total.raw[cols]
+        # rounding may leave less than nothing, which only a prior that is felt makes up for
+        return self.eta[cols] + (np.maximum(counts, 0.0) if self.objective == "ml" else counts)
 
     def tables(self, cols: np.ndarray) -> CategoricalTables:
-        lam = self.eta[cols] + self.total.factor * self.total.raw[cols]
-        Elogphi = digamma(lam) - digamma(self.eta.sum() + self.total.totals)
+        lam, total = self._lam(cols), self.eta.sum() + self.total.totals
+        Elogphi = digamma(lam) - digamma(total) if self.objective == "vb" else np.log(lam) - np.log(total)
         offset = Elogphi.max(axis=1)
         return CategoricalTables((Elogphi - offset[:, None]).astype(np.float32), offset)
 
@@ -90,8 +105,8 @@ class Categorical:
         return replace(self, total=total)
 
     def bound(self, total: WordTotal) -> float:
-        """E[log p(x | z, phi)] - KL(q(phi) || p(phi)).  Eq. (2.4)."""
-        return dirichlet.bound(total.counts(), np.broadcast_to(self.eta, total.raw.shape), self.lam)
+        """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), or its like at a point.  Eq. (2.4)."""
+        return dirichlet.bound(total.counts(), np.broadcast_to(self.eta, total.raw.shape), self.lam, self.objective)
 
     def mean(self) -> np.ndarray:
         """E[phi], [K, V], rows sum to one."""

@@ -82,11 +82,10 @@ class Adaptation:
             here = merged
         quiet = merged is here and gained < self.least
         here = self._sorted(merged)
+        if here.model.words.learned:
+            here = replace(here, model=replace(here.model, words=here.model.words.relearn()))
         self.last = here.bound()
-        if quiet and self.passes_left > TRIAL:
-            return self._tried(here)
-        self.done = quiet and self.passes_left <= TRIAL
-        return self._put(here)
+        return self._tried(here) if quiet else self._put(here)
 
     def _documents(self, model: TopicModel, total: TopicStats) -> Documents:
         shards = range(self.engine.n_shards)
@@ -141,17 +140,19 @@ class Adaptation:
         return there
 
     def _tried(self, here: Documents) -> TopicModel:
-        """Begins the next trial, or ends the fit."""
+        """Begins the next trial, or ends the fit. With too few passes left for a trial, the fit just goes on."""
         K = here.model.n_components
         births, deletes = self.failures["birth"], self.failures["delete"]
-        if births < len(GROWTH) and births <= deletes:
+        may_grow = births < len(GROWTH) and births <= deletes
+        may_shrink = deletes < len(DELETED) and K > 1
+        self.done = not (may_grow or may_shrink)
+        if self.done or self.passes_left <= TRIAL:
+            return self._put(here)
+        if may_grow:
             n = max(1, round(GROWTH[births] * K))
             return self._begin(here, f"birth {n}", self._with_newborn(here, n))
-        if deletes < len(DELETED) and K > 1:
-            n = min(K - 1, max(1, round(DELETED[deletes] * K)))
-            return self._begin(here, f"delete {n}", self._without_smallest(here, n))
-        self.done = True
-        return self._put(here)
+        n = min(K - 1, max(1, round(DELETED[deletes] * K)))
+        return self._begin(here, f"delete {n}", self._without_smallest(here, n))
 
     def _with_newborn(self, here: Documents, n: int) -> TopicModel:
         counts, K = here.total.S.counts(), here.model.n_components

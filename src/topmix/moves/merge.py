@@ -1,4 +1,4 @@
-"""Two topics become one where the bound is higher so. Every term of the gain is exact.  docs/math.md Eq. (3.20).
+"""Two topics become one where the bound is higher so. Every term of the gain is exact.  docs/math.md Eq. (3.25).
 
 All but one can be had from statistics at any time: those of words, documents and sticks. The entropy of tokens that
 are in both topics needs the tokens, and only falls. So candidates are the pairs that would gain but for it, no topic in

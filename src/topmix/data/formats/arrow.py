@@ -27,6 +27,7 @@ from topmix.data.formats.format import Format, Options, find_vocabulary
 
 BLOCK_ROWS = 4096
 KEY = b"topmix"
+SHAPES = ({"words", "counts"}, {"doc", "word", "count"})
 
 
 def matches(head: bytes) -> bool:
@@ -34,7 +35,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(path: Path, options: Options) -> Corpus:
-    with _open(path) as (schema, batches), CorpusBuilder(options.out) as builder:
+    with open_batches(path) as (schema, batches), CorpusBuilder(options.out) as builder:
         saved = json.loads((schema.metadata or {}).get(KEY, b"{}"))
         if not isinstance(saved, dict) or not isinstance(saved.get("vocabulary") or [], list):
             raise CorpusError("the schema's metadata is not what topmix writes there")
@@ -43,9 +44,9 @@ def read(path: Path, options: Options) -> Corpus:
             vocabulary = saved.get("vocabulary")
         n_words = options.n_words or saved.get("n_words") if vocabulary is None else len(vocabulary)
         ids = _Ids(vocabulary)
-        if {"words", "counts"} <= set(schema.names):
+        if SHAPES[0] <= set(schema.names):
             _read_lists(batches, ids, builder, "name" in schema.names)
-        elif {"doc", "word", "count"} <= set(schema.names):
+        elif SHAPES[1] <= set(schema.names):
             _read_entries(batches, ids, builder)
         else:
             raise CorpusError(
@@ -54,6 +55,15 @@ def read(path: Path, options: Options) -> Corpus:
             )
         words = ids.words if ids.grew else vocabulary
         return builder.finish(words, None if ids.grew else n_words, meta=saved.get("meta"))
+
+
+def holds_texts(path: Path) -> bool:
+    """Whether it has a column of strings, and neither of the two shapes of counts."""
+    pa = _pyarrow()
+    with open_batches(path) as (schema, _):
+        if KEY in (schema.metadata or {}) or any(shape <= set(schema.names) for shape in SHAPES):
+            return False
+        return any(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in schema.types)
 
 
 def write(corpus: Corpus, path: Path) -> None:
@@ -166,7 +176,7 @@ def _no_nulls(column: Any, what: str) -> None:
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
+def open_batches(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
     """Schema and record batches, each checked: a damaged file must not reach code that trusts offsets."""
     pa = _pyarrow()
     import pyarrow.parquet as pq

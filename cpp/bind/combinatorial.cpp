@@ -1,0 +1,82 @@
+// Combinatorial topic models: hard assignments under a penalty for every topic that a document uses.
+#include "../local/combinatorial.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "../local/refine.hpp"
+#include "arrays.hpp"
+#include "tokens.hpp"
+
+namespace topmix {
+
+namespace {
+
+void bind_distances(Mat<const int32_t> word, Vec<const int64_t> total, double smoothing, int threads, Mat<float> D) {
+    const size_t V = word.shape(0), K = word.shape(1);
+    require(total.size() == K && D.shape(0) == V && D.shape(1) == padded(K), "word, total and D disagree");
+    require(smoothing >= 0, "smoothing must not be negative");
+    nb::gil_scoped_release nogil;
+    distances({view(word), K}, view(total), smoothing, threads, {view(D), padded(K)});
+}
+
+double bind_assign(const TokenRows& rows, const std::string& step, Mat<const float> D, size_t K, double penalty,
+                   int threads, Vec<TopicId> z) {
+    require(1 <= K && K <= kMaxTopics && D.shape(0) == rows.n_words && D.shape(1) == padded(K),
+            "D must be [V, K], with K rounded up to whole vectors");
+    require(penalty >= 0, "the penalty must not be negative");
+    require(step == "basic" || step == "word" || step == "place", "step must be 'basic', 'word' or 'place'");
+    const Tokens tokens = rows.with(z);
+    nb::gil_scoped_release nogil;
+    for (const TopicId k : tokens.z) require(k < K, "a token's topic is not below K");
+    const HardStep how = step == "basic" ? HardStep::basic : step == "word" ? HardStep::word : HardStep::place;
+    return assign_documents(tokens, how, {view(D), D.shape(1)}, K, penalty, threads);
+}
+
+TopicCounts counts_of(const TokenRows& rows, Mat<int32_t>& word, Vec<int64_t>& total) {
+    require(word.shape(0) == rows.n_words && word.shape(1) == total.size(), "counts must be [V, K] and [K]");
+    return {view(word), view(total)};
+}
+
+double bind_refine(const TokenRows& rows, Vec<const int32_t> order, double penalty, Vec<TopicId> z, Mat<int32_t> word,
+                   Vec<int64_t> total) {
+    const TopicCounts counts = counts_of(rows, word, total);
+    const Tokens tokens = rows.with(z);
+    for (const int32_t d : view(order)) require(d >= 0 && size_t(d) < tokens.X.rows(), "there is no such document");
+    nb::gil_scoped_release nogil;
+    return refine(tokens, view(order), penalty, counts);
+}
+
+void bind_deltas(const TokenRows& rows, size_t d, size_t t, double penalty, Vec<TopicId> z, Mat<int32_t> word,
+                 Vec<int64_t> total, Vec<double> out) {
+    const TopicCounts counts = counts_of(rows, word, total);
+    const Tokens tokens = rows.with(z);
+    require(d < tokens.X.rows() && t < counts.K() && out.size() == counts.K(), "no such document or topic");
+    nb::gil_scoped_release nogil;
+    Refiner(counts, penalty).deltas(tokens, d, t, view(out));
+}
+
+double bind_distance(Mat<const int32_t> word, Vec<const int64_t> total, int threads) {
+    require(word.shape(1) == total.size(), "word and total disagree");
+    nb::gil_scoped_release nogil;
+    return distance_of_tokens({view(word), total.size()}, view(total), threads);
+}
+
+}  // namespace
+
+void register_combinatorial(nb::module_& m) {
+    m.attr("LANES") = kLanes;
+    m.def("hard_distances", &bind_distances, "word"_a, "total"_a, "smoothing"_a, "threads"_a, "D"_a.noconvert(),
+          "-log psi for every word and topic.");
+    m.def("hard_assign", &bind_assign, "tokens"_a, "step"_a, "D"_a, "K"_a, "penalty"_a, "threads"_a, "z"_a.noconvert(),
+          "Every document by 'basic', 'word', or by 'word' from nothing: 'place'. The sum of their costs.");
+    m.def("refine", &bind_refine, "tokens"_a, "order"_a, "penalty"_a, "z"_a.noconvert(), "word"_a.noconvert(),
+          "total"_a.noconvert(), "Moves mini-topics where it lowers the objective; by how much it did.");
+    m.def("refine_deltas", &bind_deltas, "tokens"_a, "d"_a, "t"_a, "penalty"_a, "z"_a.noconvert(), "word"_a.noconvert(),
+          "total"_a.noconvert(), "out"_a.noconvert(), "What moving one mini-topic to each other topic would change.");
+    m.def("distance_of_tokens", &bind_distance, "word"_a, "total"_a, "threads"_a,
+          "Distances of all tokens to their topics at the optimum.");
+}
+
+}  // namespace topmix

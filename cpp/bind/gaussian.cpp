@@ -1,0 +1,131 @@
+// Local step of Gaussian mixtures, and where BLAS comes from.
+#include "../local/gaussian.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "arrays.hpp"
+
+namespace topmix {
+
+namespace {
+
+/// The address in one of SciPy's capsules, if it is of a function with int arguments and this many of them.
+template <class Fn>
+Fn* address(nb::capsule capsule, size_t pointers, const char* what) {
+    const std::string signature = capsule.name() ? capsule.name() : "";
+    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find("(char *, char *, int *") == 5,
+            what);
+    return reinterpret_cast<Fn*>(capsule.data(capsule.name()));
+}
+
+void set_blas(nb::capsule sgemm, nb::capsule dgemm, nb::capsule ssyrk, nb::capsule dsyrk) {
+    const char* what = "SciPy's BLAS has another interface than topmix knows";
+    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, what);
+    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, what);
+    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, what);
+    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, what);
+}
+
+Quadratic quadratic(const std::string& name) {
+    static const std::map<std::string, Quadratic> kinds{{"none", Quadratic::none},
+                                                        {"norm", Quadratic::norm},
+                                                        {"squares", Quadratic::squares},
+                                                        {"products", Quadratic::products}};
+    const auto found = kinds.find(name);
+    require(found != kinds.end(), "quadratic must be none, norm, squares or products");
+    return found->second;
+}
+
+template <class T>
+void frame(Mat<const T> x, Vec<const double> origin, nb::ndarray<const double, nb::c_contig> A, int threads, Mat<T> z) {
+    const size_t D = x.shape(1);
+    require(origin.size() == D && z.shape(0) == x.shape(0) && z.shape(1) == D, "x, origin and z disagree");
+    require(A.size() == D || A.size() == D * D, "A must be a scale [D] or a matrix [D, D]");
+    const std::span<const double> by(A.data(), A.size());
+    nb::gil_scoped_release nogil;
+    to_frame<T>({view(x), D}, view(origin), by, threads, {view(z), D});
+}
+
+template <class T>
+void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::string& kind, bool linear, int threads,
+            Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
+    const size_t n = z.shape(0), K = constant.size(), L = cluster.shape(1);
+    const Features features{quadratic(kind), linear, z.shape(1)};
+    require(W.shape(0) == features.size() && W.shape(1) == K, "W must be [features, K]");
+    require(1 <= L && L <= K, "need 1 <= L <= K");
+    require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
+    require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
+    nb::gil_scoped_release nogil;
+    const Scorer<T> score{features, view(W), view(constant)};
+    assign_gaussian<T>({view(z), z.shape(1)}, score, L, threads,
+                       {view(cluster), view(r), view(entropy), view(likelihood)});
+}
+
+template <class T>
+void near(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> neighbours, Mat<const T> W, Vec<const T> constant,
+          const std::string& kind, bool linear, int threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy,
+          Vec<double> likelihood) {
+    const size_t n = z.shape(0), K = constant.size(), C = neighbours.shape(1), L = cluster.shape(1);
+    const Features features{quadratic(kind), linear, z.shape(1)};
+    require(W.shape(0) == K && W.shape(1) == features.size(), "W must be [K, features]");
+    require(neighbours.shape(0) == K && 1 <= L && L <= C, "neighbours must be [K, L or more]");
+    require(was.size() == n, "need the last cluster of each row");
+    require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
+    require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
+    for (const int32_t k : view(neighbours)) require(k >= 0 && size_t(k) < K, "a neighbour lies outside [0, K)");
+    nb::gil_scoped_release nogil;
+    assign_near<T>({view(z), z.shape(1)}, view(was), {view(neighbours), C}, features, {view(W), features.size()},
+                   view(constant), L, threads, {view(cluster), view(r), view(entropy), view(likelihood)});
+}
+
+template <class T>
+void moments(Mat<const T> z, Mat<const int32_t> cluster, Mat<const T> r, std::optional<Vec<const double>> weight,
+             Mat<const T> centre, const std::string& kind, int threads, Vec<double> N, Mat<double> first,
+             Mat<double> second) {
+    const size_t n = z.shape(0), D = z.shape(1), K = centre.shape(0);
+    const Quadratic q = quadratic(kind);
+    require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == cluster.shape(1), "z, cluster and r disagree");
+    require(!weight || weight->size() == n, "need one weight a row");
+    require(centre.shape(1) == D && N.size() == K && first.shape(0) == K && first.shape(1) == D,
+            "centre, N and first disagree");
+    require(second.shape(0) == K && second.shape(1) == quadratic_size(q, D), "second must be [K, size]");
+    const std::span<const double> w = weight ? view(*weight) : std::span<const double>();
+    nb::gil_scoped_release nogil;
+    add_moments<T>({view(z), D}, view(cluster), view(r), w, {view(centre), D}, q, threads,
+                   {view(N), view(first), view(second)});
+}
+
+template <class T>
+void add(nb::module_& m) {
+    m.def("to_frame", &frame<T>, "x"_a.noconvert(), "origin"_a, "A"_a, "threads"_a, "z"_a.noconvert(),
+          "z = (x - origin) A, where A is a matrix [D, D] or a scale [D].");
+    m.def("assign_gaussian", &assign<T>, "z"_a.noconvert(), "W"_a.noconvert(), "constant"_a.noconvert(), "quadratic"_a,
+          "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(), "entropy"_a.noconvert(),
+          "likelihood"_a.noconvert(),
+          "Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W.");
+    m.def("assign_near", &near<T>, "z"_a.noconvert(), "was"_a, "neighbours"_a, "W"_a.noconvert(),
+          "constant"_a.noconvert(), "quadratic"_a, "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(),
+          "entropy"_a.noconvert(), "likelihood"_a.noconvert(),
+          "As assign_gaussian, but row n is scored by the clusters neighbours[was[n]] only, which ascend. W is [K, "
+          "features].");
+    m.def("add_moments", &moments<T>, "z"_a.noconvert(), "cluster"_a, "r"_a.noconvert(), "weight"_a.none(),
+          "centre"_a.noconvert(), "quadratic"_a, "threads"_a, "N"_a.noconvert(), "first"_a.noconvert(),
+          "second"_a.noconvert(),
+          "Adds sum w r, sum w r z and sum w r (quadratic part of z) of each cluster to N, first and second.");
+}
+
+}  // namespace
+
+void register_gaussian(nb::module_& m) {
+    m.def("set_blas", &set_blas, "sgemm"_a, "dgemm"_a, "ssyrk"_a, "dsyrk"_a,
+          "Takes the addresses of BLAS from the capsules in scipy.linalg.cython_blas.__pyx_capi__.");
+    add<float>(m);
+    add<double>(m);
+}
+
+}  // namespace topmix

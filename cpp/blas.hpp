@@ -1,0 +1,54 @@
+// Matrix products by the BLAS that SciPy brings, reached through the addresses that it publishes for other extensions.
+//
+// Each call here runs on the thread that makes it: whoever calls a kernel has told the library to use one thread
+// (topmix/blas.py), and kernels run many calls beside each other on blocks that the data decides. So the bits do not
+// depend on the number of threads. Matrices are stored row by row, as everywhere in topmix.
+#pragma once
+#include <cstddef>
+#include <stdexcept>
+
+namespace topmix::blas {
+
+template <class T>
+using Gemm = void(const char*, const char*, const int*, const int*, const int*, const T*, const T*, const int*,
+                  const T*, const int*, const T*, T*, const int*);
+template <class T>
+using Syrk = void(const char*, const char*, const int*, const int*, const T*, const T*, const int*, const T*, T*,
+                  const int*);
+
+/// Set once, when the module loads (tests set their own).
+template <class T>
+inline Gemm<T>* gemm = nullptr;
+template <class T>
+inline Syrk<T>* syrk = nullptr;
+
+/// C += A B, with A [m, inner], B [inner, n], C [m, n].
+template <class T>
+void add_product(size_t m, size_t inner, size_t n, const T* A, const T* B, T* C) {
+    if (!gemm<T>) throw std::logic_error("no BLAS was set");
+    if (m == 0 || n == 0 || inner == 0) return;
+    const int M = int(n), N = int(m), K = int(inner);  // by columns it is C' += B' A'
+    const T one = 1;
+    gemm<T>("N", "N", &M, &N, &K, &one, B, &M, A, &K, &one, C, &M);
+}
+
+/// C += A B', with A [m, inner], B [n, inner], C [m, n].
+template <class T>
+void add_product_transposed(size_t m, size_t inner, size_t n, const T* A, const T* B, T* C) {
+    if (!gemm<T>) throw std::logic_error("no BLAS was set");
+    if (m == 0 || n == 0 || inner == 0) return;
+    const int M = int(n), N = int(m), K = int(inner);
+    const T one = 1;
+    gemm<T>("T", "N", &M, &N, &K, &one, B, &K, A, &K, &one, C, &M);
+}
+
+/// C = A' A, with A [m, n]; of C [n, n] only the upper triangle is written.
+template <class T>
+void gram(size_t m, size_t n, const T* A, T* C) {
+    if (!syrk<T>) throw std::logic_error("no BLAS was set");
+    const int N = int(n), K = int(m);
+    const T one = 1, zero = 0;
+    syrk<T>("L", "N", &N, &K, &one, A, &N, &zero, C, &N);
+}
+
+}  // namespace topmix::blas

@@ -1,0 +1,202 @@
+// Local step of Gaussian mixtures: rows to their L best clusters, then moments cluster by cluster.  docs/math.md,
+// section G.
+//
+// Three passes over a piece of the data that fits in cache or nearly so: rows into the frame where float32 is safe,
+// scores by matrix products on blocks with the top L of each row taken while they are hot, and second moments by
+// symmetric products on rows regrouped by cluster. Memory: a few blocks a thread; never rows x K.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "../accumulate.hpp"
+#include "../blas.hpp"
+#include "../likelihoods/gaussian.hpp"
+#include "../parallel.hpp"
+#include "mixture.hpp"
+
+namespace topmix {
+
+constexpr size_t kBlockRows = 256;       // rows whose scores are made together
+constexpr size_t kBlockFeatures = 2304;  // features at a time, so that a block of them stays in a core's cache
+
+/// z = (x - origin) A, with A [D, D], or [D] for a scale. In double: data may lie far from zero, and a frame that evens
+/// out long and short axes adds large numbers that cancel.
+template <class T>
+void to_frame(Rows<const T> x, std::span<const double> origin, std::span<const double> A, int threads, Rows<T> z) {
+    const size_t D = x.cols;
+    const bool rotate = A.size() == D * D && D > 1;
+    parallel_for(x.rows(), kBlockRows, threads, [&](size_t begin, size_t end, size_t) {
+        std::vector<double> y((end - begin) * D), turned(rotate ? y.size() : 0);
+        for (size_t n = begin; n < end; ++n)
+            for (size_t d = 0; d < D; ++d)
+                y[(n - begin) * D + d] = (double(x[n][d]) - origin[d]) * (rotate ? 1.0 : A[d]);
+        if (rotate) blas::add_product(end - begin, D, D, y.data(), A.data(), turned.data());
+        std::ranges::copy(rotate ? turned : y, z[begin].data());
+    });
+}
+
+/// Scores of rows begin to end, into s [end - begin, K].
+template <class T>
+struct Scorer {
+    Features features;
+    std::span<const T> W;         // [features, K]
+    std::span<const T> constant;  // [K]
+    std::vector<size_t> parts = features.parts();
+
+    void operator()(Rows<const T> z, size_t begin, size_t end, std::vector<T>& f, std::vector<T>& s) const {
+        const size_t K = constant.size(), rows = end - begin;
+        s.resize(rows * K);
+        for (size_t n = 0; n < rows; ++n) std::ranges::copy(constant, s.begin() + ptrdiff_t(n * K));
+        for (size_t first = 0; first + 1 < parts.size();) {
+            size_t last = first + 1;
+            while (last + 1 < parts.size() && parts[last + 1] - parts[first] <= kBlockFeatures) ++last;
+            const size_t width = parts[last] - parts[first];
+            f.resize(std::max(f.size(), rows * width));
+            for (size_t n = 0; n < rows; ++n)
+                for (size_t p = first; p < last; ++p)
+                    features.write(z[begin + n].data(), p, &f[n * width + parts[p] - parts[first]]);
+            blas::add_product(rows, width, K, f.data(), &W[parts[first] * K], s.data());
+            first = last;
+        }
+    }
+};
+
+template <class T>
+void assign_gaussian(Rows<const T> z, const Scorer<T>& score, size_t L, int threads, const Assigned<T>& out) {
+    const size_t K = score.constant.size();
+    struct Scratch {
+        std::vector<T> f, s;
+    };
+    std::vector<Scratch> scratch(size_t(std::max(threads, 1)));
+    parallel_for(z.rows(), kBlockRows, threads, [&](size_t begin, size_t end, size_t t) {
+        auto& [f, s] = scratch[t];
+        score(z, begin, end, f, s);
+        for (size_t n = begin; n < end; ++n) assign_row(std::span<const T>(&s[(n - begin) * K], K), L, n, 0.0, out);
+    });
+}
+
+/// Rows to the L best of a few clusters: row n is scored by those near the cluster that it was in, near[was[n]], and by
+/// no others. Rows that were in one cluster are scored together, so it stays a matrix product.
+template <class T>
+void assign_near(Rows<const T> z, std::span<const int32_t> was, Rows<const int32_t> near, Features features,
+                 Rows<const T> W, std::span<const T> constant, size_t L, int threads, const Assigned<T>& out) {
+    const size_t K = near.rows(), C = near.cols, F = features.size();
+    const std::vector<size_t> parts = features.parts();
+    const size_t rows = std::clamp<size_t>((size_t(1) << 19) / std::max<size_t>(F, 1), 16, kBlockRows);
+    std::vector<int64_t> starts(K + 1);
+    std::vector<int32_t> order(was.size());
+    group_by(was, K, threads, std::span(starts), std::span(order));
+    parallel_for(K, 1, threads, [&](size_t begin, size_t end, size_t) {
+        std::vector<T> table(C * F), f(rows * F), s(rows * C);
+        for (size_t k = begin; k < end; ++k) {
+            if (starts[k] == starts[k + 1]) continue;
+            const std::span<const int32_t> ids = near[k];
+            for (size_t c = 0; c < C; ++c) std::ranges::copy(W[size_t(ids[c])], table.begin() + ptrdiff_t(c * F));
+            for (int64_t at = starts[k]; at < starts[k + 1]; at += int64_t(rows)) {
+                const size_t n = size_t(std::min<int64_t>(starts[k + 1] - at, int64_t(rows)));
+                for (size_t i = 0; i < n; ++i) {
+                    const T* x = z[size_t(order[size_t(at) + i])].data();
+                    for (size_t p = 0; p + 1 < parts.size(); ++p) features.write(x, p, &f[i * F + parts[p]]);
+                    for (size_t c = 0; c < C; ++c) s[i * C + c] = constant[size_t(ids[c])];
+                }
+                blas::add_product_transposed(n, F, C, f.data(), table.data(), s.data());
+                for (size_t i = 0; i < n; ++i) {
+                    const size_t row = size_t(order[size_t(at) + i]);
+                    assign_row(std::span<const T>(&s[i * C], C), L, row, 0.0, out);
+                    for (size_t l = 0; l < L; ++l)  // which of the few, then which of all
+                        out.cluster[row * L + l] = ids[size_t(out.cluster[row * L + l])];
+                }
+            }
+        }
+    });
+}
+
+/// What rows give to clusters, in double.
+struct Moments {
+    std::span<double> N;       // [K] sum_n w r
+    std::span<double> first;   // [K, D] sum_n w r z
+    std::span<double> second;  // [K, size] sum_n w r (products, squares or norm of z)
+};
+
+/// Adds the moments of rows to `out`. Each cluster has one owner, who gathers its rows less the cluster's centre, so
+/// that a small cluster far from the origin keeps its digits in float32; the centre is put back in double.
+template <class T>
+void add_moments(Rows<const T> z, std::span<const int32_t> cluster, std::span<const T> r,
+                 std::span<const double> weight, Rows<const T> centre, Quadratic kind, int threads,
+                 const Moments& out) {
+    const size_t D = z.cols, K = centre.rows(), L = z.rows() ? r.size() / z.rows() : 1, Q = quadratic_size(kind, D);
+    std::vector<int64_t> starts(K + 1);
+    std::vector<int32_t> order(cluster.size());
+    group_by(cluster, K, threads, std::span(starts), std::span(order));
+    constexpr size_t chunk = 512;
+    parallel_for(K, 1, threads, [&](size_t begin, size_t end, size_t) {
+        std::vector<T> y(kind == Quadratic::products ? chunk * D : 0), gram(kind == Quadratic::products ? D * D : 0);
+        std::vector<double> sum(D), square(Q);
+        for (size_t k = begin; k < end; ++k) {
+            if (starts[k] == starts[k + 1]) continue;
+            const T* m = centre[k].data();
+            double total = 0;
+            std::ranges::fill(sum, 0.0);
+            std::ranges::fill(square, 0.0);
+            for (int64_t at = starts[k]; at < starts[k + 1];) {
+                size_t filled = 0;
+                for (; at < starts[k + 1] && filled < chunk; ++at) {
+                    const size_t pair = size_t(order[size_t(at)]), n = pair / L;
+                    const double w = double(r[pair]) * (weight.empty() ? 1.0 : weight[n]);
+                    if (w == 0) continue;
+                    const T* x = z[n].data();
+                    total += w;
+                    if (kind == Quadratic::products) {
+                        T* to = &y[filled * D];
+                        const T root = T(std::sqrt(w));
+#pragma omp simd
+                        for (size_t d = 0; d < D; ++d) {
+                            const T c = x[d] - m[d];
+                            sum[d] += w * double(c);
+                            to[d] = root * c;
+                        }
+                    } else {
+                        double norm = 0;
+#pragma omp simd reduction(+ : norm)
+                        for (size_t d = 0; d < D; ++d) {
+                            const double c = double(x[d] - m[d]);
+                            sum[d] += w * c;
+                            norm += c * c;
+                        }
+                        if (kind == Quadratic::norm) square[0] += w * norm;
+                        if (kind == Quadratic::squares)
+#pragma omp simd
+                            for (size_t d = 0; d < D; ++d) {
+                                const double c = double(x[d] - m[d]);
+                                square[d] += w * c * c;
+                            }
+                    }
+                    ++filled;
+                }
+                if (kind == Quadratic::products && filled) {
+                    blas::gram(filled, D, y.data(), gram.data());
+                    for (size_t i = 0, f = 0; i < D; ++i)
+                        for (size_t j = i; j < D; ++j) square[f++] += double(gram[i * D + j]);
+                }
+            }
+            // sum w z z' = sum w (z - m)(z - m)' + sum w (z - m) m' + m sum w (z - m)' + sum w m m'
+            double* S = out.second.data() + k * Q;
+            double both = 0;
+            for (size_t i = 0, f = 0; i < D; ++i) {
+                const double mi = double(m[i]);
+                if (kind == Quadratic::products)
+                    for (size_t j = i; j < D; ++j, ++f)
+                        S[f] += square[f] + sum[i] * double(m[j]) + mi * (sum[j] + total * double(m[j]));
+                if (kind == Quadratic::squares) S[i] += square[i] + mi * (2 * sum[i] + total * mi);
+                both += mi * (2 * sum[i] + total * mi);
+                out.first[k * D + i] += sum[i] + total * mi;
+            }
+            if (kind == Quadratic::norm) S[0] += square[0] + both;
+            out.N[k] += total;
+        }
+    });
+}
+
+}  // namespace topmix

@@ -1,0 +1,368 @@
+// Collapsed Gibbs sampling: every token has one topic z, and is drawn again given all the others.
+//
+//     p(z = k | rest) ~ (n_dk + alpha_k) (n_vk + eta_vk) / (n_k + eta_k),      counts without the token itself
+//
+// gibbs_sequential.hpp does exactly that, one token after another. Here, `sample_documents` does many documents at
+// once. While a block of documents is sampled, words and totals stand as they were when it began, as a table e_vk =
+// (n_vk + eta_vk) / (n_k + eta_k); a document's own counts follow every draw, and the token itself is out of all three.
+// With e fixed the weight falls into parts that are cheap to draw from:
+//
+//     z, the topic it has      (n_dz - 1 + alpha_z) e'_vz             one number; most tokens stay
+//     the document's others    sum over its few topics n_dk e_vk      a gather
+//     the prior's others       alpha_k e_vk, all k                    its sum and running sums are kept for each word
+//
+// so a token costs what its document has topics, whatever K is. Counts of words are whole numbers, so that threads may
+// add to them in any order, and random numbers belong to a document: the result is the same for any number of threads.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../math.hpp"
+#include "../parallel.hpp"
+#include "../rng.hpp"
+#include "../topic_table.hpp"
+#include "../views.hpp"
+#include "../word_stats.hpp"
+#include "entries.hpp"
+
+namespace topmix {
+
+constexpr size_t kLanes = 16;          // weights that are summed side by side
+constexpr size_t kPriorBlock = 64;     // topics to a running sum of the prior's part
+constexpr size_t kGibbsDocuments = 8;  // documents a thread takes at a time
+
+inline size_t prior_blocks(size_t K) { return (K + kPriorBlock - 1) / kPriorBlock; }
+
+/// Documents and the topics of their tokens: entry u of a document stands for value[u] tokens, which lie together.
+struct Tokens {
+    Csr<float> X;                    // whole counts
+    std::span<const int64_t> first;  // [docs + 1] where a document's tokens begin in z
+    std::span<TopicId> z;
+};
+
+/// How often each topic has each word. Whole numbers: additions commute.
+struct TopicCounts {
+    std::span<int32_t> word;   // [V, K]
+    std::span<int64_t> total;  // [K]
+    size_t K() const { return total.size(); }
+};
+
+/// What sampling needs of the topics while a block lasts.
+struct GibbsTable {
+    Rows<const float> e;             // [V, K]
+    Rows<const float> mass;          // [V, blocks] running sums of alpha_k e_vk
+    std::span<const float> alpha;    // [K]
+    std::span<const float> inverse;  // [K] 1 / (n_k + eta_k)
+    std::span<const float> larger;   // [K] (n_k + eta_k) / (n_k + eta_k - 1)
+    float least;                     // the smallest eta
+};
+
+/// Asks for a row before it is needed; a gather touches most of its lines.
+inline void prefetch(std::span<const float> row) {
+#if defined(__GNUC__)
+    for (size_t k = 0; k < std::min<size_t>(row.size(), 512); k += 16) __builtin_prefetch(row.data() + k);
+#endif
+}
+
+inline void add_count(int32_t& count, int32_t by) {
+    std::atomic_ref<int32_t>(count).fetch_add(by, std::memory_order_relaxed);
+}
+
+/// Fills inverse and larger [K], e [V, K] and mass [V, blocks].
+inline void gibbs_table(Rows<const int32_t> word, std::span<const int64_t> total, WordPrior eta,
+                        std::span<const double> eta_totals, std::span<const float> alpha, int threads,
+                        std::span<float> inverse, std::span<float> larger, Rows<float> e, Rows<float> mass) {
+    const size_t K = total.size(), V = e.rows();
+    std::vector<float> same(K);
+    for (size_t k = 0; k < K; ++k) {
+        const double n = double(total[k]) + eta_totals[k];
+        inverse[k] = float(1 / n), same[k] = float(eta(0, k));
+        larger[k] = total[k] > 0 ? float(n / (n - 1)) : 1.f;  // asked only of a topic that has a token
+    }
+    parallel_for(V, kWordGrain, threads, [&](size_t begin, size_t end, size_t) {
+        std::vector<float> prior = same;
+        for (size_t v = begin; v < end; ++v) {
+            if (eta.word_step)
+                for (size_t k = 0; k < K; ++k) prior[k] = float(eta(v, k));
+            const int32_t* __restrict n = word[v].data();
+            const float* __restrict p = prior.data(), * __restrict q = inverse.data(), * __restrict a = alpha.data();
+            float* __restrict out = e[v].data();
+            float* sums = mass[v].data();
+            float running = 0;
+            for (size_t at = 0, b = 0; at < K; at += kPriorBlock, ++b) {
+                float s = 0;
+#pragma omp simd reduction(+ : s)
+                for (size_t k = at; k < std::min(at + kPriorBlock, K); ++k) {
+                    out[k] = (float(n[k]) + p[k]) * q[k];
+                    s += a[k] * out[k];
+                }
+                sums[b] = running += s;
+            }
+        }
+    });
+}
+
+/// The topics of one document, in order of arrival; arrays are padded with nothing to whole vectors.
+class TopicList {
+  public:
+    explicit TopicList(size_t K) : id_(K + kLanes), count_(K + kLanes), weight_(K + kLanes), place_(K, -1) {}
+
+    size_t size() const { return n_; }
+    size_t id(size_t i) const { return size_t(id_[i]); }
+    float count(size_t i) const { return count_[i]; }
+    int32_t place(size_t k) const { return place_[k]; }
+
+    void clear() {
+        for (size_t i = 0; i < n_; ++i) place_[size_t(id_[i])] = -1, id_[i] = 0, count_[i] = 0;
+        n_ = 0;
+    }
+
+    void add(size_t k, float by = 1) {
+        if (place_[k] < 0) place_[k] = int32_t(n_), id_[n_] = int32_t(k), count_[n_] = 0, ++n_;
+        count_[size_t(place_[k])] += by;
+    }
+
+    void remove(size_t k) {
+        const size_t i = size_t(place_[k]);
+        if ((count_[i] -= 1) > 0) return;
+        --n_;
+        place_[size_t(id_[n_])] = int32_t(i), id_[i] = id_[n_], count_[i] = count_[n_];
+        place_[k] = -1, id_[n_] = 0, count_[n_] = 0;
+    }
+
+    /// sum_i count_i row[id_i]
+    float weigh(const float* __restrict row) {
+        const int32_t* __restrict k = id_.data();
+        const float* __restrict c = count_.data();
+        float* __restrict w = weight_.data();
+        const size_t padded = (n_ + kLanes - 1) / kLanes * kLanes;
+        float s = 0;
+#pragma omp simd reduction(+ : s)
+        for (size_t i = 0; i < padded; ++i) s += w[i] = c[i] * row[k[i]];
+        return s;
+    }
+
+    /// The topic in whose part x of that sum lies, the one at `but` aside; rounding may end it at the last one.
+    size_t pick(float x, size_t but) const {
+        size_t last = but;
+        for (size_t i = 0; i < n_; ++i) {
+            if (i == but) continue;
+            last = i;
+            if ((x -= weight_[i]) < 0) break;
+        }
+        return size_t(id_[last]);
+    }
+
+  private:
+    std::vector<int32_t> id_;     // [K] + padding
+    std::vector<float> count_;    // [K] + padding
+    std::vector<float> weight_;   // [K] + padding, as weighed last
+    std::vector<int32_t> place_;  // [K] where a topic is in the list, or -1
+    size_t n_ = 0;
+};
+
+/// A topic in proportion to alpha_k e_vk, but not `but`: drawn until it is another. Tokens come here seldom, and the
+/// more seldom the more often it would be `but`.
+inline size_t pick_by_prior(const GibbsTable& table, size_t v, size_t but, Rng& rng) {
+    const auto sums = table.mass[v];
+    const float *e = table.e[v].data(), *alpha = table.alpha.data();
+    const size_t K = table.alpha.size();
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+        float x = rng.uniform_float() * sums.back();
+        size_t b = 0;
+        while (b + 1 < sums.size() && x >= sums[b]) ++b;
+        if (b) x -= sums[b - 1];
+        size_t k = b * kPriorBlock;
+        for (const size_t end = std::min(k + kPriorBlock, K) - 1; k < end; ++k)
+            if ((x -= alpha[k] * e[k]) < 0) break;
+        if (k != but) return k;
+    }
+    return but;
+}
+
+enum class Draw {
+    again,  // each token given all others
+    first,  // tokens that have no topic yet, given those before them; words and totals count only earlier blocks
+    given,  // tokens given the proportions of their document, which do not move
+};
+
+/// Topics of documents in given proportions, for Draw::given.
+struct GivenTopics {
+    std::span<const int64_t> indptr;
+    std::span<const TopicId> topic;
+    std::span<const float> count;
+};
+
+/// One thread's work on documents.
+class DocumentSampler {
+  public:
+    DocumentSampler(const GibbsTable& words, std::span<const double> log_gamma_alpha)
+        : table(words), lga(log_gamma_alpha), topics(words.alpha.size()) {}
+
+    /// Draws the tokens of document d. `moved(v, from, to)` hears of every change.
+    /// Returns sum_k log Gamma(n_dk + alpha_k) - log Gamma(alpha_k).
+    template <Draw how, class Moved>
+    double visit(const Tokens& tokens, size_t d, const GivenTopics& given, Rng rng, Moved&& moved) {
+        TopicId* z = tokens.z.data() + tokens.first[d];
+        topics.clear();
+        if constexpr (how == Draw::again)
+            for (int64_t i = tokens.first[d]; i < tokens.first[d + 1]; ++i) topics.add(tokens.z[size_t(i)]);
+        if constexpr (how == Draw::given)
+            for (int64_t i = given.indptr[d]; i < given.indptr[d + 1]; ++i)
+                topics.add(given.topic[size_t(i)], given.count[size_t(i)]);
+
+        for (int64_t u = tokens.X.indptr[d]; u < tokens.X.indptr[d + 1]; ++u) {
+            const size_t v = size_t(tokens.X.index[size_t(u)]);
+            const float* row = table.e[v].data();
+            if (u + 2 < tokens.X.indptr[d + 1]) prefetch(table.e[size_t(tokens.X.index[size_t(u + 2)])]);
+            for (auto left = int64_t(tokens.X.value[size_t(u)]); left > 0; --left, ++z) {
+                if constexpr (how == Draw::again) {
+                    const size_t from = *z, to = draw_again(v, row, from, rng);
+                    if (to == from) continue;
+                    topics.remove(from), topics.add(to);
+                    *z = TopicId(to);
+                    moved(v, from, to);
+                } else {
+                    const size_t to = draw(v, row, rng);
+                    if constexpr (how == Draw::first) topics.add(to);
+                    *z = TopicId(to);
+                    moved(v, to, to);
+                }
+            }
+        }
+        if constexpr (how == Draw::given) return 0;
+        return log_probability();
+    }
+
+  private:
+    const GibbsTable& table;
+    std::span<const double> lga;  // [K] log Gamma(alpha)
+    TopicList topics;
+
+    size_t draw_again(size_t v, const float* row, size_t z, Rng& rng) {
+        const auto at = size_t(topics.place(z));
+        const float e = row[z], n = topics.count(at), a = table.alpha[z], one = table.inverse[z];
+        const float without = std::max(e - one, table.least * one) * table.larger[z];  // e with the token taken out
+        const float stay = (n - 1 + a) * without;
+        const float document = std::max(topics.weigh(row) - n * e, 0.f);
+        const float prior = std::max(table.mass[v].back() - a * e, 0.f);
+        float x = rng.uniform_float() * (stay + document + prior);
+        if (x < stay) return z;
+        x -= stay;
+        if (x < document && topics.size() > 1) return topics.pick(x, at);
+        return prior > 0 ? pick_by_prior(table, v, z, rng) : z;
+    }
+
+    size_t draw(size_t v, const float* row, Rng& rng) {
+        const size_t none = table.alpha.size();
+        const float document = topics.weigh(row), x = rng.uniform_float() * (document + table.mass[v].back());
+        return x < document ? topics.pick(x, none) : pick_by_prior(table, v, none, rng);
+    }
+
+    double log_probability() const {
+        const float* alpha = table.alpha.data();
+        double s = 0;
+#pragma omp simd reduction(+ : s)
+        for (size_t i = 0; i < topics.size(); ++i) {
+            const size_t k = topics.id(i);
+            s += math::lgamma(double(topics.count(i)) + double(alpha[k])) - lga[k];
+        }
+        return s;
+    }
+};
+
+/// A token of word v left topic `from`, if it had one, for `to`.
+struct Move {
+    int32_t v;
+    TopicId from, to;
+};
+
+/// Each thread takes a range of words and applies what all threads noted for it. Not added at once, atomically: that
+/// would wait for each row of counts to come from memory, token by token.
+inline void apply_moves(const std::vector<std::vector<Move>>& noted, bool had_topics, int threads,
+                        const TopicCounts& counts) {
+    const size_t K = counts.K(), V = counts.word.size() / K, range = (V + size_t(threads) - 1) / size_t(threads);
+    parallel_for(V, range, threads, [&](size_t begin, size_t end, size_t) {
+        for (const auto& moves : noted)
+            for (const Move& m : moves) {
+                if (size_t(m.v) < begin || size_t(m.v) >= end) continue;
+                int32_t* n = &counts.word[size_t(m.v) * K];
+                if (had_topics) --n[m.from];
+                ++n[m.to];
+            }
+    });
+    for (const auto& moves : noted)
+        for (const Move& m : moves) {
+            if (had_topics) --counts.total[m.from];
+            ++counts.total[m.to];
+        }
+}
+
+/// Draws the tokens of documents [begin, end), then moves their counts. Returns the documents' part of log p(w, z),
+/// less what depends on their lengths alone. The draws of a document are a function of (seed, sweep, its number).
+template <Draw how>
+double sample_documents(const Tokens& tokens, size_t begin, size_t end, const GibbsTable& table,
+                        const GivenTopics& given, uint64_t seed, uint32_t sweep, int threads,
+                        const TopicCounts& counts) {
+    const size_t K = counts.K(), docs = end - begin;
+    threads = std::max(threads, 1);
+    std::vector<double> lga(K);
+    for (size_t k = 0; k < K; ++k) lga[k] = math::lgamma(double(table.alpha[k]));
+    std::vector<double> part((docs + kGibbsDocuments - 1) / kGibbsDocuments);
+    std::vector<DocumentSampler> team(size_t(threads), DocumentSampler(table, lga));
+    std::vector<std::vector<Move>> noted{size_t(threads)};  // by thread; whole numbers add up to the same in any order
+    parallel_for(docs, kGibbsDocuments, threads, [&](size_t from, size_t to, size_t t) {
+        std::vector<Move>& moves = noted[t];
+        double s = 0;
+        for (size_t d = begin + from; d < begin + to; ++d)
+            s += team[t].template visit<how>(
+                tokens, d, given, Rng(seed, sweep, d),
+                [&](size_t v, size_t old, size_t k) { moves.push_back({int32_t(v), TopicId(old), TopicId(k)}); });
+        part[from / kGibbsDocuments] = s;
+    });
+    apply_moves(noted, how == Draw::again, threads, counts);
+    double sum = 0;
+    for (const double s : part) sum += s;
+    return sum;
+}
+
+/// Topics of every document, as tokens have them.
+inline DocTopics document_topics(const Tokens& tokens, size_t K, int threads) {
+    const size_t docs = tokens.X.rows();
+    TopicResult out;
+    out.docs.indptr.assign(docs + 1, 0);
+    std::vector<DocPiece> pieces((docs + kDocumentGrain - 1) / kDocumentGrain);
+    parallel_for(docs, kDocumentGrain, threads, [&](size_t begin, size_t end, size_t) {
+        std::vector<float> N(K);
+        for (size_t d = begin; d < end; ++d) {
+            std::ranges::fill(N, 0.f);
+            for (int64_t i = tokens.first[d]; i < tokens.first[d + 1]; ++i) ++N[tokens.z[size_t(i)]];
+            keep_document(N, d, pieces[begin / kDocumentGrain], out.docs);
+        }
+    });
+    join(pieces, out);
+    return std::move(out.docs);
+}
+
+/// Counts of the topics that tokens have.
+inline void count_tokens(const Tokens& tokens, int threads, const TopicCounts& counts) {
+    const size_t K = counts.K();
+    std::vector<std::vector<int64_t>> totals(size_t(std::max(threads, 1)), std::vector<int64_t>(K));
+    std::ranges::fill(counts.word, 0);
+    std::ranges::fill(counts.total, 0);
+    parallel_for(tokens.X.rows(), kGibbsDocuments, threads, [&](size_t begin, size_t end, size_t t) {
+        const TopicId* z = tokens.z.data() + tokens.first[begin];
+        for (int64_t u = tokens.X.indptr[begin]; u < tokens.X.indptr[end]; ++u)
+            for (auto left = int64_t(tokens.X.value[size_t(u)]); left > 0; --left, ++z) {
+                add_count(counts.word[size_t(tokens.X.index[size_t(u)]) * K + *z], 1);
+                ++totals[t][*z];
+            }
+    });
+    for (const auto& total : totals)
+        for (size_t k = 0; k < K; ++k) counts.total[k] += total[k];
+}
+
+}  // namespace topmix

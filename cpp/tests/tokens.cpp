@@ -1,0 +1,118 @@
+// Models with one topic a token, on small random documents: counts are those of the tokens, nobody writes out of
+// bounds, and the bits are the same for any number of threads. What is drawn, tests/test_gibbs.py and
+// test_combinatorial.py know.
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "check.hpp"
+#include "local/combinatorial.hpp"
+#include "local/gibbs.hpp"
+#include "local/gibbs_sequential.hpp"
+#include "local/refine.hpp"
+#include "random_shard.hpp"
+
+using namespace topmix;
+
+namespace {
+
+struct Model {
+    Shard shard;
+    size_t V, K;
+    std::vector<int64_t> first;
+    std::vector<TopicId> z;
+    std::vector<int32_t> word;
+    std::vector<int64_t> total;
+
+    Model(size_t n, size_t K_) : shard(n, 151, 25, 3), V(shard.words()), K(K_), word(V * K), total(K) {
+        first.push_back(0);
+        for (size_t d = 0; d < n; ++d) {
+            int64_t tokens = 0;
+            for (int64_t u = shard.indptr[d]; u < shard.indptr[d + 1]; ++u) tokens += int64_t(shard.value[size_t(u)]);
+            first.push_back(first.back() + tokens);
+        }
+        Rng rng(1, 0, 0);
+        for (int64_t i = 0; i < first.back(); ++i) z.push_back(TopicId(rng.below(uint32_t(K))));
+        count_tokens(tokens(), 2, counts());
+    }
+
+    Tokens tokens() { return {shard.rows(), first, z}; }
+    TopicCounts counts() { return {word, total}; }
+
+    void counts_are_those_of_tokens() {
+        const auto w = word;
+        const auto t = total;
+        count_tokens(tokens(), 1, counts());
+        check(w == word && t == total);
+        check(std::accumulate(total.begin(), total.end(), int64_t(0)) == first.back());
+    }
+};
+
+void blocks_are_sampled(size_t n, size_t K) {
+    const double eta = 0.1;
+    auto run = [&](int threads) {
+        Model m(n, K);
+        const std::vector<double> eta_totals(K, eta * double(m.V + 1));
+        const std::vector<float> alpha(K, 0.1f);
+        std::vector<float> inverse(K), larger(K), e(m.V * K), mass(m.V * prior_blocks(K));
+        double sum = 0;
+        for (uint32_t sweep = 1; sweep <= 3; ++sweep) {
+            gibbs_table({m.word, K}, m.total, {&eta, 0, 0}, eta_totals, alpha, threads, inverse, larger, {e, K},
+                        {mass, prior_blocks(K)});
+            const GibbsTable table{{e, K}, {mass, prior_blocks(K)}, alpha, inverse, larger, float(eta)};
+            sum += sample_documents<Draw::again>(m.tokens(), 0, n, table, {}, 7, sweep, threads, m.counts());
+            m.counts_are_those_of_tokens();
+        }
+        check(std::isfinite(sum));
+        return std::pair(m.z, sum);
+    };
+    const auto one = run(1);
+    for (int threads : {2, 7}) check(run(threads) == one);
+
+    Model m(n, K);
+    const std::vector<double> eta_totals(K, eta * double(m.V + 1));
+    const double documents =
+        gibbs_sequential(m.tokens(), std::vector<float>(K, 0.1f), {&eta, 0, 0}, eta_totals, 7, 1, m.counts());
+    m.counts_are_those_of_tokens();
+    const double words = log_probability_of_words({m.word, K}, m.total, {&eta, 0, 0}, eta_totals, 2);
+    check(std::isfinite(documents + words));
+}
+
+void hard_topics_fall(size_t n, size_t K, double penalty) {
+    auto run = [&](int threads) {
+        Model m(n, K);
+        std::vector<float> D(m.V * padded(K));
+        std::vector<int32_t> order(n);
+        std::iota(order.rbegin(), order.rend(), 0);
+        auto objective = [&] {
+            const DocTopics docs = document_topics(m.tokens(), K, threads);
+            return distance_of_tokens({m.word, K}, m.total, threads) + penalty * double(docs.topic.size());
+        };
+        double last = objective();
+        for (HardStep step : {HardStep::basic, HardStep::word, HardStep::word}) {
+            distances({m.word, K}, m.total, 0, threads, {D, padded(K)});
+            assign_documents(m.tokens(), step, {D, padded(K)}, K, penalty, threads);
+            count_tokens(m.tokens(), threads, m.counts());
+            const double placed = objective();
+            check(placed <= last + 1e-6 * std::abs(last));
+            last = placed + refine(m.tokens(), order, penalty, m.counts());
+            check(std::abs(objective() - last) <= 1e-6 * (1 + std::abs(last)));
+            m.counts_are_those_of_tokens();
+        }
+        distances({m.word, K}, m.total, 0.1, threads, {D, padded(K)});
+        assign_documents(m.tokens(), HardStep::place, {D, padded(K)}, K, penalty, threads);
+        return m.z;
+    };
+    const auto one = run(1);
+    for (int threads : {2, 7}) check(run(threads) == one);
+}
+
+}  // namespace
+
+int main() {
+    for (size_t n : {0, 1, 43})
+        for (size_t K : {1, 2, 17, 70, 130}) {
+            blocks_are_sampled(n, K);
+            for (double penalty : {0.0, 3.0}) hard_topics_fall(n, K, penalty);
+        }
+}

@@ -1,0 +1,55 @@
+"""BLAS for kernels: where it is, and one thread of it at a time.
+
+Kernels call BLAS from their own threads, on blocks that the data decides, and the library is held to one thread
+meanwhile: so results do not depend on how many threads there are, nor on how many BLAS would have taken.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from scipy.linalg import cython_blas
+from threadpoolctl import ThreadpoolController
+
+from topmix import _core
+
+NAMES = ("sgemm", "dgemm", "ssyrk", "dsyrk")
+
+
+def capsules() -> list[Any]:
+    """The addresses that SciPy publishes, for `_core.set_blas`."""
+    return [cython_blas.__pyx_capi__[name] for name in NAMES]
+
+
+_core.set_blas(*capsules())
+
+_lock = threading.Lock()
+_inside = 0
+_limit: Any = None
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Inside, BLAS runs on the thread that calls it. May be nested, and entered by several threads at once: the last
+    to leave gives the library its threads back."""
+    global _inside, _limit
+    with _lock:
+        if _inside == 0:
+            _limit = _controller().limit(limits=1)
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limit.restore_original_limits()

@@ -1,0 +1,90 @@
+"""`topmix convert`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from topmix.cli.flags import with_flags
+from topmix.cli.manners import AsJson, Seed, Threads, app_of, check_output, load_model, manners, note, print_json
+from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_all_for, read_to_fit
+from topmix.data import CorpusError, write_corpus
+from topmix.data.formats import FORMATS
+from topmix.data.layout import read_header
+from topmix.export import EXPORTS, export
+from topmix.io import FORMAT
+
+
+@with_flags(FIT_GROUPS, CLI_DEFAULTS)
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Documents as for `topmix fit`, or a model file.")],
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The file to write.")],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Of a corpus: {', '.join(FORMATS)}. Of a model: {', '.join(EXPORTS)}. By OUTPUT's name if not given.",
+            metavar="FORMAT",
+        ),
+    ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(help="Of a model: documents that go with it, for pyldavis and mallet.", metavar="DOCS"),
+    ] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    **settings: Any,
+) -> None:
+    """Write a corpus in another format, or a model for another program.
+
+    Texts are cut into words once, and fits from the saved corpus start at once. It is built in the file, so it may be
+    larger than memory.
+
+    \b
+    topmix convert docs/ docs.topmix               then: topmix fit docs.topmix -k 30 -o model
+    topmix convert docword.kos.txt.gz kos.mtx.gz
+    topmix convert model topics.csv
+    topmix convert model model.gensim
+    topmix convert model vis.json --corpus docs/   for pyLDAvis.prepare
+    """
+    with manners("stopped by Ctrl-C; nothing was written"):
+        if not source.exists():
+            raise ValueError(f"{source}: there is no such file or folder")
+        if to == "mallet":
+            output.parent.mkdir(exist_ok=True)
+        else:
+            check_output(output)
+        if is_model(source):
+            found = load_model(source, threads)
+            documents = None if corpus is None else read_all_for(found, corpus, settings).corpus
+            export(found, output, to, documents)
+            result = {"source": str(source), "output": str(output), "estimator": type(found).__name__}
+        else:
+            result = {"source": str(source), "output": str(output), **_convert_corpus(source, output, to, settings)}
+        if as_json:
+            print_json(result)
+        else:
+            note(f"wrote {output}")
+
+
+def is_model(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        with open(path, "rb") as file:
+            return read_header(file, path)[1].get("format") == FORMAT
+    except CorpusError:
+        return False
+
+
+def _convert_corpus(source: Path, output: Path, to: str | None, settings: dict[str, Any]) -> dict[str, Any]:
+    ours = to == "topmix" or (to is None and output.suffix == ".topmix")
+    found = read_to_fit(source, settings, out=output if ours else None)
+    if not ours or found.path != output:
+        write_corpus(found, output, to)
+    return {"n_docs": found.n_docs, "n_words": found.n_words, "n_tokens": found.n_tokens}
+
+
+app = app_of(convert)

@@ -1,0 +1,107 @@
+"""`topmix infer`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from topmix.cli.flags import with_flags
+from topmix.cli.manners import (
+    Documents,
+    ModelFile,
+    Seed,
+    Threads,
+    app_of,
+    check_output,
+    load_model,
+    manners,
+    note,
+    print_json,
+)
+from topmix.cli.rows import WRITERS, open_writer
+from topmix.cli.sources import READ_GROUPS, read_for, read_table, takes_counts
+from topmix.progress import in_short
+from topmix.topic_view import proportions
+
+BLOCK_ROWS = 1 << 14
+
+
+@with_flags(READ_GROUPS)
+def infer(
+    model: ModelFile,
+    source: Documents,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The file to write; - is standard output.", metavar="FILE")
+    ] = Path("-"),
+    to: Annotated[
+        str | None,
+        typer.Option(help=f"Format: {', '.join(WRITERS)}. By the file's name if not given.", metavar="FORMAT"),
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(help="Write only the N largest topics of a document.", min=1, metavar="N")
+    ] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary of what was written as JSON.")] = False,
+    **settings: Any,
+) -> None:
+    """Say how much of each topic documents have.
+
+    A row a document, in their order: its name, and the share of each topic, which sum to one. Texts are cut into words
+    as those were that the model was fitted on; words that it does not know are left out. Documents are read, and rows
+    written, as they come, so there may be any number of them.
+
+    \b
+    topmix infer model docs/ -o theta.jsonl         {"id": "a.txt", "theta": [0.9, 0.1]}
+    topmix infer model docs/ -o theta.csv           id,topic_0,topic_1
+    topmix infer model docs.csv --top 3             {"id": "1", "topics": [[0, 0.9], ...]}
+    cat texts.txt | topmix infer model - | head
+    """
+    with manners("stopped by Ctrl-C; nothing was written"):
+        found = load_model(model, threads)
+        if str(output) != "-":
+            check_output(output)
+        elif as_json:
+            raise typer.BadParameter("prints a summary where rows would be: give -o FILE as well", param_hint="--json")
+        n_docs = n_unknown = n_empty = 0
+        began, quiet = time.perf_counter(), str(output) == "-"  # rows on a terminal are progress enough
+        with open_writer(output, to, top) as write, Console(stderr=True, quiet=quiet).status("Reading ...") as status:
+            for names, X, unknown, empty in _blocks(found, source, settings):
+                write(names, proportions(found, X))
+                n_docs, n_unknown, n_empty = n_docs + len(names), n_unknown + unknown, n_empty + empty
+                speed = in_short(n_docs / max(time.perf_counter() - began, 1e-9))
+                status.update(f"{n_docs:,} documents, {speed}/s")
+        if as_json:
+            print_json({"output": str(output), "n_docs": n_docs, "n_unknown_tokens": n_unknown, "n_empty": n_empty})
+        else:
+            note(
+                f"{n_docs:,} documents; {n_unknown:,} tokens were words that the model does not know"
+                + (
+                    f"; {n_empty:,} documents have no word that it knows, and get what it expects of any"
+                    if n_empty
+                    else ""
+                )
+            )
+
+
+def _blocks(model: Any, source: Path, settings: dict[str, Any]) -> Any:
+    if takes_counts(model):
+        n = 0
+        for corpus, unknown in read_for(model, source, settings):
+            for begin in range(0, corpus.n_docs, BLOCK_ROWS):
+                part = corpus[begin : begin + BLOCK_ROWS]
+                names = [str(n + d) for d in range(part.n_docs)] if part.names is None else list(part.names)
+                yield names, part, unknown if begin == 0 else 0, int((part.indptr[1:] == part.indptr[:-1]).sum())
+                n += part.n_docs
+    else:
+        table = read_table(source, settings)
+        for begin in range(0, len(table), BLOCK_ROWS):
+            rows = table[begin : begin + BLOCK_ROWS]
+            yield [str(begin + d) for d in range(len(rows))], rows, 0, 0
+
+
+app = app_of(infer)

@@ -1,0 +1,64 @@
+"""`topmix report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from topmix.cli.flags import with_flags
+from topmix.cli.manners import AsJson, ModelFile, Seed, Threads, app_of, check_output, load_model, manners, print_json
+from topmix.cli.sources import READ_GROUPS, READING, read_all_for, split, text_at
+from topmix.data import read_texts
+from topmix.data.readers import kind_of_text
+from topmix.report import write_report
+
+
+@with_flags(READ_GROUPS)
+def report(
+    model: ModelFile,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.", metavar="FILE")],
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            help="Documents, such as those of the fit: the page shows examples of each topic.", metavar="DOCS"
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="What stands at the top.", metavar="TEXT")] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    **settings: Any,
+) -> None:
+    """Make one page that explains a model, to open in a browser.
+
+    Topics with their words and sizes, a map of them, the documents that are most about each, which topics use a word,
+    the training curve and the settings. It is one file that loads nothing from anywhere, so it can be mailed or kept.
+
+    \b
+    topmix report model -o report.html
+    topmix report model -o report.html --corpus docs/
+    """
+    with manners("stopped by Ctrl-C; nothing was written"):
+        check_output(output)
+        found = load_model(model, threads)
+        with Console(stderr=True).status("Writing the report ..."):
+            documents = texts = None
+            if corpus is not None:
+                documents = read_all_for(found, corpus, dict(settings)).corpus
+                [reading] = split(dict(settings), READING)
+                form = text_at(corpus, reading, settings.get("format"))
+                if kind_of_text(corpus, form) is not None:
+                    texts = (text for _, text in read_texts(corpus, format=form, **reading))
+            write_report(found, output, documents, texts=texts, title=title or model.stem)
+        if as_json:
+            print_json({"output": str(output), "bytes": output.stat().st_size})
+        else:
+            Console().print(
+                f"Wrote {output} ({output.stat().st_size / 1e6:.1f} MB): open it in a browser.", highlight=False
+            )
+
+
+app = app_of(report)

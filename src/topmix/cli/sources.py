@@ -1,0 +1,224 @@
+"""Documents from wherever they are: for a model that is to be fitted, and for one that was."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topmix.cli.flags import Flag, flags_of
+from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
+from topmix.data.readers import kind_of_text
+from topmix.data.texts import Document
+
+STANDARD_INPUT = Path("-")
+OTHER_TEXTS = (".md", ".rst", ".tex", ".html", ".htm", ".xml", ".eml", ".log", "")  # in a folder without *.txt
+BLOCK_TEXTS = 2048  # documents that are in memory at a time when a model is asked about them
+
+# How text is found in files, how it is cut into words, and how counts are read.
+READING = flags_of(read_texts, leave_out=("path", "format"))
+CUTTING = flags_of(Vectorizer, leave_out=("vocabulary", "tokenizer"))
+COUNTS = flags_of(read_corpus, leave_out=("path", "out"))
+READ_GROUPS: dict[str, list[Flag]] = {"Reading": [*COUNTS.values(), *READING.values()]}
+FIT_GROUPS: dict[str, list[Flag]] = {**READ_GROUPS, "Words (of text)": list(CUTTING.values())}
+CLI_DEFAULTS = {
+    "stop_words": "english",
+    "min_df": "by the number of documents: 1, from 20 on 2, from 1000 on 5",
+    "max_df": "0.5, all for less than 20 documents",
+}
+
+
+class Read(NamedTuple):
+    """Documents in a model's columns, and what they lost on the way."""
+
+    corpus: Corpus
+    n_unknown: int  # tokens whose words the model does not know
+
+
+def split(settings: dict[str, Any], *groups: dict[str, Flag]) -> list[dict[str, Any]]:
+    """The settings that belong to each group of flags, taken out of `settings`."""
+    taken = [{name: settings.pop(name) for name in group if name in settings} for group in groups]
+    for group in taken:
+        if "," in (group.get("field") or ""):
+            group["field"] = group["field"].split(",")
+    return taken
+
+
+def read_to_fit(path: Path, settings: dict[str, Any], out: Path | None = None) -> Corpus:
+    """The corpus of a path. Of text, common and rare words are left out unless the settings say otherwise."""
+    reading, cutting, counts = split(settings, READING, CUTTING, COUNTS)
+    form = text_at(path, reading, counts.pop("format", None))
+    if kind_of_text(path, form) is None:
+        return read_corpus(path, format=form, **counts, **reading, **cutting, out=out)  # refuses what is for text only
+    cutting["stop_words"] = _stop_words(cutting.get("stop_words", "english"))
+    if not {"min_df", "max_df"} <= cutting.keys():
+        cutting = cuts(sum(1 for _ in islice(read_texts(path, format=form, **reading), 1000))) | cutting
+    return read_corpus(path, format=form, **counts, **reading, **cutting, out=out)
+
+
+def text_at(path: Path, reading: dict[str, Any], form: str | None) -> str | None:
+    """The format to read a path by, if it is not to be guessed; of a folder, `reading` learns which files are texts."""
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file or folder")
+    if not path.is_dir():
+        return form
+    if "pattern" not in reading and (pattern := pattern_of(path)) is not None:
+        reading["pattern"] = pattern
+    return form or "folder"
+
+
+def pattern_of(folder: Path) -> str | None:
+    """Where there is no *.txt: the most common files that hold text by their name, or files without a suffix."""
+    paths = (path.relative_to(folder) for path in islice(folder.rglob("*"), 10_000) if path.is_file())
+    suffixes = Counter(path.suffix.lower() for path in paths if not any(p.startswith(".") for p in path.parts))
+    if suffixes[".txt"] or suffixes[".text"] or suffixes[".gz"]:
+        return None
+    best = max(OTHER_TEXTS, key=suffixes.__getitem__)
+    return (f"*{best}" if best else "*") if suffixes[best] else None
+
+
+def cuts(n_docs: int) -> dict[str, Any]:
+    """Words in very few documents say little, and those in half of them end up in every topic; a handful of documents
+    has no words to spare."""
+    if n_docs < 20:
+        return {"min_df": 1, "max_df": 1.0}
+    return {"min_df": 5 if n_docs >= 1000 else 2, "max_df": 0.5}
+
+
+def read_for(model: Any, path: Path, settings: dict[str, Any]) -> Iterator[Read]:
+    """Documents in the columns of a fitted model, block by block. "-" is standard input: texts or JSON, a line each."""
+    reading, counts = split(settings, READING, COUNTS)
+    if path != STANDARD_INPUT:
+        form = text_at(path, reading, counts.pop("format", None))
+        if kind_of_text(path, form) is None:
+            yield _in_columns(model, read_corpus(path, format=form, **_width(model, path, form, counts), **reading))
+            return
+        documents: Iterator[Document] = read_texts(path, format=form, **reading)
+    else:
+        documents = _standard_input(reading)
+    vectorizer = Vectorizer.of(model)
+    while block := list(islice(documents, BLOCK_TEXTS)):
+        names, texts = zip(*block)
+        yield Read(vectorizer.transform(texts, names=names), vectorizer.n_unknown_)
+
+
+def read_all_for(model: Any, path: Path, settings: dict[str, Any]) -> Read:
+    """All of it, in one corpus."""
+    blocks = list(read_for(model, path, settings))
+    if not blocks:
+        raise ValueError(f"{path}: there are no documents in it")
+    return Read(joined([block.corpus for block in blocks]), sum(block.n_unknown for block in blocks))
+
+
+def joined(blocks: Sequence[Corpus]) -> Corpus:
+    """Corpora with the same words, one after another."""
+    if len(blocks) == 1:
+        return blocks[0]
+    starts = np.cumsum([0, *(block.nnz for block in blocks)])
+    indptr = np.concatenate([[0], *(block.indptr[1:] + start for block, start in zip(blocks, starts))])
+    index, value = (np.concatenate([getattr(b, a) for b in blocks]) for a in ("index", "value"))
+    names = [name for block in blocks for name in block.names or ()]
+    first = blocks[0]
+    return Corpus.trusted(indptr, index, value, first.n_words, first.vocabulary, names or None, meta=first.meta)
+
+
+def read_table(path: Path, settings: dict[str, Any]) -> Table:
+    """Rows of numbers: a .npy file, or a CSV, TSV or Parquet file whose columns are all numbers."""
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file or folder")
+    if settings:
+        raise ValueError(f"{', '.join(settings)}: for documents, and {path} is read as a table of numbers")
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        return Table.open(path)
+    if suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        columns = pq.read_table(path)
+        return Table(np.column_stack([c.to_numpy() for c in columns.columns]), columns.column_names)
+    if suffix not in (".csv", ".tsv"):
+        raise ValueError(f"{path}: a table of numbers is a .npy, .csv, .tsv or .parquet file")
+    delimiter = "\t" if suffix == ".tsv" else ","
+    with open(path, encoding="utf-8-sig") as file:
+        header = file.readline().rstrip("\r\n").split(delimiter)
+    try:
+        named = not all(_is_number(cell) for cell in header)
+        rows = np.loadtxt(path, delimiter=delimiter, skiprows=int(named), ndmin=2, encoding="utf-8-sig")
+    except ValueError as error:
+        raise ValueError(f"{path}: not a table of numbers: {error}") from error
+    return Table(rows, [cell.strip('"') for cell in header] if named else None)
+
+
+def takes_counts(estimator: Any) -> bool:
+    """Whether an estimator models documents; others model rows of numbers."""
+    return bool(estimator.__sklearn_tags__().input_tags.positive_only)
+
+
+def _in_columns(model: Any, corpus: Corpus) -> Read:
+    known = getattr(model, "feature_names_in_", None)
+    if known is None or corpus.vocabulary is None:
+        if corpus.n_words != model.n_features_in_:
+            raise ValueError(
+                f"the documents have {corpus.n_words} words and the model {model.n_features_in_}, and without "
+                "the words' names they cannot be matched: give --vocabulary"
+            )
+        return Read(Corpus.trusted(corpus.indptr, corpus.index, corpus.value, corpus.n_words, None, corpus.names), 0)
+    place = {str(word): v for v, word in enumerate(known)}
+    column = np.array([place.get(word, -1) for word in corpus.vocabulary], dtype=np.int64)
+    rows = corpus.to_scipy().tocoo()
+    keep = column[rows.col] >= 0
+    import scipy.sparse as sp
+
+    shape = (corpus.n_docs, len(place))
+    X = sp.csr_array((rows.data[keep], (rows.row[keep], column[rows.col[keep]])), shape=shape)
+    words = [str(word) for word in known]
+    return Read(Corpus.from_scipy(X, vocabulary=words, names=corpus.names), int(rows.data[~keep].sum()))
+
+
+def _width(model: Any, path: Path, form: str | None, counts: dict[str, Any]) -> dict[str, Any]:
+    """LDA-C and svmlight do not say how many words there are; the model does, where nothing else will."""
+    from topmix.data.formats.format import Options, find_vocabulary
+
+    vague = any(
+        path.name.removesuffix(".gz").endswith(suffix) for suffix in (".ldac", ".dat", ".svmlight", ".svm", ".libsvm")
+    )
+    vague = vague or form in ("ldac", "svmlight")
+    if vague and "n_words" not in counts and find_vocabulary(path, Options(counts.get("vocabulary"))) is None:
+        return counts | {"n_words": model.n_features_in_}
+    return counts
+
+
+def _standard_input(reading: dict[str, Any]) -> Iterator[Document]:
+    import json
+
+    field, id_field = reading.get("field", "text"), reading.get("id_field", "id")
+    for n, line in enumerate(sys.stdin, 1):
+        if not line.lstrip().startswith("{"):
+            yield str(n), line.rstrip("\n")
+            continue
+        try:
+            record = json.loads(line)
+            yield str(record.get(id_field, n)), str(record[field])
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"standard input, line {n}: not a JSON object with a field {field!r}: {error}") from error
+
+
+def _stop_words(given: str | None) -> Any:
+    if given is None or given == "english":
+        return given
+    if not Path(given).is_file():
+        raise ValueError(f"--stop-words is english, none, or a file with a word a line; there is no file {given}")
+    return Path(given).read_text(encoding="utf-8").split()
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

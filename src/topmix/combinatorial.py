@@ -1,0 +1,97 @@
+"""Combinatorial topics: one topic a token, a price for each topic that a document uses.  docs/math.md, section 3.8."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from topmix import _core
+from topmix.data.corpus import Corpus
+
+LEAST_SMOOTHING = 0.01  # tokens: below, there is none, and a word that a topic does not have is infinitely far
+ALGORITHMS = {"basic": ("basic",), "word": ("word",), "word+refine": ("word", "refine")}
+# Times the mean count of a word in a topic at first, and what is left of it pass by pass.
+SMOOTHING = {"basic": (0.0, 0.0), "word": (1.0, 0.5), "word+refine": (10.0, 0.8)}
+
+
+class HardTopics:
+    """Topics of tokens, and passes that lower objective (3.16)."""
+
+    def __init__(self, corpus: Corpus, K: int, penalty: float, threads: int):
+        self.penalty, self.threads, self.n_docs = penalty, threads, corpus.n_docs
+        self.tokens = _core.TokenRows(corpus.indptr, corpus.index, corpus.value, corpus.n_words)
+        self.n_tokens: int = self.tokens.n_tokens
+        self.z = np.zeros(self.n_tokens, np.uint16)
+        self.word, self.total = np.zeros((corpus.n_words, K), np.int32), np.zeros(K, np.int64)
+        self._distance = np.empty((corpus.n_words, -(-K // _core.LANES) * _core.LANES), np.float32)
+
+    @property
+    def n_components(self) -> int:
+        return len(self.total)
+
+    def start(self, z: np.ndarray) -> None:
+        self.z[:] = z
+        self.count()
+
+    def count(self) -> None:
+        """Topics follow the tokens: psi = n_vk / n_k."""
+        _core.count_tokens(self.tokens, self.z, self.threads, self.word, self.total)
+
+    def assign(self, step: str, smoothing: float = 0.0) -> None:
+        """Every document by "basic" or "word", under topics as they are, then topics follow."""
+        _core.hard_distances(self.word, self.total, smoothing, self.threads, self._distance)
+        _core.hard_assign(self.tokens, step, self._distance, self.n_components, self.penalty, self.threads, self.z)
+        self.count()
+
+    def refine(self, order: np.ndarray) -> float:
+        """Mini-topics moved where that lowers the objective, documents in this order; by how much it fell."""
+        return _core.refine(self.tokens, order.astype(np.int32), self.penalty, self.z, self.word, self.total)
+
+    def run(self, algorithm: str, rng: np.random.Generator) -> Generator[tuple[HardTopics, None], Any, None]:
+        """A pass at a time; none raises the objective.
+
+        A word that a topic does not have is infinitely far from it, so that from a random start topics freeze early.
+        Word therefore sees smoothed topics at first: in pass i = 0, 1, ... every count has 10 x 0.8^i times the mean
+        count of a word in a topic added (0.5^i times without refinement). The objective knows nothing of that, so
+        where it rose such a pass is taken back, and made again without.
+        """
+        steps = ALGORITHMS[algorithm]
+        first, fading = SMOOTHING[algorithm]
+        smoothing = first * self.n_tokens / self.word.size
+        last = sum(self.bound().values())
+        while True:
+            before = self.z.copy()
+            order = rng.permutation(self.n_docs)
+            self._pass(steps, smoothing, order)
+            now = sum(self.bound().values())
+            if smoothing and now > last:
+                self.start(before)
+                self._pass(steps, 0.0, order)
+                now = sum(self.bound().values())
+            last = now
+            smoothing = fading * smoothing if fading * smoothing > LEAST_SMOOTHING else 0.0
+            yield self, None
+
+    def _pass(self, steps: tuple[str, ...], smoothing: float, order: np.ndarray) -> None:
+        self.assign(steps[0], smoothing)
+        if "refine" in steps:
+            self.refine(order)
+
+    def n_used(self) -> int:
+        """Topics used, summed over documents."""
+        return len(_core.document_topics(self.tokens, self.z, self.n_components, self.threads)[1])
+
+    def bound(self, total: None = None) -> dict[str, float]:
+        """Objective (3.16), term by term. It falls."""
+        distance = _core.distance_of_tokens(self.word, self.total, self.threads)
+        return {"distance": distance, "penalty": self.penalty * self.n_used()}
+
+
+def place(corpus: Corpus, word: np.ndarray, penalty: float, smoothing: float, threads: int) -> tuple[HardTopics, float]:
+    """New documents under fixed topics with these counts, by the algorithm Word: their tokens' topics, and the cost."""
+    hard = HardTopics(corpus, word.shape[1], penalty, threads)
+    distance = hard._distance
+    _core.hard_distances(word, word.sum(axis=0, dtype=np.int64), smoothing, threads, distance)
+    return hard, _core.hard_assign(hard.tokens, "place", distance, hard.n_components, penalty, threads, hard.z)

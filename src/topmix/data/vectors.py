@@ -1,0 +1,52 @@
+"""Rows of a table that are visited together. They stay where they are, in memory or on disk, until a kernel asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+
+@dataclass(frozen=True)
+class VectorShard:
+    data: np.ndarray  # [N, D] float32 or float64, perhaps mapped from a file
+    rows: slice | np.ndarray
+    weight: np.ndarray | None = None  # [rows] float64
+
+    @cached_property
+    def cols(self) -> np.ndarray:
+        return np.arange(self.data.shape[1], dtype=np.int32)
+
+    @cached_property
+    def n_rows(self) -> int:
+        return len(range(*self.rows.indices(len(self.data)))) if isinstance(self.rows, slice) else len(self.rows)
+
+    def rows_as(self, dtype: DTypeLike) -> np.ndarray:
+        """[rows, D], contiguous; a view where it can be."""
+        return np.ascontiguousarray(self.data[self.rows], dtype)
+
+    def pieces(self, n_rows: int) -> Iterator[VectorShard]:
+        """Consecutive parts of at most this many rows, so that what is made of them stays small."""
+        if self.n_rows <= n_rows:
+            yield self
+            return
+        rows = np.arange(len(self.data))[self.rows] if isinstance(self.rows, slice) and self.rows.step else self.rows
+        for a in range(0, self.n_rows, n_rows):
+            b = min(a + n_rows, self.n_rows)
+            part = slice((rows.start or 0) + a, (rows.start or 0) + b) if isinstance(rows, slice) else rows[a:b]
+            yield VectorShard(self.data, part, None if self.weight is None else self.weight[a:b])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its own rows go with it, not the whole table."""
+        return {
+            "data": np.ascontiguousarray(self.data[self.rows]),
+            "rows": slice(0, self.n_rows),
+            "weight": self.weight,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)

@@ -1,0 +1,64 @@
+"""Where samplers of token topics start: at random, from given assignments, or from another model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from topmix.allocations.lda import DocTopics
+from topmix.data.corpus import Corpus
+from topmix.estimators.inputs import CLONED
+from topmix.gibbs import Chain
+
+
+def check_whole_counts(corpus: Corpus, estimator: str) -> None:
+    """Tokens are whole: a count that is not is an error, with its place."""
+    bad = np.flatnonzero(corpus.value != np.floor(corpus.value))
+    if len(bad):
+        at = int(bad[0])
+        row = int(np.searchsorted(corpus.indptr, at, side="right")) - 1
+        raise ValueError(
+            f"{estimator} gives every token a topic, so counts must be whole numbers; row {row}, column "
+            f"{int(corpus.index[at])} has {corpus.value[at]:g}. For weights use LDA."
+        )
+
+
+def start_chain(chain: Chain, init: Any, corpus: Corpus, rng: np.random.Generator) -> None:
+    """Gives every token its first topic, as `init` says."""
+    K = chain.n_components
+    if init is None or (isinstance(init, str) and init == "random"):
+        chain.start(rng.integers(K, size=chain.n_tokens, dtype=np.uint16 if K < 1 << 16 else np.int64))
+    elif isinstance(init, str):
+        raise ValueError(f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator")
+    elif hasattr(init, "fit"):
+        _start_from_model(chain, init, corpus)
+    else:
+        chain.start(checked_labels(init, chain.n_tokens, K))
+
+
+def checked_labels(labels: Any, n_tokens: int, K: int) -> np.ndarray:
+    z = np.asarray(labels)
+    if z.shape != (n_tokens,):
+        raise ValueError(f"init must have one topic for each of the {n_tokens} tokens, got an array of {z.shape}")
+    if z.size and not (np.issubdtype(z.dtype, np.integer) and z.min() >= 0 and z.max() < K):
+        raise ValueError(f"init must hold whole numbers from 0 to {K - 1}, one topic a token")
+    return z
+
+
+def _start_from_model(chain: Chain, model: Any, corpus: Corpus) -> None:
+    """The labels of a model of these very tokens, or else draws from a topic model's responsibilities."""
+    name = type(model).__name__
+    if not hasattr(model, "topic_word_"):
+        raise ValueError(f"init must be fitted before; this {name} has no topics yet{CLONED}")
+    if model.topic_word_.shape != chain.word.T.shape:
+        K, V = chain.word.T.shape
+        raise ValueError(f"init has topics of shape {model.topic_word_.shape}, but ({K}, {V}) are needed")
+    labels = getattr(model, "labels_", None)
+    if labels is not None and len(labels) == chain.n_tokens:
+        chain.start(checked_labels(labels, chain.n_tokens, chain.n_components))
+        return
+    alpha = np.broadcast_to(np.asarray(getattr(model, "doc_topic_prior_", chain.prior.alpha), float), chain.total.shape)
+    theta = model.transform(corpus, normalize=False, sparse_output=True)
+    counts = np.maximum(theta.data - alpha[theta.indices], 0.0) if hasattr(model, "doc_topic_prior_") else theta.data
+    chain.draw(DocTopics(theta.indptr, theta.indices, counts), alpha, model.topic_word_)

@@ -1,0 +1,249 @@
+"""Combinatorial topic models as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from topmix import _core
+from topmix.combinatorial import ALGORITHMS, HardTopics, place
+from topmix.data.corpus import Corpus
+from topmix.estimators.assignments import check_whole_counts, checked_labels
+from topmix.estimators.inputs import as_corpus, chosen, count_of_components, count_of_threads, positive_count
+from topmix.estimators.saving import SaveMixin
+from topmix.history import Callback, Clock, Record, passes
+from topmix.parts import ModelFileError, Parts
+from topmix.progress import shown
+
+
+class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMixin, BaseEstimator):
+    """Topics by combinatorial optimisation: what k-means is to Gaussian mixtures, this is to LDA.
+
+    Every token has one topic. The objective is the sum over tokens of -log psi_zw, the distance to their topic, plus
+    `penalty` for each topic that a document uses; psi are the frequencies of words in topics. A few passes are enough,
+    which makes it a good start for GibbsLDA and LDA.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of topics, K.
+    penalty : float or "auto"
+        What each topic that a document uses costs, lambda, in nats. A document opens a topic that brings its tokens
+        nearer by more than this, in all. "auto" is log K + 1/2 log of the mean number of tokens in a document: what it
+        costs to write down which topic it is, and its share as well as so many tokens tell it.
+    algorithm : {"word+refine", "word", "basic"}
+        "basic" moves token by token, as DP-means does, and is soon stuck; "word" solves a facility location problem in
+        each document, greedily; "word+refine" also moves all tokens that a document has in a topic at once.
+    smoothing : float
+        Added to every count of a word in a topic when topics meet documents they were not fitted to: in components_,
+        transform and score. The objective of the fit has none.
+    max_iter : int
+        Passes over the data, at most.
+    tol : float
+        Stop when a pass lowers the objective by less than this, per token.
+    init : None, "random", array of shape (n_tokens,) or a fitted estimator with labels_
+        The first topics of the tokens.
+    warm_start : bool
+        Start `fit` from the labels of the last one.
+    n_jobs : int or None
+        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is. Refinement uses one.
+    random_state : int, RandomState or None
+    verbose : int
+        1 shows progress on stderr.
+    callbacks : list of callables or None
+        Each is called as f(record, topics) after a pass; a true value ends the fit.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_tokens,)
+        The topic of each token: row by row, columns sorted, repeated by count.
+    components_ : ndarray of shape (n_components, n_features)
+        Tokens of each word in each topic, plus `smoothing`.
+    topic_word_ : ndarray of shape (n_components, n_features)
+        Probabilities of words in topics; rows sum to one.
+    penalty_ : float
+        lambda.
+    objective_ : float
+        The objective at the end; it never rises. history_ has it for each pass.
+    history_, n_iter_, converged_, n_features_in_, feature_names_in_ : as for LDA.
+    """
+
+    _saved_attributes = ("n_iter_", "converged_", "objective_", "penalty_")
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        penalty: Any = 8.0,
+        algorithm: str = "word+refine",
+        smoothing: float = 0.01,
+        max_iter: int = 20,
+        tol: float = 1e-4,
+        init: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: list[Callback] | None = None,
+    ):
+        self.n_components = n_components
+        self.penalty = penalty
+        self.algorithm = algorithm
+        self.smoothing = smoothing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learns the topics of X, whole counts of shape (n_samples, n_features)."""
+        clock = Clock()
+        warm = self.warm_start and hasattr(self, "model_")
+        corpus = as_corpus(self, X, reset=not warm)
+        check_whole_counts(corpus, type(self).__name__)
+        chosen(ALGORITHMS, self.algorithm, "algorithm")
+        if not (np.isfinite(self.smoothing) and self.smoothing > 0):
+            raise ValueError(f"smoothing must be positive, got {self.smoothing!r}")
+        K, max_iter = count_of_components(self.n_components), positive_count(self.max_iter, "max_iter")
+        penalty = penalty_for(self.penalty, K, corpus)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        hard = HardTopics(corpus, K, penalty, count_of_threads(self.n_jobs))
+        self._start(hard, warm, rng)
+        history: list[Record] = []
+        self.history_ = history  # now, so that an interrupted fit has it too
+        with shown(self.verbose, max_iter, corpus.n_tokens, type(self).__name__) as display:
+            _, _, converged = passes(
+                hard.run(self.algorithm, rng),
+                max_iter=max_iter,
+                tol=self.tol,
+                scale=max(corpus.n_tokens, 1.0),
+                clock=clock,
+                history=history,
+                callbacks=[*(self.callbacks or ()), *display],
+                falls=True,
+            )
+        self.n_iter_, self.converged_, self.penalty_ = len(history), converged, penalty
+        self.objective_ = history[-1].objective
+        self.labels_ = hard.z.astype(np.int32)
+        self._set_counts(hard.word)
+        return self
+
+    def transform(self, X: Any, *, normalize: bool = True, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
+        """Shares of topics in documents, shape (n_samples, n_components), by the algorithm Word under these topics.
+
+        normalize=False gives tokens. A document without words has none, or with normalize equal shares.
+        """
+        hard, _ = self._place(X)
+        K = hard.n_components
+        indptr, topic, count = _core.document_topics(hard.tokens, hard.z, K, hard.threads)
+        counts = sp.csr_array((count.astype(np.float64), topic.astype(np.int32), indptr), shape=(hard.n_docs, K))
+        sums = np.asarray(counts.sum(axis=1)).ravel()
+        if normalize:
+            counts.data /= np.repeat(sums, np.diff(indptr))
+        if sparse_output:
+            return counts
+        dense = counts.toarray()
+        if normalize:
+            dense[sums == 0] = 1.0 / K
+        return dense
+
+    def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> np.ndarray | sp.csr_array:
+        """`fit`, then `transform`."""
+        return self.fit(X).transform(X, normalize=normalize)
+
+    def assign(self, X: Any) -> np.ndarray:
+        """A topic for each token of X, in the order of labels_, by the algorithm Word under these topics."""
+        return self._place(X)[0].z.astype(np.int32)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the objective of X under these topics, so that more is better: log psi of its tokens, less the penalty
+        for the topics that documents use. Tokens are placed by the algorithm Word."""
+        return -self._place(X)[1]
+
+    def top_words(self, n: int = 10) -> list[list[str]]:
+        """The n most probable words of each topic, best first."""
+        check_is_fitted(self, "model_")
+        names = getattr(self, "feature_names_in_", None)
+        best = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
+        return [[str(v) if names is None else str(names[v]) for v in row] for row in best]
+
+    def _start(self, hard: HardTopics, warm: bool, rng: np.random.Generator) -> None:
+        K = hard.n_components
+        init = self if warm else self.init
+        if warm and self.model_.shape[1] != K:
+            raise ValueError(f"warm_start keeps {self.model_.shape[1]} topics, but n_components is now {K}")
+        if init is None or (isinstance(init, str) and init == "random"):
+            hard.start(rng.integers(K, size=hard.n_tokens))
+            return
+        if isinstance(init, str):
+            raise ValueError(f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator")
+        labels = getattr(init, "labels_", None) if hasattr(init, "fit") else init
+        if labels is None:
+            raise ValueError(f"init must have labels_, one topic a token; this {type(init).__name__} has none")
+        hard.start(checked_labels(labels, hard.n_tokens, K))
+
+    def _place(self, X: Any) -> tuple[HardTopics, float]:
+        check_is_fitted(self, "model_")
+        corpus = as_corpus(self, X, reset=False)
+        check_whole_counts(corpus, type(self).__name__)
+        return place(corpus, self.model_, self.penalty_, self.smoothing, count_of_threads(self.n_jobs))
+
+    def _set_counts(self, word: np.ndarray) -> None:
+        self.model_ = word  # [V, K]
+        self.components_ = np.ascontiguousarray(word.T) + float(self.smoothing)
+        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        arrays: dict[str, np.ndarray] = {
+            "words.raw": self.model_.astype(np.float64),
+            "labels": self.labels_.astype(np.uint16),
+        }
+        return arrays, {"n_components": self.model_.shape[1]}
+
+    def _from_arrays(self, parts: Parts) -> None:
+        K = parts.integer("n_components", 1, _core.MAX_TOPICS)
+        raw = parts.array("words.raw", parts.n_features, K)
+        if not np.all((raw >= 0) & (raw == np.floor(raw)) & (raw < 2**31)):
+            raise ModelFileError("array 'words.raw' has entries that are not counts")
+        if not (isinstance(self.smoothing, int | float) and self.smoothing > 0):
+            raise ModelFileError(f"smoothing is {str(self.smoothing)[:60]}, expected a positive number")
+        labels = parts.vector("labels", "U16").astype(np.int32)
+        try:
+            self.labels_ = checked_labels(labels, len(labels), K)
+        except ValueError as error:
+            raise ModelFileError(f"array 'labels': {error}") from error
+        self._set_counts(raw.astype(np.int32))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round theirs
+        return tags
+
+
+def penalty_for(given: Any, K: int, corpus: Corpus) -> float:
+    """lambda, as given or from the data: to say which topic costs log K, and its share to a precision that N tokens
+    support, 1/2 log N."""
+    if isinstance(given, str):
+        if given != "auto":
+            raise ValueError(f"penalty must be a number or 'auto', got {given!r}")
+        n_docs = max(int(np.count_nonzero(np.diff(corpus.indptr))), 1)
+        length = max(float(corpus.n_tokens) / n_docs, 1.0)
+        return float(np.log(K) + 0.5 * np.log(length))
+    if not (np.isfinite(given) and given >= 0):
+        raise ValueError(f"penalty must not be negative, got {given!r}")
+    return float(given)

@@ -1,0 +1,105 @@
+"""Parameters of a Gaussian mixture as its user gives them: refused with a reason, or in the form that models take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from topmix.dirichlet import OBJECTIVES
+from topmix.estimators.inputs import chosen, positive_number
+from topmix.likelihoods.covariance import SHAPES
+from topmix.likelihoods.gaussian import Gaussian
+from topmix.likelihoods.gaussian_start import STARTS
+
+
+def priors(estimator: Any, D: int) -> dict[str, Any]:
+    """What `gaussian_start.empty` takes."""
+    kind = estimator.covariance_type
+    chosen(dict.fromkeys(SHAPES), kind, "covariance_type")
+    chosen(dict.fromkeys(OBJECTIVES), estimator.objective, "objective")
+    reg = estimator.reg_covar
+    if isinstance(reg, bool) or not isinstance(reg, int | float | np.number) or not 0 <= float(reg) < np.inf:
+        raise ValueError(f"reg_covar must be a number that is not negative, got {reg!r}")
+    mean_precision, degrees = estimator.mean_precision_prior, estimator.degrees_of_freedom_prior
+    if mean_precision is not None:
+        positive_number(mean_precision, "mean_precision_prior")
+    if degrees is not None:
+        positive_number(degrees, "degrees_of_freedom_prior", least=D - 1.0 if kind in ("full", "tied") else 0.0)
+    mean, covariance = estimator.mean_prior, estimator.covariance_prior
+    if mean is not None:
+        mean = array(np.atleast_1d(mean), (D,), "mean_prior")
+    if covariance is not None:
+        shapes: dict[str, tuple[int, ...]] = {"full": (D, D), "tied": (D, D), "diag": (D,), "spherical": ()}
+        covariance = positive(covariance, shapes[kind], kind in ("full", "tied"), "covariance_prior")
+    return {
+        "covariance_type": kind,
+        "objective": estimator.objective,
+        "zero_mean": bool(estimator.zero_mean),
+        "mean_prior": mean,
+        "mean_precision_prior": mean_precision,
+        "degrees_of_freedom_prior": degrees,
+        "covariance_prior": covariance,
+        "reg_covar": float(reg),
+    }
+
+
+def responsibilities(init: Any, n_rows: int, K: int) -> np.ndarray | None:
+    """[N, K] where init_params is an array; None where it is the name of a start."""
+    if isinstance(init, str):
+        chosen(dict.fromkeys(STARTS), init, "init_params")
+        return None
+    r = np.asarray(init)
+    if r.ndim == 1 and len(r) == n_rows and r.dtype.kind in "iu" and r.min() >= 0 and r.max() < K:
+        return np.eye(K)[r]
+    r = array(r, (n_rows, K), "init_params")
+    if r.min() < 0 or not np.allclose(r.sum(axis=1), 1):
+        raise ValueError("init_params must be responsibilities: rows that are not negative and sum to one")
+    return r
+
+
+def checked_start(
+    estimator: Any, K: int, D: int
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:  # weights, means, covariances
+    """weights_init, means_init and the inverse of precisions_init, where given."""
+    weights, means, precisions = estimator.weights_init, estimator.means_init, estimator.precisions_init
+    if weights is not None:
+        weights = array(weights, (K,), "weights_init")
+        if weights.min() < 0 or not np.isclose(weights.sum(), 1):
+            raise ValueError("weights_init must not be negative and must sum to one")
+    if means is not None:
+        if estimator.zero_mean:
+            raise ValueError("means_init does not go with zero_mean=True")
+        means = array(means, (K, D), "means_init")
+    if precisions is None:
+        return weights, means, None
+    shapes: dict[str, tuple[int, ...]] = {"full": (K, D, D), "tied": (D, D), "diag": (K, D), "spherical": (K,)}
+    is_matrix = estimator.covariance_type in ("full", "tied")
+    precisions = positive(precisions, shapes[estimator.covariance_type], is_matrix, "precisions_init")
+    return weights, means, np.linalg.inv(precisions) if is_matrix else 1.0 / precisions
+
+
+def n_parameters(g: Gaussian, K: int) -> int:
+    """Numbers that are free."""
+    D = g.shape.D
+    covariances = {"full": K * D * (D + 1) // 2, "tied": D * (D + 1) // 2, "diag": K * D, "spherical": K}
+    return K - 1 + (0 if g.zero_mean else K * D) + covariances[g.covariance_type]
+
+
+def array(value: Any, shape: tuple[int, ...], parameter: str) -> np.ndarray:
+    a = np.asarray(value, dtype=np.float64)
+    if a.shape != shape:
+        raise ValueError(f"{parameter} must have the shape {shape}, got {a.shape}")
+    if not np.all(np.isfinite(a)):
+        raise ValueError(f"{parameter} has entries that are not finite")
+    return a
+
+
+def positive(value: Any, shape: tuple[int, ...], is_matrix: bool, parameter: str) -> np.ndarray:
+    """Symmetric positive definite matrices, or positive numbers."""
+    a = array(value, shape, parameter)
+    if not is_matrix and a.min() > 0:
+        return a
+    if is_matrix and np.allclose(a, np.swapaxes(a, -1, -2)) and np.linalg.eigvalsh(a).min() > 0:
+        return a
+    raise ValueError(f"{parameter} must be " + ("symmetric and positive definite" if is_matrix else "positive"))

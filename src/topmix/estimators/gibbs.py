@@ -1,0 +1,215 @@
+"""Collapsed Gibbs sampling as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_random_state
+
+from topmix import _core
+from topmix.allocations.lda import DocumentPrior
+from topmix.data.corpus import Corpus
+from topmix.estimators.assignments import check_whole_counts, checked_labels, start_chain
+from topmix.estimators.inputs import as_corpus, chosen, count_of_components, count_of_threads, positive_count
+from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
+from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
+from topmix.estimators.topic_output import TopicOutputMixin
+from topmix.gibbs import SAMPLERS, Chain
+from topmix.history import Callback, Clock, Record, passes
+from topmix.likelihoods.topic_words import TopicWords
+from topmix.local import TopicStep
+from topmix.parts import ModelFileError, Parts
+from topmix.progress import shown
+from topmix.stats import WordTotal
+from topmix.topic_model import TopicModel
+
+ACTIVE = 32  # topics kept for a word of a new document
+
+
+class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
+    """Latent Dirichlet allocation by collapsed Gibbs sampling: every token has one topic, drawn given all the others.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of topics, K.
+    sampler : {"parallel", "sequential"}
+        "sequential" is the textbook sampler, exactly, in one thread; a token costs K. "parallel" draws the documents of
+        a block at once, with the counts of words as they were when the block began: on all cores, and a token costs
+        what its document has topics. It approximates the same chain; docs/math.md, section 3.7, says how.
+    doc_topic_prior : float, array of shape (n_components,), "auto" or None
+        Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic.
+    topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
+        Dirichlet prior of topics on words, eta. None is 0.03; "auto" learns one value.
+    max_iter : int
+        Sweeps over all tokens.
+    burn_in : int or None
+        Sweeps before samples count. None is half of max_iter.
+    thin : int
+        After these, every how many-th sweep is a sample. Topics are averages over the samples.
+    learn_every : int
+        Sweeps between two updates of priors that are "auto".
+    batch_size : int or None
+        Documents of a block, for the parallel sampler. None makes up to 16 blocks a sweep, fewer where remaking their
+        tables would take more than about a fifth of the time.
+    init : None, "random", array of shape (n_tokens,) or a fitted estimator
+        The first topics of the tokens: at random, as given (row by row, sorted columns, repeated by count), those in
+        `labels_` of a model that was fitted to the same documents, or drawn from the responsibilities of a fitted LDA.
+    warm_start : bool
+        Go on from where the last `fit` ended: from its labels if the tokens are as many, else from its topics.
+    n_jobs : int or None
+        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
+    random_state : int, RandomState or None
+    verbose : int
+        1 shows progress on stderr.
+    callbacks : list of callables or None
+        Each is called as f(record, chain) after a sweep; a true value ends the fit. `chain.model()` has the topics.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_tokens,)
+        The topic of each token after the last sweep: row by row, columns sorted, repeated by count.
+    components_ : ndarray of shape (n_components, n_features)
+        Tokens of each word in each topic, averaged over the samples, plus the prior.
+    topic_word_ : ndarray of shape (n_components, n_features)
+        Probabilities of words in topics: components_ over the sums of its rows, which is the samples' phi averaged with
+        the size of the topic as weight.
+    doc_topic_prior_, topic_word_prior_ : alpha and eta, as given or learned.
+    n_samples_ : int
+        Samples that were averaged; 0 where the fit ended before there was one, and the last state stands for them.
+    objective_ : float
+        log p(words, topics of tokens) after the last sweep, which history_ has for each.
+    history_, n_iter_, n_features_in_, feature_names_in_ : as for LDA.
+    """
+
+    _saved_attributes = ("n_iter_", "n_samples_", "n_sweeps_", "objective_")
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        sampler: str = "parallel",
+        doc_topic_prior: Any = None,
+        topic_word_prior: Any = None,
+        max_iter: int = 200,
+        burn_in: int | None = None,
+        thin: int = 5,
+        learn_every: int = 10,
+        batch_size: int | None = None,
+        init: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: list[Callback] | None = None,
+    ):
+        self.n_components = n_components
+        self.sampler = sampler
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.learn_every = learn_every
+        self.batch_size = batch_size
+        self.init = init
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Samples topics of the tokens of X, whole counts of shape (n_samples, n_features)."""
+        clock = Clock()
+        warm = self.warm_start and hasattr(self, "model_")
+        corpus = as_corpus(self, X, reset=not warm)
+        check_whole_counts(corpus, type(self).__name__)
+        max_iter, thin = positive_count(self.max_iter, "max_iter"), positive_count(self.thin, "thin")
+        burn_in = max_iter // 2 if self.burn_in is None else self.burn_in
+        if not isinstance(burn_in, int | np.integer) or burn_in < 0:
+            raise ValueError(f"burn_in must be None or an integer that is not negative, got {self.burn_in!r}")
+        learn_every = positive_count(self.learn_every, "learn_every")
+        chain = self._start(corpus, warm)
+        history: list[Record] = []
+        self.history_ = history  # now, so that an interrupted fit has it too
+        with shown(self.verbose, max_iter, corpus.n_tokens, type(self).__name__) as display:
+            passes(
+                chain.run(burn_in=int(burn_in), thin=thin, learn_every=learn_every),
+                max_iter=max_iter,
+                tol=-np.inf,
+                scale=1.0,
+                clock=clock,
+                history=history,
+                callbacks=[*(self.callbacks or ()), *display],
+            )
+        self.n_iter_, self.n_samples_, self.n_sweeps_ = len(history), chain.n_samples, chain.sweeps
+        self.objective_ = history[-1].objective
+        self.labels_ = chain.z.astype(np.int32)
+        self._set_model(chain.model())
+        return self
+
+    def _start(self, corpus: Corpus, warm: bool) -> Chain:
+        K, V = count_of_components(self.n_components), corpus.n_words
+        threads = count_of_threads(self.n_jobs)
+        sampler = chosen(dict.fromkeys(SAMPLERS, self.sampler), self.sampler, "sampler")
+        if warm and self.model_.n_components != K:
+            raise ValueError(f"warm_start keeps {self.model_.n_components} topics, but n_components is now {K}")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        batch_size = None if self.batch_size is None else positive_count(self.batch_size, "batch_size")
+        if warm:
+            prior, words = self.model_.prior, self.model_.words.update(WordTotal.zeros(V, K, threads))
+            assert isinstance(prior, DocumentPrior)
+        else:
+            alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
+            eta, learn_eta = word_prior(self.topic_word_prior, V, K)
+            prior = DocumentPrior(alpha, "collapsed", learn_alpha)
+            words = TopicWords(eta, WordTotal.zeros(V, K, threads), "collapsed", learn_eta)
+        chain = Chain(
+            corpus, prior, words, sampler=sampler, seed=int(rng.integers(2**63)), threads=threads,
+            batch_size=batch_size, sweeps=getattr(self, "n_sweeps_", 0) if warm else 0,
+        )  # fmt: skip
+        start_chain(chain, self if warm else self.init, corpus, rng)
+        return chain
+
+    def _step(self, K: int) -> TopicStep:
+        options = _core.TopicOptions(
+            posterior="collapsed", exclude=True, select_often=False, mean_change=False,
+            L=min(ACTIVE, K), eps=0.0, max_iter=100, tol=0.05, restarts=0, restart_iter=3,
+        )  # fmt: skip
+        return TopicStep(options)
+
+    def _set_model(self, model: TopicModel) -> None:
+        self.model_ = model
+        self.doc_topic_prior_ = document_prior_as_given(model.prior.alpha, model.prior.learned)
+        self.topic_word_prior_ = word_prior_as_given(model.words.eta)
+        self.components_ = np.ascontiguousarray(model.words.pseudo_counts().T)
+        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+
+    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        prior, words = self.model_.prior, self.model_.words
+        arrays, extra = words_to_arrays(words.eta, words.total)
+        extra |= {"n_components": self.model_.n_components}
+        extra |= {"prior.learned": prior.learned, "words.learned": words.learned}
+        return {"prior.alpha": prior.alpha, "labels": self.labels_.astype(np.uint16)} | arrays, extra
+
+    def _from_arrays(self, parts: Parts) -> None:
+        K, V = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
+        alpha = parts.array("prior.alpha", K, positive=True)
+        eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
+        words = TopicWords(eta, total, "collapsed", parts.flag("words.learned"))
+        labels = parts.vector("labels", "U16").astype(np.int32)
+        try:
+            self.labels_ = checked_labels(labels, len(labels), K)
+        except ValueError as error:
+            raise ModelFileError(f"array 'labels': {error}") from error
+        self._set_model(TopicModel(DocumentPrior(alpha, "collapsed", parts.flag("prior.learned")), words))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round theirs
+        return tags

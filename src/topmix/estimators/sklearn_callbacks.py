@@ -1,0 +1,74 @@
+"""scikit-learn's callbacks (`set_callbacks`, from its version 1.9 on) on our fits: a pass is a task.
+
+    from sklearn.callback import ProgressBar
+    LDA(50).set_callbacks(ProgressBar()).fit(X)
+
+Our own `callbacks` parameter is the shorter way; this one also reaches through pipelines and searches. Where
+scikit-learn is older there is nothing to do, and `set_callbacks` does not exist.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from topmix.history import Record
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        pass
+
+    def with_callbacks(method: Any) -> Any:
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "telling_callbacks"]
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def telling_callbacks(fit: Fit) -> Fit:
+    """For `fit` methods of estimators with `callbacks`, `max_iter` and `_set_model`."""
+
+    @wraps(fit)
+    def run(self: Any, X: Any, *args: Any, **more: Any) -> Any:
+        if not getattr(self, "_skl_callbacks", None):
+            return fit(self, X, *args, **more)
+        own = self.callbacks
+        context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X)
+        self.callbacks = [*(own or ()), _Bridge(self, context, X)]  # for as long as the fit lasts
+        try:
+            fitted = fit(self, X, *args, **more)
+        finally:
+            self.callbacks = own
+        context.call_on_fit_task_end(estimator=self, X=X, reconstruction_attributes=lambda: _attributes(self))
+        return fitted
+
+    return with_callbacks(run)
+
+
+class _Bridge:
+    """A callback of ours that tells those of scikit-learn; it ends the fit when one of them says so."""
+
+    def __init__(self, estimator: Any, context: Any, X: Any):
+        self.estimator, self.context, self.X = estimator, context, X
+
+    def __call__(self, record: Record, model: Any) -> bool:
+        task = self.context.subcontext(task_name=f"pass {record.n_pass}")
+        task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
+
+        def attributes() -> dict[str, Any]:
+            now = copy.copy(self.estimator)
+            now._set_model(model)
+            return _attributes(now) | {"n_iter_": record.n_pass}
+
+        return bool(task.call_on_fit_task_end(estimator=self.estimator, X=self.X, reconstruction_attributes=attributes))
+
+
+def _attributes(estimator: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(estimator).items() if name.endswith("_") and not name.startswith("_")}

@@ -1,0 +1,76 @@
+"""Everything that `topmix.metrics` says of a fitted model in the light of some documents, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from topmix import metrics
+from topmix.data.corpus import Corpus
+from topmix.topic_view import view_of
+
+MEANINGS = {
+    "n_unknown_tokens": "of words that the model does not know; left out of all that follows",
+    "completion_score": "log probability of a held-out token; higher is better",
+    "perplexity": "of the documents' own words, after they were seen; lower is better",
+    "log_likelihood": "mean of a row; higher is better",
+    "npmi": "coherence of top words, -1 to 1; higher is better",
+    "umass": "coherence of top words, 0 or less; higher is better",
+    "cv": "coherence of top words, 0 to 1; higher is better",
+    "diversity": "different words among all top words, 0 to 1",
+    "duplicate_topics": "topics nearly the same as an earlier one",
+    "empty_topics": "topics that hold next to nothing",
+    "largest_share": "of everything in one topic or cluster",
+}
+
+
+def evaluate_topics(
+    model: Any, corpus: Corpus, reference: Corpus | None = None, *, top_n: int = 10, max_docs: int = 2000, seed: int = 0
+) -> dict[str, Any]:
+    """Scores of a model of words on `corpus`; coherence by the co-occurrences in `reference`, the same if not given.
+
+    A score is None where it cannot be told: of documents too short to be split, or topics of a single word.
+    """
+    view, reference = view_of(model), corpus if reference is None else reference
+    if corpus.n_tokens == 0:
+        raise ValueError("the documents hold no word that the model knows, so there is nothing to judge it by")
+    result: dict[str, Any] = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_topics": view.n_topics}
+    if hasattr(model, "transform"):
+        chosen: Any = corpus
+        if corpus.n_docs > max_docs:
+            rows = np.random.default_rng(seed).choice(corpus.n_docs, max_docs, replace=False)
+            chosen = corpus[np.sort(rows)]
+        scores = metrics.completion_scores(view.topic_word, chosen, random_state=seed)
+        result["completion_score"] = scores.mean if scores.n_tokens.sum() else None
+    if hasattr(model, "perplexity"):
+        result["perplexity"] = float(model.perplexity(corpus))
+    elif hasattr(model, "score_samples"):
+        likelihood = np.asarray(model.score_samples(corpus))
+        result["log_likelihood"] = float(likelihood.mean())
+        result["perplexity"] = float(np.exp(-likelihood.sum() / corpus.n_tokens))
+    top_n = min(top_n, len(view.words))
+    if top_n >= 2:
+        for name in ("npmi", "umass", "cv"):
+            measure = getattr(metrics, f"{name}_coherence")
+            result[name] = float(measure(view.topic_word, reference, top_n=top_n))
+        result["diversity"] = metrics.topic_diversity(view.topic_word, top_n)
+    sizes = view.share * (view.tokens or corpus.n_docs)
+    empty = metrics.empty_topics(sizes)
+    alive = np.setdiff1d(np.arange(view.n_topics), empty)
+    result["empty_topics"] = len(empty)
+    result["duplicate_topics"] = len(metrics.duplicate_topics(view.topic_word[alive])) if len(alive) else 0
+    result["largest_share"] = float(view.share.max())
+    return result
+
+
+def evaluate_rows(model: Any, X: Any) -> dict[str, Any]:
+    """Scores of a model of rows of numbers."""
+    likelihood = np.asarray(model.score_samples(X))
+    weights = np.asarray(model.weights_)
+    return {
+        "n_rows": len(likelihood),
+        "n_clusters": len(weights),
+        "log_likelihood": float(likelihood.mean()),
+        "largest_share": float(weights.max()),
+    }

@@ -1,0 +1,93 @@
+"""Fitted topic models as objects of other libraries, which go on with them as with their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import LatentDirichletAllocation
+
+from topmix import dirichlet
+from topmix.data.corpus import Corpus
+from topmix.topic_view import proportions, view_of, word_names
+
+
+def to_sklearn(model: Any) -> LatentDirichletAllocation:
+    """A fitted LatentDirichletAllocation with the same topics and priors. It infers documents in its own way."""
+    components, alpha, eta = _counts_and_priors(model)
+    lda = LatentDirichletAllocation(
+        n_components=len(components), doc_topic_prior=float(alpha.mean()), topic_word_prior=float(eta.mean()),
+        random_state=model.random_state if isinstance(model.random_state, int) else None,
+    )  # fmt: skip
+    lda.components_ = components
+    lda.exp_dirichlet_component_ = np.exp(dirichlet.expected_log(components, axis=1))
+    # Its kernels take one number; unequal topics are beyond it.
+    lda.doc_topic_prior_, lda.topic_word_prior_ = float(alpha.mean()), float(eta.mean())
+    lda.n_features_in_ = components.shape[1]  # and no names: it is given matrices, and would warn of each
+    lda.n_iter_ = int(getattr(model, "n_iter_", 1))
+    lda.n_batch_iter_ = int(getattr(model, "n_batch_iter_", lda.n_iter_))
+    lda.bound_ = float(getattr(model, "bound_", np.nan))
+    lda.random_state_ = np.random.RandomState(0)
+    return lda
+
+
+def to_gensim(model: Any) -> Any:
+    """A gensim LdaModel with the same topics and priors; its Dictionary has our words under our ids."""
+    try:
+        from gensim.corpora import Dictionary
+        from gensim.models import LdaModel
+    except ImportError as error:
+        raise ImportError("to_gensim needs gensim: pip install gensim") from error
+    components, alpha, eta = _counts_and_priors(model)
+    words = word_names(model, components.shape[1])
+    dictionary = Dictionary()
+    dictionary.token2id = {word: v for v, word in enumerate(words)}
+    dictionary.id2token = dict(enumerate(words))
+    prior = eta.mean(axis=0)  # [V]: it has one a word, and no matrix without a row for every topic
+    lda = LdaModel(id2word=dictionary, num_topics=len(components), alpha=alpha, eta=prior, dtype=np.float64)
+    lda.state.sstats = components - prior
+    lda.sync_state()
+    return lda
+
+
+def to_pyldavis(model: Any, corpus: Corpus) -> dict[str, Any]:
+    """The arguments of pyLDAvis.prepare: `pyLDAvis.prepare(**to_pyldavis(model, corpus))`. Documents without words are
+    left out, which pyLDAvis cannot do without. With sort_topics=False its topic k + 1 is our topic k."""
+    view = view_of(model)
+    X = corpus.to_scipy()
+    lengths = np.asarray(X.sum(axis=1)).ravel()
+    if not lengths.any():
+        raise ValueError("pyLDAvis needs documents with words in them")
+    kept = corpus[np.flatnonzero(lengths > 0)]
+    return {
+        "topic_term_dists": view.topic_word,
+        "doc_topic_dists": proportions(model, kept),
+        "doc_lengths": lengths[lengths > 0],
+        "vocab": view.words,
+        "term_frequency": np.maximum(np.asarray(X.sum(axis=0)).ravel(), 1e-3),  # it divides by them
+    }
+
+
+def save_sklearn(model: Any, path: Path, corpus: Any = None) -> None:
+    import joblib
+
+    joblib.dump(to_sklearn(model), path)
+
+
+def save_gensim(model: Any, path: Path, corpus: Any = None) -> None:
+    to_gensim(model).save(str(path))
+
+
+def _counts_and_priors(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """components [K, V], alpha [K], eta [K, V]."""
+    view = view_of(model)
+    components = np.array(model.components_, dtype=np.float64)
+    if not hasattr(model, "doc_topic_prior_"):
+        raise ValueError(f"a {type(model).__name__} is not a model of LDA's kind, which documents mix topics in")
+    K, V = components.shape
+    alpha = np.array(np.broadcast_to(np.asarray(model.doc_topic_prior_, dtype=np.float64), (K,)))
+    eta = np.asarray(model.topic_word_prior_, dtype=np.float64)
+    eta = eta[:, None] if eta.shape == (K,) and K != V else eta
+    assert view.n_topics == K
+    return components, alpha, np.broadcast_to(eta, (K, V))

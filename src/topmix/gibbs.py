@@ -1,0 +1,145 @@
+"""A Markov chain over the topics of all tokens: collapsed Gibbs sampling.  docs/math.md, section 3.7."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from topmix import _core
+from topmix.allocations.lda import DocTopics, DocumentPrior
+from topmix.data.corpus import Corpus
+from topmix.likelihoods.topic_words import TopicWords
+from topmix.stats import TopicStats, WordStats, WordTotal
+from topmix.topic_model import TopicModel
+
+SAMPLERS = ("parallel", "sequential")
+MOST_BLOCKS = 16
+LEAST_TOKENS = 5_000  # of a block
+TABLE_COST = 12  # tokens x this / table entries: as many blocks as keep remaking tables to about a fifth of the work
+
+
+class Chain:
+    """Topics of tokens, their counts, and a sweep that draws every token anew.
+
+    sampler="sequential" draws one token after another given all others, exactly. sampler="parallel" draws the
+    documents of a block at once: a document's own counts follow every draw, those of words stand still until the block
+    is done. It is another Markov chain, which approaches the exact one as blocks get smaller.
+    """
+
+    def __init__(
+        self, corpus: Corpus, prior: DocumentPrior, words: TopicWords, *, sampler: str, seed: int, threads: int,
+        batch_size: int | None = None, sweeps: int = 0,
+    ):  # fmt: skip
+        V, K = words.shape
+        self.prior, self.words = prior, words
+        self.sampler, self.seed, self.threads, self.sweeps = sampler, seed, threads, sweeps
+        self.tokens = _core.TokenRows(corpus.indptr, corpus.index, corpus.value, V)
+        self.n_tokens: int = self.tokens.n_tokens
+        self.lengths = np.diff(np.concatenate([[0.0], np.cumsum(corpus.value, dtype=np.float64)])[corpus.indptr])
+        self.bounds = blocks(corpus, self.n_tokens, V * K, batch_size)
+        self.z = np.zeros(self.n_tokens, np.uint16)
+        self.word, self.total = np.zeros((V, K), np.int32), np.zeros(K, np.int64)
+        if sampler == "parallel":
+            n_blocks = -(-K // _core.PRIOR_BLOCK)
+            self._e, self._mass = np.empty((V, K), np.float32), np.empty((V, n_blocks), np.float32)
+            self._inverse, self._larger = np.empty(K, np.float32), np.empty(K, np.float32)
+        self._sum: np.ndarray | None = None  # [V, K] of the samples that are averaged
+        self.n_samples = 0
+        self._terms: dict[str, float] = {}
+
+    @property
+    def n_components(self) -> int:
+        return len(self.total)
+
+    def start(self, z: np.ndarray) -> None:
+        """From these topics of tokens."""
+        self.z[:] = z
+        _core.count_tokens(self.tokens, self.z, self.threads, self.word, self.total)
+
+    def draw(self, docs: DocTopics, alpha: np.ndarray, topic_word: np.ndarray) -> None:
+        """Every token from its responsibilities: r ~ (N_dk + alpha_k) phi_kv."""
+        e = np.ascontiguousarray(topic_word.T, np.float32)  # [V, K]
+        starts = np.arange(0, e.shape[1], _core.PRIOR_BLOCK)
+        mass = np.cumsum(np.add.reduceat(e * alpha.astype(np.float32), starts, axis=1), axis=1, dtype=np.float32)
+        given = (docs.indptr.astype(np.int64), docs.topic.astype(np.uint16), docs.count.astype(np.float32))
+        self.word[:], self.total[:] = 0, 0
+        _core.gibbs_draw(
+            self.tokens, *given, e, np.ascontiguousarray(mass), alpha.astype(np.float32), self.seed, self.threads,
+            self.z, self.word, self.total,
+        )  # fmt: skip
+
+    def sweep(self) -> None:
+        """Draws every token once, and notes log p(w, z) where it ends."""
+        self.sweeps += 1
+        alpha, eta = self.prior.alpha.astype(np.float32), self.words.eta
+        eta_totals = np.ascontiguousarray(self.words.prior_totals())
+        seed, n, z, word, total = self.seed, self.sweeps, self.z, self.word, self.total
+        documents = 0.0
+        if self.sampler == "sequential":
+            documents = _core.gibbs_sequential(self.tokens, alpha, eta, eta_totals, seed, n, z, word, total)
+        else:
+            e, mass, inverse, larger = self._e, self._mass, self._inverse, self._larger
+            for begin, end in pairwise(self.bounds):
+                _core.gibbs_table(word, total, eta, eta_totals, alpha, self.threads, inverse, larger, e, mass)
+                documents += _core.gibbs_sample(
+                    self.tokens, "again", begin, end, e, mass, alpha, inverse, larger, float(eta.min()), seed, n,
+                    self.threads, z, word, total,
+                )  # fmt: skip
+        a0 = float(self.prior.alpha.sum())
+        documents += float(np.sum(gammaln(a0) - gammaln(self.lengths + a0)))
+        words = _core.log_probability_of_words(self.word, self.total, eta, eta_totals, self.threads)
+        self._terms = {"words": words, "documents": documents}
+
+    def run(self, *, burn_in: int, thin: int, learn_every: int) -> Generator[tuple[Chain, None], Any, None]:
+        """A sweep at a time. After `burn_in` of them every `thin`-th is a sample that counts."""
+        for n in range(1, 1 << 31):
+            self.sweep()
+            if n > burn_in and (n - burn_in) % thin == 0:
+                self._sum = self.word.astype(np.float64) if self._sum is None else self._sum + self.word
+                self.n_samples += 1
+            yield self, None
+            if n % learn_every == 0:
+                self.relearn()
+
+    def bound(self, total: None = None) -> dict[str, float]:
+        """log p(w, z) after the last sweep, term by term."""
+        return self._terms
+
+    def topics(self) -> DocTopics:
+        return DocTopics(*_core.document_topics(self.tokens, self.z, self.n_components, self.threads))
+
+    def relearn(self) -> None:
+        """Priors towards what the present topics of tokens speak for.  docs/math.md Eqs. (3.11), (3.12)."""
+        if not (self.prior.learned or self.words.learned):
+            return
+        K = self.n_components
+        model = self._model(self.word.astype(np.float64), self.total.astype(np.float64))
+        stats = TopicStats(None, 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))
+        if self.prior.learned:
+            none = WordStats(*(np.zeros(0) for _ in range(5)))
+            stats = self.prior.summarise(none, self.topics(), self.lengths, 0.0)
+        learned = model.relearn(stats, self.lengths)
+        if learned is not None:
+            assert isinstance(learned.prior, DocumentPrior)
+            self.prior, self.words = learned.prior, learned.words
+
+    def model(self) -> TopicModel:
+        """Topics averaged over the samples; of the present state where there is none yet."""
+        counts = self.word.astype(np.float64) if self._sum is None else self._sum / self.n_samples
+        return self._model(counts, counts.sum(axis=0))
+
+    def _model(self, counts: np.ndarray, totals: np.ndarray) -> TopicModel:
+        return TopicModel(self.prior, self.words.update(WordTotal(counts, totals, 1.0, self.threads)))
+
+
+def blocks(corpus: Corpus, n_tokens: int, n_entries: int, batch_size: int | None) -> list[int]:
+    """Where blocks of documents end: so many documents each, or as the cost of remaking tables says."""
+    if batch_size is not None:
+        return [*range(0, corpus.n_docs, batch_size), corpus.n_docs]
+    n = min(MOST_BLOCKS, TABLE_COST * n_tokens // max(n_entries, 1), n_tokens // LEAST_TOKENS)
+    cuts = np.searchsorted(corpus.indptr, np.linspace(0, corpus.nnz, max(n, 1) + 1)[1:-1])
+    return np.unique([0, *cuts, corpus.n_docs]).astype(int).tolist()

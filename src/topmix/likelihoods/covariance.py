@@ -1,0 +1,150 @@
+"""Shapes of covariances: what full, diagonal, spherical and tied clusters do differently, and nothing else.
+
+A precision Lambda_k has a Wishart prior: one D x D matrix a cluster (full) or for all (tied), or D numbers (diag), or
+one (spherical), where a Wishart of size one is a gamma distribution. Arrays of them, precisions, covariances or
+scatter, are [K, D, D], [1, D, D], [K, D] and [K] (for spherical, the trace).  docs/math.md, section G.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.special import digamma, multigammaln
+
+
+class SingularCovariance(ValueError):
+    """A cluster whose covariance cannot be inverted."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One of the four, in D dimensions."""
+
+    name: str  # scikit-learn's covariance_type
+    D: int
+
+    @property
+    def quadratic(self) -> str:
+        """Which products of a row its scores need: the name that kernels know."""
+        return {"full": "products", "diag": "squares", "spherical": "norm", "tied": "none"}[self.name]
+
+    @property
+    def is_matrix(self) -> bool:
+        return self.name in ("full", "tied")
+
+    @property
+    def size(self) -> int:
+        """p, the size of each Wishart."""
+        return self.D if self.is_matrix else 1
+
+    @property
+    def copies(self) -> int:
+        """Wisharts a cluster has, with the same degrees of freedom."""
+        return self.D if self.name == "diag" else 1
+
+    @property
+    def repeat(self) -> int:
+        """Dimensions that each precision speaks for."""
+        return self.D if self.name == "spherical" else 1
+
+    def n_matrices(self, K: int) -> int:
+        return 1 if self.name == "tied" else K
+
+    def degrees(self, N: np.ndarray) -> np.ndarray:
+        """What N rows add to the degrees of freedom."""
+        return N.sum(keepdims=True) if self.name == "tied" else self.repeat * N
+
+    def outer(self, w: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """w_k a_k b_k', of vectors [K, D]; summed over clusters where they are tied."""
+        if self.name == "full":
+            return np.asarray((w[:, None] * a)[:, :, None] * b[:, None, :])
+        if self.name == "tied":
+            return np.asarray((w[:, None] * a).T @ b)[None]
+        if self.name == "diag":
+            return np.asarray(w[:, None] * a * b)
+        return np.asarray(w * np.einsum("kd,kd->k", a, b))
+
+    def prior_outer(self, K: int, w: float, a: np.ndarray) -> np.ndarray:
+        """w a a' of each cluster: once where each has a matrix, K times where they share it."""
+        return self.outer(np.array([K * w if self.name == "tied" else w]), a[None], a[None])
+
+    def spread(self, w: np.ndarray, M: np.ndarray) -> np.ndarray:
+        """w_k M for one M: [D, D], [D] or a number; summed over clusters where they are tied."""
+        w = w.sum(keepdims=True) if self.name == "tied" else w
+        return np.asarray(np.multiply.outer(w, M))
+
+    def apply(self, P: np.ndarray, m: np.ndarray) -> np.ndarray:
+        """P_k m_k, [K, D]."""
+        if self.name == "full":
+            return np.einsum("kij,kj->ki", P, m, optimize=True)
+        if self.name == "tied":
+            return np.asarray(m @ P[0])
+        return np.asarray(P * m if self.name == "diag" else P[:, None] * m)
+
+    def inverse(self, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(B^-1, log |B|), the latter summed over copies."""
+        if not self.is_matrix:
+            bad = np.flatnonzero(~(B.reshape(len(B), -1).min(axis=1) > 0))
+            if len(bad):
+                raise _singular(bad)
+            return 1.0 / B, np.log(B).reshape(len(B), -1).sum(axis=1)
+        try:
+            root = np.linalg.cholesky(B)
+        except np.linalg.LinAlgError:
+            raise _singular(np.flatnonzero(~(np.linalg.eigvalsh(B)[:, 0] > 0))) from None
+        log_det = 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+        # From the factor, a third of what inv(B) takes. By columns the factor is upper, and so is the inverse.
+        inverse = np.array([lapack.dpotri(factor.T, lower=0, overwrite_c=1)[0].T for factor in root])
+        return np.tril(inverse) + np.swapaxes(np.tril(inverse, -1), 1, 2), log_det
+
+    def log_normaliser(self, nu: np.ndarray, log_det: np.ndarray) -> np.ndarray:
+        """log of the constant of Wishart(nu, B^-1), all copies.  Eq. (G.7)."""
+        half = 0.5 * nu
+        return half * log_det - self.copies * (half * self.size * np.log(2.0) + multigammaln(half, self.size))
+
+    def expected_log_det(self, nu: np.ndarray, log_det: np.ndarray, objective: str) -> np.ndarray:
+        """E log |Lambda|, all copies, or the same at the point nu B^-1.  Eq. (G.3)."""
+        if objective != "vb":
+            return self.copies * self.size * np.log(nu) - log_det
+        psi = digamma(0.5 * (nu[:, None] - np.arange(self.size))).sum(axis=1)
+        return self.copies * (psi + self.size * np.log(2.0)) - log_det
+
+    def sd(self, C: np.ndarray) -> np.ndarray:
+        """Standard deviations of covariances, [K or 1, D]."""
+        if self.is_matrix:
+            return np.sqrt(np.diagonal(C, axis1=1, axis2=2))
+        return np.sqrt(C if self.name == "diag" else np.repeat(C[:, None], self.D, axis=1))
+
+    def quadratic_size(self) -> int:
+        return {"full": self.D * (self.D + 1) // 2, "tied": self.D * (self.D + 1) // 2, "diag": self.D}.get(
+            self.name, 1
+        )
+
+    def unpacked(self, second: np.ndarray) -> np.ndarray:
+        """Second moments as kernels sum them, [.., quadratic_size], as an array of this shape."""
+        if not self.is_matrix:
+            return second if self.name == "diag" else second[:, 0]
+        out = np.empty((len(second), self.D, self.D))
+        i, j = np.triu_indices(self.D)
+        out[:, i, j] = second
+        out[:, j, i] = second
+        return out
+
+    def packed(self, M: np.ndarray) -> np.ndarray:
+        if not self.is_matrix:
+            return M if self.name == "diag" else M[:, None]
+        i, j = np.triu_indices(self.D)
+        return M[:, i, j]
+
+
+SHAPES = ("full", "diag", "spherical", "tied")
+
+
+def _singular(clusters: np.ndarray) -> SingularCovariance:
+    which = f"cluster {clusters[0]}" if len(clusters) else "a cluster"
+    return SingularCovariance(
+        f"the covariance of {which} is singular: too few different rows, or columns that are constant or depend on "
+        "each other. Raise reg_covar, take fewer clusters, or use objective='vb', whose prior fills the gap."
+    )

@@ -1,0 +1,326 @@
+"""Gaussian clusters: x ~ N(mu_k, Lambda_k^-1), with a normal-Wishart prior.  docs/math.md, section G.
+
+    Lambda_k ~ Wishart(nu, B^-1),   mu_k ~ N(m, (beta Lambda_k)^-1)       mu_k = 0 where means are zero
+
+The three objectives share the conjugate update, and so the numbers that describe a cluster: beta, m, nu and B. They
+differ in what is expected of it: under "vb" E log |Lambda| and a term D / beta, at the point of "map" and "ml" neither.
+All is in the frame of frame.py; the estimator translates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from topmix import _core
+from topmix.blas import one_thread
+from topmix.data.vectors import VectorShard
+from topmix.dirichlet import FAINT
+from topmix.likelihoods.covariance import Shape
+from topmix.likelihoods.frame import Frame
+from topmix.stats import Additive
+
+# Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
+TOLERANCE = 1e-3
+
+
+@dataclass(slots=True)
+class GaussianStats(Additive):
+    """Moments of rows, cluster by cluster.  Eq. (G.5)."""
+
+    N: np.ndarray  # [K] sum w r
+    first: np.ndarray  # [K, D] sum w r z
+    second: np.ndarray  # [K, Q] sum w r z z': upper triangles, diagonals or traces; [1, Q] where covariances are tied
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    """The normal-Wishart prior, the same for all clusters, and what is added to every covariance."""
+
+    beta: float
+    m: np.ndarray  # [D]
+    nu: float
+    B: np.ndarray  # [D, D], [D] or []: with E[Lambda] = nu B^-1
+    reg: np.ndarray  # likewise
+
+    @classmethod
+    def faint(cls, shape: Shape, reg: np.ndarray) -> GaussianPrior:
+        """Of maximum likelihood: it keeps a cluster without rows finite, as the Gaussian of all the data."""
+        one = np.eye(shape.D) if shape.is_matrix else np.ones(shape.D) if shape.name == "diag" else np.array(shape.D)
+        return cls(FAINT, np.zeros(shape.D), FAINT, FAINT * one, reg)
+
+
+class GaussianTables(NamedTuple):
+    """What a shard needs of the clusters: all of it, since rows are dense.  Eq. (G.4)."""
+
+    shape: Shape
+    linear: bool  # whether there are means
+    origin: np.ndarray  # [D] of the frame
+    A: np.ndarray  # [D, D] or [D]
+    jacobian: float  # log |A|
+    W: np.ndarray  # [features, K], float32 or float64, which is what rows are computed in
+    constant: np.ndarray  # [K]
+    root: np.ndarray  # [D, D]: tied, a square root of the common precision; else empty
+    centre: np.ndarray  # [K, D]: the means
+    neighbours: np.ndarray  # [K, candidates] int32 ascending: clusters that rows of cluster k may go to; else [K, 0]
+
+
+class GaussianAssignment(NamedTuple):
+    """An L-sparse posterior over the clusters of each row, and the rows in the frame, for `summarise`."""
+
+    cluster: np.ndarray  # [N, L] int32 ascending
+    r: np.ndarray  # [N, L]
+    entropy: np.ndarray  # [N]
+    likelihood: np.ndarray  # [N] log of the summed weights of the chosen clusters
+    z: np.ndarray  # [N, D]
+    tables: GaussianTables
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The numbers of a conjugate update.  Eq. (G.6)."""
+
+    beta: np.ndarray  # [K]
+    m: np.ndarray  # [K, D]
+    nu: np.ndarray  # [K] or [1]
+    B: np.ndarray  # as Shape says
+    P: np.ndarray  # E[Lambda] = nu B^-1
+    Pm: np.ndarray  # [K, D]
+    mPm: np.ndarray  # [K]
+    log_det: np.ndarray  # log |B|, [K] or [1]
+    Elog: np.ndarray  # E log |Lambda|, [K] or [1]
+    wobble: np.ndarray  # [K] E[(mu - m)' Lambda (mu - m)]: D / beta under "vb"
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """q(mu_k, Lambda_k), or a point. Immutable; it borrows the total it was made from."""
+
+    covariance_type: str
+    objective: str
+    zero_mean: bool
+    dtype: str  # of the data: "float32" or "float64"
+    frame: Frame
+    prior: GaussianPrior
+    total: GaussianStats
+    n_candidates: int = 0  # clusters near each that tables name; 0 for none
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.covariance_type, len(self.frame.origin))
+
+    def zeros(self, n_features: int, K: int, threads: int) -> GaussianStats:
+        shape = Shape(self.covariance_type, n_features)
+        return GaussianStats(
+            np.zeros(K), np.zeros((K, n_features)), np.zeros((shape.n_matrices(K), shape.quadratic_size()))
+        )
+
+    def update(self, total: GaussianStats) -> Gaussian:
+        """Conjugate update.  Eq. (G.6)."""
+        new = replace(self, total=total)
+        new.posterior  # noqa: B018  (now, before the learner goes on with the total)
+        return new
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        shape, p, t = self.shape, self.prior, self.total
+        with one_thread():
+            N = np.maximum(t.N, 0.0)  # rounding may leave less than nothing
+            beta, nu = p.beta + N, p.nu + shape.degrees(N)
+            B = p.B + shape.unpacked(t.second) + shape.spread(N, p.reg)
+            if self.zero_mean:
+                m = np.zeros_like(t.first)
+            else:
+                m = (p.beta * p.m + t.first) / beta[:, None]
+                B = B + shape.prior_outer(len(N), p.beta, p.m) - shape.outer(beta, m, m)
+            inverse, log_det = shape.inverse(B)
+            P = nu.reshape(-1, *[1] * (B.ndim - 1)) * inverse
+            Pm = shape.apply(P, m)
+            is_bayes = self.objective == "vb" and not self.zero_mean
+            return Posterior(
+                beta=beta,
+                m=m,
+                nu=nu,
+                B=B,
+                P=P,
+                Pm=Pm,
+                mPm=np.einsum("kd,kd->k", Pm, m),
+                log_det=log_det,
+                Elog=shape.expected_log_det(nu, log_det, self.objective),
+                wobble=shape.D / beta if is_bayes else np.zeros_like(beta),
+            )
+
+    def bound(self, total: GaussianStats) -> float:
+        """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), Eq. (G.8); at a point, its log posterior or likelihood."""
+        shape, p, q, D = self.shape, self.prior, self.posterior, self.shape.D
+        K, is_bayes = len(q.beta), self.objective == "vb"
+        has_prior = float(self.objective != "ml")
+        # The rows and the prior say these; under "vb" the entropy of q takes its own away again.
+        degrees = has_prior * p.nu + shape.degrees(total.N)
+        beta = has_prior * p.beta + total.N
+        first = has_prior * p.beta * p.m + total.first
+        second = shape.unpacked(total.second) + shape.spread(total.N, p.reg) + has_prior * p.B
+        if not self.zero_mean:
+            second = second + has_prior * shape.prior_outer(K, p.beta, p.m)
+        value = total.N.sum() * (self.frame.log_det() - 0.5 * D * np.log(2 * np.pi))
+        if is_bayes:
+            degrees = degrees - q.nu
+            second = second - q.B
+            value -= shape.log_normaliser(q.nu, q.log_det).sum()
+            if not self.zero_mean:
+                beta, first = beta - q.beta, first - q.beta[:, None] * q.m
+                second = second - shape.outer(q.beta, q.m, q.m)
+                value -= 0.5 * D * np.log(q.beta / (2 * np.pi)).sum()
+        if has_prior:
+            log_det = shape.inverse(p.B[None] if p.B.ndim else p.B.reshape(1))[1]
+            value += shape.n_matrices(K) * float(shape.log_normaliser(np.array([p.nu]), log_det)[0])
+            if not self.zero_mean:
+                value += 0.5 * K * D * np.log(p.beta / (2 * np.pi))
+        value += 0.5 * float(degrees @ q.Elog) - 0.5 * float(np.sum(q.P * second))
+        if not self.zero_mean:
+            value += float(np.sum(first * q.Pm)) - 0.5 * float(beta @ (q.mPm + q.wobble))
+        return float(value)
+
+    def mean(self) -> np.ndarray:
+        """[K, D], as the data has them."""
+        return self.frame.points_back(self.posterior.m)
+
+    def covariances(self) -> np.ndarray:
+        """B / nu, as the data has them, in scikit-learn's shapes: [K, D, D], [D, D], [K, D] or [K]."""
+        q = self.posterior
+        C = self.frame.covariances_back(q.B / q.nu.reshape(-1, *[1] * (q.B.ndim - 1)))
+        return C[0] if self.covariance_type == "tied" else C
+
+    def tables(self, cols: np.ndarray) -> GaussianTables:
+        return self._tables
+
+    @cached_property
+    def _tables(self) -> GaussianTables:
+        shape, q, D = self.shape, self.posterior, self.shape.D
+        constant = 0.5 * (shape.repeat * q.Elog - q.wobble - q.mPm - D * np.log(2 * np.pi))
+        parts = []
+        if shape.name != "tied":
+            parts.append(-0.5 * shape.packed(q.P))
+            if shape.name == "full":
+                i, j = np.triu_indices(D)
+                parts[0][:, i != j] *= 2
+        if not self.zero_mean:
+            parts.append(q.Pm)
+        W = np.concatenate(parts, axis=1) if parts else np.zeros((len(q.beta), 0))
+        dtype = np.float64 if self.dtype == "float64" or self.rounding() > TOLERANCE else np.float32
+        root = np.linalg.cholesky(q.P[0]) if shape.name == "tied" else np.zeros((0, 0))
+        return GaussianTables(
+            shape=shape,
+            linear=not self.zero_mean,
+            origin=self.frame.origin,
+            A=np.ascontiguousarray(self.frame.scale),
+            jacobian=self.frame.log_det(),
+            W=np.ascontiguousarray(W.T, dtype),
+            constant=constant,
+            root=root,
+            centre=np.ascontiguousarray(q.m, dtype),
+            neighbours=self._neighbours(W, constant),
+        )
+
+    def _neighbours(self, W: np.ndarray, constant: np.ndarray) -> np.ndarray:
+        """For each cluster, those that its own rows are expected to score highest: s_j at E[features] of cluster k,
+        which is -KL(k || j) up to what is the same for all j."""
+        shape, q, K = self.shape, self.posterior, len(constant)
+        C = min(self.n_candidates, K)
+        if C == 0:
+            return np.zeros((K, 0), np.int32)
+        parts = []
+        if shape.name != "tied":
+            covariance = q.B / q.nu.reshape(-1, *[1] * (q.B.ndim - 1))
+            each = covariance * (shape.D if shape.name == "spherical" else 1)
+            parts.append(shape.packed(each + shape.outer(np.ones(K), q.m, q.m)))
+        if not self.zero_mean:
+            parts.append(q.m)
+        weights = np.log(np.maximum(self.total.N, 1e-9))
+        expected = constant + weights
+        if parts:
+            expected = np.concatenate(parts, axis=1).astype(np.float32) @ W.T.astype(np.float32) + expected
+        expected = np.broadcast_to(expected, (K, K)).copy()
+        np.fill_diagonal(expected, np.inf)  # itself is always one
+        return np.sort(np.argpartition(-expected, C - 1, axis=1)[:, :C], axis=1).astype(np.int32)
+
+    def rounding(self) -> float:
+        """Nats that a score may lose in float32, for the typical rows of clusters that hold 99 of 100 rows.
+
+        A score is a sum of terms P_ij z_i z_j that may be large and cancel. Each is rounded by at most 2^-24 of itself,
+        and in no common direction. The factor is what the worst of thousands of rows was seen to lose: many dimensions
+        even out.
+        """
+        shape, q = self.shape, self.posterior
+        C = q.B / q.nu.reshape(-1, *[1] * (q.B.ndim - 1))
+        size = shape.sd(C) ** 2 + q.m**2  # [K, D], what squares of typical rows are
+        if shape.is_matrix:
+            terms = np.einsum("kij,ki,kj->k", np.broadcast_to(q.P**2, (len(size), shape.D, shape.D)), size, size)
+        else:
+            terms = np.sum(np.square(q.P.reshape(len(q.P), -1) * size), axis=1)
+        order = np.argsort(terms)
+        held = np.cumsum(np.maximum(self.total.N, 0.0)[order])
+        worst = order[min(np.searchsorted(held, 0.99 * held[-1]), len(order) - 1)]
+        return float(np.sqrt(terms[worst])) * 16 / np.sqrt(1 + shape.D / 16) * 2.0**-24
+
+    @staticmethod
+    def assign(
+        shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, threads: int
+    ) -> GaussianAssignment:
+        return _assigned(shard, t, log_weights, L, None, threads)
+
+    @staticmethod
+    def assign_near(
+        shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, was: np.ndarray, threads: int
+    ) -> GaussianAssignment:
+        """As `assign`, but each row is scored only by the neighbours of the cluster that it was in."""
+        return _assigned(shard, t, log_weights, L, was, threads)
+
+    @staticmethod
+    def summarise(shard: VectorShard, a: GaussianAssignment, K: int, threads: int) -> GaussianStats:
+        return moments(a.z, a.cluster, a.r, shard.weight, a.tables.centre, a.tables.shape, threads)
+
+
+def _assigned(
+    shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, was: np.ndarray | None, threads: int
+) -> GaussianAssignment:
+    dtype, n = t.W.dtype, shard.n_rows
+    x = shard.rows_as(dtype)
+    z = np.empty_like(x)
+    constant = (t.constant + log_weights).astype(dtype)
+    a = GaussianAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), z, t)
+    how = (t.shape.quadratic, t.linear, threads)
+    with one_thread():
+        _core.to_frame(x, t.origin, t.A, threads, z)
+        if was is None:
+            _core.assign_gaussian(z, t.W, constant, *how, *a[:4])
+        else:
+            _core.assign_near(z, was, t.neighbours, np.ascontiguousarray(t.W.T), constant, *how, *a[:4])
+        if t.shape.name == "tied":  # the same for all clusters, so scores did without it
+            np.subtract(a.likelihood, 0.5 * np.square(z @ t.root).sum(axis=1), out=a.likelihood)
+    np.add(a.likelihood, t.jacobian, out=a.likelihood)
+    return a
+
+
+def moments(
+    z: np.ndarray,
+    cluster: np.ndarray,
+    r: np.ndarray,
+    weight: np.ndarray | None,
+    centre: np.ndarray,
+    shape: Shape,
+    threads: int,
+) -> GaussianStats:
+    """What rows in the frame give to the clusters that they are assigned to.  Eq. (G.5)."""
+    K = len(centre)
+    S = GaussianStats(np.zeros(K), np.zeros(centre.shape), np.zeros((shape.n_matrices(K), shape.quadratic_size())))
+    with one_thread():
+        second = np.zeros((K, 0)) if shape.name == "tied" else S.second
+        _core.add_moments(z, cluster, r, weight, centre, shape.quadratic, threads, S.N, S.first, second)
+        if shape.name == "tied":  # sum w z z', whatever the clusters
+            z64 = z.astype(np.float64)
+            S.second += shape.packed((z64.T @ (z64 if weight is None else weight[:, None] * z64))[None])
+    return S

@@ -1,0 +1,266 @@
+"""Where Gaussian clusters start: their prior and frame, from all of the data, and first clusters, from a sample of it.
+
+k-means++ draws K rows far from each other under the Bregman divergence of the likelihood; the sample then goes to the
+nearest of them, and a cluster starts from the moments of its rows, as if a few more had come with the covariance that
+clusters have on average: a cluster of three rows in sixty dimensions has none of its own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from topmix.blas import one_thread
+from topmix.data.table import Table
+from topmix.data.vectors import VectorShard
+from topmix.likelihoods.covariance import Shape
+from topmix.likelihoods.frame import LEAST, Frame
+from topmix.likelihoods.gaussian import Gaussian, GaussianPrior, GaussianStats, moments
+
+SAMPLE = 10_000  # rows, at least, and this many for each cluster:
+SAMPLE_PER_CLUSTER = 40
+STARTS = ("auto", "k-means++", "kmeans", "random", "random_from_data")
+
+
+class Summary(NamedTuple):
+    """All of the data, as one Gaussian."""
+
+    n_rows: float
+    mean: np.ndarray  # [D]; zero where the model has no means
+    covariance: np.ndarray  # [D, D], or variances [D]
+
+
+def summary(table: Table, weight: np.ndarray | None, covariance_type: str, zero_mean: bool) -> Summary:
+    """Blocks in double, about the first row, so that no digits are lost to an offset."""
+    D = table.shape[1]
+    is_matrix = covariance_type in ("full", "tied")
+    about = np.zeros(D) if zero_mean else np.asarray(table.data[0], np.float64)
+    first, second = np.zeros(D), np.zeros((D, D) if is_matrix else D)
+    begin, total = 0, 0.0
+    with one_thread():
+        for block in table.blocks():
+            x = np.ascontiguousarray(block) - about
+            w = None if weight is None else weight[begin : begin + len(x), None]
+            wx = x if w is None else w * x
+            first += wx.sum(axis=0)
+            second += wx.T @ x if is_matrix else np.einsum("nd,nd->d", wx, x)
+            total += len(x) if w is None else float(w.sum())
+            begin += len(x)
+    mean = first / max(total, 1e-300)
+    if zero_mean:
+        return Summary(total, np.zeros(D), second / max(total, 1e-300))
+    second -= total * (np.outer(mean, mean) if is_matrix else mean**2)
+    return Summary(total, about + mean, second / max(total - 1.0, 1.0))
+
+
+def empty(
+    data: Summary,
+    dtype: str,
+    K: int,
+    *,
+    covariance_type: str = "full",
+    objective: str = "vb",
+    zero_mean: bool = False,
+    mean_prior: np.ndarray | None = None,
+    mean_precision_prior: float | None = None,
+    degrees_of_freedom_prior: float | None = None,
+    covariance_prior: np.ndarray | None = None,
+    reg_covar: float = 1e-6,
+) -> Gaussian:
+    """Clusters at their prior. Names and defaults are scikit-learn's."""
+    D = len(data.mean)
+    shape = Shape(covariance_type, D)
+    frame = Frame.of(data.mean, data.covariance, covariance_type)
+    if shape.is_matrix:
+        reg = frame.covariances(reg_covar * np.eye(D))
+    else:
+        reg = frame.covariances(np.full(D, reg_covar))
+        reg = reg if covariance_type == "diag" else np.array(reg.sum())
+    prior = GaussianPrior.faint(shape, reg)
+    if objective != "ml":
+        if covariance_prior is None:
+            covariance_prior = default_covariance_prior(data.covariance, covariance_type, reg_covar)
+        prior = GaussianPrior(
+            beta=1.0 if mean_precision_prior is None else float(mean_precision_prior),
+            m=frame.points(data.mean if mean_prior is None else np.asarray(mean_prior, np.float64)),
+            nu=float(D if degrees_of_freedom_prior is None else degrees_of_freedom_prior),
+            B=np.asarray(frame.covariances(np.asarray(covariance_prior, np.float64))).reshape(reg.shape),
+            reg=reg,
+        )
+    none = GaussianStats(np.zeros(K), np.zeros((K, D)), np.zeros((shape.n_matrices(K), shape.quadratic_size())))
+    return Gaussian(covariance_type, objective, zero_mean, dtype, frame, prior, none)
+
+
+def default_covariance_prior(covariance: np.ndarray, covariance_type: str, reg_covar: float) -> np.ndarray:
+    """The covariance of the data. Where it is singular, as with constant columns, a floor of reg_covar holds it up."""
+    if covariance.ndim == 1:
+        floor = max(reg_covar, LEAST * float(covariance.max())) or 1.0
+        return np.maximum(covariance if covariance_type == "diag" else covariance.mean(), floor)
+    values, vectors = np.linalg.eigh(covariance)
+    floor = max(reg_covar, LEAST * float(values[-1])) or 1.0
+    if values[0] >= floor:
+        return covariance
+    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def start(
+    model: Gaussian,
+    table: Table,
+    weight: np.ndarray | None,
+    init: str,
+    rng: np.random.Generator,
+    threads: int,
+) -> Gaussian:
+    """First clusters, by one of STARTS, from statistics that come to as many rows as there are.
+
+    k-means++ finds groups that stand apart, and where there are none it finds the tails; random rows follow the
+    density. "auto" tries both and keeps the one under which the sample is more likely.
+    """
+    K = len(model.total.N)
+    usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
+    size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))
+    rows = np.sort(rng.choice(usable, size, replace=False))
+    w = np.ones(size) if weight is None else weight[rows]
+    z = model.frame.points(np.ascontiguousarray(table.data[rows], np.float64))
+    n_rows = float(len(table)) if weight is None else float(weight.sum())
+
+    def started(how: str) -> Gaussian:
+        S = sample_moments(model, z, w, how, rng, threads)
+        return model.update(S.scale(n_rows / S.N.sum()))
+
+    if init != "auto":
+        return started(init)
+    few = rng.choice(rows, min(size, SAMPLE), replace=False)
+    likelihood = []
+    tries = [started("k-means++"), started("random_from_data")]
+    for t in tries:
+        log_weights = np.log(t.total.N / t.total.N.sum())
+        a = t.assign(VectorShard(table.data, few), t.tables(np.zeros(0)), log_weights, 1, threads)
+        likelihood.append(a.likelihood.sum())
+    return tries[int(np.argmax(likelihood))]
+
+
+def sample_moments(
+    model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng: np.random.Generator, threads: int
+) -> GaussianStats:
+    """Moments of first clusters, from a sample of rows in the frame."""
+    K, D = model.total.first.shape
+    origin = np.zeros((K, D))
+    if init == "random":
+        r = rng.random((len(z), K))
+        r /= r.sum(axis=1, keepdims=True)
+        return moments(z, *_everyone(r), w, origin, model.shape, threads)
+    if init == "kmeans":
+        seed = int(rng.integers(2**31))
+        fit = KMeans(min(K, len(z)), n_init=1, random_state=seed, max_iter=10).fit(z, sample_weight=w)
+        seeds, labels = np.zeros((K, D)), fit.labels_.astype(np.int32)
+        seeds[: len(fit.cluster_centers_)] = fit.cluster_centers_
+    elif init == "k-means++":
+        chosen, labels = spread_rows(z.astype(np.float32), w, K, model, rng)
+        seeds = z[chosen]
+    else:
+        seeds = z[rng.choice(len(z), K, replace=np.count_nonzero(w) < K, p=w / w.sum())]
+        blocks = [divergences(z[a : a + 4096], seeds, model.zero_mean) for a in range(0, len(z), 4096)]
+        labels = np.concatenate([block.argmin(axis=0) for block in blocks]).astype(np.int32)
+    every = np.concatenate([z, seeds])  # a seed belongs to its own cluster, also where two are equal
+    own = np.concatenate([labels, np.arange(K, dtype=np.int32)])[:, None]
+    share = np.concatenate([w, np.full(K, 1e-3 * w.sum() / len(w))])
+    return shrunk(moments(every, own, np.ones(own.shape), share, origin, model.shape, threads), model)
+
+
+def given(model: Gaussian, r: np.ndarray, table: Table, weight: np.ndarray | None, threads: int) -> Gaussian:
+    """Clusters as the update of responsibilities [N, K], which scikit-learn starts from too."""
+    K = r.shape[1]
+    total = model.zeros(table.shape[1], K, threads)
+    for begin in range(0, len(table), 4096):
+        rows = slice(begin, begin + 4096)
+        z = model.frame.points(np.ascontiguousarray(table.data[rows], np.float64))
+        w = None if weight is None else weight[rows]
+        total += moments(z, *_everyone(r[rows]), w, np.zeros((K, z.shape[1])), model.shape, threads)
+    return model.update(total)
+
+
+def at(model: Gaussian, N: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> Gaussian:
+    """Clusters with these parameters, as if N_k rows had said so; the inverse of the update."""
+    shape, p = model.shape, model.prior
+    m = np.zeros_like(means) if model.zero_mean else model.frame.points(means)
+    beta, nu = p.beta + N, p.nu + shape.degrees(N)
+    C = model.frame.covariances(covariances)
+    C = C[None] if shape.name == "tied" else C
+    B = nu.reshape(-1, *[1] * (C.ndim - 1)) * C - p.B - shape.spread(N, p.reg)
+    if not model.zero_mean:
+        B = B - shape.prior_outer(len(N), p.beta, p.m) + shape.outer(beta, m, m)
+    first = beta[:, None] * m - (0.0 if model.zero_mean else p.beta * p.m)
+    return model.update(GaussianStats(N.copy(), first, shape.packed(B)))
+
+
+def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:
+    """A few more rows for each cluster, at its mean, with the covariance that clusters have on average. As many rows
+    in all as before."""
+    shape, N = model.shape, S.N.sum()
+    some = 2.0 + (shape.D if shape.name == "full" else 0.0)
+    m = np.zeros_like(S.first) if model.zero_mean else S.first / np.maximum(S.N, 1e-300)[:, None]
+    within = (shape.unpacked(S.second) - shape.outer(S.N, m, m)).sum(axis=0) / N
+    more = np.full(len(S.N), some)
+    second = shape.unpacked(S.second) + shape.spread(more, within) + shape.outer(more, m, m)
+    out = GaussianStats(S.N + more, S.first + more[:, None] * m, shape.packed(second))
+    return out.scale(N / out.N.sum())
+
+
+def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool, norm: np.ndarray | None = None) -> np.ndarray:
+    """[K, N]: the Bregman divergence of the likelihood from rows to seeds. `norm` is ||z||^2, if known.
+
+    Under fixed covariances that of a Gaussian is the squared distance, in a frame where all of the data has unit
+    covariance. With zero means it is that of two covariances (Burg's, or LogDet),
+
+        tr(S_n S_k^-1) - log |S_n S_k^-1| - D,      S_n proportional to b I + z_n z_n',
+
+    where b stands for the prior: a row alone has no covariance.
+    """
+    norm = np.einsum("nd,nd->n", z, z) if norm is None else norm
+    with one_thread():
+        dot = seeds @ z.T
+    of_seed = np.einsum("kd,kd->k", seeds, seeds)[:, None]
+    if not zero_mean:
+        dot *= -2
+        dot += norm
+        dot += of_seed
+        return np.maximum(dot, 0.0, out=dot)
+    b = float(z.shape[1])
+    trace = (norm - (b * of_seed + dot**2) / (b + of_seed)) / b
+    return np.maximum(trace - np.log1p(norm / b) + np.log1p(of_seed / b), 0.0)
+
+
+def spread_rows(
+    z: np.ndarray, weight: np.ndarray, K: int, model: Gaussian, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """K rows far from each other by k-means++, and for each row which of them is nearest. Rows repeat where there are
+    fewer than clusters.
+
+    As in scikit-learn each seed is the best of a few that were drawn: a row that is far from all is drawn often, and
+    when it is far from its like too, it brings little.
+    """
+    n_tries = 2 + int(np.log(K))
+    chosen = [int(rng.choice(len(z), p=weight / weight.sum()))]
+    norm = np.einsum("nd,nd->n", z, z)
+    nearest, label = divergences(z, z[chosen], model.zero_mean, norm)[0], np.zeros(len(z), np.int32)
+    while len(chosen) < K:
+        nearest[chosen[-1]] = 0.0
+        mass = np.cumsum(nearest * weight, dtype=np.float64)
+        at = np.searchsorted(mass, rng.random(n_tries) * mass[-1], side="right").clip(0, len(z) - 1)
+        tries = at if mass[-1] > 0 else rng.integers(len(z), size=1)
+        new = divergences(z, z[tries], model.zero_mean, norm)
+        left = np.minimum(new, nearest) @ weight
+        best = int(np.argmin(left))
+        chosen.append(int(tries[best]))
+        label[new[best] < nearest] = len(chosen) - 1
+        np.minimum(nearest, new[best], out=nearest)
+    return np.array(chosen), label
+
+
+def _everyone(r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Dense responsibilities as kernels take them."""
+    cluster = np.broadcast_to(np.arange(r.shape[1], dtype=np.int32), r.shape)
+    return np.ascontiguousarray(cluster), np.ascontiguousarray(r, np.float64)

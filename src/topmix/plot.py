@@ -1,0 +1,213 @@
+"""Plots of fitted models, with matplotlib (`pip install 'topmix[plot]'`). Each takes or makes an `ax`, and returns it.
+
+import topmix
+ax = topmix.plot.topic_map(model)
+ax.figure.savefig("map.png")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from topmix.topic_map import hellinger, place
+from topmix.topic_view import proportions, view_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["convergence", "ellipses", "patch_covariances", "sparsity", "top_words", "topic_map", "topic_sizes"]
+
+BLUE, GREY = "#4477aa", "#888888"
+
+
+def convergence(
+    *models: Any, ax: Axes | None = None, against: str = "seconds", labels: Sequence[str] | None = None
+) -> Axes:
+    """The objective after each pass, of one model or of several, against "seconds" or "pass"."""
+    if against not in ("seconds", "pass"):
+        raise ValueError(f"against={against!r} is not one of 'seconds', 'pass'")
+    ax = _axes(ax)
+    for n, model in enumerate(models):
+        history = model.history_
+        x = [record.seconds if against == "seconds" else record.n_pass for record in history]
+        label = labels[n] if labels else type(model).__name__
+        ax.plot(x, [record.objective for record in history], marker=".", label=label)
+    ax.set_xlabel("seconds" if against == "seconds" else "passes")
+    ax.set_ylabel("objective")
+    if len(models) > 1:
+        ax.legend(frameon=False)
+    return _tidy(ax)
+
+
+def topic_sizes(model: Any, ax: Axes | None = None) -> Axes:
+    """The share of each topic, largest first; the line is what each would have if all were the same."""
+    ax = _axes(ax)
+    share = np.sort(np.asarray(model.weights_ if hasattr(model, "weights_") else view_of(model).share))[::-1]
+    ax.bar(np.arange(1, len(share) + 1), share, width=1.0 if len(share) > 60 else 0.8, color=BLUE)
+    ax.axhline(1 / len(share), color=GREY, linewidth=1, linestyle="--")
+    ax.set_xlabel("topics, by size")
+    ax.set_ylabel("share")
+    return _tidy(ax)
+
+
+def top_words(model: Any, topic: int, ax: Axes | None = None, *, n: int = 15, relevance: float = 1.0) -> Axes:
+    """Probabilities of the best words of a topic; light bars are those words' probabilities in all of the corpus."""
+    ax = _axes(ax)
+    view = view_of(model)
+    if not 0 <= topic < view.n_topics:
+        raise ValueError(f"{topic} is not a topic: they are numbered from 0 to {view.n_topics - 1}")
+    best = np.argsort(-view.relevance_of(topic, relevance), kind="stable")[:n]
+    y = np.arange(len(best))
+    ax.barh(y, view.topic_word[topic, best], color=BLUE, height=0.75)
+    ax.barh(y, view.frequency[best], color="white", alpha=0.55, height=0.75)
+    ax.set_yticks(y, view.words_of(best))
+    ax.invert_yaxis()
+    ax.set_xlabel("probability")
+    ax.set_title(f"topic {topic}, {view.share[topic]:.1%}", fontsize="medium")
+    return _tidy(ax)
+
+
+def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes:
+    """Topics on a plane, near each other where they use the same words (topmix.topic_map). Areas are sizes."""
+    ax = _axes(ax)
+    view = view_of(model)
+    X = place(hellinger(view.topic_word))
+    colours = np.arctan2(X[:, 1], X[:, 0]) / (2 * np.pi) + 0.5
+    ax.scatter(X[:, 0], X[:, 1], s=12_000 * view.share, c=colours, cmap="hsv", alpha=0.45, linewidths=0, vmin=0, vmax=1)
+    top = view.top(2)
+    for k in view.by_size()[:n_labels].tolist():
+        ax.annotate(" ".join(view.words_of(top[k])), X[k], ha="center", va="center", fontsize="x-small")
+    ax.set_aspect("equal")
+    ax.margins(0.12)
+    ax.set_axis_off()
+    return ax
+
+
+def sparsity(model: Any, X: Any, ax: Axes | None = None, *, most: int = 32) -> Axes:
+    """How much of a document's (or row's) posterior its largest topics hold: the mean, and the middle 80% of documents.
+
+    Where the curve has reached one, keeping more topics than that (`n_active`) changes nothing.
+    """
+    ax = _axes(ax)
+    theta = -np.sort(-proportions(model, X), axis=1)[:, :most]
+    held = np.cumsum(theta, axis=1)
+    L = np.arange(1, held.shape[1] + 1)
+    low, high = np.quantile(held, [0.1, 0.9], axis=0)
+    ax.fill_between(L, low, high, color=BLUE, alpha=0.2, linewidth=0)
+    ax.plot(L, held.mean(axis=0), color=BLUE, marker=".")
+    n_active = getattr(model, "n_active", None)
+    if n_active is not None and n_active <= held.shape[1]:
+        ax.axvline(n_active, color=GREY, linewidth=1, linestyle="--", label=f"n_active = {n_active}")
+        ax.legend(frameon=False, loc="lower right")
+    ax.set_xlabel("largest topics")
+    ax.set_ylabel("share that they hold")
+    ax.set_ylim(0, 1.02)
+    return _tidy(ax)
+
+
+def ellipses(
+    model: Any, X: Any = None, ax: Axes | None = None, *, features: tuple[int, int] = (0, 1), n_std: float = 2.0
+) -> Axes:
+    """Clusters of a Gaussian mixture in two of its features: ellipses at n_std standard deviations.
+
+    Heavy clusters have heavy lines. Rows X, where given, lie below them.
+    """
+    from matplotlib.patches import Ellipse
+
+    ax = _axes(ax)
+    means, covariances = np.asarray(model.means_)[:, features], _covariances(model)[:, features][:, :, features]
+    if X is not None:
+        rows = np.asarray(X)
+        ax.scatter(rows[:, features[0]], rows[:, features[1]], s=3, color=GREY, alpha=0.4, linewidths=0)
+    weights = np.asarray(model.weights_) / np.max(model.weights_)
+    for k, (mean, covariance) in enumerate(zip(means, covariances)):
+        values, vectors = np.linalg.eigh(covariance)
+        width, height = 2 * n_std * np.sqrt(np.maximum(values[::-1], 0))
+        angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))
+        colour = f"C{k % 10}"
+        ax.add_patch(
+            Ellipse(mean, width, height, angle=angle, fill=False, edgecolor=colour, linewidth=0.6 + 1.6 * weights[k])
+        )
+        ax.plot(*mean, marker="+", color=colour)
+    ax.autoscale_view()
+    names = getattr(model, "feature_names_in_", None)
+    ax.set_xlabel(f"feature {features[0]}" if names is None else str(names[features[0]]))
+    ax.set_ylabel(f"feature {features[1]}" if names is None else str(names[features[1]]))
+    return _tidy(ax)
+
+
+def patch_covariances(
+    model: Any,
+    ax: Axes | None = None,
+    *,
+    shape: tuple[int, int] | None = None,
+    n_clusters: int = 12,
+    n_directions: int = 8,
+) -> Axes:
+    """What clusters of image patches look like: a row a cluster, heaviest first, with the directions it varies most in.
+
+    `shape` is that of a patch, square if not given. Each direction, an eigenvector of the covariance, is an image of
+    its own, from its lowest value to its highest.
+    """
+    ax = _axes(ax)
+    covariances = _covariances(model)
+    D = covariances.shape[1]
+    if shape is None:
+        shape = (int(np.sqrt(D)),) * 2
+    if shape[0] * shape[1] != D:
+        raise ValueError(
+            f"patches of {shape[0]} x {shape[1]} have {shape[0] * shape[1]} pixels, and the model has {D} features"
+        )
+    heaviest = np.argsort(-np.asarray(model.weights_), kind="stable")[:n_clusters]
+    n_directions = min(n_directions, D)
+    high, wide = shape[0] + 1, shape[1] + 1
+    grid = np.full((len(heaviest) * high + 1, n_directions * wide + 1), np.nan)
+    for row, k in enumerate(heaviest.tolist()):
+        vectors = np.linalg.eigh(covariances[k])[1][:, ::-1]
+        for column in range(n_directions):
+            patch = vectors[:, column] * np.sign(vectors[np.argmax(np.abs(vectors[:, column])), column])
+            patch = (patch - patch.min()) / max(np.ptp(patch), 1e-12)
+            y, x = row * high + 1, column * wide + 1
+            grid[y : y + shape[0], x : x + shape[1]] = patch.reshape(shape)
+    ax.imshow(grid, cmap="gray", interpolation="nearest")
+    ax.set_yticks([row * high + high / 2 for row in range(len(heaviest))], [str(k) for k in heaviest])
+    ax.set_xticks([])
+    ax.set_ylabel("cluster")
+    ax.set_xlabel("directions of most variance")
+    for side in ax.spines.values():
+        side.set_visible(False)
+    ax.tick_params(length=0)
+    return ax
+
+
+def _covariances(model: Any) -> np.ndarray:
+    """[K, D, D], whatever the covariance type."""
+    C = np.asarray(model.covariances_)
+    K, D = np.asarray(model.means_).shape
+    kind = getattr(model, "covariance_type", "full")
+    if kind == "tied":
+        return np.broadcast_to(C, (K, D, D))
+    if kind == "diag":
+        return C[:, :, None] * np.eye(D)
+    if kind == "spherical":
+        return C[:, None, None] * np.eye(D)
+    return C
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'topmix[plot]'") from error
+    return plt.subplots(layout="constrained")[1]
+
+
+def _tidy(ax: Axes) -> Axes:
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    return ax

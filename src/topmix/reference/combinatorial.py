@@ -1,0 +1,75 @@
+"""Twin of cpp/local/combinatorial.hpp and refine.hpp: objective, Basic, Word and Refine, plainly."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def objective(words: Ints, doc: Ints, z: Ints, K: int, penalty: float) -> float:
+    """Sum over tokens of -log psi_zw, psi the frequencies of words in topics, plus the penalty for topics in use."""
+    counts = np.zeros((int(words.max(initial=-1)) + 1, K))
+    np.add.at(counts, (words, z), 1)
+    psi = counts[words, z] / counts.sum(axis=0)[z]
+    return float(-np.log(psi).sum() + penalty * len({(d, k) for d, k in zip(doc.tolist(), z.tolist())}))
+
+
+def basic(words: Ints, z: Ints, D: Array, penalty: float) -> Ints:
+    """Algorithm 1 on one document: tokens one after another to the nearest topic; a new one is `penalty` farther."""
+    z = z.copy()
+    for i, v in enumerate(words):
+        far = D[v] + penalty * ~np.isin(np.arange(D.shape[1]), z)
+        if far.min() < D[v, z[i]]:
+            z[i] = far.argmin()
+    return z
+
+
+def word(words: Ints, D: Array, penalty: float) -> Ints:
+    """Algorithm 2 on one document, by trying every prefix of every order: the cheapest set a token, again and again.
+
+    In the end every token goes to the nearest topic that was opened.
+    """
+    K = D.shape[1]
+    z, price = np.full(len(words), -1), np.full(K, penalty)
+    while np.any(z < 0):
+        best = (np.inf, 0, np.zeros(0, np.int64))
+        free = np.flatnonzero(z < 0)
+        for k in range(K):
+            order = free[np.argsort(D[words[free], k], kind="stable")]
+            ratio = (price[k] + np.cumsum(D[words[order], k])) / np.arange(1, len(order) + 1)
+            n = 1 if price[k] == 0 else int(ratio.argmin()) + 1
+            if ratio[n - 1] < best[0]:
+                best = (float(ratio[n - 1]), k, order[:n])
+        price[best[1]] = 0.0
+        z[best[2]] = best[1]
+    opened = np.flatnonzero(price == 0)
+    return opened[D[words][:, opened].argmin(axis=1)]
+
+
+def cost(words: Ints, z: Ints, D: Array, penalty: float) -> float:
+    """What one document adds to the objective under fixed distances."""
+    return float(D[words, z].sum() + penalty * len(np.unique(z)))
+
+
+def refine(words: Ints, doc: Ints, z: Ints, K: int, penalty: float, order: Ints) -> Ints:
+    """Algorithm 3: every difference is the objective computed twice."""
+    z = z.copy()
+    for d in order:
+        mine = np.flatnonzero(doc == d)
+        for t in dict.fromkeys(z[mine].tolist()):
+            mini = mine[z[mine] == t]
+            if len(mini) == 0:
+                continue
+            now = objective(words, doc, z, K, penalty)
+            change = np.zeros(K)
+            for k in range(K):
+                moved = z.copy()
+                moved[mini] = k
+                change[k] = objective(words, doc, moved, K, penalty) - now
+            change[t] = np.inf
+            if change.min() < -1e-9:
+                z[mini] = change.argmin()
+    return z

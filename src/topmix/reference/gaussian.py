@@ -1,0 +1,39 @@
+"""Twin of cpp/local/gaussian.hpp and cpp/likelihoods/gaussian.hpp: float64, Cholesky factors, one cluster at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+
+
+def features(z: ArrayLike, quadratic: str, linear: bool) -> NDArray[np.float64]:
+    """[N, F]: products z_i z_j with i <= j, squares, the squared norm or nothing; then z, if asked for."""
+    z = np.asarray(z, np.float64)
+    i, j = np.triu_indices(z.shape[1])
+    parts = {
+        "products": z[:, i] * z[:, j],
+        "squares": z**2,
+        "norm": np.sum(z**2, axis=1, keepdims=True),
+        "none": z[:, :0],
+    }
+    return np.concatenate([parts[quadratic], z if linear else z[:, :0]], axis=1)
+
+
+def log_density(x: ArrayLike, means: ArrayLike, covariances: ArrayLike) -> NDArray[np.float64]:
+    """[N, K]: log N(x_n | m_k, C_k), by the Cholesky factor of each C_k."""
+    x, means = np.asarray(x, np.float64), np.asarray(means, np.float64)
+    out = np.empty((len(x), len(means)))
+    for k, (m, C) in enumerate(zip(means, np.asarray(covariances, np.float64))):
+        root = np.linalg.cholesky(C)
+        y = solve_triangular(root, (x - m).T, lower=True)
+        out[:, k] = -0.5 * np.sum(y**2, axis=0) - np.log(np.diagonal(root)).sum() - 0.5 * len(m) * np.log(2 * np.pi)
+    return out
+
+
+def moments(
+    z: ArrayLike, r: ArrayLike, quadratic: str, weight: ArrayLike | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """N [K], first [K, D] and second [K, Q] of dense responsibilities r [N, K]."""
+    r = np.asarray(r, np.float64) * (1.0 if weight is None else np.asarray(weight, np.float64)[:, None])
+    return r.sum(axis=0), r.T @ np.asarray(z, np.float64), r.T @ features(z, quadratic, linear=False)

@@ -1,0 +1,127 @@
+"""Twin of cpp/local/gibbs.hpp and gibbs_sequential.hpp: the same draws, token by token in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.reference import rng
+
+Array = NDArray[np.float64]
+LANES, PRIOR_BLOCK = 16, 64
+
+
+class Counts(NamedTuple):
+    """What tokens with topics z add up to."""
+
+    word: Array  # [V, K]
+    total: Array  # [K]
+
+
+def count(words: NDArray[np.int64], z: NDArray[np.int64], V: int, K: int) -> Counts:
+    word = np.zeros((V, K))
+    np.add.at(word, (words, z), 1)
+    return Counts(word, word.sum(axis=0))
+
+
+def sequential_sweep(
+    words: NDArray[np.int64],  # [tokens]
+    first: NDArray[np.int64],  # [docs + 1]
+    z: NDArray[np.int64],  # [tokens] changed in place
+    alpha: Array,
+    eta: Array,  # [V, K]
+    seed: int,
+    sweep: int,
+) -> None:
+    """Each token given all others, exactly."""
+    V, K = eta.shape
+    counts, lanes = count(words, z, V, K), np.argsort(np.arange(K) % LANES, kind="stable")
+    for d in range(len(first) - 1):
+        stream = rng.words(seed, sweep, d)
+        mine = np.bincount(z[first[d] : first[d + 1]], minlength=K).astype(np.float64)
+        for i in range(first[d], first[d + 1]):
+            v = words[i]
+            for n in (mine, counts.word[v], counts.total):
+                n[z[i]] -= 1
+            w = (mine + alpha) * (counts.word[v] + eta[v]) / (counts.total + eta.sum(axis=0))
+            z[i] = lanes[pick(w[lanes], uniform(stream))]
+            for n in (mine, counts.word[v], counts.total):
+                n[z[i]] += 1
+
+
+def sample_block(
+    words: NDArray[np.int64],
+    first: NDArray[np.int64],
+    docs: range,
+    z: NDArray[np.int64],  # changed in place
+    alpha: Array,
+    eta: Array,  # [V, K]
+    seed: int,
+    sweep: int,
+) -> None:
+    """Tokens of these documents, with the counts of words and totals as they are at the start."""
+    counts = count(words, z, *eta.shape)
+    norm = counts.total + eta.sum(axis=0)
+    e = (counts.word + eta) / norm
+    for d in docs:
+        stream = rng.words(seed, sweep, d)
+        topics: list[int] = []  # in order of arrival; one that leaves gives its place to the last
+        n = np.zeros(len(alpha))
+        for k in z[first[d] : first[d + 1]]:
+            topics += [k] if n[k] == 0 else []
+            n[k] += 1
+        for i in range(first[d], first[d + 1]):
+            v, old = words[i], int(z[i])
+            stay = (n[old] - 1 + alpha[old]) * (e[v, old] * norm[old] - 1) / (norm[old] - 1)
+            others = [k for k in topics if k != old]
+            document = sum(n[k] * e[v, k] for k in others)
+            prior = alpha @ e[v] - alpha[old] * e[v, old]
+            x = uniform(stream) * (stay + document + prior)
+            if x < stay:
+                continue
+            if x - stay < document:
+                new = others[pick(np.array([n[k] * e[v, k] for k in others]), (x - stay) / document)]
+            else:
+                new = by_prior(alpha * e[v], old, stream)
+            n[old] -= 1
+            if n[old] == 0:
+                topics[topics.index(old)] = topics[-1]
+                topics.pop()
+            topics += [new] if n[new] == 0 else []
+            n[new] += 1
+            z[i] = new
+
+
+def by_prior(w: Array, but: int, stream: Iterator[int]) -> int:
+    """In proportion to w, drawn until it is not `but`."""
+    while True:
+        k = pick(w, uniform(stream))
+        if k != but:
+            return k
+
+
+def pick(w: Array, u: float) -> int:
+    return int(min(np.searchsorted(np.cumsum(w), u * w.sum(), side="right"), len(w) - 1))
+
+
+def uniform(stream: Iterator[int]) -> float:
+    """In [0, 1), 24 bits."""
+    return (next(stream) >> 8) * 2.0**-24
+
+
+def log_joint(
+    words: NDArray[np.int64], doc: NDArray[np.int64], z: NDArray[np.int64], alpha: Array, eta: Array
+) -> float:
+    """log p(w, z) by the chain rule: each token given those before it, in any order."""
+    V, K = eta.shape
+    n_dk, n_vk = np.zeros((int(doc.max(initial=-1)) + 1, K)), np.zeros((V, K))
+    total = 0.0
+    for d, v, k in zip(doc, words, z):
+        total += np.log((n_dk[d, k] + alpha[k]) / (n_dk[d].sum() + alpha.sum()))
+        total += np.log((n_vk[v, k] + eta[v, k]) / (n_vk[:, k].sum() + eta[:, k].sum()))
+        n_dk[d, k] += 1
+        n_vk[v, k] += 1
+    return float(total)

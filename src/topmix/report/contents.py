@@ -1,0 +1,136 @@
+"""What the page shows, as JSON: numbers that there are many of are packed, so that a thousand topics stay small.
+
+words       the words that are named anywhere, in order of expected frequency
+frequency   [words] log p(w)
+topics      for each topic its share, place on the map, and candidates: word ids and log p(w | k), best first
+lookup      for each word the topics that most likely said it: p(k | w)
+documents   those most about some topic: name, topics, and the text cut where words of topics are
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import topmix
+from topmix.data.corpus import Corpus
+from topmix.report.documents import chosen_documents
+from topmix.topic_map import hellinger, place
+from topmix.topic_view import TopicView, view_of
+
+RELEVANCES = (1.0, 0.7, 0.4, 0.2, 0.0)  # candidates are the best words at each: the page can sort for those between
+LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
+NEIGHBOURS = 5
+
+
+def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None) -> dict[str, Any]:
+    view = view_of(model)
+    n_candidates = 40 if view.n_topics <= 300 else 25
+    candidates = _candidates(view, n_candidates)
+    common = np.argsort(-view.frequency, kind="stable")[:LOOKUP_WORDS]
+    named = np.union1d(common, np.concatenate(candidates))
+    order = named[np.argsort(-view.frequency[named], kind="stable")]
+    place_of = np.full(len(view.words), -1, np.int64)
+    place_of[order] = np.arange(len(order))
+    distance = hellinger(view.topic_word)
+    positions = place(distance)
+    documents, of_topic = chosen_documents(model, view, corpus, texts)
+    return {
+        "about": _about(model, view, corpus),
+        "history": [[r.n_pass, round(r.seconds, 4), r.objective] for r in getattr(model, "history_", [])],
+        "settings": _settings(model),
+        "words": [view.words[v] for v in order.tolist()],
+        "frequency": pack(np.log(np.maximum(view.frequency[order], 1e-30)), "<f4"),
+        "share": [float(f"{s:.5g}") for s in view.share],
+        "x": [round(float(v), 4) for v in positions[:, 0]],
+        "y": [round(float(v), 4) for v in positions[:, 1]],
+        "sizes": pack(np.array([len(ids) for ids in candidates]), "<u2"),
+        "candidates": pack(np.concatenate([place_of[ids] for ids in candidates]), "<i4"),
+        "probabilities": pack(np.concatenate([_logs(view, k, ids) for k, ids in enumerate(candidates)]), "<f4"),
+        "near": [
+            [[int(j), round(float(distance[k, j]), 3)] for j in np.argsort(distance[k], kind="stable") if j != k][
+                :NEIGHBOURS
+            ]
+            for k in range(view.n_topics)
+        ],
+        "lookup": _lookup(view, order),
+        "documents": documents,
+        "of_topic": of_topic,
+    }
+
+
+def pack(numbers: NDArray[Any], dtype: str) -> str:
+    """Little-endian bytes in base64: the page reads them straight into a typed array."""
+    return base64.b64encode(np.ascontiguousarray(numbers, np.dtype(dtype)).tobytes()).decode()
+
+
+def _candidates(view: TopicView, n: int) -> list[NDArray[np.intp]]:
+    """[K] word ids: the best at several relevances, most probable first.
+
+    A word that is in a topic by its prior alone is far down by probability, and is no candidate however rare it is.
+    """
+    n = min(n, len(view.words))
+    found = []
+    for k in range(view.n_topics):
+        row = view.topic_word[k]
+        likely = np.argpartition(-row, min(20 * n, len(row) - 1))[: 20 * n]
+        relevance = np.log(np.maximum(row[likely], 1e-300)), np.log(np.maximum(view.frequency[likely], 1e-300))
+        best = [likely[np.argsort(-(relevance[0] - (1 - r) * relevance[1]), kind="stable")[:n]] for r in RELEVANCES]
+        ids = np.unique(np.concatenate(best))
+        found.append(ids[np.argsort(-row[ids], kind="stable")])
+    return found
+
+
+def _logs(view: TopicView, k: int, ids: NDArray[np.intp]) -> NDArray[np.float64]:
+    return np.log(np.maximum(view.topic_word[k, ids], 1e-30))
+
+
+def _lookup(view: TopicView, order: NDArray[np.intp]) -> dict[str, Any]:
+    """p(k | w) of the likeliest topics of each word, as bytes: 255 is certainty."""
+    n = min(LOOKUP_TOPICS, view.n_topics)
+    topics, weights = np.zeros((len(order), n), np.uint16), np.zeros((len(order), n), np.uint8)
+    for begin in range(0, len(order), 2048):
+        ids = order[begin : begin + 2048]
+        joint = (view.topic_word[:, ids] * view.share[:, None]).T  # [words, K]
+        best = np.argsort(-joint, axis=1, kind="stable")[:, :n]
+        posterior = np.take_along_axis(joint, best, axis=1) / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+        topics[begin : begin + 2048] = best
+        weights[begin : begin + 2048] = np.round(255 * posterior)
+    return {"n": n, "topics": pack(topics.ravel(), "<u2"), "weights": pack(weights.ravel(), "u1")}
+
+
+def _about(model: Any, view: TopicView, corpus: Corpus | None) -> dict[str, Any]:
+    history = getattr(model, "history_", [])
+    about: dict[str, Any] = {
+        "estimator": type(model).__name__,
+        "n_topics": view.n_topics,
+        "n_words": len(view.words),
+        "tokens": round(view.tokens),
+        "version": topmix.__version__,
+        "passes": len(history),
+        "seconds": round(history[-1].seconds, 2) if history else None,
+        "converged": bool(getattr(model, "converged_", False)),
+    }
+    if corpus is not None:
+        about |= {"n_docs": corpus.n_docs, "corpus_tokens": float(corpus.n_tokens)}
+    return about
+
+
+def _settings(model: Any) -> list[list[str]]:
+    rows = [[name, _said(value)] for name, value in model.get_params(deep=False).items() if name != "callbacks"]
+    tokenizer = getattr(model, "tokenizer_", None)
+    if isinstance(tokenizer, dict):
+        rows += [[f"words: {name}", _said(value)] for name, value in tokenizer.items()]
+    return rows
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array of {' × '.join(map(str, value.shape))}"
+    if isinstance(value, list | tuple) and len(value) > 8:
+        return f"{', '.join(map(str, value[:8]))}, … ({len(value)})"
+    return str(value)

@@ -1,0 +1,342 @@
+"""What a person does with the command, in that order, and what they would check."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import topmix
+from topmix.cli import COMMANDS, Commands, app
+from topmix.data import Corpus, from_texts, read_corpus, sample_lda, write_corpus
+from topmix.estimators import ESTIMATORS
+
+ALL = list(COMMANDS)
+
+
+def call(*args, **more):
+    """The command in this process: quicker, where being a process does not matter."""
+    return CliRunner().invoke(app, [str(a) for a in args], **more)
+
+
+def out_of(*args, **more):
+    done = call(*args, **more)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_fit_finds_the_subjects_of_a_folder(fitted, model, subjects):
+    assert fitted.stderr == ""  # nobody watches
+    assert "\x1b" not in fitted.stdout
+    rows = re.findall(r"^ +\d+ +([\d.]+)%  (.*)$", fitted.stdout, re.MULTILINE)
+    assert len(rows) == 4
+    found = {next(s for s, words in subjects.items() if set(row.split()) <= set(words)) for _, row in rows}
+    assert found == set(subjects)
+    loaded = topmix.load(model)
+    assert (loaded.n_components, loaded.random_state, loaded.callbacks) == (4, 1, None)
+    assert loaded.tokenizer_["stop_words"] == "english"
+
+
+def test_topics_as_json_and_as_a_table(model, run, subjects):
+    done = run("topics", model, "--json", "-n", "5")
+    about = json.loads(done.stdout)
+    assert about["n_components"] == len(about["topics"]) == 4
+    assert sum(topic["share"] for topic in about["topics"]) == pytest.approx(1)
+    phi = topmix.load(model).topic_word_
+    names = topmix.load(model).feature_names_in_.tolist()
+    for topic in about["topics"]:
+        assert any(set(topic["words"]) <= set(words) for words in subjects.values())
+        assert topic["probabilities"] == sorted(topic["probabilities"], reverse=True)
+        column = names.index(topic["words"][0])
+        assert topic["probabilities"][0] == phi[topic["topic"], column] == phi[topic["topic"]].max()
+    assert re.findall(r"^ +\d+ +[\d.]+%", out_of("topics", model), re.MULTILINE)
+    specific = json.loads(out_of("topics", model, "--relevance", "0", "--json"))
+    assert {t["topic"] for t in specific["topics"]} == {t["topic"] for t in about["topics"]}
+
+
+def test_infer_writes_a_row_a_document_that_sums_to_one(work, model, run, subjects):
+    done = run("infer", "model", "new/", "-o", "theta.jsonl", cwd=work)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    rows = [json.loads(line) for line in (work / "theta.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows] == sorted([*(f"{s}.txt" for s in subjects), "nothing.txt"])
+    theta = np.array([row["theta"] for row in rows])
+    np.testing.assert_allclose(theta.sum(axis=1), 1, atol=1e-5)
+    told = topmix.load(model).top_words(10)
+    for row in rows:
+        subject = row["id"].removesuffix(".txt")
+        if subject in subjects:
+            assert set(told[int(np.argmax(row["theta"]))]) == set(subjects[subject])
+        else:  # nothing that the model knows
+            np.testing.assert_allclose(row["theta"], 0.25, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+def test_infer_writes_tables_too(work, model, kind, tmp_path):
+    path = tmp_path / f"theta.{kind}"
+    said = json.loads(out_of("infer", model, work / "new", "-o", path, "--json"))
+    assert said["n_docs"] == 5
+    assert said["n_unknown_tokens"] == 6
+    assert said["n_empty"] == 1
+    if kind == "parquet":
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        names, theta = table["id"].to_pylist(), np.array(table["theta"].to_pylist())
+    else:
+        header, *rows = csv.reader(path.read_text().splitlines(), delimiter="\t" if kind == "tsv" else ",")
+        assert header == ["id", "topic_0", "topic_1", "topic_2", "topic_3"]
+        names, theta = [row[0] for row in rows], np.array([row[1:] for row in rows], float)
+    assert names[0] == "baking.txt"
+    np.testing.assert_allclose(theta.sum(axis=1), 1, atol=1e-5)
+
+
+def test_infer_streams_through_a_pipe(model, subjects):
+    lines = [" ".join(words) for words in subjects.values()]
+    rows = [json.loads(line) for line in out_of("infer", model, "-", "--top", "1", input="\n".join(lines)).splitlines()]
+    assert [row["id"] for row in rows] == ["1", "2", "3", "4"]
+    assert len({row["topics"][0][0] for row in rows}) == 4
+    record = json.dumps({"id": "mine", "text": lines[0]})
+    assert json.loads(out_of("infer", model, "-", input=record))["id"] == "mine"
+
+
+def test_infer_knows_words_by_name_in_counts(work, model, tmp_path, subjects):
+    corpus = from_texts(["zeppelin " + " ".join(words) for words in reversed(subjects.values())])
+    write_corpus(corpus, tmp_path / "counts.mtx")
+    rows = [json.loads(line) for line in out_of("infer", model, tmp_path / "counts.mtx").splitlines()]
+    told = topmix.load(model).top_words(10)
+    best = [set(told[int(np.argmax(row["theta"]))]) for row in rows]
+    assert best == [set(words) for words in reversed(subjects.values())]
+
+
+def test_eval_gives_finite_numbers(work, model, run):
+    done = run("eval", "model", "new/", "--json", "--reference", "docs/", cwd=work)
+    scores = json.loads(done.stdout)
+    for name in ("completion_score", "perplexity", "npmi", "umass", "cv", "diversity"):
+        assert np.isfinite(scores[name]), name
+    assert scores["completion_score"] > -3.0  # ten words a subject: log 10 = 2.3, where all forty would be 3.7
+    assert scores["npmi"] > 0
+    assert scores["diversity"] == 1
+    assert "completion score" in out_of("eval", model, work / "new")
+
+
+def test_convert_a_corpus_then_fit_it(work, run, tmp_path):
+    done = run("convert", work / "docs", tmp_path / "docs.topmix", "--json", "--max-df", "1.0", "--stop-words", "none")
+    assert json.loads(done.stdout)["n_docs"] == 100
+    corpus = Corpus.open(tmp_path / "docs.topmix", verify=True)
+    assert "the" in corpus.vocabulary
+    assert corpus.names[0] == "baking/00.txt"
+    out_of("convert", tmp_path / "docs.topmix", tmp_path / "docs.mtx.gz")
+    assert read_corpus(tmp_path / "docs.mtx.gz").n_tokens == corpus.n_tokens
+    said = json.loads(out_of("fit", tmp_path / "docs.topmix", "-k", "3", "-o", tmp_path / "m", "--json"))
+    assert (said["n_docs"], said["n_components"]) == (100, 3)
+
+
+def test_convert_a_model(model, work, tmp_path):
+    out_of("convert", model, tmp_path / "topics.csv")
+    header, first, *_ = csv.reader((tmp_path / "topics.csv").read_text().splitlines())
+    assert header == ["topic", "share", "rank", "word", "probability"]
+    assert first[3] == topmix.load(model).top_words(1)[0][0]
+    out_of("convert", model, tmp_path / "vis.json", "--corpus", work / "docs")
+    assert len(json.loads((tmp_path / "vis.json").read_text())["doc_lengths"]) == 100
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_can_be_fitted_and_asked(name, work, tmp_path):
+    cls = ESTIMATORS[name]
+    if cls().__sklearn_tags__().input_tags.positive_only:
+        data = work / "docs"
+    else:
+        data = tmp_path / "rows.csv"
+        rows = np.random.default_rng(0).normal(size=(60, 3)) + 5 * (np.arange(60) % 2)[:, None]
+        data.write_text("a,b,c\n" + "\n".join(",".join(map(str, row)) for row in rows))
+    said = json.loads(
+        out_of("fit", data, "--model", name, "-k", "4", "--max-iter", "3", "-o", tmp_path / "m", "--json")
+    )
+    assert said["estimator"] == name
+    assert said["n_iter"] >= 1
+    assert out_of("topics", tmp_path / "m")
+    assert json.loads(out_of("eval", tmp_path / "m", data, "--json"))
+    rows = [json.loads(line) for line in out_of("infer", tmp_path / "m", data).splitlines()]
+    np.testing.assert_allclose(np.sum([row["theta"] for row in rows], axis=1), 1, atol=1e-4)
+
+
+def test_same_seed_same_model_for_any_threads(work, tmp_path):
+    for name, seed, threads in (("a", 3, 1), ("b", 3, 3), ("c", 4, 1)):
+        out_of("fit", work / "docs", "-k", "4", "-o", tmp_path / name, "--seed", seed, "--threads", threads, "-q")
+    a, b, c = (topmix.load(tmp_path / name).components_ for name in "abc")
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
+
+
+def test_settings_reach_the_estimator(work, tmp_path):
+    settings = {"learner": "stochastic", "n_active": None, "doc_topic_prior": "auto", "topic_word_prior": 0.2,
+                "exclude": False, "min_topic_mass": 1.5, "max_iter": 2}  # fmt: skip
+    options = ["--learner", "stochastic", "-L", "none", "--doc-topic-prior", "auto", "--topic-word-prior", "0.2",
+               "--no-exclude", "--min-topic-mass", "1.5", "--max-iter", "2"]  # fmt: skip
+    out_of("fit", work / "docs", "-k", "2", "-o", tmp_path / "m", "-q", *options)
+    loaded = topmix.load(tmp_path / "m").get_params()
+    assert {name: loaded[name] for name in settings} == settings
+
+
+def test_a_csv_column_with_its_own_words(work, tmp_path, subjects):
+    path = tmp_path / "texts.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["key", "title", "body"])
+        writer.writerows([n, "Nothing", " ".join(subjects["chess"][n % 5 :])] for n in range(30))
+    stop = tmp_path / "stop.txt"
+    stop.write_text("pawn\nrook\n")
+    out_of("fit", path, "--field", "title,body", "--id-field", "key", "-k", "2", "-o", tmp_path / "m", "-q",
+           "--stop-words", stop, "--max-df", "1.0", "--ngram-range", "1,2")  # fmt: skip
+    words = topmix.load(tmp_path / "m").feature_names_in_.tolist()
+    assert "bishop knight" in words
+    assert "pawn" not in words
+
+
+def test_folders_of_other_texts(work, tmp_path, subjects):
+    for name in ("a.md", "b.md", "picture.png", ".hidden.md"):
+        (tmp_path / name).write_bytes(b"\x89PNG" if name.endswith("png") else " ".join(subjects["chess"]).encode())
+    said = json.loads(out_of("fit", tmp_path, "-k", "1", "-o", tmp_path / "m", "--json"))
+    assert said["n_docs"] == 2
+    rows = [json.loads(line)["id"] for line in out_of("infer", tmp_path / "m", tmp_path).splitlines()]
+    assert rows == ["a.md", "b.md"]
+    done = call("fit", tmp_path, "-o", tmp_path / "m", "--pattern", "*.png")
+    assert done.exit_code == 1
+    assert "see --encoding and --errors" in " ".join(done.stderr.split())
+    (tmp_path / "news").mkdir()
+    for n in range(3):
+        (tmp_path / "news" / str(n)).write_text("rook bishop rook")  # as many old corpora have it
+    assert json.loads(out_of("fit", tmp_path / "news", "-k", "1", "-o", tmp_path / "m", "--json"))["n_docs"] == 3
+
+
+def test_checkpoint_goes_on_with_the_same_bits(work, tmp_path):
+    common = ["fit", work / "docs", "-k", "3", "-q", "--tol", "-1e9", "-o"]
+    out_of(*common, tmp_path / "whole", "--max-iter", "5", "--n-init", "1")
+    kept = ["--checkpoint", tmp_path / "c", "--checkpoint-every", "2"]
+    out_of(*common, tmp_path / "half", "--max-iter", "2", *kept)
+    out_of(*common, tmp_path / "half", "--max-iter", "5", *kept)
+    whole, half = topmix.load(tmp_path / "whole"), topmix.load(tmp_path / "half")
+    np.testing.assert_array_equal(whole.components_, half.components_)
+
+
+def test_resume_goes_on_from_the_model(work, tmp_path):
+    common = ["fit", work / "docs", "-o", tmp_path / "m", "--json", "--tol", "-1e9", "--max-iter", "2"]
+    before = json.loads(out_of(*common, "-k", "5"))
+    after = json.loads(out_of(*common, "--resume"))
+    assert after["n_components"] == 5
+    assert after["objective"] > before["objective"]
+
+
+def test_a_time_limit_ends_the_fit_after_a_pass(work, tmp_path):
+    said = json.loads(out_of("fit", work / "docs", "-k", "3", "-o", tmp_path / "m", "--time-limit", "0.000001s",
+                             "--tol", "-1e9", "--n-init", "1", "--json"))  # fmt: skip
+    assert (said["n_iter"], said["stopped"]) == (1, "time limit")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_ctrl_c_saves_what_there_is(tmp_path, start):
+    sample_lda(3000, 2000, 20, doc_length=150, random_state=0).corpus.save(tmp_path / "c.topmix")
+    command = ["fit", "c.topmix", "-k", "200", "-o", "m", "--max-iter", "100000", "--tol=-1e9", "--checkpoint", "c"]
+    with start(*command, cwd=tmp_path) as process:
+        while not (tmp_path / "c").exists():  # the first pass is over
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        error = process.stderr.read()
+    assert process.returncode == 130
+    assert "saved in m" in error
+    assert "Traceback" not in error
+    assert topmix.load(tmp_path / "m").n_iter_ >= 1
+
+
+MISTAKES = {
+    "no such docs": (["fit", "nowhere", "-k", "3", "-o", "{tmp}/m"], 1, "nowhere: there is no such file or folder"),
+    "no output": (["fit", "{docs}"], 2, "--output"),
+    "no folder for it": (["fit", "{docs}", "-o", "{tmp}/a/b/m"], 1, "does not exist"),
+    "a folder as output": (["fit", "{docs}", "-o", "{tmp}"], 1, "is a folder"),
+    "a number that is none": (["fit", "{docs}", "-o", "{tmp}/m", "-k", "many"], 2, "whole number"),
+    "too many topics": (["fit", "{docs}", "-o", "{tmp}/m", "-k", "1000000"], 1, "n_components"),
+    "no such learner": (["fit", "{docs}", "-o", "{tmp}/m", "--learner", "slow"], 1, "is not one of"),
+    "no such model": (["fit", "{docs}", "-o", "{tmp}/m", "--model", "BERT"], 2, "LDA"),
+    "a setting of another model": (
+        ["fit", "{docs}", "-o", "{tmp}/m", "--model", "multinomial-mixture", "--burn-in", "2"], 2, "--burn-in"),
+    "no such field": (["fit", "{docs}", "-o", "{tmp}/m", "--field", "x"], 1, "field"),
+    "a strange time": (["fit", "{docs}", "-o", "{tmp}/m", "--time-limit", "soon"], 2, "90s"),
+    "stop words that are not there": (["fit", "{docs}", "-o", "{tmp}/m", "--stop-words", "german"], 1, "a word a line"),
+    "no model": (["topics", "nowhere"], 1, "nowhere: there is no such model file"),
+    "not a model": (["topics", "{docs}/baking/00.txt"], 1, "not a topmix file"),
+    "a folder as model": (["topics", "{docs}"], 1, "is a folder"),
+    "no new docs": (["infer", "{model}", "nowhere"], 1, "there is no such file or folder"),
+    "a format that is none": (["infer", "{model}", "{docs}", "-o", "{tmp}/x.xls"], 1, "jsonl"),
+    "a conversion that is none": (["convert", "{model}", "{tmp}/x.xls"], 1, "mallet"),
+    "no such command": (["fitt"], 2, "fitt"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("args", "code", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_are_explained_in_a_line(args, code, message, work, model, tmp_path):
+    places = {"tmp": tmp_path, "docs": work / "docs", "model": model}
+    done = call(*(arg.format(**places) for arg in args))
+    assert done.exit_code == code, done.output
+    assert done.stdout == ""
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_traceback_from_a_process_either(run, tmp_path):
+    (tmp_path / "m").write_bytes(b"\x10\0\0\0\0\0\0\0 not a model at all")
+    done = run("topics", tmp_path / "m")
+    assert done.returncode == 1
+    assert done.stderr.startswith("topmix: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_of_every_command_teaches(name):
+    text = out_of(name, "--help")
+    assert all(option in text for option in ("--json", "--seed", "--threads"))
+    assert COMMANDS[name] in text.splitlines()[2]
+    assert name == "demo" or f"topmix {name} " in text.split("Arguments")[0].split(COMMANDS[name])[1]
+
+
+def test_every_parameter_of_every_estimator_is_an_option_or_said_otherwise():
+    from topmix.cli.models import OWN
+
+    text = out_of("fit", "--help", env={"COLUMNS": "200"})
+    for cls in ESTIMATORS.values():
+        for name in cls._get_param_names():
+            if name not in OWN:
+                assert f"--{name.replace('_', '-')} " in text, name
+
+
+def test_help_does_not_load_what_only_a_fit_needs(run):
+    import sys
+
+    code = "import sys, topmix.cli; print([m for m in ('sklearn', 'scipy', 'numpy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert isinstance(app.info.cls, type)
+    assert issubclass(app.info.cls, Commands)
+
+
+def test_shell_completion_knows_commands_and_choices(run):
+    for words, wanted in (("topmix ", "fit"), ("topmix fit --learner ", "memoized")):
+        done = run(env={"_TOPMIX_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))})
+        assert wanted in done.stdout.split(), (words, done.stdout, done.stderr)
+
+
+def test_report_opens(work, model, run):
+    done = run("report", "model", "-o", "report.html", "--corpus", "docs/", cwd=work)
+    assert done.returncode == 0, done.stderr
+    page = (work / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert re.search(r'"name":"baking/\d\d.txt"', page)

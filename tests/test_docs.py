@@ -1,0 +1,85 @@
+"""Every code block of the README and of docs/ runs, in the order of its page; and the site is built without a warning.
+
+What a page needs and a reader does not is in comments: `<!-- setup ... -->` is Python to run before the next block,
+`<!-- files -->` wants some files to read, `<!-- needs LIBRARY -->` skips a page where that is not installed,
+and `<!-- not run: WHY -->` leaves out the next block. Of shell blocks those lines that start with `topmix` are run.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from topmix.cli import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PIECES = re.compile(
+    r"<!-- setup\n(?P<setup>.*?)-->|<!-- (?P<mark>files|needs \w+|not run: [^>]*?) -->"
+    r"|^```(?P<kind>python|sh)\n(?P<code>.*?)^```",
+    re.DOTALL | re.MULTILINE,
+)
+SUBJECTS = {
+    "sailing": "wind sail boat harbour anchor mast keel rudder tide rope",
+    "chess": "pawn rook bishop knight queen king castle board gambit endgame",
+    "music": "melody chord rhythm tempo violin piano singer concert tune octave",
+}
+
+
+def make_files(folder: Path) -> None:
+    for place, n_texts in (("docs", 12), ("new", 3)):
+        (folder / place).mkdir(exist_ok=True)
+        for subject, words in SUBJECTS.items():
+            for n in range(n_texts):
+                (folder / place / f"{subject}{n}.txt").write_text(" ".join((words.split() * 3)[n : n + 15]))
+    rows = [f"{n},Nothing,{words}" for n, words in enumerate(list(SUBJECTS.values()) * 10)]
+    (folder / "reviews.csv").write_text("\n".join(["key,title,body", *rows]))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_code_blocks_run(page, tmp_path, monkeypatch, demo_cache, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOPMIX_CACHE", demo_cache["TOPMIX_CACHE"])
+    text = page.read_text(encoding="utf-8")
+    for library in re.findall(r"<!-- needs (\w+) -->", text):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # not ours to mend
+            pytest.importorskip(library, reason=f"{library} is not installed")
+    names: dict[str, object] = {"__name__": "page"}
+    left_out = False
+    for piece in PIECES.finditer(text):
+        line = text[: piece.start()].count("\n") + 1
+        if piece["mark"] == "files":
+            make_files(tmp_path)
+        elif piece["mark"]:
+            left_out = piece["mark"].startswith("not run")
+        elif piece["setup"]:
+            exec(compile(piece["setup"], f"{page.name}, setup at line {line}", "exec"), names)
+        elif left_out:
+            left_out = False
+        elif piece["kind"] == "python":
+            exec(compile("\n" * line + piece["code"], page.name, "exec"), names)
+        else:
+            for command in re.findall(r"^topmix (.*)$", piece["code"], re.MULTILINE):
+                done = CliRunner().invoke(app, shlex.split(command, comments=True))
+                assert done.exit_code == 0, f"{page.name}: topmix {command}\n{done.output}"
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings_handlers") is None:
+        pytest.skip("MkDocs is not installed: pip install --group docs")
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+                          cwd=ROOT, capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    for page in (ROOT / "docs").glob("*.md"):
+        built = tmp_path / (page.stem if page.stem != "index" else "") / "index.html"
+        assert built.exists(), f"{page.name} is not in the site"
+    assert "n_components" in (tmp_path / "api" / "index.html").read_text(encoding="utf-8")

@@ -1,0 +1,144 @@
+"""Ten thousand hurt files: each is refused with one kind of error, or it is a model that answers. Nothing else happens.
+
+Half are hurt blindly; the checksums catch nearly all of those. The other half are forged: an entry of the header or a
+number of an array is changed and the checksums are made right again, so that the checks behind them are met too.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import time
+import warnings
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import topmix
+from topmix.data import Corpus, CorpusError
+from topmix.data.layout import metadata_crc
+from topmix.parts import ModelFileError
+
+FILES = sorted((Path(__file__).parent / "formats").glob("*.topmix"))
+N_FILES = 10_000
+NASTY = [None, True, -1, 0, 1, 2**31, 2**63, 10**40, -0.5, 1e308, "", "x", "__class__", "../etc/passwd", "\ud800", [],
+         {}, [[]], ["x"] * 40, {"float": "nan"}, {"float": "inf"}, "9" * 400, [0] * 1000]  # fmt: skip
+NUMBERS = [np.nan, np.inf, -np.inf, -1.0, 0.0, 5e-324, 1e-200, 1e100, 1.1e100, 1e308]
+
+
+def blindly(data: bytes, rng: random.Random) -> bytes:
+    hurt = bytearray(data)
+    at, length = rng.randrange(len(data)), rng.choice((1, 2, 8, 64, 1000))
+    kind = rng.randrange(6)
+    if kind == 0:
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            hurt[rng.randrange(len(hurt))] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        del hurt[at : at + length]
+    elif kind == 2:
+        hurt[at:at] = rng.randbytes(length)
+    elif kind == 3:
+        hurt[at : at + length] = hurt[:length]
+    elif kind == 4:
+        del hurt[at:]
+    else:
+        hurt[:8] = rng.choice((rng.randbytes(8), rng.randrange(2 * len(data)).to_bytes(8, "little")))
+    return bytes(hurt)
+
+
+def forged(data: bytes, rng: random.Random) -> bytes:
+    length = int.from_bytes(data[:8], "little")
+    table, blob = json.loads(data[8 : 8 + length]), bytearray(data[8 + length :])
+    metadata = table["__metadata__"]
+    del metadata["metadata_crc32"]
+    inner = "model" if "model" in metadata else "meta"
+    about = json.loads(metadata[inner])
+    kind = rng.randrange(4)
+    if kind == 0 and blob:
+        begin = rng.randrange(len(blob)) // 8 * 8
+        blob[begin : begin + 8] = np.float64(rng.choice(NUMBERS)).tobytes()[: len(blob) - begin]
+    else:
+        _change(about if kind < 3 and about else metadata if kind == 1 else table, rng)
+    metadata[inner] = json.dumps(about)
+    crcs = {}
+    for name, entry in table.items():
+        if name != "__metadata__" and isinstance(entry, dict):
+            offsets = entry.get("data_offsets")
+            if isinstance(offsets, list) and len(offsets) == 2 and all(type(n) is int for n in offsets):
+                crcs[name] = f"{zlib.crc32(blob[slice(*offsets)]):08x}"
+    if isinstance(metadata, dict):
+        metadata["crc32"] = json.dumps(crcs)
+        if all(isinstance(k, str) and isinstance(v, str) for k, v in metadata.items()):
+            metadata["metadata_crc32"] = metadata_crc(metadata)
+    header = json.dumps(table).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(blob)
+
+
+def _change(tree, rng: random.Random) -> None:
+    """One entry, anywhere in it: another value, or none at all."""
+    holder, key = tree, rng.choice(list(tree))
+    while isinstance(holder[key], dict | list) and holder[key] and rng.random() < 0.8:
+        holder = holder[key]
+        key = rng.choice(list(holder)) if isinstance(holder, dict) else rng.randrange(len(holder))
+    if rng.random() < 0.2:
+        del holder[key]
+    else:
+        holder[key] = rng.choice(NASTY)
+
+
+def check_model(path: Path, n: int) -> bool:
+    try:
+        model = topmix.load(path)
+    except ModelFileError as error:
+        assert str(path) in str(error)  # noqa: PT017
+        return False
+    assert np.isfinite(model.components_ if hasattr(model, "components_") else model.means_).all()
+    if n % 8:
+        return True
+    X = np.eye(3, model.n_features_in_, dtype=np.float32)
+    with warnings.catch_warnings(), suppress(ValueError):  # a strange parameter may be refused when it is used
+        warnings.simplefilter("ignore")  # priors of 1e100 overflow a float32, and do no harm
+        rows = model.transform(X) if hasattr(model, "transform") else model.predict_proba(X)
+        assert rows.shape[0] == 3
+    return True
+
+
+def check_corpus(path: Path, n: int) -> bool:
+    try:
+        Corpus.open(path).verify()
+    except CorpusError as error:
+        assert str(path) in str(error)  # noqa: PT017
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def corpus_file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "small.topmix"
+    counts = np.arange(60).reshape(12, 5) % 4
+    Corpus.from_scipy(counts, vocabulary=list("abcdé"), names=[f"n{d}" for d in range(12)]).save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", [*(path.stem for path in FILES), "corpus"])
+def test_hurt_files_are_refused_or_harmless(name, corpus_file, tmp_path):
+    source, check = (
+        (corpus_file, check_corpus) if name == "corpus" else (FILES[0].with_name(f"{name}.topmix"), check_model)
+    )
+    data, path = source.read_bytes(), tmp_path / "hurt"
+    rng = random.Random(name)
+    before, slowest, taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 0.0, 0
+    path.write_bytes(data)
+    assert check(path, 0)
+    for n in range(-(-N_FILES // (len(FILES) + 1))):
+        path.write_bytes((forged if n % 2 else blindly)(data, rng))
+        began = time.process_time()
+        taken += check(path, n // 2)
+        slowest = max(slowest, time.process_time() - began)
+    assert taken > 50  # many forgeries change nothing that matters: the checks behind the checksums were met
+    assert slowest < 10  # seconds: nothing loops over a size that a file claims
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KB

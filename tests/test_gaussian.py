@@ -1,0 +1,350 @@
+"""Gaussian mixtures: their bound against integrals and enumeration, their clusters against a plant, and odd data."""
+
+import itertools
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+from scipy.special import logsumexp
+from sklearn.datasets import make_blobs
+
+from topmix import GaussianMixture
+from topmix.allocations.sticks import StickBreaking
+from topmix.data import Table
+from topmix.likelihoods.covariance import SHAPES
+from topmix.likelihoods.gaussian_start import empty, start, summary
+
+SETTINGS = {"mean_precision_prior": 0.7, "degrees_of_freedom_prior": 3.0, "reg_covar": 0.0}
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, y = make_blobs(600, 3, centers=4, cluster_std=0.8, random_state=3)
+    return X, y
+
+
+def log_marginal(x, zero_mean):
+    """log p(x) of numbers under one cluster, precision integrated by quadrature and the mean in closed form.
+
+    lambda ~ Gamma(nu/2, rate b/2), mu ~ N(0.3, 1 / (beta lambda)).
+    """
+    beta, nu, b, m0 = SETTINGS["mean_precision_prior"], SETTINGS["degrees_of_freedom_prior"], 1.9, 0.3
+    n = len(x)
+    if n == 0:
+        return 0.0
+    # Given lambda, x is jointly Gaussian around m0 with covariance (I + 1 1' / beta) / lambda.
+    C = np.eye(n) if zero_mean else np.eye(n) + 1 / beta
+    d = x if zero_mean else x - m0
+    q, log_det = d @ np.linalg.solve(C, d), np.linalg.slogdet(C)[1]
+
+    def density(lam):
+        log_p = 0.5 * n * np.log(lam / (2 * np.pi)) - 0.5 * log_det - 0.5 * lam * q
+        return np.exp(log_p + stats.gamma.logpdf(lam, nu / 2, scale=2 / b))
+
+    return np.log(integrate.quad(density, 0, np.inf, epsabs=0, epsrel=1e-11)[0])
+
+
+@pytest.mark.parametrize("zero_mean", [False, True])
+@pytest.mark.parametrize("covariance_type", SHAPES)
+def test_the_bound_is_the_evidence_with_one_cluster(covariance_type, zero_mean):
+    x = np.array([0.1, 1.7, -0.4, 0.9, 2.2, 0.3])
+    prior = 1.9 * np.ones({"full": (1, 1), "tied": (1, 1), "diag": (1,), "spherical": ()}[covariance_type])
+    model = GaussianMixture(1, covariance_type=covariance_type, zero_mean=zero_mean, covariance_prior=prior,
+                            mean_prior=[0.3], learner="batch", **SETTINGS).fit(x[:, None])  # fmt: skip
+    assert model.elbo_ == pytest.approx(log_marginal(x, zero_mean), rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["dirichlet_distribution", "dirichlet_process"])
+@pytest.mark.parametrize("zero_mean", [False, True])
+def test_the_bound_is_below_the_evidence_and_close(zero_mean, kind):
+    """Summed over all assignments of five numbers to two clusters."""
+    x, alpha, values = np.array([0.1, 1.7, -0.4, 2.2, -9.0]), 0.5, []
+    for z in itertools.product(range(2), repeat=len(x)):
+        n = np.bincount(z, minlength=2)
+        if kind == "dirichlet_distribution":
+            log_z = stats.dirichlet_multinomial.logpmf(n, [alpha, alpha], len(x))
+            log_z -= stats.multinomial.logpmf(n, len(x), [0.5, 0.5]) - len(x) * np.log(0.5)
+        else:  # stop at the first stick, or go on and stop at the second
+            log_z = sum(stats.betabinom.logpmf(k, t, 1, alpha) - stats.binom.logpmf(k, t, 0.5) + t * np.log(0.5)
+                        for k, t in ((n[0], len(x)), (n[1], n[1])))  # fmt: skip
+        values.append(log_z + sum(log_marginal(x[np.array(z) == k], zero_mean) for k in range(2)))
+    evidence, bounds = logsumexp(values), []
+    for n_active, learner, seed in itertools.product((1, 2), ("batch", "memoized"), range(2)):
+        model = GaussianMixture(2, covariance_prior=[[1.9]], mean_prior=[0.3], zero_mean=zero_mean, learner=learner,
+                                weight_concentration_prior=alpha, weight_concentration_prior_type=kind, tol=1e-9,
+                                n_active=n_active, random_state=seed, **SETTINGS).fit(x[:, None])  # fmt: skip
+        assert all(h.objective < evidence for h in model.history_)
+        bounds.append(model.elbo_)
+    assert max(bounds) > evidence - np.log(2) - 1.5
+
+
+@pytest.mark.parametrize("zero_mean", [False, True])
+@pytest.mark.parametrize("covariance_type", SHAPES)
+def test_the_likelihood_objective_is_the_likelihood(blobs, covariance_type, zero_mean):
+    """At L = K and the end of climbing: sum_n log sum_k pi_k N(x_n | k)."""
+    X = blobs[0]
+    model = GaussianMixture(3, covariance_type=covariance_type, zero_mean=zero_mean, objective="ml", n_active=None,
+                            learner="batch", tol=1e-10, max_iter=2000, reg_covar=0, random_state=0).fit(X)  # fmt: skip
+    assert model.elbo_ == pytest.approx(model.score_samples(X).sum(), rel=1e-6)
+    C = model.covariances_
+    full = {"full": lambda k: C[k], "tied": lambda k: C, "diag": lambda k: np.diag(C[k]),
+            "spherical": lambda k: C[k] * np.eye(3)}[covariance_type]  # fmt: skip
+    p = [stats.multivariate_normal(model.means_[k], full(k)).logpdf(X) + np.log(model.weights_[k]) for k in range(3)]
+    np.testing.assert_allclose(model.score_samples(X), logsumexp(p, axis=0), rtol=1e-9)
+    if zero_mean:
+        np.testing.assert_allclose(model.means_, 0, atol=1e-12)
+
+
+def test_the_point_of_map_is_the_mode_where_parameters_are_unbounded():
+    """In (log precision, whitened mean): moving any of the two lowers prior times likelihood."""
+    x = np.array([0.1, 1.7, -0.4, 0.9, 2.2, 0.3])
+    model = GaussianMixture(1, objective="map", covariance_prior=[[1.9]], mean_prior=[0.3], **SETTINGS).fit(x[:, None])
+    beta, nu = SETTINGS["mean_precision_prior"], SETTINGS["degrees_of_freedom_prior"]
+
+    def objective(u, t):  # mu = u / sqrt(lambda), lambda = exp(t)
+        lam = np.exp(t)
+        mu = u / np.sqrt(lam)
+        data = stats.norm(mu, lam**-0.5).logpdf(x).sum()
+        log_prior = stats.norm(0.3, (beta * lam) ** -0.5).logpdf(mu) + stats.gamma.logpdf(lam, nu / 2, scale=2 / 1.9)
+        return data + log_prior + t - 0.5 * t  # d lambda / dt = lambda, d mu / du = lambda^-1/2
+
+    lam = 1 / model.covariances_[0, 0, 0]
+    at = np.array([model.means_[0, 0] * np.sqrt(lam), np.log(lam)])
+    best = objective(*at)
+    assert model.elbo_ == pytest.approx(best, rel=1e-9)
+    for step in itertools.product((-1e-3, 0, 1e-3), repeat=2):
+        # Given lambda the mode is in mu itself, so the mean is moved there.
+        u, t = at + step
+        assert objective(u, t) <= best + 1e-5 * np.abs(step).sum()
+
+
+def test_sticks_are_at_the_maximum_of_their_bound():
+    N = np.array([3.0, 0.0, 7.5, 1.2])
+    for objective in ("vb", "map"):
+        first = StickBreaking.uniform(0.8, 4, objective)
+        best = first.update(N)
+        for k, by in itertools.product(range(4), (-0.1, 0.1)):
+            assert first.update(N + by * np.eye(4)[k]).bound(N) < best.bound(N)
+        np.testing.assert_allclose(best.counts(), N)
+    assert best.weights().sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("covariance_type", SHAPES)
+@pytest.mark.parametrize("learner", ["batch", "memoized", "stochastic"])
+@pytest.mark.parametrize("n_active", [1, 2, None])
+def test_finds_planted_clusters(blobs, covariance_type, learner, n_active):
+    X, y = blobs
+    model = GaussianMixture(4, covariance_type=covariance_type, learner=learner, n_active=n_active, n_init=2,
+                            batch_size=200, random_state=0).fit(X)  # fmt: skip
+    table = np.zeros((4, 4))
+    np.add.at(table, (y, model.predict(X)), 1)
+    assert table.max(axis=1).sum() / len(y) > 0.97
+    assert len(set(table.argmax(axis=1))) == 4
+
+
+def test_the_start_finds_groups_that_stand_apart():
+    """40 tight groups of very different sizes, all of them found by k-means++, and by "auto"."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(40, 5000, p=rng.dirichlet(np.full(40, 2.0)))
+    X = 50 * rng.normal(size=(40, 3))[y] + rng.normal(size=(5000, 3)) * 0.2
+    about = summary(Table(X), None, "spherical", False)
+    for init in ("k-means++", "auto"):
+        model = start(empty(about, "float64", 40, covariance_type="spherical"), Table(X), None, init, rng, 1)
+        near = np.array([np.abs(X - m).sum(axis=1).argmin() for m in model.mean()])
+        assert len(set(y[near])) > 34
+
+
+@pytest.mark.parametrize("objective", ["vb", "map", "ml"])
+@pytest.mark.parametrize("covariance_type", SHAPES)
+def test_given_parameters_are_where_it_starts(blobs, covariance_type, objective):
+    X, rng = blobs[0], np.random.default_rng(0)
+    C = {"full": 0.1 * np.ones((3, 3)) + np.eye(3) * np.array([1.0, 2, 3])[:, None, None], "tied": 0.3 + np.eye(3),
+         "diag": 1 + rng.random((3, 3)), "spherical": 1 + rng.random(3)}[covariance_type]  # fmt: skip
+    P = np.linalg.inv(C) if covariance_type in ("full", "tied") else 1 / C
+    model = GaussianMixture(3, covariance_type=covariance_type, objective=objective, weights_init=[0.2, 0.5, 0.3],
+                            means_init=X[:3], precisions_init=P, random_state=0)  # fmt: skip
+    table = model._read(X, reset=True)
+    g, N = model._first(model._prepared(table, None, 3), table, None, 3, rng, 1)
+    np.testing.assert_allclose(g.mean(), X[:3], rtol=1e-9)
+    np.testing.assert_allclose(g.covariances(), C, rtol=1e-9)
+    np.testing.assert_allclose(N / N.sum(), [0.2, 0.5, 0.3])
+
+
+@pytest.mark.parametrize("objective", ["vb", "ml"])
+def test_weights_are_repeats(blobs, objective):
+    X, labels = blobs[0][:100], blobs[1][:100]
+    repeats = np.random.default_rng(6).integers(0, 3, 100)
+    fits = []
+    for rows, weight in ((slice(None), repeats), (np.repeat(np.arange(100), repeats), None)):
+        model = GaussianMixture(4, objective=objective, learner="batch", max_iter=3, tol=-np.inf,
+                                init_params=labels[rows])  # fmt: skip
+        fits.append(model.fit(X[rows], sample_weight=weight))
+    np.testing.assert_allclose(fits[0].means_, fits[1].means_, rtol=1e-8)
+    np.testing.assert_allclose(fits[0].covariances_, fits[1].covariances_, rtol=1e-6)
+    assert fits[0].elbo_ == pytest.approx(fits[1].elbo_, rel=1e-8)
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        GaussianMixture(2).fit(X, sample_weight=np.zeros(100))
+
+
+def test_a_stream_finds_the_clusters(blobs):
+    X, y = blobs
+    model = GaussianMixture(4, total_samples=600, random_state=0)
+    for t in range(30):
+        model.partial_fit(X[t * 20 : (t + 1) * 20] if t else X[:200])
+    table = np.zeros((4, 4))
+    np.add.at(table, (y, model.predict(X)), 1)
+    assert table.max(axis=1).sum() / len(y) > 0.9
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.partial_fit(X).means_, model.partial_fit(X).means_)
+
+
+@pytest.mark.parametrize("covariance_type", SHAPES)
+def test_samples_look_like_the_model(blobs, covariance_type):
+    model = GaussianMixture(4, covariance_type=covariance_type, random_state=0).fit(blobs[0])
+    X, y = model.sample(20_000)
+    assert np.all(np.diff(y) >= 0)
+    np.testing.assert_allclose(np.bincount(y, minlength=4) / len(y), model.weights_, atol=0.02)
+    for k in np.flatnonzero(model.weights_ > 0.05):
+        C = model.covariances_ if covariance_type == "tied" else model.covariances_[k]
+        C = {1: np.diag, 0: lambda c: c * np.eye(3)}.get(np.ndim(C), lambda c: c)(C)
+        np.testing.assert_allclose(X[y == k].mean(axis=0), model.means_[k], atol=0.1 * np.sqrt(np.max(C)))
+        np.testing.assert_allclose(np.cov(X[y == k].T), C, atol=0.05 * np.max(C))
+
+
+def test_probabilities_keep_n_active_and_agree_with_predict(blobs):
+    X = blobs[0]
+    model = GaussianMixture(6, n_active=2, random_state=0).fit(X)
+    P = model.predict_proba(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert np.count_nonzero(P, axis=1).max() <= 2
+    np.testing.assert_array_equal(P.argmax(axis=1), model.predict(X))
+    sparse = model.predict_proba(X, sparse_output=True)
+    assert sparse.nnz == 2 * len(X)
+    np.testing.assert_array_equal(sparse.toarray(), P)
+
+
+@pytest.mark.parametrize("objective", ["vb", "map", "ml"])
+@pytest.mark.parametrize("covariance_type", SHAPES)
+def test_odd_data_is_finite_or_refused_with_a_reason(covariance_type, objective):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4))
+    odd = {
+        "constant column": np.column_stack([X, np.full(50, 7.0)]),
+        "all equal": np.ones((20, 3)),
+        "one row": X[:1],
+        "fewer rows than clusters": X[:3],
+        "a column that repeats another": np.column_stack([X, X[:, 0]]),
+        "huge and tiny": X * np.array([1e8, 1e-8, 1.0, 1e3]),
+        "far away": X + 1e7,
+    }
+    for name, data in odd.items():
+        model = GaussianMixture(5, covariance_type=covariance_type, objective=objective, random_state=0, max_iter=20)
+        model.fit(data)
+        for x in (model.means_, model.covariances_, model.weights_, model.score_samples(data), model.elbo_):
+            assert np.all(np.isfinite(x)), name
+    if covariance_type in ("full", "diag") and objective == "ml":
+        with pytest.raises(ValueError, match=r"covariance of .* is singular.*reg_covar"):
+            GaussianMixture(5, covariance_type=covariance_type, objective="ml", reg_covar=0, random_state=0).fit(
+                np.repeat(X[:5], 8, axis=0) @ np.diag([1, 1, 1, 0])
+            )
+
+
+def test_thousands_of_columns_with_full_covariances_are_refused():
+    with pytest.raises(ValueError, match=r"GB.*'diag'"):
+        GaussianMixture(100).fit(np.random.default_rng(0).normal(size=(10, 30_000)).astype(np.float32))
+    wide = np.random.default_rng(0).normal(size=(10, 2000))
+    assert np.all(np.isfinite(GaussianMixture(2, covariance_type="diag", max_iter=3).fit(wide).means_))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("covariance_type", "round"), ("objective", "best"), ("reg_covar", -1.0), ("reg_covar", None),
+        ("weight_concentration_prior", 0.0), ("weight_concentration_prior_type", "none"), ("mean_precision_prior", 0),
+        ("degrees_of_freedom_prior", 1.5), ("mean_prior", [0.0]), ("covariance_prior", np.eye(2)),
+        ("covariance_prior", -np.eye(3)), ("init_params", "magic"), ("init_params", np.ones((3, 2))),
+        ("weights_init", [0.5, 0.6]), ("means_init", np.zeros((3, 3))), ("precisions_init", np.zeros((2, 3, 3))),
+    ],
+)  # fmt: skip
+def test_a_bad_parameter_is_named(blobs, parameter, value):
+    with pytest.raises(ValueError, match=parameter):
+        GaussianMixture(2, **{parameter: value}).fit(blobs[0])
+
+
+def test_bad_combinations_are_refused(blobs):
+    with pytest.raises(ValueError, match="'ml' has none"):
+        GaussianMixture(2, objective="ml", weight_concentration_prior_type="dirichlet_process").fit(blobs[0])
+    with pytest.raises(ValueError, match="zero_mean"):
+        GaussianMixture(2, zero_mean=True, means_init=np.zeros((2, 3))).fit(blobs[0])
+    spoiled = blobs[0].copy()
+    spoiled[17, 1] = np.nan
+    with pytest.raises(ValueError, match="row 17, column 1: nan"):
+        GaussianMixture(2).fit(spoiled)
+
+
+def test_a_mapped_file_is_read_a_piece_at_a_time(tmp_path):
+    """160 MB of rows, more than twice the memory that the fit may take beside them."""
+    script = textwrap.dedent(
+        f"""
+        import numpy as np
+        from topmix import GaussianMixture
+
+        path = {str(tmp_path / "rows.npy")!r}
+        X = np.lib.format.open_memmap(path, "w+", np.float32, (2_000_000, 20))
+        rng = np.random.default_rng(0)
+        for a in range(0, len(X), 100_000):
+            X[a : a + 100_000] = rng.standard_normal((100_000, 20), np.float32)
+        X.flush()
+        del X
+        mapped = np.load(path, mmap_mode="r")
+        GaussianMixture(3, covariance_type="diag", max_iter=1, random_state=0).fit(mapped[:1000])
+
+        def own():
+            return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))
+
+        most = [before := own()]
+        GaussianMixture(3, covariance_type="diag", max_iter=1, random_state=0,
+                        callbacks=[lambda *_: most.append(own())]).fit(path)
+        GaussianMixture(3, covariance_type="diag", max_iter=1, random_state=0,
+                        callbacks=[lambda *_: most.append(own())]).fit(mapped)
+        print((max(most) - before) // 1024)
+        """
+    )
+    if not sys.platform.startswith("linux"):
+        pytest.skip("reads /proc")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 70
+
+
+@pytest.fixture(scope="module")
+def many():
+    """60 clusters that overlap with a few others, 6000 rows."""
+    rng = np.random.default_rng(4)
+    means = rng.normal(0, 3, (60, 4))
+    return means[rng.integers(60, size=6000)] + rng.normal(size=(6000, 4)) * 0.7
+
+
+@pytest.mark.parametrize("covariance_type", SHAPES)
+def test_all_clusters_as_candidates_are_a_full_scan(many, covariance_type):
+    settings = {"covariance_type": covariance_type, "max_iter": 7, "tol": -np.inf, "random_state": 0, "n_active": 3}
+    plain, near = (GaussianMixture(20, candidates=c, **settings).fit(many) for c in (None, 20))
+    np.testing.assert_allclose(near.means_, plain.means_, rtol=1e-6, atol=1e-8)
+    assert near.elbo_ == pytest.approx(plain.elbo_, rel=1e-9)
+
+
+@pytest.mark.parametrize("learner", ["memoized", "batch"])
+def test_a_few_candidates_are_nearly_enough_and_never_overstate(many, learner):
+    settings = {"max_iter": 12, "tol": -np.inf, "random_state": 0, "n_active": 4, "learner": learner}
+    plain, near = (GaussianMixture(60, candidates=c, **settings).fit(many) for c in (None, 12))
+    assert near.elbo_ == pytest.approx(plain.elbo_, rel=2e-3)
+    # The bound of a full scan of the same clusters is the most that there is.
+    for model in (near, GaussianMixture(60, candidates=5, **settings).fit(many)):
+        full = GaussianMixture(60, warm_start=True, n_active=4, learner="batch", max_iter=1)
+        full.model_, full.n_features_in_ = model.model_, 4
+        assert model.elbo_ <= full.fit(many).elbo_ + 1e-9 * abs(model.elbo_)
+    with pytest.raises(ValueError, match="candidates must be at least n_active"):
+        GaussianMixture(10, candidates=3).fit(many)

@@ -1,0 +1,236 @@
+"""Gibbs sampling: kernels against their twins, exactness by enumeration, and the estimator around them."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from topmix import LDA, GibbsLDA
+from topmix.allocations.lda import DocumentPrior
+from topmix.data import Corpus, sample_lda
+from topmix.gibbs import Chain
+from topmix.likelihoods.topic_words import TopicWords
+from topmix.metrics import nmi, topic_recovery_error
+from topmix.reference import gibbs as reference
+from topmix.stats import WordTotal
+
+
+def make_corpus(D=23, V=19, seed=0):
+    X = np.random.default_rng(seed).poisson(0.6, (D, V))
+    X[3] = 0
+    return Corpus.from_scipy(X.astype(np.float32))
+
+
+def expand(corpus):
+    """(word and document of every token, first token of every document)."""
+    copies = corpus.value.astype(np.int64)
+    doc = np.repeat(np.repeat(np.arange(corpus.n_docs), np.diff(corpus.indptr)), copies)
+    first = np.searchsorted(doc, np.arange(corpus.n_docs + 1))
+    return np.repeat(corpus.index.astype(np.int64), copies), doc, first
+
+
+def make_chain(corpus, alpha, eta, sampler, seed=5, **how):
+    V, K = corpus.n_words, len(alpha)
+    words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed")
+    chain = Chain(corpus, DocumentPrior(alpha, "collapsed"), words, sampler=sampler, seed=seed, **{"threads": 1} | how)
+    chain.start(np.random.default_rng(seed).integers(K, size=chain.n_tokens))
+    return chain
+
+
+def priors(K, V, kind):
+    alpha = np.linspace(0.1, 0.5, K)
+    shape = {"one": (1, 1), "words": (V, 1), "topics": (1, K), "both": (V, K)}[kind]
+    return alpha, np.random.default_rng(1).uniform(0.05, 0.4, shape)
+
+
+@pytest.mark.parametrize("kind", ["one", "words", "topics", "both"])
+@pytest.mark.parametrize(("sampler", "K"), [("sequential", 3), ("sequential", 37), ("parallel", 3), ("parallel", 150)])
+def test_every_draw_is_the_twins(core, monkeypatch, sampler, K, kind):
+    monkeypatch.setattr("topmix.gibbs._core", core)
+    corpus = make_corpus()
+    alpha, eta = priors(K, corpus.n_words, kind)
+    chain = make_chain(corpus, alpha, eta, sampler, batch_size=9)
+    words, doc, first = expand(corpus)
+    z, full = chain.z.astype(np.int64), np.broadcast_to(eta, (corpus.n_words, K))
+    for sweep in (1, 2, 3):
+        chain.sweep()
+        if sampler == "sequential":
+            reference.sequential_sweep(words, first, z, alpha, full, 5, sweep)
+        else:
+            for docs in (range(9), range(9, 18), range(18, 23)):
+                reference.sample_block(words, first, docs, z, alpha, full, 5, sweep)
+        np.testing.assert_array_equal(chain.z, z)
+    counts = reference.count(words, z, corpus.n_words, K)
+    np.testing.assert_array_equal(chain.word, counts.word)
+    np.testing.assert_array_equal(chain.total, counts.total)
+    want = reference.log_joint(words, doc, z, alpha, full)
+    assert sum(chain.bound().values()) == pytest.approx(want, rel=1e-5)
+
+
+def test_the_joint_probability_sums_to_one_over_all_words_and_topics():
+    alpha, eta = np.array([0.3, 0.7]), np.array([[0.2, 0.5], [0.4, 0.1]])
+    doc = np.array([0, 0, 1])
+    total = 0.0
+    for words in itertools.product(range(2), repeat=3):
+        for z in itertools.product(range(2), repeat=3):
+            total += np.exp(reference.log_joint(np.array(words), doc, np.array(z), alpha, eta))
+    assert total == pytest.approx(1)
+
+
+def frequencies(corpus, alpha, eta, sampler, n, **how):
+    """How often each assignment of topics to all tokens was visited."""
+    K = len(alpha)
+    chain = make_chain(corpus, alpha, np.full((1, 1), eta), sampler, **how)
+    base = K ** np.arange(chain.n_tokens)
+    visits = np.zeros(K**chain.n_tokens)
+    for _ in range(n):
+        chain.sweep()
+        visits[int(chain.z @ base)] += 1
+    return visits / n
+
+
+def posterior(corpus, alpha, eta):
+    """p(z | w) by enumeration."""
+    words, doc, _ = expand(corpus)
+    K, full = len(alpha), np.full((corpus.n_words, len(alpha)), eta)
+    states = [np.array(z[::-1]) for z in itertools.product(range(K), repeat=len(words))]  # token 0 moves fastest
+    logs = np.array([reference.log_joint(words, doc, z, alpha, full) for z in states])
+    p = np.exp(logs - logs.max())
+    return p / p.sum()
+
+
+def test_the_sequential_sampler_visits_every_state_as_often_as_the_posterior_says():
+    corpus = Corpus.from_scipy(np.array([[2, 1, 0], [0, 1, 2]], np.float32))
+    alpha = np.array([0.4, 0.9])
+    n = 20_000
+    p, seen = posterior(corpus, alpha, 0.3), frequencies(corpus, alpha, 0.3, "sequential", n)
+    effective = n / 20  # sweeps are correlated
+    assert np.all(np.abs(seen - p) < 4.5 * np.sqrt(p * (1 - p) / effective) + 1e-4)
+    assert 0.5 * np.abs(seen - p).sum() < 0.03
+
+
+def test_the_sequential_sampler_has_the_moments_of_the_textbook_over_many_chains():
+    """Kernels agree with their twin draw by draw; here chains of the two have nothing in common but the law."""
+    corpus = Corpus.from_scipy(np.random.default_rng(3).poisson(0.8, (6, 5)).astype(np.float32))
+    alpha, eta = np.array([0.3, 0.5, 0.8]), np.full((5, 3), 0.2)
+    words, _, first = expand(corpus)
+    ours, theirs = [], []
+    for seed in range(300):
+        chain = make_chain(corpus, alpha, np.full((1, 1), 0.2), "sequential", seed=seed)
+        z = np.random.default_rng(10_000 + seed).integers(3, size=len(words))
+        for sweep in range(1, 6):
+            chain.sweep()
+            reference.sequential_sweep(words, first, z, alpha, eta, 10_000 + seed, sweep)
+        ours.append(summary(chain.z, words))
+        theirs.append(summary(z, words))
+    a, b = np.array(ours), np.array(theirs)
+    error = np.sqrt((a.var(axis=0) + b.var(axis=0)) / len(a)) + 1e-9
+    assert np.all(np.abs(a.mean(axis=0) - b.mean(axis=0)) < 4 * error)
+
+
+def summary(z, words):
+    """Sizes of topics, in order, and how often two tokens of one word agree."""
+    sizes = np.sort(np.bincount(z, minlength=3))
+    same = (z[:, None] == z) & (words[:, None] == words)
+    return np.array([*sizes, *sizes**2, same.sum(), (z[:-1] == z[1:]).sum()], float)
+
+
+def test_the_parallel_sampler_is_exact_where_a_block_is_one_token():
+    corpus = Corpus.from_scipy(np.array([[1, 0], [1, 0], [0, 1], [0, 1], [1, 0]], np.float32))
+    alpha = np.array([0.4, 0.9])
+    seen = frequencies(corpus, alpha, 0.3, "parallel", 10_000, batch_size=1)
+    assert 0.5 * np.abs(seen - posterior(corpus, alpha, 0.3)).sum() < 0.03
+    delayed = frequencies(corpus, alpha, 0.3, "parallel", 10_000)  # all at once: another chain
+    assert 0.5 * np.abs(delayed - posterior(corpus, alpha, 0.3)).sum() > 0.05
+
+
+def test_counts_that_are_not_whole_are_refused():
+    X = np.array([[1, 2], [0, 1.5]])
+    with pytest.raises(ValueError, match=r"whole numbers; row 1, column 1 has 1\.5"):
+        GibbsLDA(2).fit(X)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return sample_lda(500, 200, 6, doc_length=60, doc_topic_prior=0.1, topic_word_prior=0.05, random_state=1)
+
+
+@pytest.mark.parametrize("sampler", ["parallel", "sequential"])
+def test_planted_topics_are_found(planted, sampler):
+    how = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "max_iter": 150, "random_state": 1}
+    model = GibbsLDA(6, sampler=sampler, **how).fit(planted.corpus)
+    assert topic_recovery_error(model.topic_word_, planted.topic_word) < 0.1
+    assert nmi(planted.assignments, model.labels_) > 0.8
+    objective = [r.objective for r in model.history_]
+    assert objective[-1] > objective[0]
+    words, _, _ = expand(planted.corpus)
+    one = GibbsLDA(6, sampler=sampler, **how | {"max_iter": 3, "burn_in": 9}).fit(planted.corpus)
+    assert one.n_samples_ == 0  # then the last state stands for the samples
+    counts = reference.count(words, one.labels_, 200, 6).word.T
+    np.testing.assert_allclose(one.components_, counts + one.topic_word_prior_)
+
+
+def test_priors_are_learned(planted):
+    model = GibbsLDA(6, doc_topic_prior="auto", topic_word_prior="auto", max_iter=150, random_state=0)
+    model.fit(planted.corpus)
+    assert model.doc_topic_prior_.sum() == pytest.approx(0.6, rel=0.3)
+    assert model.topic_word_prior_ == pytest.approx(0.05, rel=0.4)
+
+
+def test_samples_are_averaged(planted):
+    states = []
+    watch = lambda record, chain: states.append(chain.word.copy()) and None  # noqa: E731
+    model = GibbsLDA(6, max_iter=10, burn_in=4, thin=3, random_state=0, callbacks=[watch]).fit(planted.corpus)
+    assert model.n_samples_ == 2
+    want = (states[6] + states[9]).T / 2 + model.topic_word_prior_
+    np.testing.assert_allclose(model.components_, want)
+
+
+def test_it_starts_where_it_is_told_to(planted):
+    corpus, truth = planted.corpus, planted.assignments
+    how = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "max_iter": 2, "random_state": 0}
+    cold = GibbsLDA(6, **how).fit(corpus)
+    lda = LDA(6, random_state=0).fit(corpus)
+    starts = {"array": truth, "labels_": GibbsLDA(6, **how, init=truth).fit(corpus), "topics": lda}
+    for name, init in starts.items():
+        model = GibbsLDA(6, **how, init=init).fit(corpus)
+        assert model.history_[0].objective > cold.history_[0].objective + 1000, name
+    assert nmi(GibbsLDA(6, **how, init=truth).fit(corpus).labels_, truth) > 0.8
+    other = GibbsLDA(6, **how, init=starts["labels_"]).fit(corpus[slice(0, 400)])  # other tokens: from its topics
+    assert nmi(other.labels_, truth[: len(other.labels_)]) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("init", "message"),
+    [
+        (np.zeros(3, int), "one topic for each of the"), ("magic", "init='magic'"), (LDA(6), "fitted before"),
+        (np.full(29_929, 6), "from 0 to 5"), (np.full(29_929, 0.5), "whole numbers"),
+    ],
+)  # fmt: skip
+def test_a_start_that_does_not_fit_is_refused(planted, init, message):
+    if isinstance(init, np.ndarray) and len(init) > 3:
+        init = np.full(int(planted.corpus.n_tokens), init[0])
+    with pytest.raises(ValueError, match=message):
+        GibbsLDA(6, init=init).fit(planted.corpus)
+
+
+def test_responsibilities_are_what_tokens_are_drawn_from():
+    """One document, two topics, many tokens: shares of the draws are (N + alpha) phi, normalised."""
+    corpus = Corpus.from_scipy(sp.csr_array(np.array([[40_000, 20_000]], np.float32)))
+    alpha, phi = np.array([0.5, 1.5]), np.array([[0.7, 0.3], [0.2, 0.8]])
+    chain = make_chain(corpus, alpha, np.full((1, 1), 0.1), "parallel")
+    docs = type(chain.topics())(np.array([0, 1]), np.array([0]), np.array([2.0]))
+    chain.draw(docs, alpha, phi)
+    w = (np.array([2.0, 0.0]) + alpha)[:, None] * phi
+    np.testing.assert_allclose(chain.word.T / corpus.value, w / w.sum(axis=0), atol=0.012)
+    np.testing.assert_array_equal(chain.word.sum(axis=1), corpus.value)
+
+
+def test_a_chain_goes_on(planted):
+    model = GibbsLDA(6, max_iter=3, warm_start=True, random_state=0).fit(planted.corpus)
+    once = model.history_[-1].objective
+    for _ in range(5):
+        model.fit(planted.corpus)
+    assert model.n_sweeps_ == 18
+    assert model.history_[-1].objective > once

@@ -1,0 +1,203 @@
+"""The report: what is in the page, that nothing gets out of it, and that a browser shows and answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from topmix import LDA, MultinomialMixture
+from topmix.cli import app
+from topmix.data import from_texts, sample_lda
+from topmix.report import write_report
+from topmix.topic_map import hellinger, place
+from topmix.topic_view import view_of
+
+EVIL = '</script><script>document.title="owned"</script><img src=x onerror=alert(1)> {{script}} & \u2028 \' "'
+SUBJECTS = {
+    "sailing": "wind sail boat harbour anchor mast keel rudder tide rope",
+    "chess": "pawn rook bishop knight queen king castle board gambit endgame",
+    "music": "melody chord rhythm tempo violin piano singer concert tune octave",
+}
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return [f"{EVIL} The {' '.join(words.split()[n % 5 :] * 3)}" for n in range(20) for words in SUBJECTS.values()]
+
+
+@pytest.fixture(scope="module")
+def corpus(texts):
+    names = [f"{subject}-{n} {EVIL}" for n in range(20) for subject in SUBJECTS]
+    return from_texts(texts, names=names, stop_words="english", max_df=0.5)
+
+
+@pytest.fixture(scope="module")
+def model(corpus):
+    return LDA(3, n_init=10, random_state=0).fit(corpus)
+
+
+@pytest.fixture(scope="module")
+def report(model, corpus, texts, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(model, path, corpus, texts=iter(texts), title=f"Mine {EVIL}")
+    return path
+
+
+def data_of(path: Path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_the_page_holds_what_the_model_says(report, model, corpus):
+    data = data_of(report)
+    assert data["about"]["n_topics"] == 3
+    assert sum(data["share"]) == pytest.approx(1, abs=1e-4)
+    assert len(data["history"]) == model.n_iter_
+    assert ["n_components", "3"] in data["settings"]
+    assert set(data["words"]) == set(corpus.vocabulary)
+    for k, mine in enumerate(data["of_topic"]):
+        assert 3 <= len(mine) <= 12
+        for d in mine:
+            document = data["documents"][d]
+            assert document["topics"][0][0] == k
+            words = {piece for piece, topic in document["pieces"] if topic == k}
+            assert words <= set(model.top_words(12)[k])
+            assert "".join(piece for piece, _ in document["pieces"]).startswith(EVIL)
+
+
+def test_nothing_of_a_document_is_markup(report):
+    text = report.read_text(encoding="utf-8")
+    assert text.count("<script") == 2  # the data and ours
+    assert text.count("</script>") == 2
+    assert "<img" not in text
+    assert "\u2028" not in text.split('id="data">')[1]
+    frame = re.sub(r"<(title|h1)>.*?</\1>", "", text.split('id="data">')[0])
+    assert not re.search(r"(src|href)=|@import|url\(", frame)
+    assert "default-src 'none'" in text
+
+
+def test_a_thousand_topics_make_a_page_of_a_few_megabytes(tmp_path):
+    corpus = sample_lda(300, 3000, 30, doc_length=60, random_state=0).corpus
+    model = LDA(1000, max_iter=1, random_state=0).fit(corpus)
+    write_report(model, tmp_path / "r.html", corpus)
+    assert (tmp_path / "r.html").stat().st_size < 8e6
+    assert len(data_of(tmp_path / "r.html")["share"]) == 1000
+
+
+def test_reports_of_small_and_odd_models(corpus, tmp_path):
+    for model in (
+        LDA(1, max_iter=2, random_state=0),
+        LDA(2, max_iter=2, random_state=0),
+        MultinomialMixture(4, max_iter=3),
+    ):
+        write_report(model.fit(corpus), tmp_path / "r.html", corpus)
+        assert len(data_of(tmp_path / "r.html")["share"]) == model.n_components
+    X = np.arange(12).reshape(4, 3) % 3  # words without names, documents without texts
+    write_report(LDA(2, max_iter=2, random_state=0).fit(X), tmp_path / "r.html")
+    assert set(data_of(tmp_path / "r.html")["words"]) == {"0", "1", "2"}
+
+
+def test_the_map_keeps_distances_that_a_plane_can_hold():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(30, 2))
+    distance = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    X = place(distance)
+    again = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    scale = distance.sum() / again.sum()
+    np.testing.assert_allclose(scale * again, distance, atol=1e-3)
+    assert np.sqrt((X**2).sum(axis=1)).max() == pytest.approx(1)
+
+
+def test_hellinger_is_a_distance(model):
+    phi = view_of(model).topic_word
+    d = hellinger(phi, block=7)
+    expected = np.sqrt(0.5 * ((np.sqrt(phi[:, None]) - np.sqrt(phi[None])) ** 2).sum(axis=2))
+    np.testing.assert_allclose(d, expected, atol=1e-7)
+    np.testing.assert_array_equal(hellinger(np.eye(4)), 1 - np.eye(4))
+
+
+@pytest.fixture(scope="module")
+def page(report):
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    chromium = os.environ.get("TOPMIX_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if not chromium:
+        pytest.skip("there is no chromium here")
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1300, "height": 800})
+        page.faults, page.requests = [], []
+        page.on("pageerror", lambda error: page.faults.append(str(error)))
+        page.on("console", lambda message: page.faults.append(message.text))
+        page.on("dialog", lambda dialog: (page.faults.append("a dialog"), dialog.dismiss()))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto(report.as_uri())
+        page.wait_for_selector("html[data-ready]", timeout=30_000)
+        yield page
+        browser.close()
+
+
+def test_a_browser_shows_it_and_nothing_gets_out(page, report, model):
+    assert page.title() == f"Mine {EVIL}".replace("\u2028", page.title()[page.title().find("& ") + 2])
+    assert page.faults == []
+    assert page.requests == [report.as_uri()]  # the page, and nothing else
+    assert page.locator(".topic").count() == 3
+    assert page.locator("#map circle").count() == 3
+    first = int(page.locator("#topic-title").inner_text().split()[1])
+    assert first == int(view_of(model).by_size()[0])
+    assert page.locator(".word .track").first.inner_text() == model.top_words(1)[first][0]
+    assert EVIL.split()[0] in page.locator(".document .text").first.inner_text()
+    assert page.locator("img").count() == 0
+
+
+def test_a_browser_filters_selects_and_looks_up(page, model):
+    page.keyboard.press("Escape")
+    page.fill("#search", "gambit")
+    assert page.locator(".topic").count() == 1
+    page.keyboard.press("Enter")
+    k = int(page.locator("#topic-title").inner_text().split()[1])
+    assert "gambit" in model.top_words(10)[k]
+    assert "gambit" in page.locator("#word-card h2").inner_text()
+    assert page.locator("#word-card .value").first.inner_text() == "100%"
+    marked = page.locator(".document mark").all_inner_texts()
+    assert marked
+    assert set(marked) <= set(model.top_words(12)[k])
+    page.keyboard.press("Escape")
+    assert page.locator("#word-card").is_hidden()
+    assert page.locator(".topic").count() == 3
+    before = page.locator("#topic-title").inner_text()
+    page.keyboard.press(
+        "ArrowDown" if page.locator(".topic").last.get_attribute("aria-selected") == "false" else "ArrowUp"
+    )
+    assert page.locator("#topic-title").inner_text() != before
+    circle = page.locator(f'#map circle[data-topic="{k}"]')
+    circle.click()
+    assert page.locator("#topic-title").inner_text() == f"Topic {k}"
+    page.locator("#relevance").fill("1")
+    assert "λ = 0.00" in page.locator("#relevance-value").inner_text()
+    page.click("#tab-training")
+    assert page.locator("#curve circle").count() == model.n_iter_
+    page.click("#tab-settings")
+    assert "n_components" in page.locator("#settings").inner_text()
+    page.click("#tab-topics")
+    page.click("#theme")
+    assert page.evaluate("document.documentElement.dataset.theme") in ("dark", "light")
+    assert page.faults == []
+
+
+def test_the_command_writes_it(model, texts, tmp_path):
+    model.save(tmp_path / "model")
+    (tmp_path / "docs.jsonl").write_text("\n".join(json.dumps({"id": f"n{n}", "text": t}) for n, t in enumerate(texts)))
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "model"), "-o", str(tmp_path / "r.html"),
+                                    "--corpus", str(tmp_path / "docs.jsonl"), "--json"])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["bytes"] == (tmp_path / "r.html").stat().st_size
+    data = data_of(tmp_path / "r.html")
+    assert data["documents"][0]["name"].startswith("n")
+    assert EVIL in "".join(piece for piece, _ in data["documents"][0]["pieces"])
