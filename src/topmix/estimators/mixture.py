@@ -29,6 +29,7 @@ from topmix.estimators.inputs import (
     positive_number,
 )
 from topmix.estimators.saving import SaveMixin
+from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS
 from topmix.learners.stochastic import StepSize, blend
@@ -44,7 +45,7 @@ ALLOCATIONS: dict[str, type[FiniteDirichlet] | type[StickBreaking]] = {
 STOCHASTIC_ROWS = 4096  # between two updates, unless batch_size says otherwise
 
 
-class MixtureEstimator(SaveMixin, DensityMixin, BaseEstimator):
+class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstimator):
     """A mixture is an allocation and a likelihood; here is everything that does not depend on which."""
 
     _saved_attributes = ("n_iter_", "converged_", "elbo_", "lower_bound_", "n_batch_iter_", "n_seen_")
@@ -71,6 +72,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, BaseEstimator):
     @abstractmethod
     def _n_parameters(self) -> int: ...
 
+    @telling_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns the clusters of X, of shape (n_samples, n_features)."""
         clock, K, threads = Clock(), count_of_components(self.n_components), count_of_threads(self.n_jobs)
