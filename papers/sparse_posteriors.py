@@ -169,7 +169,7 @@ def local_step(shard: Shard, model: TopicModel, L: int, selection: str) -> tuple
     """Seconds without and with sums by word, the best of three, and the documents' proportions [documents, K]."""
     K = model.n_components
     estimator = LDA(K, posterior="variational", n_active=L, min_topic_mass=0.0, doc_tol=0.0, selection=selection)
-    step: TopicStep = estimator._step()
+    step: TopicStep = estimator._step(K)
     tables = model.tables(shard.cols)
     seconds = {}
     for want_words in (False, True):

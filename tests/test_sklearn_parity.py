@@ -17,9 +17,9 @@ SEED, K = 7, 8
 class FromGamma(LDA):
     """Starts every document where scikit-learn does: gamma ~ Gamma(100, 0.01), anew in each pass."""
 
-    def _step(self):
+    def _step(self, K):
         alpha = self.doc_topic_prior
-        return replace(super()._step(), cold_start=lambda shard: self.draw(shard.n_rows) - alpha)
+        return replace(super()._step(K), cold_start=lambda shard: self.draw(shard.n_rows) - alpha)
 
 
 @pytest.fixture(scope="module")

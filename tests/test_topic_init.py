@@ -39,7 +39,7 @@ def test_revival_saves_topics_that_the_first_pass_left_empty(corpus, monkeypatch
         return len(empty_topics(lda.model_.words.total.totals))
 
     with_revival = empty()
-    monkeypatch.setattr("topmix.estimators.topics.REVIVED", ())
+    monkeypatch.setattr("topmix.estimators.topic_estimator.REVIVED", ())
     assert with_revival < empty()
 
 

@@ -17,7 +17,7 @@ from topmix.engines import Serial
 from topmix.learners import batch, memoized
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import TopicStep
-from topmix.reference.topics import Options, topics_step as reference_step, variational_loop
+from topmix.reference.topics import Options, merged_entropy, topics_step as reference_step, variational_loop
 from topmix.stats import WordStats, WordTotal
 from topmix.topic_model import TopicModel
 
@@ -97,6 +97,28 @@ def agree(core, K, opt, seed, **case):
 def test_kernel_equals_its_twin(core, posterior, exclude, L, eps, select_often):
     opt = Options(posterior, exclude, select_often, L=L, eps=eps, max_iter=25, tol=0.01)
     agree(core, 40, opt, seed=1)
+
+
+@pytest.mark.parametrize("threads", [1, 7])
+@pytest.mark.parametrize("L", [3, 40])
+def test_merged_entropy_equals_its_twin(core, L, threads):
+    opt = Options("variational", False, L=L, max_iter=25, tol=0.01)
+    shard, table, alpha, _, want = twin(40, opt, 1)
+    scratch, lost = core.TopicScratch(), np.empty(40)
+    core.topics_step(
+        shard.indptr, shard.index, shard.value, shard.starts, shard.order, table, alpha.astype(np.float32),
+        core.TopicOptions(**asdict(opt)), None, None, None, None, True, threads, scratch,
+    )  # fmt: skip
+    order = np.random.default_rng(2).permutation(40)[:37]
+    partner = np.full(40, -1, np.int32)
+    partner[order[:18]], partner[order[18:36]] = order[18:36], order[:18]
+    core.merged_entropy(scratch, L, partner, threads, lost)
+    np.testing.assert_allclose(lost, merged_entropy(want.shares, partner), rtol=2e-3, atol=2e-3)
+    assert np.count_nonzero(lost) >= 5
+    with pytest.raises(ValueError, match="another L"):
+        core.merged_entropy(scratch, L - 1, partner, 1, lost)
+    with pytest.raises(ValueError, match="more topics"):
+        core.merged_entropy(scratch, L, partner[:3], 1, lost[:3])
 
 
 @pytest.mark.parametrize("L", [2, 40])

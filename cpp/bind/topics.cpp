@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "../local/merged.hpp"
 #include "../topic_table.hpp"
 #include "arrays.hpp"
 #include "word_prior.hpp"
@@ -72,6 +73,18 @@ auto bind_topics_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<c
                            out.entropy, std::make_tuple(out.iterations, out.tried, out.accepted));
 }
 
+void bind_merged_entropy(const TopicScratch& scratch, size_t L, Vec<const int32_t> partner, int threads,
+                         Vec<double> lost) {
+    const size_t K = partner.size(), entries = scratch.kept.size();
+    require(lost.size() == K, "partner and lost disagree on K");
+    require(scratch.topic.size() == entries * L, "the last step with this scratch had another L");
+    nb::gil_scoped_release nogil;
+    for (size_t i = 0; i < entries; ++i)
+        for (size_t l = 0; l < size_t(scratch.kept[i]); ++l)
+            require(scratch.topic[i * L + l] < K, "the last step with this scratch had more topics");
+    merged_entropy(scratch, L, view(partner), threads, view(lost));
+}
+
 }  // namespace
 
 void register_topics(nb::module_& m) {
@@ -111,6 +124,9 @@ void register_topics(nb::module_& m) {
           "start_dense"_a.none(), "want_words"_a, "threads"_a, "scratch"_a,
           "One shard of documents: (word statistics), (documents' topics), entropy, (iterations, restarts tried,"
           " accepted).");
+    m.def("merged_entropy", &bind_merged_entropy, "scratch"_a, "L"_a, "partner"_a, "threads"_a, "lost"_a.noconvert(),
+          "Fills lost [K], at the lower topic of each pair, with the entropy that merging it would take from the last"
+          " topics_step with this scratch. partner [K]: the other topic, or -1.");
 }
 
 }  // namespace topmix

@@ -5,6 +5,7 @@
 
 #include "check.hpp"
 #include "likelihoods/categorical.hpp"
+#include "local/merged.hpp"
 #include "local/mixture.hpp"
 #include "local/topics.hpp"
 #include "random_shard.hpp"
@@ -81,6 +82,15 @@ void documents_are_solved(size_t n, size_t K, const TopicOptions& opt) {
     for (int threads : {2, 7}) {
         check(same(run(threads, {}, scratch), one), "scratch and threads do not show");
         check(same(run(threads, left, scratch), warm));
+    }
+    std::vector<int32_t> partner(K, -1);
+    for (size_t k = 0; k + 1 < K; k += 2) partner[k] = int32_t(k + 1), partner[k + 1] = int32_t(k);
+    std::vector<double> lost(K), lost_again(K);
+    merged_entropy(scratch, opt.L, partner, 1, lost);
+    for (size_t k = 0; k < K; ++k) check(lost[k] >= -1e-9 && (k % 2 == 0 || lost[k] == 0), "merging takes entropy");
+    for (int threads : {2, 7}) {
+        merged_entropy(scratch, opt.L, partner, threads, lost_again);
+        check(lost_again == lost);
     }
     std::vector<float> dense(n * K);
     for (size_t d = 0; d < n; ++d)

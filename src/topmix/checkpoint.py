@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from topmix.allocations.lda import DocTopics
+from topmix.allocations.lda import DocTopics, DocumentPrior
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.engines import Engine
@@ -172,6 +172,7 @@ def _progress(parts: Parts, model: TopicModel) -> Progress:
 
 
 def _model(parts: Parts, name: str, model: TopicModel, counts: WordTotal) -> TopicModel:
+    assert isinstance(model.prior, DocumentPrior)
     alpha = parts.array(f"{name}.alpha", model.n_components, positive=True)
     eta = parts.array(f"{name}.eta", *model.words.eta.shape, positive=True)
     return replace(model, prior=replace(model.prior, alpha=alpha), words=replace(model.words, eta=eta, total=counts))

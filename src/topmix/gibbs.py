@@ -124,6 +124,7 @@ class Chain:
             stats = self.prior.summarise(none, self.topics(), self.lengths, 0.0)
         learned = model.relearn(stats, self.lengths)
         if learned is not None:
+            assert isinstance(learned.prior, DocumentPrior)
             self.prior, self.words = learned.prior, learned.words
 
     def model(self) -> TopicModel:

@@ -20,6 +20,7 @@ class Record:
     n_components: int
     terms: dict[str, float] = field(default_factory=dict)  # the objective, term by term
     effort: dict[str, float] = field(default_factory=dict)  # what the pass cost, as the local step counts it
+    moves: dict[str, float] = field(default_factory=dict)  # what was done to the topics before it, and what that gained
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -64,6 +65,8 @@ def passes(
     keep: Callable[[Any, Any, bool], None] = lambda model, following, is_last: None,
     may_fall: bool = False,
     falls: bool = False,
+    moves: Callable[[], dict[str, float]] = dict,
+    settled: Callable[[], bool] | None = None,
 ) -> tuple[Any, Any, bool]:
     """Runs a learner until a pass lifts the objective by less than tol * scale; returns (model, total, converged).
 
@@ -72,6 +75,7 @@ def passes(
     fit after the pass. `between` may return another model for the next pass to start from. `keep` is told of each pass
     when it is over: the model, the one that `between` made, and whether it was the last. Where the objective `may_fall`
     because priors move under it, only a small change ends the fit, not a fall. One that `falls` is to be minimised.
+    Where `between` makes `moves`, it knows better when all is `settled`.
     """
     callbacks = list(callbacks)
     model = total = following = None
@@ -79,10 +83,11 @@ def passes(
     while not (stopped or converged) and len(history) < max_iter:
         model, total = learner.send(following)
         terms = model.bound(total)
-        history.append(Record(len(history) + 1, clock(), sum(terms.values()), model.n_components, terms, effort()))
+        n_pass, K = len(history) + 1, model.n_components
+        history.append(Record(n_pass, clock(), sum(terms.values()), K, terms, effort(), moves()))
         answers = [call(history[-1], model) for call in callbacks]  # all of them are asked
         stopped = any(answers)
-        converged = _has_converged(history, tol * scale, may_fall, falls)
+        converged = settled() if settled else _has_converged(history, tol * scale, may_fall, falls)
         following = between(model, total)
         keep(model, following, stopped or converged or len(history) == max_iter)
     return model, total, converged

@@ -119,6 +119,8 @@ class TopicStep:
     def __post_init__(self) -> None:
         self.scratch = _core.TopicScratch()
         self.effort = np.zeros(3, np.int64)  # iterations, restarts tried, restarts accepted
+        self.partner: np.ndarray | None = None  # [K] int32, topics that may be merged: whose entropy to look at
+        self.lost: np.ndarray = np.zeros(0)  # [K] what merging them would take from it, since last asked
 
     def __getstate__(self) -> dict[str, Any]:
         """Native objects stay behind: the machine that unpickles may run another instruction set."""
@@ -142,8 +144,16 @@ class TopicStep:
         else:
             words, docs, H, effort = self.solve(shard, tables, threads, start=start)
         self.effort += effort
+        if self.partner is not None:
+            lost = np.empty(len(self.partner))
+            _core.merged_entropy(self.scratch, self.options.arguments()[4], self.partner, threads, lost)
+            self.lost += lost
         warm_next = self.cold_visits is not None and times + 1 >= self.cold_visits
         return tables.prior.summarise(words, docs, shard.lengths, H), Visited(times + 1, docs if warm_next else None)
+
+    def watch(self, partner: np.ndarray | None) -> None:
+        """Begins to gather what merging these pairs would take from the entropy, at the lower topic of each."""
+        self.partner, self.lost = partner, np.zeros(0 if partner is None else len(partner))
 
     def take_effort(self) -> dict[str, float]:
         """What was done since last asked."""

@@ -7,21 +7,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topmix.allocations.hdp import StickPrior
 from topmix.allocations.lda import DocumentPrior
 from topmix.likelihoods.topic_words import TopicWords, WordTables
 from topmix.stats import TopicStats, WordTotal
+
+Prior = DocumentPrior | StickPrior  # how documents share the topics; kernels see its alpha [K]
 
 
 class TopicTables(NamedTuple):
     """What a shard needs of a topic model: picklable, sized by the shard's own words."""
 
     words: WordTables
-    prior: DocumentPrior
+    prior: Prior
 
 
 @dataclass(frozen=True)
 class TopicModel:
-    prior: DocumentPrior
+    prior: Prior
     words: TopicWords
 
     @property
@@ -32,11 +35,14 @@ class TopicModel:
         return TopicTables(self.words.tables(cols), self.prior)
 
     def no_stats(self, threads: int = 1) -> TopicStats:
-        V, K = self.words.shape
-        return TopicStats(WordTotal.zeros(V, K, threads), 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))
+        return self.prior.nothing(WordTotal.zeros(*self.words.shape, threads))
+
+    def so_far(self) -> TopicStats:
+        """What the model has of past statistics, for a stream to go on from. Borrows the counts of words."""
+        return self.prior.so_far(self.words.total)
 
     def update(self, total: TopicStats) -> TopicModel:
-        return replace(self, words=self.words.update(total.S))
+        return replace(self, prior=self.prior.update(total), words=self.words.update(total.S))
 
     def relearn(self, total: TopicStats, lengths: np.ndarray) -> TopicModel | None:
         """The model with its priors moved towards what the statistics say, or None where they are fixed."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topmix import LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
+from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus
 from topmix.io import FORMAT_VERSION
 
@@ -44,6 +44,7 @@ def main() -> None:
     corpus = documents()
     for model in (
         LDA(n_components=3, max_iter=5, topic_word_prior=np.full(30, 0.05), random_state=0),
+        HDP(n_components=3, max_iter=5, adapt=False, random_state=0),
         MultinomialMixture(n_components=3, max_iter=5, random_state=0),
         GaussianMixture(n_components=3, max_iter=5, random_state=0),
         GibbsLDA(n_components=3, max_iter=20, random_state=0),

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, xlogy
 
 from topmix import dirichlet
-from topmix.stats import TopicStats, WordStats
+from topmix.stats import TopicStats, WordStats, WordTotal
 
 LARGEST_STEP = 10.0  # what learning may multiply or divide alpha_0 by at once
 
@@ -30,6 +30,19 @@ class DocumentPrior:
     alpha: np.ndarray  # [K]
     posterior: str  # "variational" | "collapsed"
     learned: bool = False  # alpha is re-estimated after each pass
+
+    def nothing(self, S: WordTotal) -> TopicStats:
+        """Statistics of no documents, with these counts of words."""
+        K = len(self.alpha)
+        return TopicStats(S, 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))
+
+    def so_far(self, S: WordTotal) -> TopicStats:
+        """Past documents, of which it keeps nothing."""
+        return self.nothing(S)
+
+    def update(self, total: TopicStats) -> DocumentPrior:
+        """It does not move with the topics; see `relearn`."""
+        return self
 
     def summarise(self, words: WordStats, docs: DocTopics, lengths: np.ndarray, H: float) -> TopicStats:
         """Statistics of documents with these topics; `lengths` are their tokens.  Eq. (3.8).

@@ -3,15 +3,17 @@
 from topmix.estimators.combinatorial import CombinatorialLDA
 from topmix.estimators.gaussian import GaussianMixture
 from topmix.estimators.gibbs import GibbsLDA
+from topmix.estimators.hdp import HDP
 from topmix.estimators.mixtures import MultinomialMixture
 from topmix.estimators.topics import LDA
 
 ESTIMATORS = {
     "LDA": LDA,
+    "HDP": HDP,
     "GibbsLDA": GibbsLDA,
     "CombinatorialLDA": CombinatorialLDA,
     "GaussianMixture": GaussianMixture,
     "MultinomialMixture": MultinomialMixture,
 }
 
-__all__ = ["ESTIMATORS", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture"]
+__all__ = ["ESTIMATORS", "HDP", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture"]

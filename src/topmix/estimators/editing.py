@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +29,7 @@ class EditMixin:
     doc_topic_prior: Any
     topic_word_prior: Any
     init: Any
+    _set_model: Callable[[TopicModel], None]
 
     def merge_topics(self, groups: Iterable[Sequence[int]]) -> Self:
         """Makes one topic of each pair (or larger group) of topics, for instance [(2, 7), (3, 4)].
@@ -121,6 +121,3 @@ class EditMixin:
         self.n_components = model.n_components
         self._set_model(model)
         return self
-
-    @abstractmethod
-    def _set_model(self, model: TopicModel) -> None: ...

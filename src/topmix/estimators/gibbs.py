@@ -161,6 +161,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         batch_size = None if self.batch_size is None else positive_count(self.batch_size, "batch_size")
         if warm:
             prior, words = self.model_.prior, self.model_.words.update(WordTotal.zeros(V, K, threads))
+            assert isinstance(prior, DocumentPrior)
         else:
             alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
             eta, learn_eta = word_prior(self.topic_word_prior, V, K)
@@ -173,10 +174,10 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         start_chain(chain, self if warm else self.init, corpus, rng)
         return chain
 
-    def _step(self) -> TopicStep:
+    def _step(self, K: int) -> TopicStep:
         options = _core.TopicOptions(
             posterior="collapsed", exclude=True, select_often=False, mean_change=False,
-            L=min(ACTIVE, self.model_.n_components), eps=0.0, max_iter=100, tol=0.05, restarts=0, restart_iter=3,
+            L=min(ACTIVE, K), eps=0.0, max_iter=100, tol=0.05, restarts=0, restart_iter=3,
         )  # fmt: skip
         return TopicStep(options)
 

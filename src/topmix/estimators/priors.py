@@ -49,3 +49,14 @@ def document_prior_as_given(alpha: np.ndarray, learned: bool) -> float | np.ndar
 def word_prior_as_given(eta: np.ndarray) -> float | np.ndarray:
     """A number, [V], [K] or [K, V]."""
     return float(eta[0, 0]) if eta.size == 1 else eta.T.squeeze(axis=tuple(np.flatnonzero(np.array(eta.T.shape) == 1)))
+
+
+def concentration(given: Any, default: float, parameter: str) -> tuple[float, bool]:
+    """One positive number, and whether it is to be learned."""
+    learned = isinstance(given, str)
+    if learned and given != "auto":
+        raise ValueError(f"{parameter} must be a number, 'auto' or None, got {given!r}")
+    value = default if given is None or learned else given
+    if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
+        raise ValueError(f"{parameter} must be one positive number, got {given!r}")
+    return float(value), learned

@@ -27,7 +27,7 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     random_state: Any
 
     @abstractmethod
-    def _step(self) -> TopicStep: ...
+    def _step(self, K: int) -> TopicStep: ...
 
     def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> np.ndarray | sp.csr_array:
         """`fit`, then `transform`."""
@@ -93,7 +93,8 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return check_random_state(self.random_state)
 
     def _fold_in(self, shard: Shard, *, want_words: bool = False) -> FoldedIn:
-        return self._step().fold_in(shard, self.model_.tables(shard.cols), count_of_threads(self.n_jobs), want_words)
+        step, tables = self._step(self.model_.n_components), self.model_.tables(shard.cols)
+        return step.fold_in(shard, tables, count_of_threads(self.n_jobs), want_words)
 
     @property
     def _n_features_out(self) -> int:

@@ -1,52 +1,26 @@
-"""Topic models as scikit-learn estimators."""
+"""Latent Dirichlet allocation as a scikit-learn estimator."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
 
 from topmix import _core
 from topmix.allocations.lda import DocumentPrior
-from topmix.checkpoint import Checkpoint, Progress, checkpoint_at
-from topmix.data.corpus import Corpus
-from topmix.data.shard import Shards, at_random, in_order, row_sums
-from topmix.engines import ENGINES
 from topmix.estimators.editing import EditMixin
-from topmix.estimators.inputs import (
-    CLONED,
-    as_corpus,
-    chosen,
-    count_of_active,
-    count_of_batches,
-    count_of_components,
-    count_of_threads,
-    positive_count,
-)
-from topmix.estimators.local_steps import kind_of_step
-from topmix.estimators.new_words import in_known_columns
-from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
-from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
-from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
-from topmix.estimators.topic_output import TopicOutputMixin
-from topmix.history import Callback, Clock, Record, passes
-from topmix.learners import LEARNERS, State
-from topmix.learners.stochastic import StepSize, blend, rows, tokens
+from topmix.estimators.inputs import count_of_components, count_of_threads
+from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior
+from topmix.estimators.saving import words_from_arrays, words_to_arrays
+from topmix.estimators.topic_estimator import TopicEstimator
+from topmix.history import Callback
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.local import ExcludingStep, OnlineStep, TopicStep
 from topmix.parts import Parts
-from topmix.progress import shown
-from topmix.stats import TopicStats, WordTotal
-from topmix.topic_init import REVIVED, STARTS, revived
+from topmix.stats import WordTotal
 from topmix.topic_model import TopicModel
 
 
-class LDA(TopicOutputMixin, EditMixin, SaveMixin, CallbackSupportMixin, BaseEstimator):
+class LDA(EditMixin, TopicEstimator):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
@@ -159,8 +133,6 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, CallbackSupportMixin, BaseEsti
     corpus without any words, are fitted too; what no word speaks for stays at the prior.
     """
 
-    _saved_attributes = ("n_iter_", "converged_", "elbo_", "bound_", "n_batch_iter_", "n_seen_", "n_tokens_seen_")
-
     def __init__(
         self,
         n_components: int = 100,
@@ -234,168 +206,7 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         self.verbose = verbose
         self.callbacks = callbacks
 
-    @telling_callbacks
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: int = 1,
-    ) -> Self:
-        """Learns the topics of X, counts of shape (n_samples, n_features).
-
-        With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes and at its end. Where the file
-        exists already the fit goes on from it, so that an interrupted program is simply run again: the result has the
-        same bits as if it had never stopped. Data and parameters must be those of the interrupted fit, but for
-        `max_iter` and `tol`, so that a finished fit may go on as well. Not with n_init > 1, nor with CVB0.
-        """
-        clock = Clock()
-        corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        n_init, every = positive_count(self.n_init, "n_init"), positive_count(checkpoint_every, "checkpoint_every")
-        if checkpoint is not None and n_init > 1:
-            raise ValueError("a checkpoint is of one start: it needs n_init=1")
-        if checkpoint is not None and kind_of_step(self.local_step, self.posterior, self.learner) == "cvb0":
-            raise ValueError("a checkpoint does not hold the responsibilities of CVB0: use local_step='fixed_point'")
-        kept = None if checkpoint is None else (checkpoint_at(checkpoint, self, corpus), every)
-        with shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display:
-            callbacks = [*(self.callbacks or ()), *display]
-            tries = [self._fit_once(corpus, rng, clock, callbacks, kept) for _ in range(n_init)]
-        model, history, converged = max(tries, key=lambda t: t[1][-1].objective)
-        self.history_, self.converged_ = history, converged
-        self.n_iter_, self.elbo_ = len(history), history[-1].objective
-        with np.errstate(over="ignore"):  # next to no tokens, and all of the priors
-            self.bound_ = float(np.exp(-self.elbo_ / max(corpus.n_tokens, 1.0)))
-        self.n_batch_iter_ = self.n_iter_ * self._n_batches(corpus)
-        self._set_model(model)
-        return self
-
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """One stochastic step on these documents, which may bring new words.
-
-        In a Corpus with a vocabulary words are known by name, in whatever order they come; in a matrix or a DataFrame
-        new words are columns after those that were there. New words start with the prior in every topic, so
-        `topic_word_prior` cannot be one value a word. A stream may go on for ever; `total_samples` says how many
-        documents it stands for.
-        """
-        first = not hasattr(self, "model_")
-        corpus = as_corpus(self, X, reset=True) if first else in_known_columns(self, X)
-        threads = count_of_threads(self.n_jobs)
-        if first:
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-            model = self._start(corpus, rng, threads)
-            self.n_batch_iter_, self.n_seen_, self.n_tokens_seen_, self.history_ = 0, 0.0, 0.0, []
-        else:
-            model = self._grown(corpus)
-        seen = getattr(self, "n_seen_", 0.0)
-        self.n_seen_ = seen + corpus.n_docs
-        self.n_tokens_seen_ = getattr(self, "n_tokens_seen_", seen * corpus.n_tokens / corpus.n_docs) + corpus.n_tokens
-        stands_for, measure = float(self.total_samples or self.n_seen_), rows
-        step = self._learning_step()
-        if isinstance(step, OnlineStep):
-            stands_for, measure = stands_for * self.n_tokens_seen_ / self.n_seen_, tokens
-        for shard in Shards(corpus, in_order(corpus)):
-            new, _ = step(shard, model.tables(shard.cols), None, threads)
-            total = TopicStats(model.words.total, 0.0, 0.0, 0.0, 0.0, np.zeros(len(new.T)), np.zeros(len(new.T)))
-            blend(total, new, self._step_size()(self.n_batch_iter_), stands_for, measure(new))
-            model = model.update(total)
-            self.n_batch_iter_ += 1
-        self._set_model(model)
-        return self
-
-    def _fit_once(
-        self,
-        corpus: Corpus,
-        rng: np.random.Generator,
-        clock: Clock,
-        callbacks: list[Callback],
-        kept: tuple[Checkpoint, int] | None = None,
-    ) -> tuple[TopicModel, list[Record], bool]:
-        threads = count_of_threads(self.n_jobs)
-        found = kept[0].read(self._empty_model(corpus.n_words, threads)) if kept else None
-        if found:
-            found.deal(rng)
-            model, state, history = found.model, found.state, found.history
-            clock = Clock(clock() + history[-1].seconds)
-        else:
-            model, state, history = self._start(corpus, rng, threads), State(), []
-        random = rng.bit_generator.state
-        batches = in_order(corpus) if self.learner == "batch" else at_random(corpus, self._n_batches(corpus), rng)
-        step = self._learning_step()
-        engine = chosen(ENGINES, self.engine or "threads", "engine")(Shards(corpus, batches), step, threads)
-        settings: dict[str, Any] = {}
-        if self.learner == "stochastic":
-            settings = {"step_size": self._step_size()}
-            if isinstance(step, OnlineStep):
-                settings |= {"amount": corpus.n_tokens, "measure": tokens}
-        elif self.learner == "memoized" and self._may_revive():
-            settings = {"revive": self._revival(corpus, int(rng.integers(2**63)), threads)}
-        seed = model.no_stats(threads)
-        seed.S = model.words.total
-        lengths = row_sums(corpus.indptr, corpus.value)
-        self.history_ = history  # now, so that an interrupted fit has it too
-
-        def keep(model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
-            if kept and (is_last or len(history) % kept[1] == 0):
-                kept[0].write(Progress(model, following, state, engine.memory, history, random))
-
-        start = found.resume(engine) if found else model
-        learned, _, converged = passes(
-            chosen(LEARNERS, self.learner, "learner")(start, engine, seed, state=state, **settings),
-            max_iter=positive_count(self.max_iter, "max_iter"),
-            tol=self.tol,
-            scale=max(corpus.n_tokens, 1.0),
-            clock=clock,
-            history=history,
-            callbacks=callbacks,
-            between=lambda model, total: model.relearn(total, lengths),
-            effort=step.take_effort,
-            keep=keep,
-            may_fall=self.posterior == "collapsed" and (model.prior.learned or model.words.learned),
-        )
-        return learned or model, history, converged
-
-    def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int) -> TopicModel:
-        K, V = count_of_components(self.n_components), corpus.n_words
-        if self.warm_start and hasattr(self, "model_"):
-            if self.model_.n_components != K:
-                raise ValueError(f"warm_start keeps {self.model_.n_components} topics, but n_components is now {K}")
-            return self.model_
-        if isinstance(self.init, str):
-            counts = chosen(STARTS, self.init, "init")(corpus, K, rng)
-        else:
-            given = self.init
-            if hasattr(given, "fit"):
-                if not hasattr(given, "components_"):
-                    raise ValueError(
-                        f"init must be fitted before; this {type(given).__name__} has no topics yet{CLONED}"
-                    )
-                given = given.components_
-            counts = np.ascontiguousarray(np.asarray(given, dtype=np.float64).T)
-            if counts.shape != (V, K) or not np.all(np.isfinite(counts)) or counts.min() < 0:
-                raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
-        model = self._empty_model(V, threads)
-        return replace(model, words=model.words.update(WordTotal(counts, counts.sum(axis=0), 1.0, threads)))
-
-    def _may_revive(self) -> bool:
-        """Topics that were asked for stay as they are; and warm documents would not see a new one."""
-        ours = isinstance(self.init, str) and self.init in REVIVED and not (self.warm_start and hasattr(self, "model_"))
-        return ours and (self.cold_visits is None or self.cold_visits > 1)
-
-    def _revival(self, corpus: Corpus, seed: int, threads: int) -> Callable[[TopicStats], TopicStats | None]:
-        def revive(total: TopicStats) -> TopicStats | None:
-            counts = revived(corpus, np.asarray(total.S.totals), np.random.default_rng(seed))
-            if counts is None:
-                return None
-            K = len(total.T)
-            words = WordTotal(counts, counts.sum(axis=0), 1.0, threads)
-            return TopicStats(words, 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))
-
-        return revive
-
     def _empty_model(self, V: int, threads: int) -> TopicModel:
-        """Priors, and no counts yet."""
         if self.posterior not in ("collapsed", "variational"):
             raise ValueError(f"posterior={self.posterior!r} is not one of 'collapsed', 'variational'")
         K = count_of_components(self.n_components)
@@ -406,62 +217,9 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, CallbackSupportMixin, BaseEsti
             DocumentPrior(alpha, self.posterior, learn_alpha), TopicWords(eta, total, self.posterior, learn_eta)
         )
 
-    def _step(self) -> TopicStep:
-        select_often = chosen({"last": False, "often": True}, self.selection, "selection")
-        mean_change = chosen({"max": False, "mean": True}, self.stopping, "stopping")
-        K = count_of_components(self.n_components)
-        options = _core.TopicOptions(
-            posterior=self.posterior,
-            exclude=self.exclude,
-            select_often=select_often,
-            mean_change=mean_change,
-            L=count_of_active(self.n_active, K),
-            eps=self.min_topic_mass,
-            max_iter=self.max_doc_update_iter,
-            tol=self.doc_tol,
-            restarts=self.restarts,
-            restart_iter=3,
-        )
-        return TopicStep(options, self.cold_visits)
-
-    def _learning_step(self) -> TopicStep | OnlineStep | ExcludingStep:
-        kind = kind_of_step(self.local_step, self.posterior, self.learner)
-        L = count_of_active(self.n_active, count_of_components(self.n_components))
-        if kind == "scvb0":
-            size = (self.doc_learning_scale, self.doc_learning_offset, self.doc_learning_decay)
-            seed = int(check_random_state(self.random_state).randint(2**31))
-            return OnlineStep(L, *size, self.burn_in, seed)
-        if kind == "cvb0":
-            return ExcludingStep(L, self.burn_in)
-        return self._step()
-
-    def _step_size(self) -> StepSize:
-        return StepSize(self.learning_scale, self.learning_offset, self.learning_decay)
-
-    def _n_batches(self, corpus: Corpus) -> int:
-        if self.learner == "batch":
-            return 1
-        size = 512 if self.learner == "stochastic" and self.batch_size is None else self.batch_size
-        return count_of_batches(size, corpus, count_of_active(self.n_active, self.n_components))
-
-    def _grown(self, corpus: Corpus) -> TopicModel:
-        """The model with room for the words of this corpus, which are its own and perhaps more."""
-        if corpus.n_words == self.n_features_in_:
-            return self.model_
-        if self.model_.words.eta.shape[0] > 1:
-            raise ValueError("new words need a topic_word_prior that is one number, or one a topic, not one a word")
-        self.model_.words.total.grow(corpus.n_words)
-        self.n_features_in_: int = corpus.n_words
-        if corpus.vocabulary is not None:
-            self.feature_names_in_ = np.array(list(corpus.vocabulary), dtype=object)
-        return self.model_
-
     def _set_model(self, model: TopicModel) -> None:
-        self.model_ = model
+        super()._set_model(model)
         self.doc_topic_prior_ = document_prior_as_given(model.prior.alpha, model.prior.learned)
-        self.topic_word_prior_ = word_prior_as_given(model.words.eta)
-        self.components_ = np.ascontiguousarray(model.words.pseudo_counts().T)
-        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
 
     def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         prior, words = self.model_.prior, self.model_.words
@@ -477,9 +235,3 @@ class LDA(TopicOutputMixin, EditMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
         words = TopicWords(eta, total, posterior, parts.flag("words.learned"))
         self._set_model(TopicModel(DocumentPrior(alpha, posterior, parts.flag("prior.learned")), words))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags

@@ -23,3 +23,4 @@ class State:
     total: Any = None  # None: nothing was seen yet, the seed counts
     memo: dict[int, Any] = field(default_factory=dict)  # memoized: the last statistics of each shard
     t: int = 0  # steps so far: passes, or for stochastic shards
+    seed: Any = None  # memoized: statistics that nobody observed, to fade through the next pass

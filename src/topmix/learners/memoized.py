@@ -3,7 +3,8 @@
 A seed is statistics that nobody observed, to start from. Dropped after the first shard it would leave the model with
 what that shard happens to hold, and topics that it does not use would die; so it fades as the first pass goes on, and
 none of it is left at the end. What starts again after the first pass, because it came to nothing, does so by a second
-seed, which fades through the second pass.
+seed, which fades through the second pass; and so does a model that was changed between two passes, by `state.seed` with
+nothing in the total.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ def memoized(
     state = State() if state is None else state
     memo = state.memo
     if state.total is None:
-        state.total = model.no_stats(engine.threads)
-        if seed is not None:
-            state.total += seed
-    else:
-        seed = None
+        state.seed = seed
     while True:
-        total = state.total
-        if state.t == 1 and (seed := revive(total)) is not None:
+        if state.total is None:
+            state.total = model.no_stats(engine.threads)
+        elif state.t == 1:
+            state.seed = revive(state.total)
+        total, seed, state.seed = state.total, state.seed, None
+        if seed is not None:
             total += seed
             model = model.update(total)
         for b in range(engine.n_shards):

@@ -192,6 +192,7 @@ class TopicResult(NamedTuple):
     entropy: Array  # [D] sum_u c_u H[r_u]
     margin: Array  # [D]
     effort: tuple[int, int, int]  # iterations, restarts tried, accepted
+    shares: list[Array]  # [U, K] c_u r_u of each document
 
 
 def topics_step(
@@ -207,7 +208,7 @@ def topics_step(
     E_all = np.asarray(table, np.float64)
     n_docs, K = len(indptr) - 1, E_all.shape[1]
     S, docs = np.zeros(E_all.shape), np.zeros((n_docs, K))
-    out = TopicResult(S, docs, np.zeros(n_docs), np.full(n_docs, np.inf), (0, 0, 0))
+    out = TopicResult(S, docs, np.zeros(n_docs), np.full(n_docs, np.inf), (0, 0, 0), [])
     first = np.zeros(E_all.shape)
     for v, e in enumerate(E_all):
         idx, shares, _ = normalise_top_l(e, opt.L)
@@ -222,8 +223,20 @@ def topics_step(
         r, H = document.responsibilities()
         np.add.at(out.S, words, counts[:, None] * r)
         out.docs[d], out.entropy[d], out.margin[d] = counts @ r, counts @ H, document.margin
+        out.shares.append(counts[:, None] * r)
         effort += (document.iterations, document.tried, document.accepted)
     return out._replace(effort=(int(effort[0]), int(effort[1]), int(effort[2])))
+
+
+def merged_entropy(shares: list[Array], partner: NDArray[np.int32]) -> Array:
+    """Twin of cpp/local/merged.hpp: [K] at the lower topic of each pair."""
+    lost = np.zeros(len(partner))
+    for x in shares:
+        for j, k in enumerate(partner):
+            if k > j:
+                both = x[:, j] + x[:, k]
+                lost[j] += np.sum(xlogy(both, both) - xlogy(x[:, j], x[:, j]) - xlogy(x[:, k], x[:, k]))
+    return lost
 
 
 def variational_loop(X: Array, table: Array, alpha: Array, n_iter: int) -> tuple[Array, Array]:

@@ -1,0 +1,236 @@
+"""The hierarchical Dirichlet process as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from topmix import _core
+from topmix.allocations.hdp import StickPrior
+from topmix.allocations.topic_sticks import Sticks
+from topmix.data.corpus import Corpus
+from topmix.data.shard import row_sums
+from topmix.engines import Engine
+from topmix.estimators.inputs import count_of_components, count_of_threads
+from topmix.estimators.priors import concentration, word_prior
+from topmix.estimators.saving import words_from_arrays, words_to_arrays
+from topmix.estimators.topic_estimator import TopicEstimator
+from topmix.history import Callback
+from topmix.learners import State
+from topmix.likelihoods.topic_words import TopicWords
+from topmix.local import ExcludingStep, OnlineStep, TopicStep
+from topmix.moves import Adaptation
+from topmix.parts import LARGEST, SMALLEST, Parts
+from topmix.stats import WordTotal
+from topmix.topic_init import revived
+from topmix.topic_model import TopicModel
+
+
+class HDP(TopicEstimator):
+    """Topics under a hierarchical Dirichlet process: some are used by many documents, most by few.
+
+    Variational inference with a surrogate bound (Hughes, Kim & Sudderth 2015). Where LDA has one prior for all topics,
+    here each has its share of the corpus, learned with it, and a little is left over for topics that are not there yet.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of topics, the truncation K; where it adapts, the number to start with.
+    adapt : bool
+        Whether a memoized fit merges, adds and deletes topics while the bound of the whole corpus rises. Other learners
+        keep n_components.
+    learner : {"memoized", "batch", "stochastic"}
+        How the documents are visited.
+    n_active : int or None
+        Topics kept for each word of a document, L; None keeps all K.
+    doc_topic_prior : float, "auto" or None
+        Concentration of documents, alpha: topic k has the prior alpha E[beta_k]. Small: few topics a document. None is
+        0.5; "auto" learns it.
+    weight_concentration_prior : float, "auto" or None
+        Concentration of the corpus, gamma. Large: many topics. None is 10; "auto" learns it.
+    topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
+        Dirichlet prior of topics on words, eta; rows of a matrix only with adapt=False. None is 0.03; "auto"
+        learns one value.
+    max_iter, tol, batch_size, total_samples, learning_scale, learning_offset, learning_decay : as in LDA
+    max_doc_update_iter, doc_tol : as in LDA
+    min_topic_mass : float
+        A topic that holds no more than this many tokens leaves the document. Zero keeps the bound rising.
+    restarts : int
+        The smallest topics of each document that are tried without; what raises the document's bound is kept.
+    cold_visits : int or None
+        Visits to a document that start from its words alone; later ones start where the last left off.
+    n_init, init, warm_start, engine, n_jobs, random_state, verbose, callbacks : as in LDA
+
+    Attributes
+    ----------
+    components_, topic_word_, topic_word_prior_, n_iter_, n_batch_iter_ : as in LDA
+    converged_ : bool
+        Whether the bound stood still; where the number of topics adapts, whether no move raised it any more.
+    topic_shares_ : ndarray of shape (n_components,)
+        E[beta_k], shares of topics in the corpus; what is left over makes them sum to one.
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        alpha E[beta_k], the prior of a document on each topic.
+    concentration_, weight_concentration_ : float
+        alpha and gamma, as given or learned.
+    history_ : list of Record
+        One record a pass; `moves` has what was done to the topics before it, and what that gained.
+    elbo_, bound_ : float
+        The surrogate bound at the end, a lower bound on the log evidence; and exp(-elbo_ / tokens).
+    """
+
+    posterior, local_step, exclude = "variational", "fixed_point", False
+    selection, stopping = "last", "max"
+    _has_checkpoints = False  # they know one number a topic, not sticks
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        adapt: bool = True,
+        learner: str = "memoized",
+        n_active: int | None = 16,
+        doc_topic_prior: Any = None,
+        weight_concentration_prior: Any = None,
+        topic_word_prior: Any = None,
+        max_iter: int = 50,
+        tol: float = 1e-3,
+        batch_size: int | None = None,
+        total_samples: float | None = None,
+        learning_scale: float = 1.0,
+        learning_offset: float = 10.0,
+        learning_decay: float = 0.7,
+        max_doc_update_iter: int = 100,
+        doc_tol: float = 0.1,
+        min_topic_mass: float = 0.0,
+        restarts: int = 5,
+        cold_visits: int | None = 2,
+        n_init: int = 1,
+        init: Any = "auto",
+        warm_start: bool = False,
+        engine: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: list[Callback] | None = None,
+    ):
+        self.n_components = n_components
+        self.adapt = adapt
+        self.learner = learner
+        self.n_active = n_active
+        self.doc_topic_prior = doc_topic_prior
+        self.weight_concentration_prior = weight_concentration_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.total_samples = total_samples
+        self.learning_scale = learning_scale
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.max_doc_update_iter = max_doc_update_iter
+        self.doc_tol = doc_tol
+        self.min_topic_mass = min_topic_mass
+        self.restarts = restarts
+        self.cold_visits = cold_visits
+        self.n_init = n_init
+        self.init = init
+        self.warm_start = warm_start
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _empty_model(self, V: int, threads: int) -> TopicModel:
+        K = count_of_components(self.n_components)
+        alpha, learns_alpha = concentration(self.doc_topic_prior, 0.5, "doc_topic_prior")
+        gamma, learns_gamma = concentration(self.weight_concentration_prior, 10.0, "weight_concentration_prior")
+        eta, learns_eta = word_prior(self.topic_word_prior, V, K)
+        if eta.shape[1] > 1 and self._adapts():
+            raise ValueError("topic_word_prior cannot be one a topic where their number adapts: use adapt=False")
+        prior = StickPrior(Sticks.even(K, gamma), alpha, gamma, learns_alpha, learns_gamma)
+        return TopicModel(prior, TopicWords(eta, WordTotal.zeros(V, K, threads), self.posterior, learns_eta))
+
+    def _set_model(self, model: TopicModel) -> None:
+        super()._set_model(model)
+        prior = self._prior()
+        self.doc_topic_prior_ = prior.alpha
+        self.topic_shares_ = prior.alpha / prior.concentration
+        self.truncation_ = self.n_components
+        self.concentration_, self.weight_concentration_ = prior.concentration, prior.stick_prior
+
+    def _moves(
+        self,
+        corpus: Corpus,
+        batches: list[slice | np.ndarray],
+        engine: Engine,
+        state: State,
+        step: TopicStep | OnlineStep | ExcludingStep,
+        rng: np.random.Generator,
+    ) -> Adaptation | None:
+        if not self._adapts():
+            return None
+        assert isinstance(step, TopicStep)
+        lengths = row_sums(corpus.indptr, corpus.value)
+
+        def newborn(sizes: np.ndarray, n: int) -> np.ndarray:
+            counts = revived(corpus, np.append(np.full(n, -1.0), sizes), rng)
+            return np.zeros((corpus.n_words, n)) if counts is None else counts[:, :n]
+
+        return Adaptation(
+            engine,
+            state,
+            step,
+            [lengths[rows] for rows in batches],
+            lambda K: self._step(K).options,
+            newborn,
+            self.tol * max(corpus.n_tokens, 1.0),
+            self.max_iter,
+        )
+
+    def _adapts(self) -> bool:
+        return self.adapt and self.learner == "memoized"
+
+    def _step(self, K: int) -> TopicStep:
+        """Moves need to know where documents were left, so an adaptive fit goes on from there."""
+        step = super()._step(K)
+        return replace(step, cold_visits=1) if self._adapts() else step
+
+    def _may_revive(self) -> bool:
+        return not self._adapts() and super()._may_revive()
+
+    def _n_components_kept(self) -> int:
+        return getattr(self, "truncation_", self.model_.n_components)
+
+    def _prior(self) -> StickPrior:
+        assert isinstance(self.model_.prior, StickPrior)
+        return self.model_.prior
+
+    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        prior, words = self._prior(), self.model_.words
+        arrays, extra = words_to_arrays(words.eta, words.total)
+        arrays |= {"sticks.rho": prior.sticks.rho, "sticks.omega": prior.sticks.omega, "sticks.T": prior.T}
+        extra |= {"n_components": self.model_.n_components, "words.learned": words.learned, "sticks.D": prior.D}
+        extra |= {"alpha": prior.concentration, "alpha.learned": prior.learns_concentration}
+        extra |= {"gamma": prior.stick_prior, "gamma.learned": prior.learns_stick_prior}
+        return arrays, extra
+
+    def _from_arrays(self, parts: Parts) -> None:
+        K, V = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
+        sticks = Sticks(parts.array("sticks.rho", K, positive=True), parts.array("sticks.omega", K, positive=True))
+        if not np.all(sticks.rho < 1):
+            raise ValueError("a stick is broken off past its end")
+        D, T = parts.number("sticks.D", 0.0, LARGEST), parts.array("sticks.T", {0, K + 1})
+        prior = StickPrior(
+            sticks,
+            parts.number("alpha", SMALLEST, LARGEST),
+            parts.number("gamma", SMALLEST, LARGEST),
+            parts.flag("alpha.learned"),
+            parts.flag("gamma.learned"),
+            D if len(T) else 0.0,
+            T,
+        )
+        eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
+        self._set_model(TopicModel(prior, TopicWords(eta, total, self.posterior, parts.flag("words.learned"))))

@@ -1,0 +1,179 @@
+"""The HDP finds its number of topics: moves gain what they promise, and the bound of the whole corpus rises."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from topmix import HDP, load
+from topmix.data import sample_lda
+from topmix.engines import Serial
+from topmix.learners import State, memoized
+from topmix.metrics import topic_recovery_error
+from topmix.moves.documents import Documents, renamed_prior
+from topmix.moves.merge import candidates, decide
+
+N_TRUE = 5
+
+
+@pytest.fixture(scope="module")
+def sample():
+    sizes = 1 / (1 + np.arange(N_TRUE))
+    return sample_lda(400, 300, N_TRUE, doc_length=80, topic_sizes=sizes, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def adapted(sample):
+    return HDP(3 * N_TRUE, max_iter=40, random_state=0, n_jobs=1).fit(sample.corpus)
+
+
+def a_fit(sample, cut, K=12, n_shards=3, n_passes=3):
+    """Documents as a fit of K topics left them, with the step and engine that did it."""
+    hdp = HDP(K, n_jobs=1, random_state=0)
+    step, rng = hdp._step(K), np.random.default_rng(0)
+    shards = cut(sample.corpus, n_shards)
+    engine, state = Serial(shards, step), State()
+    model = hdp._start(sample.corpus, rng, 1)
+    seed = model.prior.nothing(model.words.total)
+    learner = memoized(model, engine, seed, state=state)
+    *_, (model, total) = itertools.islice(learner, n_passes)
+
+    def documents(model, total):
+        shown = range(n_shards)
+        lengths = [shards[b].lengths for b in shown]
+        return Documents(model, total, [state.memo[b] for b in shown], [engine.memory[b].docs for b in shown], lengths)
+
+    return documents(model, total), step, learner, documents
+
+
+def test_documents_settle_upwards_and_keep_their_tokens(sample, cut):
+    here, *_ = a_fit(sample, cut)
+    refreshed = here.under(here.prior)
+    settled = refreshed.settled()
+    assert here.bound() <= refreshed.bound() + 1e-6 * abs(here.bound())
+    assert refreshed.bound() <= settled.bound()
+    np.testing.assert_allclose(settled.total.S.counts(), here.total.S.counts(), atol=1e-6)
+
+
+def test_renaming_back_and_forth_changes_nothing(sample, cut):
+    here, *_ = a_fit(sample, cut)
+    order = np.random.default_rng(0).permutation(here.model.n_components)
+    there = here.renamed(order)
+    np.testing.assert_allclose(there.total.S.counts()[:, order], here.total.S.counts(), atol=1e-6)
+    back = there.renamed(np.argsort(order))
+    again = here.under(renamed_prior(here.prior, np.arange(len(order)), here.total.D))
+    assert back.bound() == pytest.approx(again.bound(), rel=1e-10)
+
+
+def test_a_merge_gains_what_was_predicted(sample, cut):
+    """Each pair alone, and all that are accepted together, against the bound recomputed from all statistics."""
+    here, step, learner, documents = a_fit(sample, cut)
+    K = here.model.n_components
+    pairs = candidates(here)
+    assert len(pairs) > 2
+    assert len({k for pair in pairs for k in pair}) == 2 * len(pairs)
+    partner = np.full(K, -1, np.int32)
+    for j, k in pairs:
+        partner[j], partner[k] = k, j
+    step.watch(partner)
+    here = documents(*next(learner))
+    base = here.under(renamed_prior(here.prior, np.arange(K), here.total.D))
+    lost = np.array([step.lost[j] for j, _ in pairs])
+    assert np.all(lost >= 0)
+    assert lost.max() > 1
+    together = decide(base, pairs, lost)
+    assert len(together.gains) > 0
+    assert all(gain > 0 for gain in together.gains.values())
+    there = base.renamed(together.names, together.lost)
+    assert there.model.n_components == K - len(together.gains)
+    assert there.bound() - base.bound() == pytest.approx(sum(together.gains.values()), rel=1e-5)
+    for pair, taken in zip(pairs[:3], lost):
+        alone = decide(base, [pair], np.array([taken]))
+        if alone.gains:
+            after = base.renamed(alone.names, alone.lost).bound()
+            assert after - base.bound() == pytest.approx(alone.gains[pair], rel=1e-5)
+        too_much = decide(base, [pair], np.array([1e9]))
+        assert not too_much.gains
+
+
+def test_every_move_that_was_kept_raised_the_bound(adapted):
+    """A record's moves came before its pass; what was tried and undone leaves the bound where it was."""
+    history = adapted.history_
+    kept = {k: g for r in history for k, g in r.moves.items() if not k.startswith("try") and "undone" not in k}
+    assert kept
+    assert all(gain > 0 for gain in kept.values())
+    on_trial, best = False, -np.inf
+    for record in history:
+        verdict = any(key.startswith(("birth", "delete")) for key in record.moves)
+        on_trial = any(key.startswith("try") for key in record.moves) or (on_trial and not verdict)
+        if not on_trial:
+            assert record.objective > best - 1e-6 * abs(best)
+            best = record.objective
+
+
+def test_the_true_number_of_topics_is_found_from_too_many(sample, adapted):
+    assert abs(adapted.model_.n_components - N_TRUE) <= 1
+    assert adapted.history_[0].n_components == 3 * N_TRUE
+    assert adapted.history_[-1].n_components == len(adapted.components_)
+    assert adapted.converged_
+    assert topic_recovery_error(adapted.topic_word_, sample.topic_word) < 0.5
+
+
+def test_topics_are_born_where_there_was_one(sample):
+    hdp = HDP(1, max_iter=40, random_state=0, n_jobs=1).fit(sample.corpus)
+    assert hdp.model_.n_components >= N_TRUE - 1
+    assert any(key.startswith("birth") and "undone" not in key for r in hdp.history_ for key in r.moves)
+
+
+@pytest.mark.parametrize("max_iter", [1, 4, 9])
+def test_running_out_of_passes_is_not_convergence(sample, max_iter):
+    """However quiet it is: with a tolerance of a whole nat a token there is nothing but trials."""
+    hdp = HDP(4, tol=1.0, max_iter=max_iter, random_state=0, n_jobs=1).fit(sample.corpus)
+    assert not hdp.converged_
+    assert hdp.n_iter_ == max_iter
+
+
+def test_the_prior_of_words_is_learned_while_topics_come_and_go(sample):
+    hdp = HDP(8, topic_word_prior="auto", max_iter=12, random_state=0, n_jobs=1).fit(sample.corpus)
+    fixed = HDP(8, max_iter=12, random_state=0, n_jobs=1).fit(sample.corpus)
+    assert hdp.topic_word_prior_ != fixed.topic_word_prior_
+    assert hdp.elbo_ > fixed.elbo_
+
+
+def test_topics_are_in_order_of_size(adapted):
+    sizes = adapted.model_.words.total.totals
+    assert np.all(np.diff(sizes) < 0.05 * sizes[:-1])  # as of the last pass but one
+    assert adapted.topic_shares_.sum() < 1
+
+
+def test_an_adapted_model_is_saved_with_its_moves(adapted, sample, tmp_path):
+    adapted.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.transform(sample.corpus), adapted.transform(sample.corpus))
+    assert again.history_ == adapted.history_
+    assert again.n_components == 3 * N_TRUE
+
+
+def test_the_same_bits_for_any_number_of_threads(adapted, sample):
+    again = HDP(3 * N_TRUE, max_iter=40, random_state=0, n_jobs=3).fit(sample.corpus)
+    np.testing.assert_array_equal(again.components_, adapted.components_)
+
+
+def test_a_stream_keeps_what_it_knew_of_the_sticks(sample):
+    hdp = HDP(8, random_state=0, total_samples=400)
+    for start in range(0, 400, 100):
+        hdp.partial_fit(sample.corpus[start : start + 100])
+    assert hdp.model_.prior.D > 100
+    assert np.all(hdp.topic_shares_ > 0)
+
+
+def test_what_cannot_be_is_refused(sample, tmp_path):
+    with pytest.raises(ValueError, match="checkpoint"):
+        HDP(4).fit(sample.corpus, checkpoint=tmp_path / "kept")
+    for parameter in ("doc_topic_prior", "weight_concentration_prior"):
+        with pytest.raises(ValueError, match=parameter):
+            HDP(4, **{parameter: -1.0}).fit(sample.corpus)
+        with pytest.raises(ValueError, match=parameter):
+            HDP(4, **{parameter: "magic"}).fit(sample.corpus)
+    with pytest.raises(ValueError, match="topic_word_prior"):
+        HDP(4, topic_word_prior=np.full((4, 300), 0.1)).fit(sample.corpus)
