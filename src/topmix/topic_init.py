@@ -47,10 +47,10 @@ def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
 def revived(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """A second start for topics that are small after the first pass, as large as the mean topic; None: all are well."""
     K, small = len(sizes), np.flatnonzero(sizes < SMALL * sizes.mean())
+    if len(small) == 0 or corpus.n_tokens == 0:
+        return None
     X = corpus.to_scipy()
     lengths = row_sums(X.indptr, X.data)
-    if len(small) == 0 or not lengths.any():
-        return None
     mean = _mean(X)
     damping = _damping(mean)
     seeds = np.zeros((K, X.shape[1]))
