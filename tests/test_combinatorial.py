@@ -180,7 +180,7 @@ def test_word_is_better_than_basic_and_refinement_better_still(planted):
 
 def test_the_penalty_is_chosen_from_the_data(planted):
     model = CombinatorialLDA(8, penalty="auto", random_state=0).fit(planted.corpus)
-    assert model.penalty_ == pytest.approx(np.log(8) + 0.5 * np.log(planted.corpus.n_tokens / 600))
+    assert model.penalty_ == pytest.approx(np.log(8) + np.log(planted.corpus.n_tokens / 600))
     used = model.history_[-1].terms["penalty"] / model.penalty_ / 600
     true = np.mean([len(np.unique(z)) for z in np.split(planted.assignments, np.cumsum(lengths(planted))[:-1])])
     assert 0.6 * true < used < 2.5 * true
