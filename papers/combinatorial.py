@@ -254,7 +254,7 @@ def figure1(s: Setting) -> None:
     draw(s, "combinatorial_figure1.png", plots)
 
 
-Curves = dict[str, list[tuple[float, float]]]  # (seconds, value)
+Curves = dict[str, list[tuple[float, float, int]]]  # (seconds, value, sweeps)
 
 
 def run_chains(
@@ -266,13 +266,13 @@ def run_chains(
     for start in ("random", *grid):
         begin, spent = time.perf_counter(), 0.0
         init = None if start == "random" else hard(s, X, K, "word+refine", float(start), max_iter=3)
-        points: list[tuple[float, float]] = []
+        points: list[tuple[float, float, int]] = []
 
         def watch(record: Any, chain: Any, points: Any = points, begin: float = begin) -> None:
             nonlocal spent
             if record.n_pass in due:
                 now = time.perf_counter()
-                points.append((now - begin - spent, value(chain)))
+                points.append((now - begin - spent, value(chain), record.n_pass))
                 spent += time.perf_counter() - now
 
         gibbs(s, X, K, alpha, eta, init=init, callbacks=[watch])
@@ -281,20 +281,25 @@ def run_chains(
 
 
 def report(name: str, curves: Curves, *, falls: bool) -> None:
-    """When each chain first was where the random one ended."""
-    seconds, goal = curves["random"][-1]
-    reached = next(t for t, v in curves["random"] if (v <= goal if falls else v >= goal))
-    print(f"{name}: random start ends at {goal:.3f}, first reached after {reached:.1f} s of {seconds:.1f} s")
+    """When each chain first was where the random one ended, in seconds and in sweeps."""
+    seconds, goal, sweeps = curves["random"][-1]
+
+    def first(points: list[tuple[float, float, int]]) -> tuple[float, int]:
+        return next(((t, n) for t, v, n in points if (v <= goal if falls else v >= goal)), (np.inf, 0))
+
+    reached, after = first(curves["random"])
+    print(f"{name}: random start ends at {goal:.3f} after {sweeps} sweeps, {seconds:.1f} s; ", end="")
+    print(f"first there after {after} sweeps, {reached:.1f} s")
     for start, points in list(curves.items())[1:]:
-        at = next((t for t, v in points if (v <= goal if falls else v >= goal)), None)
-        times = "" if at is None else f": {reached / at:.1f} times sooner"
-        print(f"  from Word + Refine, {start}: {'not reached' if at is None else f'{at:.1f} s'}{times}", flush=True)
+        at, n = first(points)
+        found = f"3 passes + {n} sweeps, {at:.1f} s: {reached / at:.1f} times sooner" if n else "not reached"
+        print(f"  from Word + Refine, {start}: {found}; ends at {points[-1][1]:.3f}", flush=True)
 
 
 def lines(curves: Curves, title: str) -> Callable[[Any], None]:
     def plot(axes: Any) -> None:
         for start, points in curves.items():
-            axes.semilogx(*zip(*points), label=start)
+            axes.semilogx(*list(zip(*points))[:2], label=start)
         axes.set(xlabel="seconds", title=title)
 
     return plot
