@@ -119,6 +119,10 @@ def gibbs(s: Setting, X: Any, K: int, alpha: Any, eta: float, **how: Any) -> Gib
     ).fit(X)
 
 
+def lda(X: Any, K: int, alpha: float, eta: float, **how: Any) -> LDA:
+    return LDA(K, doc_topic_prior=alpha, topic_word_prior=eta, max_iter=50, tol=1e-4, random_state=0, **how).fit(X)
+
+
 def priors(name: str) -> tuple[float, float]:
     return SYNTH[name]["doc_topic_prior"], SYNTH[name]["topic_word_prior"]
 
@@ -168,8 +172,9 @@ def table2(s: Setting) -> None:
                     s, X, K, a, e, init=hard(s, X, K, "word+refine", lam, max_iter=3), max_iter=s.sweeps // 5
                 ).topic_word_
             ),
-            "lda": lambda X, K=K, a=alpha, e=eta: (
-                LDA(K, doc_topic_prior=a, topic_word_prior=e, max_iter=50, tol=1e-4, random_state=0).fit(X).topic_word_
+            "lda": lambda X, K=K, a=alpha, e=eta: lda(X, K, a, e).topic_word_,
+            "lda from w+r": lambda X, K=K, a=alpha, e=eta, lam=lam: (
+                lda(X, K, a, e, init=hard(s, X, K, "word+refine", lam, max_iter=3)).topic_word_
             ),
         }
         print(f"{name:<16}" + "".join(f"{x.corpus.n_docs:>16}" for x in samples))
