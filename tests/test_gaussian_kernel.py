@@ -15,7 +15,7 @@ from topmix.reference import gaussian as reference, mixture, top_l
 def assign(core, z, W, constant, quadratic, linear, L, threads):
     n = len(z)
     out = np.empty((n, L), np.int32), np.empty((n, L), z.dtype), np.empty(n), np.empty(n)
-    core.assign_gaussian(z, W, constant, quadratic, linear, threads, *out)
+    core.assign_gaussian(z, np.ascontiguousarray(W.T), constant, quadratic, linear, threads, *out)
     return out
 
 
