@@ -262,10 +262,7 @@ class Gaussian:
         shape, q = self.shape, self.posterior
         C = q.B / q.nu.reshape(-1, *[1] * (q.B.ndim - 1))
         size = shape.sd(C) ** 2 + q.m**2  # [K, D], what squares of typical rows are
-        if shape.is_matrix:
-            terms = np.einsum("kij,ki,kj->k", np.broadcast_to(q.P**2, (len(size), shape.D, shape.D)), size, size)
-        else:
-            terms = np.sum(np.square(q.P.reshape(len(q.P), -1) * size), axis=1)
+        terms = np.einsum("kd,kd->k", size, shape.apply(np.square(q.P), size))
         order = np.argsort(terms)
         held = np.cumsum(np.maximum(self.total.N, 0.0)[order])
         worst = order[min(np.searchsorted(held, 0.99 * held[-1]), len(order) - 1)]
