@@ -1,4 +1,5 @@
-// Matrix products and factors by the BLAS and LAPACK that SciPy brings, reached through the addresses that it publishes for other extensions.
+// Matrix products and factors by the BLAS and LAPACK that SciPy brings, reached through the addresses that it publishes
+// for other extensions.
 //
 // Each call here runs on the thread that makes it: whoever calls a kernel has told the library to use one thread
 // (topmix/blas.py), and kernels run many calls beside each other on blocks that the data decides. So the bits do not

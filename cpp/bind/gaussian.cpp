@@ -124,10 +124,11 @@ template <class T>
 void add(nb::module_& m) {
     m.def("to_frame", &frame<T>, "x"_a.noconvert(), "origin"_a, "A"_a, "threads"_a, "z"_a.noconvert(),
           "z = (x - origin) A, where A is a matrix [D, D] or a scale [D].");
-    m.def("assign_gaussian", &assign<T>, "z"_a.noconvert(), "W"_a.noconvert(), "constant"_a.noconvert(), "quadratic"_a,
-          "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(), "entropy"_a.noconvert(),
-          "likelihood"_a.noconvert(),
-          "Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W'.");
+    m.def(
+        "assign_gaussian", &assign<T>, "z"_a.noconvert(), "W"_a.noconvert(), "constant"_a.noconvert(), "quadratic"_a,
+        "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(), "entropy"_a.noconvert(),
+        "likelihood"_a.noconvert(),
+        "Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W'.");
     m.def("assign_near", &near<T>, "z"_a.noconvert(), "was"_a, "neighbours"_a, "W"_a.noconvert(),
           "constant"_a.noconvert(), "quadratic"_a, "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(),
           "entropy"_a.noconvert(), "likelihood"_a.noconvert(),

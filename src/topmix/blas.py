@@ -24,7 +24,9 @@ LAPACK = ("dpotrf", "dpotri")
 def capsules() -> list[Any]:
     """The addresses that SciPy publishes, for `_core.set_blas`."""
     return [
-        library.__pyx_capi__[name] for library, names in ((cython_blas, BLAS), (cython_lapack, LAPACK)) for name in names
+        library.__pyx_capi__[name]
+        for library, names in ((cython_blas, BLAS), (cython_lapack, LAPACK))
+        for name in names
     ]
 
 
