@@ -47,8 +47,8 @@ class GaussianMixture(MixtureEstimator):
         Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
     candidates : int or None
         Clusters that a row is scored by, for hundreds of clusters and more: those nearest to the one that it was in at
-        the last visit; every tenth pass scores all. None always does. The objective is never overstated, but between
-        full scans it may fall.
+        the last visit; every tenth pass scores all. None always does, and so does stochastic learning, which remembers
+        nothing of a row. The objective is never overstated, but between full scans it may fall.
     learner : {"memoized", "batch", "stochastic"}
         How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each
         batch, gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
