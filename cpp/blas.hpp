@@ -1,4 +1,5 @@
-// Matrix products by the BLAS that SciPy brings, reached through the addresses that it publishes for other extensions.
+// Matrix products and factors by the BLAS and LAPACK that SciPy brings, reached through the addresses that it publishes
+// for other extensions.
 //
 // Each call here runs on the thread that makes it: whoever calls a kernel has told the library to use one thread
 // (topmix/blas.py), and kernels run many calls beside each other on blocks that the data decides. So the bits do not
@@ -16,11 +17,15 @@ template <class T>
 using Syrk = void(const char*, const char*, const int*, const int*, const T*, const T*, const int*, const T*, T*,
                   const int*);
 
+using Potr = void(const char*, const int*, double*, const int*, int*);
+
 /// Set once, when the module loads (tests set their own).
 template <class T>
 inline Gemm<T>* gemm = nullptr;
 template <class T>
 inline Syrk<T>* syrk = nullptr;
+inline Potr* potrf = nullptr;
+inline Potr* potri = nullptr;
 
 /// C += A B, with A [m, inner], B [inner, n], C [m, n].
 template <class T>
@@ -32,14 +37,30 @@ void add_product(size_t m, size_t inner, size_t n, const T* A, const T* B, T* C)
     gemm<T>("N", "N", &M, &N, &K, &one, B, &M, A, &K, &one, C, &M);
 }
 
-/// C += A B', with A [m, inner], B [n, inner], C [m, n].
+/// C += A B', with A [m, inner], B [n, inner] whose rows lie `apart`, C [m, n].
 template <class T>
-void add_product_transposed(size_t m, size_t inner, size_t n, const T* A, const T* B, T* C) {
+void add_product_transposed(size_t m, size_t inner, size_t n, const T* A, const T* B, size_t apart, T* C) {
     if (!gemm<T>) throw std::logic_error("no BLAS was set");
     if (m == 0 || n == 0 || inner == 0) return;
-    const int M = int(n), N = int(m), K = int(inner);
+    const int M = int(n), N = int(m), K = int(inner), ld = int(apart);
     const T one = 1;
-    gemm<T>("T", "N", &M, &N, &K, &one, B, &K, A, &K, &one, C, &M);
+    gemm<T>("T", "N", &M, &N, &K, &one, B, &ld, A, &K, &one, C, &M);
+}
+
+/// The Cholesky factor of a symmetric matrix A [n, n], in the upper triangle of A; false if it has none.
+inline bool cholesky(size_t n, double* A) {
+    if (!potrf) throw std::logic_error("no LAPACK was set");
+    const int N = int(n);
+    int info = 0;
+    potrf("L", &N, A, &N, &info);
+    return info == 0;
+}
+
+/// The inverse of the matrix whose factor `cholesky` left in A, in the upper triangle of A.
+inline void inverse_of_factor(size_t n, double* A) {
+    const int N = int(n);
+    int info = 0;
+    potri("L", &N, A, &N, &info);
 }
 
 /// C = A' A, with A [m, n]; of C [n, n] only the upper triangle is written.

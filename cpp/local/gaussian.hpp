@@ -41,12 +41,12 @@ void to_frame(Rows<const T> x, std::span<const double> origin, std::span<const d
 template <class T>
 struct Scorer {
     Features features;
-    std::span<const T> W;         // [features, K]
+    std::span<const T> W;         // [K, features]
     std::span<const T> constant;  // [K]
     std::vector<size_t> parts = features.parts();
 
     void operator()(Rows<const T> z, size_t begin, size_t end, std::vector<T>& f, std::vector<T>& s) const {
-        const size_t K = constant.size(), rows = end - begin;
+        const size_t K = constant.size(), F = features.size(), rows = end - begin;
         s.resize(rows * K);
         for (size_t n = 0; n < rows; ++n) std::ranges::copy(constant, s.begin() + ptrdiff_t(n * K));
         for (size_t first = 0; first + 1 < parts.size();) {
@@ -57,7 +57,7 @@ struct Scorer {
             for (size_t n = 0; n < rows; ++n)
                 for (size_t p = first; p < last; ++p)
                     features.write(z[begin + n].data(), p, &f[n * width + parts[p] - parts[first]]);
-            blas::add_product(rows, width, K, f.data(), &W[parts[first] * K], s.data());
+            blas::add_product_transposed(rows, width, K, f.data(), &W[parts[first]], F, s.data());
             first = last;
         }
     }
@@ -101,7 +101,7 @@ void assign_near(Rows<const T> z, std::span<const int32_t> was, Rows<const int32
                     for (size_t p = 0; p + 1 < parts.size(); ++p) features.write(x, p, &f[i * F + parts[p]]);
                     for (size_t c = 0; c < C; ++c) s[i * C + c] = constant[size_t(ids[c])];
                 }
-                blas::add_product_transposed(n, F, C, f.data(), table.data(), s.data());
+                blas::add_product_transposed(n, F, C, f.data(), table.data(), F, s.data());
                 for (size_t i = 0; i < n; ++i) {
                     const size_t row = size_t(order[size_t(at) + i]);
                     assign_row(std::span<const T>(&s[i * C], C), L, row, 0.0, out);

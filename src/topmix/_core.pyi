@@ -184,9 +184,14 @@ def sum_rows_by_word(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,),
     Word-cluster statistics of assigned rows: sparse rows (indptr, topic, value) and their totals [K].
     """
 
-def set_blas(sgemm: CapsuleType, dgemm: CapsuleType, ssyrk: CapsuleType, dsyrk: CapsuleType) -> None:
+def set_blas(sgemm: CapsuleType, dgemm: CapsuleType, ssyrk: CapsuleType, dsyrk: CapsuleType, dpotrf: CapsuleType, dpotri: CapsuleType) -> None:
     """
-    Takes the addresses of BLAS from the capsules in scipy.linalg.cython_blas.__pyx_capi__.
+    Takes the addresses of BLAS and LAPACK from the capsules that scipy.linalg.cython_blas and cython_lapack publish.
+    """
+
+def update_precisions(second: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], N: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int, B: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], inverse: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], log_det: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    B_k = base + S_k + N_k reg - beta_k m_k m_k', with S_k from its upper triangle, the inverse of B_k, and log |B_k|: NaN where B_k is not positive definite.
     """
 
 @overload
@@ -202,7 +207,7 @@ def assign_gaussian(z: Annotated[NDArray[numpy.float32], dict(shape=(None, None)
 @overload
 def assign_gaussian(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quadratic: str, linear: bool, threads: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], likelihood: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
-    Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W.
+    Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W'.
     """
 
 @overload
@@ -211,7 +216,7 @@ def assign_near(z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), or
 @overload
 def assign_near(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], was: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], neighbours: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quadratic: str, linear: bool, threads: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], likelihood: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
-    As assign_gaussian, but row n is scored by the clusters neighbours[was[n]] only, which ascend. W is [K, features].
+    As assign_gaussian, but row n is scored by the clusters neighbours[was[n]] only, which ascend.
     """
 
 @overload

@@ -26,8 +26,25 @@ def has_figures(folder: Path, names: set[str], said: str) -> bool:
     return {path.name for path in folder.glob("*.png")} == names
 
 
+def test_sparse_posteriors_has_two_figures_of_mixtures(tmp_path):
+    said = run("papers/sparse_posteriors.py", "--figures", "1", "2", "--out", tmp_path, "--results", tmp_path)
+    for part in ("1a", "1b", "1c", "1d"):
+        assert f"Figure {part}" in said
+    score = {}
+    for line in said.split("Figure 2")[1].splitlines():
+        words = line.split()
+        if words[:1] in (["memoized"], ["stochastic"]):
+            score[words[0], words[3]] = float(words[4])
+    assert len(score) == 8
+    for learner in ("memoized", "stochastic"):  # moderate L is as good as dense, and hard assignment is worse
+        assert score[learner, "1"] < score[learner, "4"] - 0.1
+        assert score[learner, "16"] > score[learner, "K"] - 0.05
+    assert has_figures(tmp_path, {"sparse_posteriors_1.png", "sparse_posteriors_2.png"}, said)
+
+
 def test_sparse_posteriors_has_three_figures_with_all_learners(tmp_path):
-    said = run("papers/sparse_posteriors.py", "--out", tmp_path, "--results", tmp_path)
+    figures = ("--figures", "3", "4", "5")
+    said = run("papers/sparse_posteriors.py", *figures, "--out", tmp_path, "--results", tmp_path)
     for part in ("3a", "3b", "3d", "4", "5"):
         assert f"Figure {part}" in said or f"Figures {part}" in said
     learners = ("memoized L = 8", "memoized dense", "stochastic L = 8", "batch dense", "collapsed memoized", "sklearn")

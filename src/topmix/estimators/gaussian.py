@@ -47,8 +47,8 @@ class GaussianMixture(MixtureEstimator):
         Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
     candidates : int or None
         Clusters that a row is scored by, for hundreds of clusters and more: those nearest to the one that it was in at
-        the last visit; every fifth pass scores all. None always does. The objective is never overstated, but between
-        full scans it may fall.
+        the last visit; every tenth pass scores all. None always does, and so does stochastic learning, which remembers
+        nothing of a row. The objective is never overstated, but between full scans it may fall.
     learner : {"memoized", "batch", "stochastic"}
         How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each
         batch, gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
@@ -234,8 +234,11 @@ class GaussianMixture(MixtureEstimator):
         warm = super()._warm(K)
         if warm is None:
             return None
-        near = replace(self._gaussian, n_candidates=int(self.candidates or 0))
-        return replace(warm[0], likelihood=near), warm[1]
+        return replace(warm[0], likelihood=replace(self._gaussian, **self._how())), warm[1]
+
+    def _how(self) -> dict[str, Any]:
+        """What clusters are computed with, and not part of what they are."""
+        return {"n_candidates": int(self.candidates or 0), "threads": self._threads(), "near": None, "age": 0}
 
     @property
     def _gaussian(self) -> Gaussian:
@@ -254,7 +257,7 @@ class GaussianMixture(MixtureEstimator):
         self._allocation(K)
         _refuse_what_does_not_fit(K, data.shape[1], self.covariance_type)
         about = summary(data, weight, self.covariance_type, self.zero_mean)
-        return replace(empty(about, str(data.data.dtype), K, **settings), n_candidates=int(self.candidates or 0))
+        return replace(empty(about, str(data.data.dtype), K, **settings), **self._how())
 
     def _first(
         self, prepared: Gaussian, data: Table, weight: np.ndarray | None, K: int, rng: np.random.Generator, threads: int

@@ -20,6 +20,7 @@ from topmix.data.table import Table
 from topmix.dirichlet import OBJECTIVES
 from topmix.engines import ENGINES
 from topmix.estimators.inputs import (
+    any_number,
     chosen,
     count_of_active,
     count_of_batches,
@@ -79,6 +80,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
         make_engine = chosen(ENGINES, self.engine or "threads", "engine")
         learner = chosen(LEARNERS, self.learner, "learner")
         n_init, max_iter = positive_count(self.n_init, "n_init"), positive_count(self.max_iter, "max_iter")
+        tol = any_number(self.tol, "tol")
         warm = self._warm(K)
         data = self._read(X, reset=warm is None)
         weight = _weights(sample_weight, data)
@@ -98,7 +100,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
                 model, _, converged = passes(
                     learner(start, engine, seed, **settings),
                     max_iter=max_iter,
-                    tol=self.tol,
+                    tol=tol,
                     scale=len(data),
                     clock=clock,
                     history=self.history_,
