@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from topmix import _core
 from topmix.allocations.hdp import StickPrior
@@ -24,7 +25,7 @@ from topmix.local import ExcludingStep, OnlineStep, TopicStep
 from topmix.moves import Adaptation
 from topmix.parts import LARGEST, SMALLEST, Parts
 from topmix.stats import WordTotal
-from topmix.topic_init import revived
+from topmix.topic_init import STARTS, revived
 from topmix.topic_model import TopicModel
 
 
@@ -174,6 +175,8 @@ class HDP(TopicEstimator):
             return None
         assert isinstance(step, TopicStep)
         lengths = row_sums(corpus.indptr, corpus.value)
+        X, numbers = sp.csr_array(corpus.to_scipy()), np.arange(corpus.n_docs)
+        order = np.concatenate([numbers[rows] for rows in batches])
 
         def newborn(sizes: np.ndarray, n: int) -> np.ndarray:
             counts = revived(corpus, np.append(np.full(n, -1.0), sizes), rng)
@@ -186,6 +189,10 @@ class HDP(TopicEstimator):
             [lengths[rows] for rows in batches],
             lambda K: self._step(K).options,
             newborn,
+            lambda n: STARTS["auto"](corpus, n, rng),
+            count_of_components(self.n_components),
+            lambda docs: X[order[docs]],
+            rng,
             self.tol * max(corpus.n_tokens, 1.0),
             self.max_iter,
         )

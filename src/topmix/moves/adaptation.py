@@ -11,20 +11,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from topmix import _core
-from topmix.allocations.topic_sticks import Sticks
 from topmix.engines import Engine
 from topmix.learners import State
 from topmix.local import TopicStep
 from topmix.moves.documents import Documents
 from topmix.moves.merge import Pair, candidates, decide
-from topmix.stats import TopicStats, WordTotal
+from topmix.moves.proposals import Proposal, births, deletion, renewal, split
+from topmix.stats import TopicStats
 from topmix.topic_model import TopicModel
 
-TRIAL = 2  # passes: one while the seed fades, one to settle
-GROWTH = (1.0, 0.125)  # new topics of a birth, over K; the next share is tried when the last failed
-DELETED = (0.25, 0.05)  # topics that are tried without, over K, the smallest
+TRIAL = 3  # passes: one while the seed fades, one to settle, one after merges
+FEW = 64  # new topics at least, where all start anew
+DELETED = (0.2, 0.05, 0.0)  # topics that are tried without, over K, the smallest; the next share when the last failed
+ORDER = ("renew", "birth", "split", "delete")
+FAILURES = {"renew": 1, "birth": 1, "split": 1, "delete": len(DELETED)}  # after so many in turn a kind of move is given up
 
 
 @dataclass
@@ -47,11 +50,15 @@ class Adaptation:
     lengths: list[np.ndarray]  # of each shard's documents
     options: Callable[[int], _core.TopicOptions]  # of a step with this many topics
     newborn: Callable[[np.ndarray, int], np.ndarray]  # ([K] tokens of topics, n) -> [V, n] counts
+    start: Callable[[int], np.ndarray]  # n -> [V, n] counts
+    started_with: int  # topics, the last time that all started anew
+    rows: Callable[[np.ndarray], sp.csr_array]  # words of documents, numbered as shards come
+    rng: np.random.Generator
     least: float  # a pass that gains less is quiet
     passes_left: int
     moves: dict[str, float] = field(default_factory=dict)  # since last taken
     trial: Trial | None = None
-    failures: dict[str, int] = field(default_factory=lambda: {"birth": 0, "delete": 0})
+    failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORDER, 0))
     refused: set[Pair] = field(default_factory=set)
     last: float = -np.inf
     done: bool = False
@@ -72,8 +79,7 @@ class Adaptation:
         if self.trial is not None:
             self.trial.left -= 1
             if self.trial.left:
-                self._watch(here)
-                return None
+                return self._settling(here)
         gained = here.bound() - self.last
         merged = self._merge(here)
         if self.trial is not None:
@@ -86,6 +92,14 @@ class Adaptation:
             here = replace(here, model=replace(here.model, words=here.model.words.relearn()))
         self.last = here.bound()
         return self._tried(here) if quiet else self._put(here)
+
+    def _settling(self, here: Documents) -> TopicModel | None:
+        """A trial goes on: what did not stay apart is merged, and documents get used to it before it is judged."""
+        merged = self._merge(here)
+        if merged is not here:
+            return self._put(merged)
+        self._watch(here)
+        return None
 
     def _documents(self, model: TopicModel, total: TopicStats) -> Documents:
         shards = range(self.engine.n_shards)
@@ -141,48 +155,45 @@ class Adaptation:
 
     def _tried(self, here: Documents) -> TopicModel:
         """Begins the next trial, or ends the fit. With too few passes left for a trial, the fit just goes on."""
-        K = here.model.n_components
-        births, deletes = self.failures["birth"], self.failures["delete"]
-        may_grow = births < len(GROWTH) and births <= deletes
-        may_shrink = deletes < len(DELETED) and K > 1
-        self.done = not (may_grow or may_shrink)
-        if self.done or self.passes_left <= TRIAL:
+        if self.passes_left <= TRIAL:
             return self._put(here)
-        if may_grow:
-            n = max(1, round(GROWTH[births] * K))
-            return self._begin(here, f"birth {n}", self._with_newborn(here, n))
-        n = min(K - 1, max(1, round(DELETED[deletes] * K)))
-        return self._begin(here, f"delete {n}", self._without_smallest(here, n))
+        while not self.done:
+            kind = next((kind for kind in ORDER if self.failures[kind] < FAILURES[kind]), None)
+            if kind is None:
+                self.done = True
+                break
+            proposal = self._proposal(here, kind)
+            if proposal is not None:
+                return self._begin(here, proposal)
+            self.failures[kind] = FAILURES[kind]
+        return self._put(here)
 
-    def _with_newborn(self, here: Documents, n: int) -> TopicModel:
-        counts, K = here.total.S.counts(), here.model.n_components
-        born = self.newborn(here.total.S.totals, n)
-        shares = here.prior.sticks.shares()[:-1]
-        shares = np.concatenate([shares, np.full(n, shares.sum() / K)]) * K / (K + n)
-        return self._seeded(here, np.hstack([counts, born]), shares)
+    def _proposal(self, here: Documents, kind: str) -> Proposal | None:
+        K = here.model.n_components
+        if kind == "renew":
+            n = max(2 * K, FEW)
+            if n < 1.5 * self.started_with:
+                return None
+            self.started_with = n
+            return renewal(here, self.start(n))
+        if kind == "birth":
+            return births(here, K, self.newborn)
+        if kind == "split":
+            return split(here, np.arange(K), self.rows, self.rng)
+        n = max(1, round(DELETED[self.failures[kind]] * K))
+        return deletion(here, np.argsort(here.total.S.totals, kind="stable")[:n]) if n < K else None
 
-    def _without_smallest(self, here: Documents, n: int) -> TopicModel:
-        kept = np.sort(np.argsort(-here.total.S.totals, kind="stable")[: here.model.n_components - n])
-        shares = here.prior.sticks.shares()[kept]
-        shares *= (1.0 - here.prior.sticks.shares()[-1]) / shares.sum()
-        return self._seeded(here, here.total.S.counts()[:, kept], shares)
-
-    def _seeded(self, here: Documents, counts: np.ndarray, shares: np.ndarray) -> TopicModel:
-        sticks = Sticks.of_shares(shares, here.total.D, here.prior.stick_prior)
-        prior = replace(here.prior, sticks=sticks, D=0.0, T=np.zeros(0))
-        raw = np.ascontiguousarray(np.maximum(counts, 0.0))
-        total = WordTotal(raw, raw.sum(axis=0), 1.0, here.model.words.total.threads)
-        return replace(here.model, prior=prior, words=here.model.words.update(total))
-
-    def _begin(self, here: Documents, what: str, model: TopicModel) -> TopicModel:
-        """Documents start from their words alone, under topics that fade into what they find."""
+    def _begin(self, here: Documents, proposal: Proposal) -> TopicModel:
+        """Documents start as proposed, under topics that fade into what they find."""
         self._put(here)
-        self.trial = Trial(what, here, dict(self.engine.memory), here.bound(), set(self.refused))
+        model, memory = proposal.model, dict(self.engine.memory)
+        self.trial = Trial(proposal.what, here, memory, here.bound(), set(self.refused))
         self.refused.clear()
-        self.moves[f"try {what}"] = 0.0
+        self.moves[f"try {proposal.what}"] = 0.0
         self.state.memo.clear()
         self.state.total, self.state.seed = None, model.prior.nothing(model.words.total)
-        self.engine.memory = {}
+        docs = proposal.docs
+        self.engine.memory = {} if docs is None else {b: memory[b]._replace(docs=docs[b]) for b in memory}
         self.step.options = self.options(model.n_components)
         self.step.watch(None)
         return model
@@ -192,8 +203,11 @@ class Adaptation:
         kind = trial.what.split()[0]
         if gain > 0:
             self.moves[trial.what] = gain
-            self.failures = {"birth": 0, "delete": 0}
             self.refused.clear()
+            if kind == "delete" or gain > self.least:
+                self.failures |= {kind: 0, "delete": 0}
+            else:
+                self.failures[kind] += 1
             return here
         self.moves = {f"{trial.what}, undone": gain}
         self.refused = trial.refused
