@@ -14,7 +14,7 @@ from topmix.allocations.topic_sticks import Sticks
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.engines import Engine
-from topmix.estimators.inputs import count_of_components, count_of_threads
+from topmix.estimators.inputs import chosen, count_of_active, count_of_components, count_of_threads
 from topmix.estimators.priors import concentration, word_prior
 from topmix.estimators.saving import words_from_arrays, words_to_arrays
 from topmix.estimators.topic_estimator import TopicEstimator
@@ -27,6 +27,10 @@ from topmix.parts import LARGEST, SMALLEST, Parts
 from topmix.stats import WordTotal
 from topmix.topic_init import STARTS, revived
 from topmix.topic_model import TopicModel
+
+WARMING = 4  # passes at the beginning of an adaptive fit, collapsed
+POLISH = 6  # passes at the end of an adaptive fit, collapsed
+CUT = 2.5  # tokens of a topic in a document at least, where it is collapsed
 
 
 class HDP(TopicEstimator):
@@ -81,7 +85,7 @@ class HDP(TopicEstimator):
         The surrogate bound at the end, a lower bound on the log evidence; and exp(-elbo_ / tokens).
     """
 
-    posterior, local_step, exclude = "variational", "fixed_point", False
+    local_step, exclude = "fixed_point", False
     selection, stopping = "last", "max"
     _has_checkpoints = False  # they know one number a topic, not sticks
 
@@ -90,6 +94,7 @@ class HDP(TopicEstimator):
         n_components: int = 100,
         *,
         adapt: bool = True,
+        posterior: str = "collapsed",
         learner: str = "memoized",
         n_active: int | None = 16,
         doc_topic_prior: Any = None,
@@ -104,7 +109,7 @@ class HDP(TopicEstimator):
         learning_decay: float = 0.7,
         max_doc_update_iter: int = 100,
         doc_tol: float = 0.1,
-        min_topic_mass: float = 0.0,
+        min_topic_mass: float | None = None,
         restarts: int = 5,
         cold_visits: int | None = 2,
         n_init: int = 1,
@@ -118,6 +123,7 @@ class HDP(TopicEstimator):
     ):
         self.n_components = n_components
         self.adapt = adapt
+        self.posterior = posterior
         self.learner = learner
         self.n_active = n_active
         self.doc_topic_prior = doc_topic_prior
@@ -151,8 +157,9 @@ class HDP(TopicEstimator):
         eta, learns_eta = word_prior(self.topic_word_prior, V, K)
         if eta.shape[1] > 1 and self._adapts():
             raise ValueError("topic_word_prior cannot be one a topic where their number adapts: use adapt=False")
+        posterior = self._first_posterior()
         prior = StickPrior(Sticks.even(K, gamma), alpha, gamma, learns_alpha, learns_gamma)
-        return TopicModel(prior, TopicWords(eta, WordTotal.zeros(V, K, threads), self.posterior, learns_eta))
+        return TopicModel(prior, TopicWords(eta, WordTotal.zeros(V, K, threads), posterior, learns_eta, True))
 
     def _set_model(self, model: TopicModel) -> None:
         super()._set_model(model)
@@ -187,7 +194,7 @@ class HDP(TopicEstimator):
             state,
             step,
             [lengths[rows] for rows in batches],
-            lambda K: self._step(K).options,
+            lambda K, posterior: self._options(K, posterior),
             newborn,
             lambda n: STARTS["auto"](corpus, n, rng),
             count_of_components(self.n_components),
@@ -195,6 +202,8 @@ class HDP(TopicEstimator):
             rng,
             self.tol * max(corpus.n_tokens, 1.0),
             self.max_iter,
+            self._warming(),
+            min(POLISH, self.max_iter // 4) if self.posterior == "collapsed" else 0,
         )
 
     def _adapts(self) -> bool:
@@ -202,8 +211,33 @@ class HDP(TopicEstimator):
 
     def _step(self, K: int) -> TopicStep:
         """Moves need to know where documents were left, so an adaptive fit goes on from there."""
-        step = super()._step(K)
-        return replace(step, cold_visits=1) if self._adapts() else step
+        return TopicStep(self._options(K, self.posterior), 1 if self._adapts() else self.cold_visits)
+
+    def _learning_step(self, K: int) -> TopicStep:
+        """The number of topics is looked for under the variational posterior, whose bound judges it."""
+        return replace(self._step(K), options=self._options(K, self._first_posterior()))
+
+    def _warming(self) -> int:
+        return min(WARMING, self.max_iter // 4) if self.posterior == "collapsed" else 0
+
+    def _first_posterior(self) -> str:
+        return "variational" if self._adapts() and not self._warming() else self.posterior
+
+    def _options(self, K: int, posterior: str) -> _core.TopicOptions:
+        collapsed = chosen({"variational": False, "collapsed": True}, posterior, "posterior")
+        least = CUT if collapsed else 0.0
+        return _core.TopicOptions(
+            posterior=posterior,
+            exclude=False,
+            select_often=False,
+            mean_change=False,
+            L=count_of_active(self.n_active, K),
+            eps=least if self.min_topic_mass is None else self.min_topic_mass,
+            max_iter=self.max_doc_update_iter,
+            tol=self.doc_tol,
+            restarts=0 if collapsed else self.restarts,
+            restart_iter=3,
+        )
 
     def _may_revive(self) -> bool:
         return not self._adapts() and super()._may_revive()
@@ -240,4 +274,4 @@ class HDP(TopicEstimator):
             T,
         )
         eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
-        self._set_model(TopicModel(prior, TopicWords(eta, total, self.posterior, parts.flag("words.learned"))))
+        self._set_model(TopicModel(prior, TopicWords(eta, total, self.posterior, parts.flag("words.learned"), True)))

@@ -48,7 +48,7 @@ class Adaptation:
     state: State
     step: TopicStep
     lengths: list[np.ndarray]  # of each shard's documents
-    options: Callable[[int], _core.TopicOptions]  # of a step with this many topics
+    options: Callable[[int, str], _core.TopicOptions]  # of a step with this many topics and this posterior
     newborn: Callable[[np.ndarray, int], np.ndarray]  # ([K] tokens of topics, n) -> [V, n] counts
     start: Callable[[int], np.ndarray]  # n -> [V, n] counts
     started_with: int  # topics, the last time that all started anew
@@ -56,11 +56,16 @@ class Adaptation:
     rng: np.random.Generator
     least: float  # a pass that gains less is quiet
     passes_left: int
+    warming: int  # passes at the beginning, collapsed: better topics to look on from, and soon
+    polish: int  # passes at the end, collapsed, with the number of topics settled
     moves: dict[str, float] = field(default_factory=dict)  # since last taken
     trial: Trial | None = None
     failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORDER, 0))
     refused: set[Pair] = field(default_factory=set)
     last: float = -np.inf
+    exhausted: bool = False  # no move is left to try
+    polishing: bool = False
+    end: int = 0  # passes left when polishing is over
     done: bool = False
 
     def take_moves(self) -> dict[str, float]:
@@ -73,8 +78,12 @@ class Adaptation:
     def between(self, model: TopicModel, total: TopicStats) -> TopicModel | None:
         """The model that the next pass starts from; what learner and engine remember is changed with it."""
         self.passes_left -= 1
-        if self.passes_left <= 0:
-            return None
+        if self.passes_left <= 0 or self.polishing:
+            self.done = self.polishing and self.exhausted and self.passes_left <= self.end
+            return replace(model, words=model.words.relearn()) if model.words.learned else None
+        if self.warming:
+            self.warming -= 1
+            return None if self.warming else self._under("variational", model)
         here = self._documents(model, total)
         if self.trial is not None:
             self.trial.left -= 1
@@ -91,7 +100,27 @@ class Adaptation:
         if here.model.words.learned:
             here = replace(here, model=replace(here.model, words=here.model.words.relearn()))
         self.last = here.bound()
-        return self._tried(here) if quiet else self._put(here)
+        following = self._tried(here) if quiet and self.passes_left > TRIAL + self.polish else self._put(here)
+        if self.trial is None and (self.exhausted or self.passes_left <= self.polish):
+            return self._polished(following)
+        return following
+
+    def _polished(self, model: TopicModel) -> TopicModel:
+        """The number of topics is settled. From here on documents are solved without the variational penalty."""
+        if not self.polish:
+            self.done = self.exhausted
+            return model
+        self.polishing, self.end = True, max(self.passes_left - self.polish, 0)
+        self.moves["polish"] = 0.0
+        return self._under("collapsed", model)
+
+    def _under(self, posterior: str, model: TopicModel) -> TopicModel:
+        """The next pass is under another posterior. Documents start from their words: variational ones have fewer
+        topics."""
+        self.step.options = self.options(model.n_components, posterior)
+        self.step.watch(None)
+        self.engine.memory = {}
+        return replace(model, words=replace(model.words, posterior=posterior))
 
     def _settling(self, here: Documents) -> TopicModel | None:
         """A trial goes on: what did not stay apart is merged, and documents get used to it before it is judged."""
@@ -112,7 +141,7 @@ class Adaptation:
             self.state.memo[b] = stats
             self.engine.memory[b] = self.engine.memory[b]._replace(docs=docs)
         self.state.total = here.total
-        self.step.options = self.options(here.model.n_components)
+        self.step.options = self.options(here.model.n_components, "variational")
         self._watch(here)
         return here.model
 
@@ -154,13 +183,11 @@ class Adaptation:
         return there
 
     def _tried(self, here: Documents) -> TopicModel:
-        """Begins the next trial, or ends the fit. With too few passes left for a trial, the fit just goes on."""
-        if self.passes_left <= TRIAL:
-            return self._put(here)
-        while not self.done:
+        """Begins the next trial, or says that there is none left."""
+        while not self.exhausted:
             kind = next((kind for kind in ORDER if self.failures[kind] < FAILURES[kind]), None)
             if kind is None:
-                self.done = True
+                self.exhausted = True
                 break
             proposal = self._proposal(here, kind)
             if proposal is not None:
@@ -194,7 +221,7 @@ class Adaptation:
         self.state.total, self.state.seed = None, model.prior.nothing(model.words.total)
         docs = proposal.docs
         self.engine.memory = {} if docs is None else {b: memory[b]._replace(docs=docs[b]) for b in memory}
-        self.step.options = self.options(model.n_components)
+        self.step.options = self.options(model.n_components, "variational")
         self.step.watch(None)
         return model
 
