@@ -100,7 +100,7 @@ class HDP(TopicEstimator):
         doc_topic_prior: Any = None,
         weight_concentration_prior: Any = None,
         topic_word_prior: Any = None,
-        max_iter: int = 50,
+        max_iter: int = 150,
         tol: float = 1e-3,
         batch_size: int | None = None,
         total_samples: float | None = None,

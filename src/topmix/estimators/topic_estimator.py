@@ -216,6 +216,8 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
             moves=moves.take_moves if moves else dict,
             settled=moves.settled if moves else None,
         )
+        if moves and learned:
+            learned = moves.ended(learned, history)
         return learned or model, history, converged
 
     def _moves(

@@ -1,8 +1,14 @@
 """When to try which move, between the passes of a memoized fit.
 
 Merges are judged after every pass. When a pass neither merged anything nor raised the bound by much, something larger
-is tried for two passes: new topics, or to do without the smallest ones. What does not raise the bound is undone. All is
-settled when both have failed in turn.
+is tried for three passes: to start anew with more topics, new topics beside the others, every topic in two, or to do
+without the smallest ones. What stays no better apart is merged again meanwhile; what does not raise the bound in the
+end is undone. All is settled when each has failed, or gained less than a quiet pass does (a deletion may gain anything:
+the number of topics cannot fall for ever).
+
+Topics are looked for under the variational posterior, whose bound judges the moves. Where all topics start anew, a few
+collapsed passes come first: they lead to a higher bound than variational ones. And when the number is settled, a few
+come last, for topics that predict better.
 """
 
 from __future__ import annotations
@@ -15,6 +21,7 @@ import scipy.sparse as sp
 
 from topmix import _core
 from topmix.engines import Engine
+from topmix.history import Record
 from topmix.learners import State
 from topmix.local import TopicStep
 from topmix.moves.documents import Documents
@@ -56,17 +63,24 @@ class Adaptation:
     rng: np.random.Generator
     least: float  # a pass that gains less is quiet
     passes_left: int
-    warming: int  # passes at the beginning, collapsed: better topics to look on from, and soon
+    warmth: int  # passes, collapsed, where all topics start anew: better ones to look on from, and soon
     polish: int  # passes at the end, collapsed, with the number of topics settled
     moves: dict[str, float] = field(default_factory=dict)  # since last taken
     trial: Trial | None = None
     failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORDER, 0))
     refused: set[Pair] = field(default_factory=set)
+    refused_deletion: int = 0  # topics, the last time that it was tried
     last: float = -np.inf
+    warming: int = field(init=False)  # of these passes, those that are left
+    on_trial: bool = False  # the last pass was
+    kept: Documents | None = None  # as they were the last time that nothing was on trial
     exhausted: bool = False  # no move is left to try
     polishing: bool = False
     end: int = 0  # passes left when polishing is over
     done: bool = False
+
+    def __post_init__(self) -> None:
+        self.warming = self.warmth
 
     def take_moves(self) -> dict[str, float]:
         moves, self.moves = self.moves, {}
@@ -78,6 +92,7 @@ class Adaptation:
     def between(self, model: TopicModel, total: TopicStats) -> TopicModel | None:
         """The model that the next pass starts from; what learner and engine remember is changed with it."""
         self.passes_left -= 1
+        self.on_trial = self.trial is not None
         if self.passes_left <= 0 or self.polishing:
             self.done = self.polishing and self.exhausted and self.passes_left <= self.end
             return replace(model, words=model.words.relearn()) if model.words.learned else None
@@ -99,11 +114,28 @@ class Adaptation:
         here = self._sorted(merged)
         if here.model.words.learned:
             here = replace(here, model=replace(here.model, words=here.model.words.relearn()))
-        self.last = here.bound()
-        following = self._tried(here) if quiet and self.passes_left > TRIAL + self.polish else self._put(here)
+        self.last, self.kept = here.bound(), here
+        may_try = quiet and self.passes_left > self.warmth + TRIAL + self.polish
+        following = self._tried(here) if may_try else self._put(here)
         if self.trial is None and (self.exhausted or self.passes_left <= self.polish):
             return self._polished(following)
         return following
+
+    def ended(self, model: TopicModel, history: list[Record]) -> TopicModel:
+        """What a fit ends with. Stopped in the middle of a trial it has what was there before, and the last record says
+        so."""
+        if not self.on_trial or self.kept is None:
+            return model
+        here = self.kept
+        terms, moves = here.model.bound(here.total), history[-1].moves | self.moves | {"stopped": 0.0}
+        history[-1] = replace(
+            history[-1],
+            objective=sum(terms.values()),
+            n_components=here.model.n_components,
+            terms=terms,
+            moves={what: gain for what, gain in moves.items() if not what.startswith("try")},
+        )
+        return here.model
 
     def _polished(self, model: TopicModel) -> TopicModel:
         """The number of topics is settled. From here on documents are solved without the variational penalty."""
@@ -207,7 +239,10 @@ class Adaptation:
             return births(here, K, self.newborn)
         if kind == "split":
             return split(here, np.arange(K), self.rows, self.rng)
-        n = max(1, round(DELETED[self.failures[kind]] * K))
+        while (n := max(1, round(DELETED[self.failures[kind]] * K))) == self.refused_deletion:
+            self.failures[kind] += 1
+            if self.failures[kind] == FAILURES[kind]:
+                return None
         return deletion(here, np.argsort(here.total.S.totals, kind="stable")[:n]) if n < K else None
 
     def _begin(self, here: Documents, proposal: Proposal) -> TopicModel:
@@ -219,11 +254,13 @@ class Adaptation:
         self.moves[f"try {proposal.what}"] = 0.0
         self.state.memo.clear()
         self.state.total, self.state.seed = None, model.prior.nothing(model.words.total)
+        self.warming = self.warmth if proposal.anew else 0
+        posterior = "collapsed" if self.warming else "variational"
         docs = proposal.docs
         self.engine.memory = {} if docs is None else {b: memory[b]._replace(docs=docs[b]) for b in memory}
-        self.step.options = self.options(model.n_components, "variational")
+        self.step.options = self.options(model.n_components, posterior)
         self.step.watch(None)
-        return model
+        return replace(model, words=replace(model.words, posterior=posterior))
 
     def _judged(self, trial: Trial, here: Documents) -> Documents:
         gain = here.bound() - trial.bound
@@ -237,6 +274,7 @@ class Adaptation:
                 self.failures[kind] += 1
             return here
         self.moves = {f"{trial.what}, undone": gain}
+        self.refused_deletion = int(trial.what.split()[1]) if kind == "delete" else 0
         self.refused = trial.refused
         self.failures[kind] += 1
         self.engine.memory = dict(trial.memory)

@@ -27,6 +27,7 @@ class Proposal:
     what: str
     model: TopicModel
     docs: list[DocTopics] | None = None  # None: from the words alone
+    anew: bool = False  # nothing of the old topics is in it
 
 
 def births(here: Documents, n: int, newborn: Callable[[np.ndarray, int], np.ndarray]) -> Proposal:
@@ -40,7 +41,7 @@ def births(here: Documents, n: int, newborn: Callable[[np.ndarray, int], np.ndar
 def renewal(here: Documents, counts: np.ndarray) -> Proposal:
     """Other topics altogether, [V, n] counts."""
     n = counts.shape[1]
-    return Proposal(f"renew {n}", _seeded(here, counts, np.full(n, 1.0 / (n + 1.0))))
+    return Proposal(f"renew {n}", _seeded(here, counts, np.full(n, 1.0 / (n + 1.0))), anew=True)
 
 
 def split(
