@@ -4,8 +4,8 @@
     python benchmarks/hdp.py corpora --corpus nips      # real ones: score, number of topics, time
     python benchmarks/hdp.py planted corpora --quick    # small and generated, for a test
 
-planted: 5,000 documents of 150 words, V = 2,000, topics with Zipf-like sizes, documents of concentration 1 (sample_lda's
-0.1 a topic, at 10 topics; it is the same here for 30 and 100, as an HDP has it). The truth is the topics with at least
+planted: 5,000 documents of 150 words, V = 2,000, topics with Zipf-like sizes, documents of concentration 1, which is
+sample_lda's 0.1 a topic at 10 topics; it is the same for 30 and 100, as an HDP has it. The truth is the topics with at least
 200 tokens. From 1, from twice and from five times as many: the number found, and topic_recovery_error, in which a true
 topic without a partner costs 2, beside that of LDA told the number, collapsed or variational, whichever is better.
 
@@ -50,7 +50,9 @@ def planted(topics: list[int], seeds: int, documents: int, threads: int) -> None
             true = sample.topic_word[np.bincount(sample.assignments, minlength=T) >= LEAST]
             told = min(
                 topic_recovery_error(
-                    LDA(len(true), posterior=posterior, random_state=seed, n_jobs=threads).fit(sample.corpus).topic_word_,
+                    LDA(len(true), posterior=posterior, random_state=seed, n_jobs=threads)
+                    .fit(sample.corpus)
+                    .topic_word_,
                     true,
                 )
                 for posterior in ("collapsed", "variational")
@@ -86,7 +88,9 @@ def corpora(runs: Runs, name: str, grid: list[int], starts: list[int], seeds: in
         named = f"{label(curve)}, seed {curve.seed}" if curve in hdp else label(curve)
         print(f"  {named:<32}{topics_of(curve):>6}{curve.final['score']:>10.4f}{curve.points[-1][0]:>9.1f}")
     best = max(curve.final["score"] for curve in lda)
-    print(f"  over variational LDA at its best K: {np.mean([c.final['score'] for c in hdp]) - best:+.4f} (mean of seeds)")
+    print(
+        f"  over variational LDA at its best K: {np.mean([c.final['score'] for c in hdp]) - best:+.4f} (mean of seeds)"
+    )
     spread("seeds", hdp)
     spread("starts", [hdp[0], *others])
     sampled = [c for c in peers if c.method == "tomotopy_hdp"]

@@ -66,9 +66,10 @@ class TimeIsUp(Exception):
 
 
 def topmix(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report, **settings: Any) -> None:
-    """LDA, or another `estimator`, with these parameters. Reports after each pass; stochastic learning after each batch, as its passes are long.
+    """LDA, or another `estimator`, with these parameters.
 
-    `within_passes` says otherwise. Without max_iter and tol it stops when the budget is spent, not before.
+    Reports after each pass; stochastic learning after each batch, as its passes are long. `within_passes` says
+    otherwise. Without max_iter and tol it stops when the budget is spent, not before.
     """
     with watch.pause():
         import topmix

@@ -69,7 +69,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
     max_doc_update_iter: int
     doc_tol: float
     stopping: str
-    min_topic_mass: float
+    min_topic_mass: Any
     restarts: int
     exclude: bool
     selection: str

@@ -34,7 +34,12 @@ TRIAL = 3  # passes: one while the seed fades, one to settle, one after merges
 FEW = 64  # new topics at least, where all start anew
 DELETED = (0.2, 0.05, 0.0)  # topics that are tried without, over K, the smallest; the next share when the last failed
 ORDER = ("renew", "birth", "split", "delete")
-FAILURES = {"renew": 1, "birth": 1, "split": 1, "delete": len(DELETED)}  # after so many in turn a kind of move is given up
+FAILURES = {
+    "renew": 1,
+    "birth": 1,
+    "split": 1,
+    "delete": len(DELETED),
+}  # after so many in turn a kind of move is given up
 
 
 @dataclass

@@ -69,7 +69,9 @@ def _tokens_of(k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alph
 def _told_apart(Y: sp.csr_array, rng: np.random.Generator) -> np.ndarray | None:
     """[2, words of Y] expected counts, by documents first and then by tokens; None where there is one kind."""
     words = np.unique(Y.indices)
-    dense = sp.csr_array((Y.data, np.searchsorted(words, Y.indices), Y.indptr), shape=(Y.shape[0], len(words))).toarray()
+    dense = sp.csr_array(
+        (Y.data, np.searchsorted(words, Y.indices), Y.indptr), shape=(Y.shape[0], len(words))
+    ).toarray()
     sizes, mean = dense.sum(axis=1), dense.mean(axis=0)
     least = SMOOTHING * float(mean.mean())
     if not mean.sum() > 0:
