@@ -44,8 +44,12 @@ class HDP(TopicEstimator):
     n_components : int
         Number of topics, the truncation K; where it adapts, the number to start with.
     adapt : bool
-        Whether a memoized fit merges, adds and deletes topics while the bound of the whole corpus rises. Other learners
-        keep n_components.
+        Whether a memoized fit merges, adds, splits and deletes topics while the bound of the whole corpus rises. Other
+        learners keep n_components.
+    posterior : {"collapsed", "variational"}
+        "variational" climbs the surrogate bound at every step. "collapsed": the number of topics is found likewise, but
+        a few collapsed passes come before, which lead to a higher bound, and a few at the end, for topics that predict
+        better; elbo_ is then the bound where these ended, and lower. Without adapt all passes are collapsed.
     learner : {"memoized", "batch", "stochastic"}
         How the documents are visited.
     n_active : int or None
@@ -60,10 +64,12 @@ class HDP(TopicEstimator):
         learns one value.
     max_iter, tol, batch_size, total_samples, learning_scale, learning_offset, learning_decay : as in LDA
     max_doc_update_iter, doc_tol : as in LDA
-    min_topic_mass : float
-        A topic that holds no more than this many tokens leaves the document. Zero keeps the bound rising.
+    min_topic_mass : float or None
+        A topic that holds no more than this many tokens leaves the document. None is 2.5 in collapsed passes, and zero
+        in variational ones, where it keeps the bound rising.
     restarts : int
-        The smallest topics of each document that are tried without; what raises the document's bound is kept.
+        In variational passes, the smallest topics of each document that are tried without; what raises the document's
+        bound is kept.
     cold_visits : int or None
         Visits to a document that start from its words alone; later ones start where the last left off.
     n_init, init, warm_start, engine, n_jobs, random_state, verbose, callbacks : as in LDA
@@ -85,7 +91,7 @@ class HDP(TopicEstimator):
         The surrogate bound at the end, a lower bound on the log evidence; and exp(-elbo_ / tokens).
     """
 
-    local_step, exclude = "fixed_point", False
+    local_step, exclude, own_discount = "fixed_point", False, 0.0
     selection, stopping = "last", "max"
     _has_checkpoints = False  # they know one number a topic, not sticks
 
