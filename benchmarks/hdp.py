@@ -5,9 +5,9 @@
     python benchmarks/hdp.py planted corpora --quick    # small and generated, for a test
 
 planted: 5,000 documents of 150 words, V = 2,000, topics with Zipf-like sizes, documents of concentration 1, which is
-sample_lda's 0.1 a topic at 10 topics; it is the same for 30 and 100, as an HDP has it. The truth is the topics with at least
-200 tokens. From 1, from twice and from five times as many: the number found, and topic_recovery_error, in which a true
-topic without a partner costs 2, beside that of LDA told the number, collapsed or variational, whichever is better.
+sample_lda's 0.1 a topic at 10 topics; it is the same for 30 and 100, as an HDP has it. The truth is the topics with at
+least 200 tokens. From 1, from twice and from five times as many: the number found, and topic_recovery_error, in which a
+true topic without a partner costs 2, beside that of LDA told the number, collapsed or variational, the better of them.
 
 corpora: document completion, by the evaluator of time_to_quality.py, on test documents (--role validation: others) of
 the HDP, of variational LDA over a grid of K, of tomotopy's HDPModel and gensim's HdpModel; the number of topics over

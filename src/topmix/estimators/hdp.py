@@ -165,7 +165,9 @@ class HDP(TopicEstimator):
             raise ValueError("topic_word_prior cannot be one a topic where their number adapts: use adapt=False")
         posterior = self._first_posterior()
         prior = StickPrior(Sticks.even(K, gamma), alpha, gamma, learns_alpha, learns_gamma)
-        return TopicModel(prior, TopicWords(eta, WordTotal.zeros(V, K, threads), posterior, learns_eta, True))
+        return TopicModel(
+            prior, TopicWords(eta, WordTotal.zeros(V, K, threads), posterior, learns_eta, bounds_evidence=True)
+        )
 
     def _set_model(self, model: TopicModel) -> None:
         super()._set_model(model)
@@ -217,7 +219,12 @@ class HDP(TopicEstimator):
 
     def _step(self, K: int) -> TopicStep:
         """Moves need to know where documents were left, so an adaptive fit goes on from there."""
-        return TopicStep(self._options(K, self.posterior), 1 if self._adapts() else self.cold_visits)
+        posterior = self.model_.words.posterior if hasattr(self, "model_") else self.posterior
+        return TopicStep(self._options(K, posterior), 1 if self._adapts() else self.cold_visits)
+
+    def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int) -> TopicModel:
+        model = super()._start(corpus, rng, threads)
+        return replace(model, words=replace(model.words, posterior=self._first_posterior()))
 
     def _learning_step(self, K: int) -> TopicStep:
         """The number of topics is looked for under the variational posterior, whose bound judges it."""
@@ -261,6 +268,7 @@ class HDP(TopicEstimator):
         arrays |= {"sticks.rho": prior.sticks.rho, "sticks.omega": prior.sticks.omega, "sticks.T": prior.T}
         extra |= {"n_components": self.model_.n_components, "words.learned": words.learned, "sticks.D": prior.D}
         extra |= {"alpha": prior.concentration, "alpha.learned": prior.learns_concentration}
+        extra |= {"posterior": words.posterior}
         extra |= {"gamma": prior.stick_prior, "gamma.learned": prior.learns_stick_prior}
         return arrays, extra
 
@@ -280,4 +288,6 @@ class HDP(TopicEstimator):
             T,
         )
         eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
-        self._set_model(TopicModel(prior, TopicWords(eta, total, self.posterior, parts.flag("words.learned"), True)))
+        posterior = parts.choice("posterior", ("collapsed", "variational"), missing="variational")
+        words = TopicWords(eta, total, posterior, parts.flag("words.learned"), bounds_evidence=True)
+        self._set_model(TopicModel(prior, words))
