@@ -62,9 +62,22 @@ def test_scvb0_has_three_figures_and_a_table(tmp_path):
     assert has_figures(tmp_path, {f"scvb0_{n}.png" for n in (1, 2, 3)}, said)
 
 
+def test_hdp_has_two_figures_and_a_surrogate_that_is_a_bound(tmp_path):
+    said = run("papers/hdp.py", "--out", tmp_path)
+    for part in ("Figure 2", "Figure 3", "with restarts"):
+        assert part in said
+    rows = {
+        line.split()[0]: [float(x) for x in line.split()[-6:-3]] for line in said.splitlines() if "(1, 5, 20)" in line
+    }
+    assert all(value < 0 for value in rows["surrogate"])
+    assert all(value > 0 for value in rows["point"])
+    assert has_figures(tmp_path, {"hdp_2.png", "hdp_3.png"}, said)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
+        ("hdp", ["--out"], "over variational LDA at its best K"),
         ("sparsity", ["--out"], "the dense run ends at"),
         ("restarts", ["--out"], "cold, 5 restarts, ε = 0"),
         ("memory", ["--inputs", "mapped"], "default, three passes"),
