@@ -4,11 +4,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include <map>
 #include <optional>
 #include <string>
 
 #include "arrays.hpp"
+#include "quadratic.hpp"
 
 namespace topmix {
 
@@ -16,29 +16,22 @@ namespace {
 
 /// The address in one of SciPy's capsules, if it is of a function with int arguments and this many of them.
 template <class Fn>
-Fn* address(nb::capsule capsule, size_t pointers, const char* what) {
+Fn* address(nb::capsule capsule, size_t pointers, const char* begins, const char* what) {
     const std::string signature = capsule.name() ? capsule.name() : "";
-    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find("(char *, char *, int *") == 5,
-            what);
+    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find(begins) == 5, what);
     return reinterpret_cast<Fn*>(capsule.data(capsule.name()));
 }
 
-void set_blas(nb::capsule sgemm, nb::capsule dgemm, nb::capsule ssyrk, nb::capsule dsyrk) {
+void set_blas(nb::capsule sgemm, nb::capsule dgemm, nb::capsule ssyrk, nb::capsule dsyrk, nb::capsule dpotrf,
+              nb::capsule dpotri) {
     const char* what = "SciPy's BLAS has another interface than topmix knows";
-    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, what);
-    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, what);
-    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, what);
-    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, what);
-}
-
-Quadratic quadratic(const std::string& name) {
-    static const std::map<std::string, Quadratic> kinds{{"none", Quadratic::none},
-                                                        {"norm", Quadratic::norm},
-                                                        {"squares", Quadratic::squares},
-                                                        {"products", Quadratic::products}};
-    const auto found = kinds.find(name);
-    require(found != kinds.end(), "quadratic must be none, norm, squares or products");
-    return found->second;
+    const char *product = "(char *, char *, int *", *factor = "(char *, int *";
+    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, product, what);
+    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, product, what);
+    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, product, what);
+    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, product, what);
+    blas::potrf = address<blas::Factor>(dpotrf, 5, factor, what);
+    blas::potri = address<blas::Factor>(dpotri, 5, factor, what);
 }
 
 template <class T>
@@ -122,8 +115,8 @@ void add(nb::module_& m) {
 }  // namespace
 
 void register_gaussian(nb::module_& m) {
-    m.def("set_blas", &set_blas, "sgemm"_a, "dgemm"_a, "ssyrk"_a, "dsyrk"_a,
-          "Takes the addresses of BLAS from the capsules in scipy.linalg.cython_blas.__pyx_capi__.");
+    m.def("set_blas", &set_blas, "sgemm"_a, "dgemm"_a, "ssyrk"_a, "dsyrk"_a, "dpotrf"_a, "dpotri"_a,
+          "Takes the addresses of BLAS and LAPACK from the capsules in scipy.linalg.cython_*.__pyx_capi__.");
     add<float>(m);
     add<double>(m);
 }

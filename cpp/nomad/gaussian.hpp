@@ -36,7 +36,7 @@ struct Blocks {
 };
 
 template <class T>
-struct ClusterFleet {
+struct ClusterSea {
     NormalWishart prior;
     Blocks blocks;
     std::vector<Cluster<T>> cluster;  // [K]; whoever holds its block owns it
@@ -57,11 +57,11 @@ class GaussianWorker {
 
     /// The rows' z [n, D] with what they weigh ([n], or nothing where all weigh one), and their first assignment
     /// [n, L], whose shares become multiples of the grid. `rows_at_once` are solved between two updates.
-    GaussianWorker(ClusterFleet<T>& fleet, size_t L, size_t rows_at_once, std::vector<T> z, std::vector<double> weight,
+    GaussianWorker(ClusterSea<T>& sea, size_t L, size_t rows_at_once, std::vector<T> z, std::vector<double> weight,
                    std::vector<int32_t> cluster, std::vector<T> r)
-        : fleet_(fleet),
-          D_(fleet.prior.D()),
-          Q_(fleet.prior.Q()),
+        : sea_(sea),
+          D_(sea.prior.D()),
+          Q_(sea.prior.Q()),
           L_(L),
           rows_at_once_(rows_at_once),
           rows_(z.size() / D_),
@@ -69,9 +69,9 @@ class GaussianWorker {
           weight_(std::move(weight)),
           id_(std::move(cluster)),
           r_(std::move(r)),
-          slot_(fleet.cluster.size(), -1),
-          sum_(fleet.prior.features.kind, D_) {
-        const size_t K = fleet.cluster.size();
+          slot_(sea.cluster.size(), -1),
+          sum_(sea.prior.features.kind, D_) {
+        const size_t K = sea.cluster.size();
         own_.N.assign(K, 0.0);
         own_.first.assign(K * D_, 0.0);
         own_.second.assign(K * Q_, 0.0);
@@ -92,7 +92,7 @@ class GaussianWorker {
     void visit(std::span<const Block> blocks) {
         held_.clear();
         for (const Block b : blocks)
-            for (size_t k = fleet_.blocks.begin(b); k < fleet_.blocks.end(b); ++k) held_.push_back(k);
+            for (size_t k = sea_.blocks.begin(b); k < sea_.blocks.end(b); ++k) held_.push_back(k);
         std::ranges::sort(held_);
         hold();
         for (size_t next = 0; next < rows_ && !hurry.load(std::memory_order_relaxed);) {
@@ -103,7 +103,7 @@ class GaussianWorker {
             if (next < rows_) apply();
         }
         sum_anew([this](size_t k, double N, const double* first, const double* second) {
-            Cluster<T>& c = fleet_.cluster[k];
+            Cluster<T>& c = sea_.cluster[k];
             c.N += N;
             for (size_t d = 0; d < D_; ++d) c.first[d] += first[d];
             for (size_t q = 0; q < Q_; ++q) c.second[q] += second[q];
@@ -111,7 +111,7 @@ class GaussianWorker {
                 std::ranges::fill(c.first, 0.0);
                 std::ranges::fill(c.second, 0.0);
             }
-            refresh(fleet_.prior, k, c, desk_);
+            refresh(sea_.prior, k, c, desk_);
         });
         let_go();
     }
@@ -130,6 +130,7 @@ class GaussianWorker {
         return out;
     }
 
+    const Post& own() const { return own_; }
     size_t rows() const { return rows_; }
     std::span<const int32_t> ids() const { return id_; }
     std::span<const T> shares() const { return r_; }
@@ -143,13 +144,13 @@ class GaussianWorker {
     double weight(size_t n) const { return weight_.empty() ? 1.0 : weight_[n]; }
 
     void hold_all() {
-        held_.resize(fleet_.cluster.size());
+        held_.resize(sea_.cluster.size());
         for (size_t k = 0; k < held_.size(); ++k) held_[k] = k;
         hold();
     }
 
     void hold() {
-        const size_t H = held_.size(), F = fleet_.prior.features.size();
+        const size_t H = held_.size(), F = sea_.prior.features.size();
         table_.resize(H * F);
         constant_.resize(H);
         before_.assign(H, T(0));
@@ -158,7 +159,7 @@ class GaussianWorker {
     }
 
     void lay_out(size_t h) {
-        const Cluster<T>& c = fleet_.cluster[held_[h]];
+        const Cluster<T>& c = sea_.cluster[held_[h]];
         std::ranges::copy(c.W, table_.begin() + std::ptrdiff_t(h * c.W.size()));
         constant_[h] = c.constant;
     }
@@ -208,7 +209,7 @@ class GaussianWorker {
 
     /// Scores of these rows under the clusters held, into s_ [rows, held].
     void score(std::span<const size_t> rows) {
-        const Features& features = fleet_.prior.features;
+        const Features& features = sea_.prior.features;
         const size_t H = held_.size(), F = features.size();
         if (parts_.empty()) parts_ = features.parts();
         s_.resize(rows.size() * H);
@@ -289,7 +290,7 @@ class GaussianWorker {
         for (size_t h = 0; h < H; ++h) {
             if (starts_[h] == starts_[h + 1]) continue;
             const size_t k = held_[h];
-            Cluster<T>& c = fleet_.cluster[k];
+            Cluster<T>& c = sea_.cluster[k];
             sum_.begin(c.centre.data());
             for (int64_t at = starts_[h]; at < starts_[h + 1]; ++at) {
                 const Change& change = change_[size_t(order_[size_t(at)])];
@@ -303,7 +304,7 @@ class GaussianWorker {
                 c.second[q] += fresh_[1 + D_ + q];
                 own_.second[k * Q_ + q] += fresh_[1 + D_ + q];
             }
-            refresh(fleet_.prior, k, c, desk_);
+            refresh(sea_.prior, k, c, desk_);
             lay_out(h);
         }
     }
@@ -329,7 +330,7 @@ class GaussianWorker {
         for (size_t h = 0; h < H; ++h) {
             if (!changed_[h]) continue;
             const size_t k = held_[h];
-            sum_.begin(fleet_.cluster[k].centre.data());
+            sum_.begin(sea_.cluster[k].centre.data());
             for (int64_t at = starts_[h]; at < starts_[h + 1]; ++at) {
                 const Change& entry = change_[size_t(order_[size_t(at)])];
                 sum_.add(&z_[entry.row * D_], double(entry.share) * weight(entry.row));
@@ -346,7 +347,7 @@ class GaussianWorker {
     /// own becomes fresh, and fresh the difference.
     static void swap_own(double& fresh, double& own) { fresh -= std::exchange(own, fresh); }
 
-    ClusterFleet<T>& fleet_;
+    ClusterSea<T>& sea_;
     const size_t D_, Q_, L_, rows_at_once_, rows_;
     std::vector<T> z_;             // [rows, D] in the frame
     std::vector<double> weight_;   // [rows] or nothing
