@@ -19,7 +19,7 @@ class GaussianFleet {
 
     /// Rows bounds[w] to bounds[w + 1] are worker w's, with their first assignment (cluster, r) [rows, L]. Clusters are
     /// what those rows make of them; `centre` [K, D] is where they are expected. A worker holds up to `most` of
-    /// `blocks` at a time.
+    /// `blocks` at a time, and waits a little for half as many.
     GaussianFleet(NormalWishart prior, Rows<const T> z, std::span<const double> weight, std::span<const int64_t> bounds,
                   std::span<const int32_t> cluster, std::span<const T> r, Rows<const T> centre, size_t blocks,
                   size_t most, size_t rows_at_once, uint64_t seed)
@@ -58,7 +58,7 @@ class GaussianFleet {
         }
         Desk desk;
         for (size_t k = 0; k < sea_.cluster.size(); ++k) refresh(sea_.prior, k, sea_.cluster[k], desk);
-        fleet_ = std::make_unique<Fleet<Worker>>(blocks, std::move(crew), seed, Hold{most, 1});
+        fleet_ = std::make_unique<Fleet<Worker>>(blocks, std::move(crew), seed, Hold{most, (most + 1) / 2});
     }
 
     /// A visit may be long: workers are told to cut it short.

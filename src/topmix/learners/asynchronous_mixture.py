@@ -23,7 +23,7 @@ from topmix.local import MixtureStep, rows_at_a_time
 from topmix.model import Mixture
 from topmix.stats import MixtureStats
 
-BLOCKS_A_WORKER = 8  # of clusters, of which it holds half of its share at a time: while some travel, it has others
+BLOCKS_A_WORKER = 16  # of clusters: its share, which it holds at a time, as far as they have come
 ROWS_A_DIMENSION = 48  # solved between two updates where covariances are matrices, which cost the cube of it
 ROWS_AT_ONCE = 4096  # where they are not
 
@@ -86,7 +86,7 @@ class Fleet:
         order = rows.order
         x = np.ascontiguousarray(rows.data.data[order], dtype)
         z, weight = np.empty_like(x), None if rows.weight is None else rows.weight[order]
-        blocks = max(1, min(K // 2, BLOCKS_A_WORKER * threads)) if threads > 1 else 1
+        blocks, most = in_blocks(K, threads)
         many = ROWS_A_DIMENSION * shape.D if shape.is_matrix else ROWS_AT_ONCE
         with one_thread():
             _core.to_frame(x, g.frame.origin, np.ascontiguousarray(g.frame.scale), threads, z)
@@ -108,7 +108,7 @@ class Fleet:
                 rows.r.astype(dtype, copy=False),
                 g.posterior.m.astype(dtype),
                 blocks,
-                max(1, blocks // (2 * threads)) if threads > 1 else 1,
+                most,
                 many if rows_at_once is None else rows_at_once,
                 seed,
             )
@@ -118,6 +118,12 @@ class Fleet:
         """Of all rows. Exact: what the workers posted belongs together."""
         N, first, second, H = snapshot
         return MixtureStats(GaussianStats(N, first, second), N, H, self.n_rows)
+
+
+def in_blocks(K: int, workers: int) -> tuple[int, int]:
+    """How many blocks of clusters travel, two clusters each at least, and how many a worker holds at a time."""
+    blocks = max(1, min(K // 2, BLOCKS_A_WORKER * workers)) if workers > 1 else 1
+    return blocks, max(1, blocks // workers)
 
 
 def precision(g: Any) -> type[np.floating[Any]]:
