@@ -162,12 +162,12 @@ def test_blocks_hold_every_used_word_once_and_documents_are_dealt_evenly():
         np.testing.assert_array_equal(np.sort(blocks.words), np.flatnonzero(entries))
         load_of = np.add.reduceat(entries[blocks.words], blocks.starts[:-1])
         assert load_of.max() - load_of.min() <= entries.max()
-        assert np.diff(blocks.starts).max() * n_topics * 8 <= max(1 << 18, 16 * n_topics)
+        assert (np.diff(blocks.starts).max() - 1) * n_topics * 8 <= 1 << 18
         assert len(load_of) >= 8 * workers
     indptr = np.concatenate([[0], np.cumsum(rng.integers(0, 50, 200))])
     shares = np.diff(indptr[dealt(indptr, 7)])
     assert shares.max() - shares.min() <= 100
-    assert dealt(np.array([0, 3]), 4).tolist() == [0, 1, 1, 1, 1] or dealt(np.array([0, 3]), 4)[-1] == 1
+    assert np.all(np.diff(dealt(np.array([0, 3]), 4)) >= 0)  # more workers than documents
 
 
 def test_topics_of_a_generated_corpus_are_found():

@@ -28,8 +28,9 @@ class TopicFleet {
         for (size_t s = 0; s < sea_.blocks.slots(); ++s) {
             const auto from = counts[size_t(sea_.blocks.word[s])];
             std::copy(from.begin(), from.end(), sea_.S.begin() + std::ptrdiff_t(s * K));
-            for (size_t k = 0; k < K; ++k) total[k] += from[k];
         }
+        for (size_t v = 0; v < V; ++v)  // words that no document has count here, as they do in a model
+            for (size_t k = 0; k < K; ++k) total[k] += counts[v][k];
         sea_.total.add(total);
 
         const size_t T = bounds.size() - 1;
