@@ -18,6 +18,7 @@ void register_mixture(nb::module_& m);        // local step of mixtures
 void register_gaussian(nb::module_& m);       // Gaussian mixtures, and the BLAS that they use
 void register_gaussian_fleet(nb::module_& m); // Gaussian mixtures whose clusters travel between workers
 void register_topics(nb::module_& m);         // topic tables and the local step of topic models
+void register_asynchronous(nb::module_& m);   // workers that stay with their data while parameters travel
 void register_scvb0(nb::module_& m);          // token-by-token steps of topic models: SCVB0 and CVB0
 void register_gibbs(nb::module_& m);          // tokens with one topic each: collapsed Gibbs sampling
 void register_combinatorial(nb::module_& m);  // hard assignments under a penalty on topics
@@ -47,6 +48,7 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_gaussian(m);
     topmix::register_gaussian_fleet(m);
     topmix::register_topics(m);
+    topmix::register_asynchronous(m);
     topmix::register_scvb0(m);
     topmix::register_gibbs(m);
     topmix::register_combinatorial(m);
