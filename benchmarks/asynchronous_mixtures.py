@@ -1,13 +1,13 @@
-"""Asynchronous learning of Gaussian mixtures against batch, stochastic and memoized: bound by the second (ESVI, Fig. 3).
+"""Asynchronous learning of Gaussian mixtures against the other learners: bound by the second (ESVI, Fig. 3).
 
     python benchmarks/asynchronous_mixtures.py [--data toy covtype] [--seconds 30] [--threads 2] [--quick]
 
 toy      30,000 rows of 128 numbers from 256 clusters with covariances of their own; full covariances
 covtype  the ten continuous columns of forest cover, standardised; diagonal covariances
 
-K = 256 for both. All methods start from the same clusters and have the same priors: the paper's alpha = 5, beta = 1, and
-means at that of the data; for the covariances, which the paper tunes, the library's default. VI is the batch learner
-and SVI the stochastic one, both with all K clusters for every row, as in the paper, and with the L = 8 best as
+K = 256 for both. All methods start from the same clusters and have the same priors: the paper's alpha = 5 and beta = 1,
+and means at that of the data; for the covariances, which the paper tunes, the library's default. VI is the batch
+learner and SVI the stochastic one, both with all K clusters for every row, as in the paper, and with the L = 8 best as
 the asynchronous one has; SVI is the best, by its last bound, of a small grid of step sizes and batches, the paper's 100
 rows and 0.1 / (1 + t) among them. The bound is that of all training rows under the method's posterior; what SVI thinks
 of it is an estimate, so it is computed anew. Seconds count initialisation and not the scoring, which is done
@@ -65,7 +65,9 @@ def toy(n: int, D: int, K: int, spread: float = 0.3, seed: int = 0) -> tuple[np.
     return X[:n], X[n:]
 
 
-def run(X: np.ndarray, test: np.ndarray, K: int, kind: str, seconds: float, threads: int, method: dict[str, Any]) -> Any:
+def run(
+    X: np.ndarray, test: np.ndarray, K: int, kind: str, seconds: float, threads: int, method: dict[str, Any]
+) -> Any:
     """Seconds, bounds and held-out scores, some of them, of one method."""
     marks, kept = milestones(seconds, 2), []  # (seconds, bound or None, posterior)
     exact = method["learner"] != "stochastic"
@@ -77,7 +79,9 @@ def run(X: np.ndarray, test: np.ndarray, K: int, kind: str, seconds: float, thre
                 marks.pop(0)
             g = m.likelihood
             assert isinstance(g, Gaussian)
-            kept.append((t, record.objective if exact else None, replace(m, likelihood=replace(g, total=g.total.copy()))))
+            kept.append(
+                (t, record.objective if exact else None, replace(m, likelihood=replace(g, total=g.total.copy())))
+            )
         return t >= seconds
 
     settings = {"weight_concentration_prior": 5.0, "mean_precision_prior": 1.0, "init_params": "k-means++"}

@@ -1,4 +1,5 @@
-// Matrix products and inverses by the BLAS that SciPy brings, reached through the addresses that it publishes for other extensions.
+// Matrix products and inverses by the BLAS and LAPACK that SciPy brings, reached through the addresses that it
+// publishes for other extensions.
 //
 // Each call here runs on the thread that makes it: whoever calls a kernel has told the library to use one thread
 // (topmix/blas.py), and kernels run many calls beside each other on blocks that the data decides. So the bits do not
@@ -55,8 +56,8 @@ void gram(size_t m, size_t n, const T* A, T* C) {
     syrk<T>("L", "N", &N, &K, &one, A, &N, &zero, C, &N);
 }
 
-/// A becomes its inverse, for a symmetric positive A [n, n] of which only the upper triangle is read and written. False,
-/// with A spoilt, if it is not positive.
+/// A becomes its inverse, for a symmetric positive A [n, n] of which only the upper triangle is read and written.
+/// False, with A spoilt, if it is not positive.
 inline bool invert(size_t n, double* A, double& log_det) {
     if (!potrf || !potri) throw std::logic_error("no LAPACK was set");
     const int N = int(n);

@@ -31,8 +31,8 @@ PostArrays give_post(typename Fleet<T>::Post&& post) {
 template <class T>
 void make(Fleet<T>* self, const std::string& kind, bool linear, bool bayes, double beta, Vec<const double> m, double nu,
           Vec<const double> B, Vec<const double> reg, double weight_prior, Mat<const T> z,
-          std::optional<Vec<const double>> weight, Vec<const int64_t> bounds, Mat<const int32_t> cluster, Mat<const T> r,
-          Mat<const T> centre, size_t blocks, size_t most, size_t rows_at_once, uint64_t seed) {
+          std::optional<Vec<const double>> weight, Vec<const int64_t> bounds, Mat<const int32_t> cluster,
+          Mat<const T> r, Mat<const T> centre, size_t blocks, size_t most, size_t rows_at_once, uint64_t seed) {
     const size_t n = z.shape(0), D = z.shape(1), K = centre.shape(0), L = r.shape(1);
     const Quadratic q = quadratic(kind);
     require(q != Quadratic::none, "tied clusters cannot travel: they share their covariance");

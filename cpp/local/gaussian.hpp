@@ -120,8 +120,8 @@ struct Moments {
     std::span<double> second;  // [K, size] sum_n w r (products, squares or norm of z)
 };
 
-/// Moments of the rows of one cluster at a time, summed about a centre, so that a small cluster far from the origin keeps
-/// its digits in float32; `add_to` puts the centre back in double. Weights may be negative: rows that leave.
+/// Moments of the rows of one cluster at a time, summed about a centre, so that a small cluster far from the origin
+/// keeps its digits in float32; `add_to` puts the centre back in double. Weights may be negative: rows that leave.
 template <class T>
 class MomentSum {
   public:

@@ -3,12 +3,11 @@
 // A worker that holds the clusters K' solves anew for the part of each row's responsibilities that lies on them, with
 // its mass M_n = sum_{k in K'} r_nk as it is:
 //
-//     r_nk = M_n exp(s_nk) / sum_{j in S} exp(s_nj),      S: the best of K' that the row has room for             (G.10)
+//     r_nk = M_n exp(s_nk) / sum_{j in S} exp(s_nj),      S: the best of K' that the row has room for (G.10)
 //
-// That is exact coordinate ascent, whatever K' is. A row without mass on K' has nothing to solve, and is not even scored:
-// so to hold half of the clusters costs a quarter of the products, and workers who share the clusters among them lose
-// nothing by it. Rows are solved some at a time; what they give to the clusters held changes at once, and so do the
-// clusters.
+// That is exact coordinate ascent, whatever K' is. A row without mass on K' has nothing to solve, and is not even
+// scored: to hold half of the clusters costs a quarter of the products. Rows are solved some at a time; what they give
+// to the clusters held changes at once, and so do the clusters.
 //
 // Shares are whole multiples of 2^-24 (2^-53 in double): sums of them are exact, so that mass is conserved to the bit.
 #pragma once
@@ -53,7 +52,7 @@ class GaussianWorker {
 
     static constexpr double kGrid = double(std::numeric_limits<T>::epsilon()) / 2;
     static constexpr double kStill = 16 * kGrid;  // a row whose shares change by no more stays as it is
-    static constexpr double kLeastMass = 1e-3;    // of a row, to be worth solving; all of it, where all clusters are held
+    static constexpr double kLeastMass = 1e-3;  // of a row, to be worth solving; all of it, where all clusters are held
 
     /// The rows' z [n, D] with what they weigh ([n], or nothing where all weigh one), and their first assignment
     /// [n, L], whose shares become multiples of the grid. `rows_at_once` are solved between two updates.
@@ -202,8 +201,7 @@ class GaussianWorker {
             if (hurry.load(std::memory_order_relaxed)) return;
             const std::span<const size_t> rows(&batch_[begin], std::min(kBlockRows, batch_.size() - begin));
             score(rows);
-            for (size_t i = 0; i < rows.size(); ++i)
-                solve_row(rows[i], std::span<const T>(&s_[i * H], H));
+            for (size_t i = 0; i < rows.size(); ++i) solve_row(rows[i], std::span<const T>(&s_[i * H], H));
         }
     }
 
@@ -349,17 +347,17 @@ class GaussianWorker {
 
     ClusterSea<T>& sea_;
     const size_t D_, Q_, L_, rows_at_once_, rows_;
-    std::vector<T> z_;             // [rows, D] in the frame
-    std::vector<double> weight_;   // [rows] or nothing
-    std::vector<int32_t> id_;      // [rows, L] clusters of a row, those with a share first
-    std::vector<T> r_;             // [rows, L] their shares; they sum to one, exactly
-    Post own_;                     // without the entropy, which `post` works out
-    std::vector<size_t> held_;     // clusters, ascending
-    std::vector<int32_t> slot_;    // [K] where among those held; -1: elsewhere
-    std::vector<T> table_;         // [held, features]
-    std::vector<T> constant_;      // [held]
-    std::vector<char> changed_;    // [held]
-    std::vector<T> before_;        // [held] shares of the row at hand; zero between rows
+    std::vector<T> z_;            // [rows, D] in the frame
+    std::vector<double> weight_;  // [rows] or nothing
+    std::vector<int32_t> id_;     // [rows, L] clusters of a row, those with a share first
+    std::vector<T> r_;            // [rows, L] their shares; they sum to one, exactly
+    Post own_;                    // without the entropy, which `post` works out
+    std::vector<size_t> held_;    // clusters, ascending
+    std::vector<int32_t> slot_;   // [K] where among those held; -1: elsewhere
+    std::vector<T> table_;        // [held, features]
+    std::vector<T> constant_;     // [held]
+    std::vector<char> changed_;   // [held]
+    std::vector<T> before_;       // [held] shares of the row at hand; zero between rows
     std::vector<size_t> batch_, parts_;
     std::vector<T> f_, s_, share_;
     std::vector<int32_t> best_, change_slot_;

@@ -1,8 +1,8 @@
 // A Gaussian cluster that travels: its statistics, and the coefficients of its scores that are made from them.
 // docs/math.md Eqs. (0.1), (G.3)-(G.6).
 //
-// Everything that a cluster's scores need is its own, E[log pi_k] too: the weights' Dirichlet needs N_k and the number of
-// all rows, which does not change. So a cluster can be updated wherever it is.
+// Everything that a cluster's scores need is its own, E[log pi_k] too: the weights' Dirichlet needs N_k and the number
+// of all rows, which does not change. So a cluster can be updated wherever it is.
 #pragma once
 #include <algorithm>
 #include <cmath>

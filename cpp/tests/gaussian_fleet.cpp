@@ -1,5 +1,6 @@
-// Gaussian clusters that travel between workers on small random rows, with a plain BLAS: no race, nothing out of bounds,
-// no row lost, whoever stops the workers and when. What the numbers should be, tests/test_gaussian_fleet.py knows.
+// Gaussian clusters that travel between workers on small random rows, with a plain BLAS: no race, nothing out of
+// bounds, no row lost, whoever stops the workers and when. What the numbers should be, tests/test_gaussian_fleet.py
+// knows.
 #include "nomad/gaussian_fleet.hpp"
 
 #include <cmath>
@@ -19,8 +20,7 @@ void plain_gemm(const char* how, const char*, const int* m, const int* n, const 
                 const int* a, const T* B, const int* b, const T*, T* C, const int* c) {
     for (int j = 0; j < *n; ++j)
         for (int i = 0; i < *m; ++i)
-            for (int l = 0; l < *k; ++l)
-                C[j * *c + i] += (*how == 'T' ? A[i * *a + l] : A[l * *a + i]) * B[j * *b + l];
+            for (int l = 0; l < *k; ++l) C[j * *c + i] += (*how == 'T' ? A[i * *a + l] : A[l * *a + i]) * B[j * *b + l];
 }
 
 template <class T>
@@ -75,7 +75,14 @@ struct Problem {
     std::vector<int32_t> cluster;
 
     Problem(size_t rows, size_t dimensions, size_t clusters, size_t active, Quadratic kind, bool bayes)
-        : n(rows), D(dimensions), K(clusters), L(active), z(n * D), r(n * L, T(1) / T(L)), centre(K * D), cluster(n * L) {
+        : n(rows),
+          D(dimensions),
+          K(clusters),
+          L(active),
+          z(n * D),
+          r(n * L, T(1) / T(L)),
+          centre(K * D),
+          cluster(n * L) {
         Rng rng(7, 0, 0);
         for (T& x : z) x = T(6 * rng.uniform() - 3);
         for (T& x : centre) x = T(2 * rng.uniform() - 1);
@@ -83,7 +90,14 @@ struct Problem {
             for (size_t l = 0; l < L; ++l) cluster[i * L + l] = int32_t((i + l) % K);
         std::vector<double> B(quadratic_size(kind, D), kind == Quadratic::products ? 0.0 : 2.0);
         for (size_t i = 0, f = 0; kind == Quadratic::products && i < D; f += D - i, ++i) B[f] = 2.0;
-        prior = {{kind, true, D}, bayes, 1.0, std::vector<double>(D, 0.0), double(D), B, std::vector<double>(B.size()), 0.5,
+        prior = {{kind, true, D},
+                 bayes,
+                 1.0,
+                 std::vector<double>(D, 0.0),
+                 double(D),
+                 B,
+                 std::vector<double>(B.size()),
+                 0.5,
                  0.5 * double(K) + double(n)};
     }
 

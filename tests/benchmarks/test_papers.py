@@ -45,6 +45,13 @@ def test_scvb0_has_three_figures_and_a_table(tmp_path):
     assert has_figures(tmp_path, {f"scvb0_{n}.png" for n in (1, 2, 3)}, said)
 
 
+def test_esvi_has_figures_of_mixtures_and_topics(tmp_path):
+    said = run("papers/esvi.py", "--out", tmp_path, "--results", tmp_path)
+    for part in ("Figure 3", "Figure 4", "Figure 6", "Figure 7", "Figure 8", "    ESVI", "    VI", "    SVI"):
+        assert part in said
+    assert has_figures(tmp_path, {f"esvi_{n}.png" for n in (3, 4, 6, 7, 8)}, said)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [

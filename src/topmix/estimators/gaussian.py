@@ -236,8 +236,16 @@ class GaussianMixture(MixtureEstimator):
         L, most = count_of_active(self.n_active, K), positive_count(self.max_iter, "max_iter")
         at_once = None if self.batch_size is None else positive_count(self.batch_size, "batch_size")
         for parameter, works, why in (
-            ("covariance_type", ("full", "diag", "spherical"), "clusters travel alone, so they cannot share a covariance"),
-            ("weight_concentration_prior_type", ("dirichlet_distribution",), "a stick's length depends on all before it"),
+            (
+                "covariance_type",
+                ("full", "diag", "spherical"),
+                "clusters travel alone, so they cannot share a covariance",
+            ),
+            (
+                "weight_concentration_prior_type",
+                ("dirichlet_distribution",),
+                "a stick's length depends on all before it",
+            ),
             ("candidates", (None,), "a worker scores rows by the clusters that it holds"),
             ("engine", (None, "threads"), "workers are threads that send clusters to each other"),
         ):

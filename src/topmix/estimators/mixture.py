@@ -92,14 +92,8 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
             for _ in range(n_init):
                 start, seed = warm or self._started(prepared, data, weight, K, rng, threads)
                 self.history_: list[Record] = []  # now, so that an interrupted fit has it too
-                model, _, converged = passes(
-                    learn(start, shards, seed, rng),
-                    max_iter=max_iter,
-                    tol=self.tol,
-                    scale=len(data),
-                    clock=clock,
-                    history=self.history_,
-                    callbacks=callbacks,
+                model, converged = self._learned(
+                    start, learn(start, shards, seed, rng), callbacks, max_iter, float(len(data)), clock
                 )
                 if best is None or self.history_[-1].objective > best[1][-1].objective:
                     best = model, self.history_, converged
@@ -110,6 +104,29 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
         self.n_batch_iter_, self.n_seen_ = self.n_iter_ * len(shards), shards.n_rows
         self._set_model(model)
         return self
+
+    def _learned(
+        self, start: Mixture, run: Passes, callbacks: list[Callback], max_iter: int, n_rows: float, clock: Clock
+    ) -> tuple[Mixture, bool]:
+        """Passes until they are enough: the model, and whether it has converged."""
+        latest = start
+
+        def remember(_: Record, model: Mixture) -> None:
+            nonlocal latest
+            latest = model
+
+        try:
+            model, _, converged = passes(
+                run, max_iter=max_iter, tol=self.tol, scale=n_rows, clock=clock, history=self.history_,
+                callbacks=[remember, *callbacks],
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            if self.learner == "asynchronous":  # which works on copies; others may be in the middle of a total
+                self._set_model(latest)
+            raise
+        finally:
+            run.close()  # workers of an asynchronous fit would go on
+        return model, converged
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read

@@ -39,7 +39,7 @@ def solved(r: ArrayLike, s: ArrayLike, held: ArrayLike, L: int) -> NDArray[np.fl
     held, s = np.asarray(held), np.asarray(s, np.float64)
     new = np.array(r, np.float64)
     new[held] = 0
-    mass, room = 1.0 - new.sum(), min(L - np.count_nonzero(new), len(held))
+    mass, room = 1.0 - new.sum(), min(L - int(np.count_nonzero(new)), len(held))
     best, share, _ = softmax_top_l(s[held], room)
     new[held[best]] = mass * share
     return new
