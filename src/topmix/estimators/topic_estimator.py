@@ -144,7 +144,9 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         documents it stands for.
         """
         if self.learner == "asynchronous":
-            raise ValueError("partial_fit is a stochastic step, and learner='asynchronous' keeps its documents: use fit")
+            raise ValueError(
+                "partial_fit is a stochastic step, and learner='asynchronous' keeps its documents: use fit"
+            )
         first = not hasattr(self, "model_")
         corpus = as_corpus(self, X, reset=True) if first else in_known_columns(self, X)
         threads = count_of_threads(self.n_jobs)
