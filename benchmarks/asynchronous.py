@@ -181,7 +181,9 @@ def speedup(data: datasets.Dataset, K: int, repeats: int = 3) -> dict[str, float
     ones = [fit(1, None) for _ in range(repeats)]
     twos = [fit(2, ones[0][1]) for _ in range(repeats)]
     one, two = min(t for t, _ in ones), min(t for t, _ in twos)
-    said = f"one thread {one:.3f} s to its pass 10, two threads {two:.3f} s to that bound: {one / two:.2f} times as fast"
+    said = (
+        f"one thread {one:.3f} s to its pass 10, two threads {two:.3f} s to that bound: {one / two:.2f} times as fast"
+    )
     print(f"  {data.name} K = {K}: {said}; a loop of arithmetic {s:.2f} times; wanted {0.9 * s:.2f}", flush=True)
     return {"one": one, "two": two, "loop": s}
 
