@@ -121,16 +121,17 @@ def test_one_worker_gives_the_same_bits_each_time(C):
 
 
 def test_snapshots_do_not_stop_the_workers():
+    """They go on while nobody reads, to where posts would overtake the reader."""
     X = documents(1)
     model = topic_model(X)
     fleet = Fleet.of(Corpus.from_scipy(X), model, 2, Course(K))
     run = asynchronous(model, fleet, 50)
     next(run)
-    before = fleet.native.visits
-    deadline = time.monotonic() + 20
-    while fleet.native.visits == before and time.monotonic() < deadline:  # nobody reads, they go on
+    ahead = 4 * 2 * (len(Blocks.of(np.count_nonzero(X, axis=0), K, 2).starts) - 1)  # one read, two posted, one made
+    deadline = time.monotonic() + 60
+    while fleet.native.visits < ahead and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert fleet.native.visits > before
+    assert fleet.native.visits == ahead
     run.close()
     fleet.native.audit()
 
@@ -171,15 +172,21 @@ def test_blocks_hold_every_used_word_once_and_documents_are_dealt_evenly():
 
 
 def test_topics_of_a_generated_corpus_are_found():
-    X, truth, *_ = sample_lda(400, 80, 5, doc_length=100, random_state=1)
-    model = LDA(5, posterior="variational", learner="asynchronous", n_active=None, n_jobs=2, random_state=0, max_iter=60)
-    batch = LDA(5, posterior="variational", learner="batch", n_active=None, min_topic_mass=0, random_state=0, max_iter=60)
+    X, *_ = sample_lda(400, 80, 5, doc_length=100, random_state=1)
+    model = LDA(
+        5, posterior="variational", learner="asynchronous", n_active=None, n_jobs=2, random_state=0, max_iter=60
+    )
+    batch = LDA(
+        5, posterior="variational", learner="batch", n_active=None, min_topic_mass=0, random_state=0, max_iter=60
+    )
     assert model.fit(X).elbo_ > batch.fit(X).elbo_ - 1e-3 * abs(batch.elbo_)
 
 
 def test_warm_start_and_files(tmp_path):
     X = documents(2)
-    model = LDA(4, posterior="variational", learner="asynchronous", n_jobs=1, random_state=0, warm_start=True, max_iter=30)
+    model = LDA(
+        4, posterior="variational", learner="asynchronous", n_jobs=1, random_state=0, warm_start=True, max_iter=30
+    )
     last = model.fit(X).elbo_
     assert model.fit(X).history_[0].objective >= last - 1e-2 * abs(last)
     model.save(tmp_path / "m.topmix")

@@ -1,7 +1,7 @@
 """The topics kernel against its twin, its tables against SciPy, its objective against enumeration."""
 
 import itertools
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from itertools import islice
 
@@ -17,7 +17,13 @@ from topmix.engines import Serial
 from topmix.learners import batch, memoized
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import TopicStep
-from topmix.reference.topics import Options, merged_entropy, topics_step as reference_step, variational_loop
+from topmix.reference.topics import (
+    LastVisit,
+    Options,
+    merged_entropy,
+    topics_step as reference_step,
+    variational_loop,
+)
 from topmix.stats import WordStats, WordTotal
 from topmix.topic_model import TopicModel
 
@@ -43,10 +49,10 @@ def make_table(rng, words, K):
     return (table / table.max(axis=1, keepdims=True)).astype(np.float32)
 
 
-def native_step(core, shard, table, alpha, opt, start=None, threads=1):
+def native_step(core, shard, table, alpha, opt, start=None, threads=1, last=None):
     words, docs, H, effort = core.topics_step(
         shard.indptr, shard.index, shard.value, shard.starts, shard.order, table, alpha.astype(np.float32),
-        core.TopicOptions(**asdict(opt)), None, None, None, start, True, threads, core.TopicScratch(),
+        core.TopicOptions(**asdict(opt)), None, None, None, start, last, True, threads, core.TopicScratch(),
     )  # fmt: skip
     return WordStats(shard.cols, *words), docs, H, effort
 
@@ -107,7 +113,7 @@ def test_merged_entropy_equals_its_twin(core, L, threads):
     scratch, lost = core.TopicScratch(), np.empty(40)
     core.topics_step(
         shard.indptr, shard.index, shard.value, shard.starts, shard.order, table, alpha.astype(np.float32),
-        core.TopicOptions(**asdict(opt)), None, None, None, None, True, threads, scratch,
+        core.TopicOptions(**asdict(opt)), None, None, None, None, None, True, threads, scratch,
     )  # fmt: skip
     order = np.random.default_rng(2).permutation(40)[:37]
     partner = np.full(40, -1, np.int32)
@@ -143,6 +149,59 @@ def test_stopping_rules_equal_their_twin(core, mean_change):
 @pytest.mark.parametrize("posterior", POSTERIORS)
 def test_a_start_from_counts_equals_its_twin(core, posterior):
     agree(core, 40, Options(posterior, L=3, eps=0.5, max_iter=12), seed=7, start_seed=8)
+
+
+def sparse_docs(N):
+    """The opposite of dense_docs."""
+    rows, topic = np.nonzero(N)
+    return np.searchsorted(rows, np.arange(len(N) + 1)), topic.astype(np.uint16), N[rows, topic].astype(np.float32)
+
+
+@pytest.mark.parametrize("discount", [0.5, 1.0])
+@pytest.mark.parametrize("cold", [False, True])
+@pytest.mark.parametrize("exclude", [False, True])
+def test_own_tokens_are_discounted_as_in_the_twin(core, exclude, cold, discount):
+    rng = np.random.default_rng(24)
+    corpus, K = make_corpus(rng, n_docs=30), 40
+    shard = Shard.of(corpus)
+    table, alpha = make_table(rng, len(shard.cols), K), rng.uniform(0.01, 0.3, K).astype(np.float32)
+    scale, norm = rng.uniform(0.05, 0.5, len(shard.cols)), rng.uniform(20, 200, K)  # a token is much of a small topic
+    docs = rng.gamma(0.3, 3.0, (shard.n_rows, K)) * (rng.random((shard.n_rows, K)) < 0.3)
+    start = None if cold else docs.astype(np.float32)
+    opt = Options("collapsed", exclude, L=5, eps=0.45, max_iter=25, tol=0.01, own_discount=discount)
+    last = LastVisit(docs, scale, norm, 0.01)
+    want = reference_step(shard.indptr, shard.index, shard.value, table, alpha, opt, start, last)
+    given = (*sparse_docs(docs), np.log(scale), norm, 0.01)
+    _, got, _, _ = native_step(core, shard, table, alpha, opt, start, threads=2, last=given)
+    _, without, _, _ = native_step(core, shard, table, alpha, opt, start)
+    sure = want.margin > 2e-5
+    assert sure.mean() > 0.6
+    got, without = (dense_docs(x, shard.n_rows, K)[sure] for x in (got, without))
+    np.testing.assert_allclose(got, want.docs[sure], rtol=2e-3, atol=2e-3)
+    assert np.abs(got - without).max() > 0.5  # it does something
+
+
+def test_a_whole_discount_is_the_table_without_the_document(core):
+    """Two documents of the same words, one of them long: the topics are judged by the other one alone."""
+    X = np.array([[40, 40, 0, 0], [1, 1, 30, 30]], np.float32)
+    shard, K, eta = Shard.of(Corpus.from_scipy(X)), 2, 0.1
+    docs = np.array([[80.0, 0.0], [0.0, 62.0]])
+    S = X.T @ (docs / docs.sum(axis=1, keepdims=True))  # [words, K] what they gave
+    norm = S.sum(axis=0) + 4 * eta
+
+    def table_of(S):
+        e = (S + eta) / norm
+        return (e / e.max(axis=1, keepdims=True)).astype(np.float32), np.log(e.max(axis=1))
+
+    opt, alpha = Options("collapsed", False, L=2, max_iter=3, tol=0.0, own_discount=1.0), np.full(K, 0.1)
+    table, log_scale = table_of(S)
+    last = (*sparse_docs(docs), log_scale, norm, eta)
+    start = np.array([[40, 40], [31, 31]], np.float32)
+    _, got, _, _ = native_step(core, shard, table, alpha, opt, start, last=last)
+    for d in range(2):
+        own = X[d][:, None] * docs[d] / docs[d].sum()
+        _, want, _, _ = native_step(core, shard, table_of(S - own)[0], alpha, replace(opt, own_discount=0.0), start)
+        np.testing.assert_allclose(dense_docs(got, 2, K)[d], dense_docs(want, 2, K)[d], rtol=1e-4)
 
 
 @pytest.mark.parametrize("K", [1, 2, 16, 17])
@@ -238,7 +297,7 @@ def test_scratch_of_another_step_does_not_show(core):
         table, alpha = make_table(rng, len(shard.cols), K), np.full(K, 0.05, np.float32)
         opt = Options(L=L, eps=0.5)
         args = (shard.indptr, shard.index, shard.value, shard.starts, shard.order, table, alpha,
-                core.TopicOptions(**asdict(opt)), None, None, None, None, True, 1)  # fmt: skip
+                core.TopicOptions(**asdict(opt)), None, None, None, None, None, True, 1)  # fmt: skip
         used, fresh = core.topics_step(*args, scratch), core.topics_step(*args, core.TopicScratch())
         for a, b in zip(itertools.chain(*used[:2]), itertools.chain(*fresh[:2])):
             np.testing.assert_array_equal(a, b)

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <optional>
 #include <string>
@@ -40,12 +41,14 @@ using MaybeVec64 = std::optional<Vec<const int64_t>>;
 using MaybeTopic = std::optional<Vec<const TopicId>>;
 using MaybeFloat = std::optional<Vec<const float>>;
 using MaybeDense = std::optional<Mat<const float>>;
+using MaybeLast = std::optional<
+    std::tuple<Vec<const int64_t>, Vec<const TopicId>, Vec<const float>, Vec<const double>, Vec<const double>, double>>;
 
 auto bind_topics_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
                       Vec<const int64_t> starts, Vec<const int32_t> order, Mat<const float> table,
                       Vec<const float> alpha, const TopicOptions& options, MaybeVec64 start_indptr,
-                      MaybeTopic start_topic, MaybeFloat start_count, MaybeDense start_dense, bool want_words,
-                      int threads, TopicScratch& scratch) {
+                      MaybeTopic start_topic, MaybeFloat start_count, MaybeDense start_dense,
+                      const MaybeLast& last_visit, bool want_words, int threads, TopicScratch& scratch) {
     const size_t words = table.shape(0), K = table.shape(1);
     require(alpha.size() == K && K <= kMaxTopics, "alpha and table disagree on K, or K is over MAX_TOPICS");
     require(1 <= options.L && options.L <= K, "need 1 <= L <= K");
@@ -59,12 +62,22 @@ auto bind_topics_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<c
         require(start_indptr->size() == X.rows() + 1 && start_topic && start_count, "start does not fit this shard");
         start = {view(*start_indptr), view(*start_topic), view(*start_count), {}};
     }
+    LastVisit last;
+    if (last_visit) {
+        const auto& [last_indptr, topic, count, log_scale, norm, least] = *last_visit;
+        require(options.posterior == Posterior::collapsed,
+                "own tokens are discounted where the posterior is collapsed");
+        require(last_indptr.size() == X.rows() + 1 && topic.size() == count.size() && log_scale.size() == words &&
+                    norm.size() == K,
+                "the last visit does not fit this shard");
+        last = {view(last_indptr), view(topic), view(count), view(log_scale), view(norm), least};
+    }
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
         for (const int32_t v : X.index) require(v >= 0 && size_t(v) < words, "a word lies outside the table");
-        out = topics_step(X, view(starts), view(order), {view(table), K}, view(alpha), options, start, want_words,
-                          threads, scratch);
+        out = topics_step(X, view(starts), view(order), {view(table), K}, view(alpha), options, start,
+                          last_visit ? &last : nullptr, want_words, threads, scratch);
     }
     return std::make_tuple(std::make_tuple(give(std::move(out.S.indptr)), give(std::move(out.S.topic)),
                                            give(std::move(out.S.value)), give(std::move(out.S.totals))),
@@ -92,7 +105,7 @@ void register_topics(nb::module_& m) {
         .def(
             "__init__",
             [](TopicOptions* self, const std::string& posterior, bool exclude, bool select_often, bool mean_change,
-               size_t L, float eps, int max_iter, float tol, int restarts, int restart_iter) {
+               size_t L, float eps, int max_iter, float tol, int restarts, int restart_iter, float own_discount) {
                 new (self) TopicOptions{posterior_named(posterior),
                                         exclude,
                                         select_often,
@@ -102,16 +115,18 @@ void register_topics(nb::module_& m) {
                                         max_iter,
                                         tol,
                                         restarts,
-                                        restart_iter};
+                                        restart_iter,
+                                        own_discount};
             },
             "posterior"_a, "exclude"_a, "select_often"_a, "mean_change"_a, "L"_a, "eps"_a, "max_iter"_a, "tol"_a,
-            "restarts"_a, "restart_iter"_a)
+            "restarts"_a, "restart_iter"_a, "own_discount"_a = 0.f)
+        .def_ro("own_discount", &TopicOptions::own_discount)
         .def(
             "arguments",
             [](const TopicOptions& o) {
                 return std::make_tuple(o.posterior == Posterior::collapsed ? "collapsed" : "variational", o.exclude,
                                        o.select_often, o.mean_change, o.L, o.eps, o.max_iter, o.tol, o.restarts,
-                                       o.restart_iter);
+                                       o.restart_iter, o.own_discount);
             },
             "What the constructor was given, in its order.");
     nb::class_<TopicScratch>(m, "TopicScratch", "Buffers that a worker keeps between steps.").def(nb::init<>());
@@ -121,7 +136,7 @@ void register_topics(nb::module_& m) {
           "Fills table [words, K] with the topics' word weights over each word's largest, and log_scale with its log.");
     m.def("topics_step", &bind_topics_step, "indptr"_a, "index"_a, "value"_a, "starts"_a, "order"_a, "table"_a,
           "alpha"_a, "options"_a, "start_indptr"_a.none(), "start_topic"_a.none(), "start_count"_a.none(),
-          "start_dense"_a.none(), "want_words"_a, "threads"_a, "scratch"_a,
+          "start_dense"_a.none(), "last_visit"_a.none(), "want_words"_a, "threads"_a, "scratch"_a,
           "One shard of documents: (word statistics), (documents' topics), entropy, (iterations, restarts tried,"
           " accepted).");
     m.def("merged_entropy", &bind_merged_entropy, "scratch"_a, "L"_a, "partner"_a, "threads"_a, "lost"_a.noconvert(),

@@ -10,6 +10,9 @@
 // Words go by sixteens: a block holds a vector of sixteen words for each topic. Documents have many more words than
 // topics, so lanes are seldom wasted, sums over topics need no shuffling, and a topic that leaves takes one vector out
 // of each block.
+//
+// The counts behind the table hold the document itself, as its last visit left it: its rare words would call it back to
+// where it was, and its common words keep their places in every topic. A discount takes part of that out, Eq. (3.5b).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -35,8 +38,16 @@ struct TopicOptions {
     float eps = 0;  // topics with at most this many tokens leave the document
     int max_iter = 100;
     float tol = 0.05f;
-    int restarts = 0;      // smallest topics to try without
-    int restart_iter = 3;  // iterations before a restart is judged
+    int restarts = 0;        // smallest topics to try without
+    int restart_iter = 3;    // iterations before a restart is judged
+    float own_discount = 0;  // collapsed: the part of its own last visit that a document does not see in the table
+};
+
+/// What the table of a shard holds of the document at hand: e_vk has c r / norm_k / scale_v for c r tokens.
+struct OwnTokens {
+    std::span<const float> by_topic;  // [K] 1 / norm_k
+    std::span<const float> by_word;   // [words] 1 / scale_v
+    float least = 0;                  // the smallest prior count of a word, which always stays
 };
 
 constexpr size_t kBlock = 16;
@@ -59,7 +70,8 @@ class Document {
         : opt(options),
           excludes(options.exclude && options.posterior == Posterior::collapsed),
           alpha_all(prior),
-          dense(K, 0.f) {}
+          dense(K, 0.f),
+          last(K, 0.f) {}
 
     std::vector<int32_t> topic;       // the document's topics, ascending global ids
     int64_t tried = 0, accepted = 0;  // restart proposals, over all documents
@@ -68,11 +80,16 @@ class Document {
     /// Counts to start from, [K]: all zero between documents, to be filled before solve().
     std::vector<float>& start() { return dense; }
 
+    /// Counts that the last visit left, [K]: likewise, where own tokens are to be discounted.
+    std::vector<float>& left_before() { return last; }
+
     /// Runs a document with words v (rows of the table [words, K]) and counts c. Needs at least one word.
-    void solve(std::span<const int32_t> v, std::span<const float> c, std::span<const float> table) {
+    void solve(std::span<const int32_t> v, std::span<const float> c, std::span<const float> table,
+               const OwnTokens* own_tokens = nullptr) {
         words = v, counts = c, blocks = (v.size() + kBlock - 1) / kBlock;
         activate();
         gather(table);
+        if (own_tokens) discount(*own_tokens);
         fixed_point(opt.max_iter);
         if (opt.restarts > 0 && topic.size() > 1) propose_restarts();
     }
@@ -125,7 +142,7 @@ class Document {
     const TopicOptions& opt;
     const bool excludes;
     std::span<const float> alpha_all;  // [K]
-    std::vector<float> dense;          // [K]
+    std::vector<float> dense, last;    // [K]
     std::span<const int32_t> words;
     std::span<const float> counts;
     size_t blocks = 0, width = 0;     // blocks of words; vectors a block, at least the number of topics
@@ -191,6 +208,25 @@ class Document {
             std::fill_n(R.begin(), blocks * n, Block{});
         }
         if (opt.select_often) at_least(M, blocks * n);
+    }
+
+    /// Eq. (3.5b). What the last visit gave to a word is worked out again from its counts; the table has moved since,
+    /// and topics that are not active now are left out, so this is near it, not equal.
+    void discount(const OwnTokens& tokens) {
+        const size_t n = width;
+        for (size_t b = 0; b < blocks; ++b) {
+            Block *e = &E[b * n], s{}, by_word;
+            for (size_t j = 0; j < n; ++j) s += last[size_t(topic[j])] * e[j];
+            const size_t u0 = b * kBlock, in = std::min(kBlock, words.size() - u0);
+            for (size_t i = 0; i < kBlock; ++i) by_word[i] = tokens.by_word[size_t(words[u0 + std::min(i, in - 1)])];
+            const Block given = opt.own_discount * C[b] * by_word / larger(s, kTiny + Block{});
+            for (size_t j = 0; j < n; ++j) {
+                const float N_last = last[size_t(topic[j])], by_topic = tokens.by_topic[size_t(topic[j])];
+                if (N_last > 0)
+                    e[j] = larger(e[j] - given * (N_last * by_topic) * e[j], tokens.least * by_topic * by_word);
+            }
+        }
+        std::fill(last.begin(), last.end(), 0.f);
     }
 
     /// P_k of Eq. (3.6); a topic without tokens has left, and weighs nothing. Scaled by a common factor in the

@@ -32,6 +32,16 @@ struct Start {
     std::span<const float> dense;
 };
 
+/// The last visit to these documents, where the words' counts still hold it and some of that is to be discounted.
+struct LastVisit {
+    std::span<const int64_t> indptr;
+    std::span<const TopicId> topic;
+    std::span<const float> count;
+    std::span<const double> log_scale;  // [words] of the table
+    std::span<const double> norm;       // [K]
+    double least;                       // the smallest prior count of a word
+};
+
 /// Large buffers, kept between steps so that they are not mapped and zeroed anew each time.
 struct TopicScratch {
     std::vector<int32_t> first_topic;  // [words, L] each word's own top L
@@ -67,13 +77,21 @@ struct DocPiece {
 
 inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> starts, std::span<const int32_t> order,
                                Rows<const float> table, std::span<const float> alpha, const TopicOptions& opt,
-                               const Start& start, bool want_words, int threads, TopicScratch& scratch) {
+                               const Start& start, const LastVisit* last, bool want_words, int threads,
+                               TopicScratch& scratch) {
     const size_t K = alpha.size(), L = opt.L, docs = X.rows();
     const bool cold = start.indptr.empty() && start.dense.empty();
     if (cold) first_selection(table, L, threads, scratch);
     scratch.topic.resize(X.index.size() * L);
     scratch.share.resize(X.index.size() * L);
     scratch.kept.resize(X.index.size());
+
+    std::vector<float> by_topic, by_word;
+    if (last) {
+        for (const double x : last->norm) by_topic.push_back(float(1.0 / x));
+        for (const double x : last->log_scale) by_word.push_back(float(std::exp(-x)));
+    }
+    const OwnTokens own_tokens{by_topic, by_word, last ? float(last->least) : 0.f};
 
     TopicResult out;
     out.docs.indptr.assign(docs + 1, 0);
@@ -100,7 +118,10 @@ inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> sta
             } else {
                 for (int64_t i = start.indptr[d]; i < start.indptr[d + 1]; ++i) N0[start.topic[i]] = start.count[i];
             }
-            document.solve(words, counts, table.data);
+            if (last)
+                for (int64_t i = last->indptr[d]; i < last->indptr[d + 1]; ++i)
+                    document.left_before()[last->topic[i]] = last->count[i];
+            document.solve(words, counts, table.data, last ? &own_tokens : nullptr);
 
             N.assign(document.topic.size(), 0.f);
             piece.entropy += document.responsibilities([&](size_t u, size_t m, const int32_t* id, const float* r) {

@@ -89,6 +89,7 @@ class TopicWorker {
         } else {
             id_.resize(shard_.row.size() * sea.C);
             phi_.resize(id_.size());
+            kept_.resize(shard_.row.size());
             chosen_.resize(sea.C);
             near_.resize(stride_);
             near_id_.resize(stride_);
@@ -162,8 +163,8 @@ class TopicWorker {
 
   private:
     static constexpr size_t kLanes = 16;
-    static constexpr float kNothing = 1e-20f;  // of an entry: a topic with less is as good as none
-    static constexpr float kSafe = 1e-6f;      // a row of weights all below this is made again, relative to its largest
+    static constexpr float kNothing = 1e-9f;  // of an entry: a topic with less is as good as none
+    static constexpr float kSafe = 1e-6f;     // a row of weights all below this is made again, relative to its largest
 
     bool dense() const { return sea_.C >= K_; }
 
@@ -350,60 +351,64 @@ class TopicWorker {
             TopicId* id = &id_[i * C];
             float *phi = &phi_[i * C], s = 0, top = 0;
             if (!First) {
-                const double even = share_of_others(phi);
-                for (size_t j = 0; j < C; ++j) N[id[j]] -= c * (double(phi[j]) - even);
+                const double even = share_of_others(phi, kept_[i]);
+                for (size_t j = 0; j < kept_[i]; ++j) N[id[j]] -= c * (double(phi[j]) - even);
                 even_[d] -= c * even;
             }
 #pragma omp simd reduction(+ : s)
             for (size_t k = 0; k < K_; ++k) s += u[k] = e[k] * w[k];
-            select(std::max(s * kNothing, kTiny), id, phi);
-            for (size_t j = 0; j < C; ++j) top += phi[j];
+            const size_t m = kept_[i] = TopicId(select(std::max(s * kNothing, kTiny), id, phi));
+            for (size_t j = 0; j < m; ++j) top += phi[j];
             if (sea_.rest == Rest::best) {
                 double logs = log_e_[r] + log_all;
 #pragma omp simd reduction(+ : logs)
-                for (size_t j = 0; j < C; ++j) logs -= double(math::log(std::max(phi[j], kTiny)));
-                s = phi[C - 1] > 0 ? top + float(others * math::exp(logs / others)) : top;
+                for (size_t j = 0; j < m; ++j) logs -= double(math::log(phi[j]));
+                s = m == C ? top + float(others * math::exp(logs / others)) : top;
+            } else if (m < C) {
+                s = top;
             }
             const float scale = 1.f / std::max(s, kTiny);
-            double H = 0;
-#pragma omp simd reduction(+ : H)
-            for (size_t j = 0; j < C; ++j) {
-                phi[j] *= scale;
-                H -= double(phi[j]) * double(math::log(std::max(phi[j], kTiny)));
-            }
-            const double even = share_of_others(phi);
-            if (even > 0) H -= others * even * math::log(even);
-            entropy_now_ += c * H;
-            double* S = &counts_[r * K_];
-            for (size_t j = 0; j < C; ++j) {
-                N[id[j]] += c * (double(phi[j]) - even);
-                S[id[j]] += c * (double(phi[j]) - even);
-            }
+            for (size_t j = 0; j < m; ++j) phi[j] *= scale;
+            const double even = share_of_others(phi, m);
+            add_entry(r, c, m, even, id, phi);
+            for (size_t j = 0; j < m; ++j) N[id[j]] += c * (double(phi[j]) - even);
             even_[d] += c * even;
-            spread_[r] += c * even;
         }
     }
 
-    /// The C largest of u_ and their topics, ascending. Where fewer than C are over `least` the others count as
-    /// nothing, and places are left over: of weight zero, at the end.
-    void select(float least, TopicId* id, float* value) {
+    /// Counts an entry among its word's tokens, and its entropy.
+    void add_entry(size_t r, double c, size_t m, double even, const TopicId* id, const float* phi) {
+        const size_t lanes = (m + kLanes - 1) / kLanes * kLanes;
+        double *S = &counts_[r * K_], H = 0;
+        float* x = near_.data();
+        std::copy(phi, phi + m, x);
+        std::fill(x + m, x + lanes, 1.f);
+#pragma omp simd reduction(+ : H)
+        for (size_t j = 0; j < lanes; ++j) H -= double(x[j] * math::log(std::max(x[j], kTiny)));
+        if (even > 0) H -= double(K_ - sea_.C) * even * std::log(even);
+        entropy_now_ += c * H;
+        for (size_t j = 0; j < m; ++j) S[id[j]] += c * (double(phi[j]) - even);
+        spread_[r] += c * even;
+    }
+
+    /// The C largest of u_ and their topics, ascending; fewer where fewer are over `least`. Returns how many.
+    size_t select(float least, TopicId* id, float* value) {
         const size_t C = sea_.C;
         const size_t n = Lanes<float>::filter_ge(u_.data(), K_, least, near_.data(), near_id_.data(), near_.size());
         if (n <= C) {
             for (size_t j = 0; j < n; ++j) id[j] = TopicId(near_id_[j]), value[j] = near_[j];
-            std::fill(id + n, id + C, id[0]);
-            std::fill(value + n, value + C, 0.f);
-            return;
+            return n;
         }
         select_top_l(std::span<const float>(near_.data(), n), C, chosen_.data(), value);
         for (size_t j = 0; j < C; ++j) id[j] = TopicId(near_id_[size_t(chosen_[j])]);
+        return C;
     }
 
-    /// What each topic that an entry does not keep has of it.
-    double share_of_others(const float* phi) const {
-        if (phi[sea_.C - 1] == 0) return 0;
+    /// What each topic that an entry does not keep has of it: nothing if there was nothing left to keep.
+    double share_of_others(const float* phi, size_t m) const {
+        if (m < sea_.C) return 0;
         double sum = 0;
-        for (size_t j = 0; j < sea_.C; ++j) sum += double(phi[j]);
+        for (size_t j = 0; j < m; ++j) sum += double(phi[j]);
         return std::max(1.0 - sum, 0.0) / double(K_ - sea_.C);
     }
 
@@ -464,9 +469,10 @@ class TopicWorker {
     std::vector<double> entropy_;  // [B]
     double entropy_now_ = 0;       // of the visit under way
     size_t visits_ = 0;
-    std::vector<float> G_;     // [pairs, K] what a document has from the words of a block; all topics kept
-    std::vector<TopicId> id_;  // [entries, C] topics kept
-    std::vector<float> phi_;   // [entries, C]
+    std::vector<float> G_;       // [pairs, K] what a document has from the words of a block; all topics kept
+    std::vector<TopicId> id_;    // [entries, C] topics kept
+    std::vector<float> phi_;     // [entries, C]
+    std::vector<TopicId> kept_;  // [entries] how many of the C are in use
 
     // Of one visit.
     bool means_ = false;

@@ -49,9 +49,9 @@ void rows_are_assigned(size_t n, size_t K, size_t L) {
 void documents_are_solved(size_t n, size_t K, const TopicOptions& opt) {
     const Shard shard(n, 151, 25, 11);
     const std::vector<float> table = positive(shard.words() * K, 12), alpha(K, 0.1f);
-    auto run = [&](int threads, const Start& start, TopicScratch& scratch) {
-        return topics_step(shard.rows(), shard.local.starts, shard.local.order, {table, K}, alpha, opt, start, true,
-                           threads, scratch);
+    auto run = [&](int threads, const Start& start, TopicScratch& scratch, const LastVisit* last = nullptr) {
+        return topics_step(shard.rows(), shard.local.starts, shard.local.order, {table, K}, alpha, opt, start, last,
+                           true, threads, scratch);
     };
     TopicScratch scratch;
     const TopicResult one = run(1, {}, scratch);
@@ -82,6 +82,12 @@ void documents_are_solved(size_t n, size_t K, const TopicOptions& opt) {
     for (int threads : {2, 7}) {
         check(same(run(threads, {}, scratch), one), "scratch and threads do not show");
         check(same(run(threads, left, scratch), warm));
+    }
+    if (opt.posterior == Posterior::collapsed) {
+        const std::vector<double> log_scale(shard.words(), -1), norm(K, 50);
+        const LastVisit last{one.docs.indptr, one.docs.topic, one.docs.count, log_scale, norm, 0.01};
+        const TopicResult again = run(1, {}, fresh, &last);
+        for (int threads : {2, 7}) check(same(run(threads, {}, scratch, &last), again));
     }
     std::vector<int32_t> partner(K, -1);
     for (size_t k = 0; k + 1 < K; k += 2) partner[k] = int32_t(k + 1), partner[k + 1] = int32_t(k);
@@ -135,7 +141,7 @@ int main() {
                     TopicOptions opt;
                     opt.posterior = posterior, opt.select_often = often, opt.L = L, opt.eps = eps;
                     opt.restarts = eps == 0 ? 2 : 0, opt.mean_change = eps > 0, opt.max_iter = 20;
-                    opt.exclude = L != 5;
+                    opt.exclude = L != 5, opt.own_discount = often ? 1.f : 0.5f;
                     documents_are_solved(33, K, opt);
                 }
     for (int max_iter : {0, 1}) {

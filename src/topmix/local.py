@@ -98,7 +98,7 @@ class Visited(NamedTuple):
     """What a topic step remembers of a shard."""
 
     times: int
-    docs: DocTopics | None  # where its documents were left, once the next visit is to be a warm one
+    docs: DocTopics | None  # where its documents were left, if the next visit has a use for it
 
 
 class FoldedIn(NamedTuple):
@@ -138,18 +138,22 @@ class TopicStep:
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: Visited | None, threads: int
     ) -> tuple[TopicStats, Visited]:
-        times, start = memory or (0, None)
+        times, left = memory or (0, None)
+        start: DocTopics | np.ndarray | None = None if self._is_cold(times) else left
         if start is None and self.cold_start is not None:
-            words, docs, H, effort = self.solve(shard, tables, threads, start=self.cold_start(shard))
-        else:
-            words, docs, H, effort = self.solve(shard, tables, threads, start=start)
+            start = self.cold_start(shard)
+        discounts = self.options.own_discount > 0
+        words, docs, H, effort = self.solve(shard, tables, threads, start=start, last=left if discounts else None)
         self.effort += effort
         if self.partner is not None:
             lost = np.empty(len(self.partner))
             _core.merged_entropy(self.scratch, self.options.arguments()[4], self.partner, threads, lost)
             self.lost += lost
-        warm_next = self.cold_visits is not None and times + 1 >= self.cold_visits
-        return tables.prior.summarise(words, docs, shard.lengths, H), Visited(times + 1, docs if warm_next else None)
+        wanted = discounts or not self._is_cold(times + 1)
+        return tables.prior.summarise(words, docs, shard.lengths, H), Visited(times + 1, docs if wanted else None)
+
+    def _is_cold(self, times: int) -> bool:
+        return self.cold_visits is None or times < self.cold_visits
 
     def watch(self, partner: np.ndarray | None) -> None:
         """Begins to gather what merging these pairs would take from the entropy, at the lower topic of each."""
@@ -182,9 +186,12 @@ class TopicStep:
         threads: int,
         *,
         start: DocTopics | np.ndarray | None = None,
+        last: DocTopics | None = None,
         want_words: bool = True,
     ) -> tuple[WordStats, DocTopics, float, tuple[int, int, int]]:
         """Documents cold, or from counts: of their last visit, or dense [documents, K].
+
+        `last` is that visit, where the words' counts hold it and it is to be discounted.
 
         Returns word statistics (empty unless wanted), the documents' topics, the entropy, and the effort.
         """
@@ -203,6 +210,7 @@ class TopicStep:
             left.topic,
             left.count,
             dense,
+            None if last is None else (last.indptr, last.topic, last.count, *tables.words[1:]),
             want_words,
             threads,
             self.scratch,

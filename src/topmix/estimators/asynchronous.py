@@ -23,9 +23,7 @@ def check_asynchronous(estimator: Any) -> None:
     if estimator.posterior != "variational":
         raise ValueError("learner='asynchronous' needs posterior='variational': set it, or use learner='memoized'")
     if estimator.local_step != "auto":
-        raise ValueError(
-            f"learner='asynchronous' has a local step of its own: local_step must be 'auto', got {estimator.local_step!r}"
-        )
+        raise ValueError(f"learner='asynchronous' needs local_step='auto', got {estimator.local_step!r}")
     if estimator.engine not in (None, "threads"):
         raise ValueError(
             f"learner='asynchronous' runs on threads of its own: engine must be None, got {estimator.engine!r}"

@@ -80,7 +80,7 @@ class HDP(TopicEstimator):
         The surrogate bound at the end, a lower bound on the log evidence; and exp(-elbo_ / tokens).
     """
 
-    posterior, local_step, exclude = "variational", "fixed_point", False
+    posterior, local_step, exclude, own_discount = "variational", "fixed_point", False, 0.0
     selection, stopping = "last", "max"
     _has_checkpoints = False  # they know one number a topic, not sticks
 

@@ -73,6 +73,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
     min_topic_mass: float
     restarts: int
     exclude: bool
+    own_discount: float
     selection: str
     cold_visits: int | None
     rest: str = "best"
@@ -144,7 +145,9 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         documents it stands for.
         """
         if self.learner == "asynchronous":
-            raise ValueError("partial_fit is a stochastic step, and learner='asynchronous' keeps its documents: use fit")
+            raise ValueError(
+                "partial_fit is a stochastic step, and learner='asynchronous' keeps its documents: use fit"
+            )
         first = not hasattr(self, "model_")
         corpus = as_corpus(self, X, reset=True) if first else in_known_columns(self, X)
         threads = count_of_threads(self.n_jobs)
@@ -221,7 +224,8 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
             between=moves.between if moves else lambda model, total: model.relearn(total, lengths),
             effort=step.take_effort,
             keep=keep,
-            may_fall=self.posterior == "collapsed" and (model.prior.learned or model.words.learned),
+            may_fall=self.posterior == "collapsed"
+            and (model.prior.learned or model.words.learned or self._own_discount() > 0),
             moves=moves.take_moves if moves else dict,
             settled=moves.settled if moves else None,
         )
@@ -293,8 +297,15 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
             tol=self.doc_tol,
             restarts=self.restarts,
             restart_iter=3,
+            own_discount=self._own_discount(),
         )
         return TopicStep(options, self.cold_visits)
+
+    def _own_discount(self) -> float:
+        """Where the topics' counts hold a document as its last visit left it: not in a stream of blended batches."""
+        if not 0 <= self.own_discount <= 1:
+            raise ValueError(f"own_discount must be between 0 and 1, got {self.own_discount!r}")
+        return self.own_discount if self.posterior == "collapsed" and self.learner != "stochastic" else 0.0
 
     def _learning_step(self, K: int) -> TopicStep | OnlineStep | ExcludingStep:
         kind = kind_of_step(self.local_step, self.posterior, self.learner)

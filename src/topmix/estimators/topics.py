@@ -77,6 +77,9 @@ class LDA(EditMixin, TopicEstimator):
     exclude : bool
         Collapsed only: whether a token is left out of the counts of its document that judge it, as in CVB0. False is
         exact EM, as good in all that we measured, and a quarter faster.
+    own_discount : float
+        Collapsed, batch or memoized: when a document comes back, the part of its own words that it does not see in the
+        topics' counts. Larger means more coherent and more different topics; zero is exact EM.
     selection : {"last", "often"}
         When the best n_active topics are chosen: at the end of a document, or in its first iterations and every tenth.
     cold_visits : int or None
@@ -170,6 +173,7 @@ class LDA(EditMixin, TopicEstimator):
         min_topic_mass: float = 2.5,
         restarts: int = 0,
         exclude: bool = False,
+        own_discount: float = 0.5,
         selection: str = "last",
         cold_visits: int | None = 2,
         rest: str = "best",
@@ -207,6 +211,7 @@ class LDA(EditMixin, TopicEstimator):
         self.min_topic_mass = min_topic_mass
         self.restarts = restarts
         self.exclude = exclude
+        self.own_discount = own_discount
         self.selection = selection
         self.cold_visits = cold_visits
         self.rest = rest

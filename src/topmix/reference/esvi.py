@@ -88,7 +88,9 @@ class Esvi:
         gamma, lam = self.alpha + self.doc_counts(), self.eta + self.word_counts()
         log_pi = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
         log_beta = digamma(lam) - digamma(lam.sum(axis=0))
-        tokens = np.einsum("dv,dvk,dk->", self.X, self.phi, log_pi) + np.einsum("dv,dvk,vk->", self.X, self.phi, log_beta)
+        tokens = np.einsum("dv,dvk,dk->", self.X, self.phi, log_pi) + np.einsum(
+            "dv,dvk,vk->", self.X, self.phi, log_beta
+        )
         kl_documents = _kl(gamma, np.broadcast_to(self.alpha, gamma.shape), log_pi)
         kl_topics = _kl(lam.T, self.eta.T, log_beta.T)
         return float(tokens + self.entropy() - kl_documents - kl_topics)

@@ -33,18 +33,44 @@ class Options:
     tol: float = 0.05
     restarts: int = 0
     restart_iter: int = 3
+    own_discount: float = 0.0
+
+
+class LastVisit(NamedTuple):
+    """What tables hold of the documents at hand, and how they were scaled."""
+
+    docs: Array  # [D, K]
+    scale: Array  # [words]
+    norm: Array  # [K]
+    least: float  # the smallest prior count of a word
 
 
 class Document:
-    """The fixed point of one document with words E [U, K] and counts [U], from start counts N [K]."""
+    """The fixed point of one document with words E [U, K] and counts [U], from start counts N [K].
 
-    def __init__(self, E: Array, counts: Array, alpha: Array, N: Array, opt: Options):
+    `last` has what the last visit left of this document [K], and of its words [U, K] what a token adds to E.
+    """
+
+    def __init__(
+        self,
+        E: Array,
+        counts: Array,
+        alpha: Array,
+        N: Array,
+        opt: Options,
+        last: tuple[Array, Array, float] | None = None,
+    ):
         self.opt, self.K, self.margin = opt, len(N), np.inf
         self.iterations = self.tried = self.accepted = 0
         self.near_eps(N)
         active = np.flatnonzero(opt.eps < N)
         self.topic = active if len(active) else np.array([np.argmax(N)])  # never empty
         self.N, self.alpha, self.E, self.counts = N[self.topic], alpha[self.topic], E[:, self.topic], counts
+        if last is not None:
+            given, token = self.E * last[0][self.topic], last[1][:, self.topic]
+            s = given.sum(axis=1, keepdims=True)
+            given *= counts[:, None] / np.where(s > 0, s, 1.0)
+            self.E = np.where(given > 0, np.maximum(self.E - opt.own_discount * given * token, last[2] * token), self.E)
         self.R = np.zeros_like(self.E)  # last responsibilities, for exclusion
         self.M = np.zeros_like(self.E)  # the word table where it was selected
 
@@ -203,6 +229,7 @@ def topics_step(
     alpha: Array,
     opt: Options,
     start: Array | None = None,
+    last: LastVisit | None = None,
 ) -> TopicResult:
     """Every document cold (from its words' own top-L lists), or from start [D, K]."""
     E_all = np.asarray(table, np.float64)
@@ -219,7 +246,8 @@ def topics_step(
         words, counts = index[entries], value[entries].astype(np.float64)
         if len(words) == 0:
             continue
-        document = Document(E_all[words], counts, alpha, counts @ first[words] if start is None else start[d], opt)
+        own = None if last is None else (last.docs[d], 1 / np.outer(last.scale[words], last.norm), last.least)
+        document = Document(E_all[words], counts, alpha, counts @ first[words] if start is None else start[d], opt, own)
         r, H = document.responsibilities()
         np.add.at(out.S, words, counts[:, None] * r)
         out.docs[d], out.entropy[d], out.margin[d] = counts @ r, counts @ H, document.margin
