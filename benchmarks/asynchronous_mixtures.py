@@ -193,9 +193,11 @@ def main(argv: list[str] | None = None) -> int:
     if a.quick:
         a.data, a.seconds = ["toy"], 0.4
     machine = {"name": fingerprint(), "calibration": calibrate()}
-    curves = [c for name in a.data for c in compare(name, a.quick, a.seconds, a.threads)]
-    a.out.parent.mkdir(parents=True, exist_ok=True)
-    a.out.write_text(json.dumps({"machine": machine, "curves": curves}, indent=1) + "\n", encoding="utf-8")
+    curves: list[dict[str, Any]] = []
+    for name in a.data:
+        curves += compare(name, a.quick, a.seconds, a.threads)
+        a.out.parent.mkdir(parents=True, exist_ok=True)
+        a.out.write_text(json.dumps({"machine": machine, "curves": curves}, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -45,9 +45,11 @@ Curve = dict[str, Any]
 # By how a method's name begins; the first that fits.
 STYLES: dict[str, dict[str, Any]] = {
     "ESVI": {"color": drawing.RED, "lw": 2.0},
+    "asynchronous, no opening": {"color": drawing.ORANGE},
     "asynchronous": {"color": drawing.RED, "lw": 2.0},
     "VI, L": {"color": drawing.SKY},
     "VI": {"color": drawing.BLUE},
+    "batch, L": {"color": drawing.SKY},
     "batch": {"color": drawing.BLUE},
     "SVI": {"color": drawing.GREEN},
     "stochastic": {"color": drawing.GREEN},
@@ -111,9 +113,15 @@ def table(figure: str, found: list[tuple[str, str, str, list[Curve]]]) -> None:
             )
 
 
+def points(curve: Curve, what: str) -> list[tuple[float, float]]:
+    """(seconds, value): of bounds there may be more than of what has to be computed."""
+    more = what == "elbo" and "all_elbo" in curve
+    return list(zip(curve["all_seconds" if more else "seconds"], curve["all_elbo" if more else what]))
+
+
 def value_at(curve: Curve, what: str, seconds: float) -> float | None:
     """The last within so many seconds."""
-    return next((v for t, v in zip(curve["seconds"][::-1], curve[what][::-1]) if t <= seconds), None)
+    return next((v for t, v in reversed(points(curve, what)) if t <= seconds), None)
 
 
 def draw(figure: str, found: list[tuple[str, str, str, list[Curve]]], path: Path) -> None:
@@ -130,12 +138,12 @@ def draw(figure: str, found: list[tuple[str, str, str, list[Curve]]], path: Path
         one_colour_each = len({c["method"].split(",")[0] for c in these}) == 1  # C or K alone differ
         lines = []
         for c in these:
-            points = [(t, v / scale) for t, v in zip(c["seconds"], c[what])]
-            lines.append((label(c, figure), points, {} if one_colour_each else style(c["method"])))
+            look = {"markersize": 2.0} | ({} if one_colour_each else style(c["method"]))
+            lines.append((label(c, figure), [(t, v / scale) for t, v in points(c, what)], look))
         drawing.lines(panel, lines)
         panel.set(xscale="log", xlabel="seconds", title=title)
         panel.set_ylabel(y)
-        late = [v for _, points, _ in lines for _, v in points[len(points) // 4 :]]
+        late = [v for _, line, _ in lines for _, v in line[len(line) // 4 :]]
         if what == "perplexity":
             drawing.zoom(panel, [-v for v in late], share=0.95)
             panel.set_ylim(*(-v for v in panel.get_ylim()[::-1]))
