@@ -1,10 +1,11 @@
-// Matrix products and factors by the BLAS and LAPACK that SciPy brings, reached through the addresses that it publishes
-// for other extensions.
+// Matrix products and inverses by the BLAS and LAPACK that SciPy brings, reached through the addresses that it
+// publishes for other extensions.
 //
 // Each call here runs on the thread that makes it: whoever calls a kernel has told the library to use one thread
 // (topmix/blas.py), and kernels run many calls beside each other on blocks that the data decides. So the bits do not
 // depend on the number of threads. Matrices are stored row by row, as everywhere in topmix.
 #pragma once
+#include <cmath>
 #include <cstddef>
 #include <stdexcept>
 
@@ -16,16 +17,15 @@ using Gemm = void(const char*, const char*, const int*, const int*, const int*, 
 template <class T>
 using Syrk = void(const char*, const char*, const int*, const int*, const T*, const T*, const int*, const T*, T*,
                   const int*);
-
-using Potr = void(const char*, const int*, double*, const int*, int*);
+using Factor = void(const char*, const int*, double*, const int*, int*);
 
 /// Set once, when the module loads (tests set their own).
 template <class T>
 inline Gemm<T>* gemm = nullptr;
 template <class T>
 inline Syrk<T>* syrk = nullptr;
-inline Potr* potrf = nullptr;
-inline Potr* potri = nullptr;
+inline Factor* potrf = nullptr;
+inline Factor* potri = nullptr;
 
 /// C += A B, with A [m, inner], B [inner, n], C [m, n].
 template <class T>
@@ -47,22 +47,6 @@ void add_product_transposed(size_t m, size_t inner, size_t n, const T* A, const 
     gemm<T>("T", "N", &M, &N, &K, &one, B, &ld, A, &K, &one, C, &M);
 }
 
-/// The Cholesky factor of a symmetric matrix A [n, n], in the upper triangle of A; false if it has none.
-inline bool cholesky(size_t n, double* A) {
-    if (!potrf) throw std::logic_error("no LAPACK was set");
-    const int N = int(n);
-    int info = 0;
-    potrf("L", &N, A, &N, &info);
-    return info == 0;
-}
-
-/// The inverse of the matrix whose factor `cholesky` left in A, in the upper triangle of A.
-inline void inverse_of_factor(size_t n, double* A) {
-    const int N = int(n);
-    int info = 0;
-    potri("L", &N, A, &N, &info);
-}
-
 /// C = A' A, with A [m, n]; of C [n, n] only the upper triangle is written.
 template <class T>
 void gram(size_t m, size_t n, const T* A, T* C) {
@@ -70,6 +54,21 @@ void gram(size_t m, size_t n, const T* A, T* C) {
     const int N = int(n), K = int(m);
     const T one = 1, zero = 0;
     syrk<T>("L", "N", &N, &K, &one, A, &N, &zero, C, &N);
+}
+
+/// A becomes its inverse, for a symmetric positive A [n, n] of which only the upper triangle is read and written.
+/// False, with A spoilt, if it is not positive.
+inline bool invert(size_t n, double* A, double& log_det) {
+    if (!potrf || !potri) throw std::logic_error("no LAPACK was set");
+    const int N = int(n);
+    int failed = 0;
+    potrf("L", &N, A, &N, &failed);
+    if (failed) return false;
+    double product = 0;
+    for (size_t i = 0; i < n; ++i) product += std::log(A[i * n + i]);
+    log_det = 2 * product;
+    potri("L", &N, A, &N, &failed);
+    return !failed && std::isfinite(log_det);
 }
 
 }  // namespace topmix::blas

@@ -11,6 +11,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace topmix {
@@ -54,5 +55,33 @@ void parallel_for(size_t n, size_t grain, int threads, Fn&& fn) {
     }
     if (error) std::rethrow_exception(error);
 }
+
+/// Threads that work while the caller does something else: fn(t) for t < n, each on a thread of its own. Whoever makes
+/// a crew has a way to tell it to end; destroying it waits for that.
+class Crew {
+  public:
+    template <class Fn>
+    Crew(size_t n, Fn fn) {
+        for (size_t t = 0; t < n; ++t)
+            pool_.emplace_back([this, fn, t] {
+                try {
+                    fn(t);
+                } catch (...) {
+                    const std::lock_guard hold(error_lock_);
+                    if (!error_) error_ = std::current_exception();
+                }
+            });
+    }
+    /// Waits for all of them, and throws what was thrown first.
+    void join() {
+        pool_.clear();
+        if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+
+  private:
+    std::mutex error_lock_;
+    std::exception_ptr error_;
+    std::vector<std::jthread> pool_;  // last: destroyed, and so joined, before what they use
+};
 
 }  // namespace topmix

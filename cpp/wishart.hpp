@@ -38,14 +38,10 @@ inline void update_precisions(const Scatter& x, int threads, std::span<double> B
                 for (size_t j = 0; j < i; ++j) b[i * D + j] = b[j * D + i];
             }
             std::copy(b, b + D * D, inv);
-            if (!blas::cholesky(D, inv)) {
+            if (!blas::invert(D, inv, log_det[k])) {
                 log_det[k] = std::numeric_limits<double>::quiet_NaN();
                 continue;
             }
-            double sum = 0;
-            for (size_t i = 0; i < D; ++i) sum += std::log(inv[i * D + i]);
-            log_det[k] = 2 * sum;
-            blas::inverse_of_factor(D, inv);
             for (size_t i = 0; i < D; ++i)
                 for (size_t j = 0; j < i; ++j) inv[i * D + j] = inv[j * D + i];
         }

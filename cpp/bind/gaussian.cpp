@@ -4,12 +4,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include <map>
 #include <optional>
 #include <string>
 
 #include "../wishart.hpp"
 #include "arrays.hpp"
+#include "quadratic.hpp"
 
 namespace topmix {
 
@@ -19,32 +19,22 @@ using Cube = nb::ndarray<double, nb::numpy, nb::ndim<3>, nb::c_contig, nb::devic
 
 /// The address in one of SciPy's capsules, if it is of a function with int arguments and this many of them.
 template <class Fn>
-Fn* address(nb::capsule capsule, size_t pointers, const std::string& begin) {
+Fn* address(nb::capsule capsule, size_t pointers, const char* begins, const char* what) {
     const std::string signature = capsule.name() ? capsule.name() : "";
-    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find(begin) == 5,
-            "SciPy's BLAS has another interface than topmix knows");
+    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find(begins) == 5, what);
     return reinterpret_cast<Fn*>(capsule.data(capsule.name()));
 }
 
 void set_blas(nb::capsule sgemm, nb::capsule dgemm, nb::capsule ssyrk, nb::capsule dsyrk, nb::capsule dpotrf,
               nb::capsule dpotri) {
-    const char *two = "(char *, char *, int *", *one = "(char *, int *";
-    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, two);
-    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, two);
-    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, two);
-    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, two);
-    blas::potrf = address<blas::Potr>(dpotrf, 5, one);
-    blas::potri = address<blas::Potr>(dpotri, 5, one);
-}
-
-Quadratic quadratic(const std::string& name) {
-    static const std::map<std::string, Quadratic> kinds{{"none", Quadratic::none},
-                                                        {"norm", Quadratic::norm},
-                                                        {"squares", Quadratic::squares},
-                                                        {"products", Quadratic::products}};
-    const auto found = kinds.find(name);
-    require(found != kinds.end(), "quadratic must be none, norm, squares or products");
-    return found->second;
+    const char* what = "SciPy's BLAS has another interface than topmix knows";
+    const char *product = "(char *, char *, int *", *factor = "(char *, int *";
+    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, product, what);
+    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, product, what);
+    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, product, what);
+    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, product, what);
+    blas::potrf = address<blas::Factor>(dpotrf, 5, factor, what);
+    blas::potri = address<blas::Factor>(dpotri, 5, factor, what);
 }
 
 template <class T>

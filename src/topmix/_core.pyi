@@ -228,6 +228,78 @@ def add_moments(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), or
     Adds sum w r, sum w r z and sum w r (quadratic part of z) of each cluster to N, first and second.
     """
 
+class GaussianFleet32:
+    """Workers that own rows, visited by blocks of Gaussian clusters."""
+
+    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, seed: int) -> None: ...
+
+    def start(self, passes: int) -> None:
+        """Has the workers make this many passes, counted from the first."""
+
+    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
+        """
+        Waits for the next pass: N, first, second and the entropy of all rows, or None.
+        """
+
+    def stop(self) -> None:
+        """Has the workers stop; they cut short the visit that they are at."""
+
+    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
+        """Stops the workers; what they have at this moment, as next() has it."""
+
+    def whereabouts(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
+
+    def visit(self, worker: int, blocks: Sequence[int]) -> None:
+        """
+        Stops the workers; one of them works on these blocks, on the calling thread. The ledger does not see it.
+        """
+
+    def audit(self) -> None:
+        """
+        Stops the workers; raises RuntimeError unless every block is there once and holds what the workers say.
+        """
+
+    @property
+    def visits(self) -> int:
+        """Of blocks, by all workers."""
+
+class GaussianFleet64:
+    """Workers that own rows, visited by blocks of Gaussian clusters."""
+
+    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, seed: int) -> None: ...
+
+    def start(self, passes: int) -> None:
+        """Has the workers make this many passes, counted from the first."""
+
+    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
+        """
+        Waits for the next pass: N, first, second and the entropy of all rows, or None.
+        """
+
+    def stop(self) -> None:
+        """Has the workers stop; they cut short the visit that they are at."""
+
+    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
+        """Stops the workers; what they have at this moment, as next() has it."""
+
+    def whereabouts(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
+
+    def visit(self, worker: int, blocks: Sequence[int]) -> None:
+        """
+        Stops the workers; one of them works on these blocks, on the calling thread. The ledger does not see it.
+        """
+
+    def audit(self) -> None:
+        """
+        Stops the workers; raises RuntimeError unless every block is there once and holds what the workers say.
+        """
+
+    @property
+    def visits(self) -> int:
+        """Of blocks, by all workers."""
+
 class TopicOptions:
     """How documents are solved; see cpp/local/document.hpp."""
 
@@ -258,6 +330,42 @@ def merged_entropy(scratch: TopicScratch, L: int, partner: Annotated[NDArray[num
     """
     Fills lost [K], at the lower topic of each pair, with the entropy that merging it would take from the last topics_step with this scratch. partner [K]: the other topic, or -1.
     """
+
+class TopicFleet:
+    """Workers that own documents, visited by blocks of words."""
+
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_active: int, rest: str, counts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], opening: int, settle: int, seed: int) -> None: ...
+
+    def start(self, passes: int) -> None:
+        """Has the workers make this many passes, counted from the first."""
+
+    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]] | None:
+        """
+        Waits for the next pass: word counts, entropy, documents' log Gammas and the rise of their digammas, or None.
+        """
+
+    def stop(self) -> None:
+        """Has the workers stop after the blocks that they hold."""
+
+    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]]:
+        """Stops the workers; what they have at this moment, as next() has it."""
+
+    def priors(self, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Stops the workers and changes the priors."""
+
+    def audit(self) -> None:
+        """
+        Stops the workers; raises RuntimeError unless every block is there once and holds what the workers say.
+        """
+
+    def ledger(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu')]:
+        """
+        Stops the workers; [blocks, workers] how often each worker had each block.
+        """
+
+    @property
+    def visits(self) -> int:
+        """Of blocks, by all workers."""
 
 def scvb0_step(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, offset: float, decay: float, burn_in: int, L: int, seed: int, pass_: int, threads: int, scratch: TopicScratch, averages: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')] | None) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], float, int]:
     """

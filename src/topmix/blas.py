@@ -17,17 +17,12 @@ from threadpoolctl import ThreadpoolController
 
 from topmix import _core
 
-BLAS = ("sgemm", "dgemm", "ssyrk", "dsyrk")
-LAPACK = ("dpotrf", "dpotri")
+NAMES = {cython_blas: ("sgemm", "dgemm", "ssyrk", "dsyrk"), cython_lapack: ("dpotrf", "dpotri")}
 
 
 def capsules() -> list[Any]:
     """The addresses that SciPy publishes, for `_core.set_blas`."""
-    return [
-        library.__pyx_capi__[name]
-        for library, names in ((cython_blas, BLAS), (cython_lapack, LAPACK))
-        for name in names
-    ]
+    return [library.__pyx_capi__[name] for library, names in NAMES.items() for name in names]
 
 
 _core.set_blas(*capsules())

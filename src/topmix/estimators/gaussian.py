@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from topmix import _core
+from topmix.data.shard import Shards
 from topmix.data.table import Table
 from topmix.estimators.gaussian_parameters import checked_start, n_parameters, priors, responsibilities
 from topmix.estimators.inputs import as_table, count_of_active, positive_count
 from topmix.estimators.mixture import MixtureEstimator
 from topmix.history import Callback
+from topmix.learners.asynchronous_mixture import Assignments, asynchronous_mixture
+from topmix.learners.learner import Passes
 from topmix.likelihoods.covariance import SHAPES, Shape
 from topmix.likelihoods.frame import Frame
 from topmix.likelihoods.gaussian import Gaussian, GaussianPrior, GaussianStats
@@ -49,9 +53,11 @@ class GaussianMixture(MixtureEstimator):
         Clusters that a row is scored by, for hundreds of clusters and more: those nearest to the one that it was in at
         the last visit; every tenth pass scores all. None always does, and so does stochastic learning, which remembers
         nothing of a row. The objective is never overstated, but between full scans it may fall.
-    learner : {"memoized", "batch", "stochastic"}
+    learner : {"memoized", "batch", "stochastic", "asynchronous"}
         How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each
         batch, gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
+        Asynchronous gives each of `n_jobs` workers a share of the rows for good, and clusters travel between them; no
+        worker waits for another. It holds the rows and their n_active clusters in memory.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
     weight_concentration_prior : float or None
@@ -76,7 +82,8 @@ class GaussianMixture(MixtureEstimator):
     weights_init, means_init, precisions_init : array or None
         Instead of what init_params found, in scikit-learn's shapes.
     batch_size : int or None
-        Rows between two updates. None makes ten batches (memoized) or batches of 4096 (stochastic).
+        Rows between two updates. None makes ten batches (memoized) or batches of 4096 (stochastic); asynchronous takes
+        more where covariances are large.
     total_samples : int or None
         With partial_fit: how many rows the stream stands for. None is what was seen so far.
     learning_scale, learning_offset, learning_decay : float
@@ -92,7 +99,8 @@ class GaussianMixture(MixtureEstimator):
     engine : {"threads", "serial"} or None
         Who runs the kernels. None is "threads".
     n_jobs : int or None
-        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
+        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is; but with
+        learner="asynchronous" it repeats only where this is 1.
     random_state : int, RandomState or None
     verbose : int
         1 shows progress on stderr: a bar on a terminal, a line a pass elsewhere.
@@ -221,6 +229,39 @@ class GaussianMixture(MixtureEstimator):
             sd = np.sqrt(self.covariances_)[labels]
             noise *= sd if kind == "diag" else sd[:, None]
         return self.means_[labels] + noise, labels
+
+    def _learner(self, K: int, threads: int) -> Callable[[Mixture, Shards, Any, np.random.Generator], Passes]:
+        if self.learner != "asynchronous":
+            return super()._learner(K, threads)
+        L, most = count_of_active(self.n_active, K), positive_count(self.max_iter, "max_iter")
+        at_once = None if self.batch_size is None else positive_count(self.batch_size, "batch_size")
+        for parameter, works, why in (
+            (
+                "covariance_type",
+                ("full", "diag", "spherical"),
+                "clusters travel alone, so they cannot share a covariance",
+            ),
+            (
+                "weight_concentration_prior_type",
+                ("dirichlet_distribution",),
+                "a stick's length depends on all before it",
+            ),
+            ("candidates", (None,), "a worker scores rows by the clusters that it holds"),
+            ("engine", (None, "threads"), "workers are threads that send clusters to each other"),
+        ):
+            if getattr(self, parameter) not in works:
+                raise ValueError(
+                    f"learner='asynchronous' needs {parameter} to be {' or '.join(map(repr, works))}, not "
+                    f"{getattr(self, parameter)!r}: {why}. Use learner='memoized'."
+                )
+
+        def learn(start: Mixture, shards: Shards, seed: Any, rng: np.random.Generator) -> Passes:
+            rows = Assignments.none(shards.corpus, shards.weight, shards.rows, L)  # type: ignore[arg-type]
+            return asynchronous_mixture(
+                start, rows, seed, most, threads=threads, rows_at_once=at_once, random_seed=int(rng.integers(2**63))
+            )
+
+        return learn
 
     def _step(self, K: int) -> MixtureStep:
         L = count_of_active(self.n_active, K)

@@ -17,6 +17,7 @@ from topmix.checkpoint import Checkpoint, Progress, checkpoint_at
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, at_random, in_order, row_sums
 from topmix.engines import ENGINES, Engine
+from topmix.estimators.asynchronous import check_asynchronous, fit_asynchronously
 from topmix.estimators.inputs import (
     CLONED,
     as_corpus,
@@ -75,6 +76,8 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
     own_discount: float
     selection: str
     cold_visits: int | None
+    rest: str = "best"
+    opening: int = 10
     n_init: int
     init: Any
     warm_start: bool
@@ -109,6 +112,8 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         `max_iter` and `tol`, so that a finished fit may go on as well. Not with n_init > 1, nor with CVB0.
         """
         clock = Clock()
+        if self.learner == "asynchronous":
+            check_asynchronous(self)
         corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         n_init, every = positive_count(self.n_init, "n_init"), positive_count(checkpoint_every, "checkpoint_every")
@@ -139,6 +144,10 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         `topic_word_prior` cannot be one value a word. A stream may go on for ever; `total_samples` says how many
         documents it stands for.
         """
+        if self.learner == "asynchronous":
+            raise ValueError(
+                "partial_fit is a stochastic step, and learner='asynchronous' keeps its documents: use fit"
+            )
         first = not hasattr(self, "model_")
         corpus = as_corpus(self, X, reset=True) if first else in_known_columns(self, X)
         threads = count_of_threads(self.n_jobs)
@@ -172,6 +181,8 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         callbacks: list[Callback],
         kept: tuple[Checkpoint, int] | None = None,
     ) -> tuple[TopicModel, list[Record], bool]:
+        if self.learner == "asynchronous":
+            return fit_asynchronously(self, corpus, rng, clock, callbacks, kept)
         threads = count_of_threads(self.n_jobs)
         found = kept[0].read(self._empty_model(corpus.n_words, threads)) if kept else None
         if found:
@@ -313,7 +324,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         return StepSize(self.learning_scale, self.learning_offset, self.learning_decay)
 
     def _n_batches(self, corpus: Corpus) -> int:
-        if self.learner == "batch":
+        if self.learner in ("batch", "asynchronous"):
             return 1
         size = 512 if self.learner == "stochastic" and self.batch_size is None else self.batch_size
         return count_of_batches(size, corpus, count_of_active(self.n_active, self.n_components))

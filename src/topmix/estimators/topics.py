@@ -33,14 +33,17 @@ class LDA(EditMixin, TopicEstimator):
     posterior : {"collapsed", "variational"}
         What is approximated. "variational" is mean-field inference, as in scikit-learn; "collapsed" integrates topics
         and proportions out to zeroth order (CVB0), which finds clearly better topics.
-    learner : {"memoized", "batch", "stochastic"}
+    learner : {"memoized", "batch", "stochastic", "asynchronous"}
         How the documents are visited. "stochastic" with the collapsed posterior is SCVB0, "batch" with it CVB0.
+        "asynchronous", for the variational posterior, has n_jobs workers that keep their documents while the topics'
+        rows travel between them (ESVI): no step size, no waiting; with n_jobs > 1 results differ from run to run.
     local_step : {"auto", "fixed_point", "scvb0", "cvb0"}
         What is done to a document. "fixed_point" iterates until it stands still; "scvb0" averages over its words in
         random order, once, after `burn_in` such passes; "cvb0" stores every word's topics and leaves a token out of all
         counts, topics' included, when it is updated. "auto" goes by posterior and learner, as above.
     n_active : int or None
-        Topics kept for each word of a document, L; None keeps all K.
+        Topics kept for each word of a document, L; None keeps all K. What the others get is nothing, but with
+        learner="asynchronous" see `rest`.
     doc_topic_prior : float, array of shape (n_components,), "auto" or None
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic after each
         pass, from documents as they were solved: with min_topic_mass > 0 they have fewer topics, and alpha is smaller.
@@ -82,6 +85,12 @@ class LDA(EditMixin, TopicEstimator):
     cold_visits : int or None
         Visits to a document that start from its words alone; later ones start where the last left off. None: always
         from the words.
+    rest : {"best", "mean"}
+        Asynchronous only: the share of each topic outside the n_active best, the same for all of them. "best" is what
+        the bound wants under that constraint, "mean" the mean of what they would have had.
+    opening : int
+        Asynchronous only: first passes, never more than half of max_iter, that weigh by posterior means, as collapsed
+        inference does, and keep documents open to topics that are still forming. From then on the bound rises.
     n_init : int
         Starts to try; the one with the best objective is kept.
     init : {"auto", "blended", "documents", "random"}, array of shape (n_components, n_features) or a fitted estimator
@@ -92,7 +101,8 @@ class LDA(EditMixin, TopicEstimator):
     engine : {"threads", "serial"} or None
         Who runs the kernels. None is "threads".
     n_jobs : int or None
-        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
+        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is; but for
+        learner="asynchronous", which has that many workers, and is the same from run to run with one.
     random_state : int, RandomState or None
     verbose : int
         1 shows progress on stderr: a bar on a terminal, a line a pass elsewhere.
@@ -166,6 +176,8 @@ class LDA(EditMixin, TopicEstimator):
         own_discount: float = 0.5,
         selection: str = "last",
         cold_visits: int | None = 2,
+        rest: str = "best",
+        opening: int = 10,
         n_init: int = 1,
         init: Any = "auto",
         warm_start: bool = False,
@@ -202,6 +214,8 @@ class LDA(EditMixin, TopicEstimator):
         self.own_discount = own_discount
         self.selection = selection
         self.cold_visits = cold_visits
+        self.rest = rest
+        self.opening = opening
         self.n_init = n_init
         self.init = init
         self.warm_start = warm_start

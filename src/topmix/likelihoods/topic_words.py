@@ -90,4 +90,5 @@ class TopicWords:
             return float(xlogy(lam, lam).sum() - xlogy(norm, norm).sum())
         prior = np.broadcast_to(self.eta, (V, K)) if self.eta.shape[0] > 1 else np.broadcast_to(self.eta, (1, K))
         each = gammaln(prior).sum() * (V if self.eta.shape[0] == 1 else 1)
-        return float(gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + gammaln(lam).sum())
+        _core.lgamma(lam.ravel(), lam.ravel(), self.total.threads)  # in place: a twentieth of the time of gammaln
+        return float(gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + lam.sum())

@@ -1,0 +1,239 @@
+"""Asynchronous topics: the kernel against its twin, exact ascent by one worker, nothing lost by many."""
+
+import itertools
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from topmix import LDA, _core, load
+from topmix.allocations.lda import DocumentPrior
+from topmix.data import Corpus, sample_lda
+from topmix.learners.asynchronous import Blocks, Course, Fleet, asynchronous, dealt
+from topmix.likelihoods.topic_words import TopicWords
+from topmix.reference.esvi import Esvi
+from topmix.stats import WordTotal
+from topmix.topic_model import TopicModel
+
+K, ETA = 9, 0.1
+
+
+def documents(seed=0, n_docs=37, V=31):
+    """Of three topics; one document is empty, one word unused, and counts need not be whole."""
+    rng = np.random.default_rng(seed)
+    phi = rng.dirichlet(np.full(V, 0.1), 3)
+    theta = rng.dirichlet(np.full(3, 0.3), n_docs)
+    X = np.array([rng.multinomial(rng.integers(3, 60), p) for p in theta @ phi], np.float32)
+    X[5], X[:, 7] = 0, 0
+    X[X == 2] = 1.5
+    return X
+
+
+def topic_model(X, alpha=None, seed=1, eta=None):
+    counts = np.random.default_rng(seed).gamma(1.0, 1.0, (X.shape[1], K))
+    eta = np.full((1, 1), ETA) if eta is None else eta
+    words = TopicWords(eta, WordTotal(counts, counts.sum(axis=0)), "variational")
+    return TopicModel(DocumentPrior(np.linspace(0.05, 0.3, K) if alpha is None else alpha, "variational"), words)
+
+
+def twin(X, model, workers=1, *, C, rest="best", settle=0):
+    blocks = Blocks.of(np.count_nonzero(X, axis=0), K, workers)
+    words = [blocks.words[a:b] for a, b in itertools.pairwise(blocks.starts)]
+    eta = np.broadcast_to(model.words.eta, model.words.shape)
+    twin = Esvi(X.astype(np.float64), words, model.prior.alpha, eta, C, rest)
+    twin.begin(model.words.total.counts(), settle)
+    return twin
+
+
+def bounds(model, fleet, n):
+    return [sum(m.bound(total).values()) for m, total in asynchronous(model, fleet, n)]
+
+
+@pytest.mark.parametrize(("C", "rest"), [(K, "best"), (3, "best"), (3, "mean"), (1, "best")])
+@pytest.mark.parametrize(("opening", "settle"), [(0, 0), (2, 0), (0, 2)])
+def test_kernel_equals_its_twin(core, monkeypatch, C, rest, opening, settle):
+    monkeypatch.setattr("topmix.learners.asynchronous._core", core)
+    X = documents()
+    eta = np.linspace(0.05, 0.2, X.shape[1])[:, None] if C == K else None
+    model = topic_model(X, eta=eta)
+    want = twin(X, model, C=C, rest=rest, settle=settle)
+    course = Course(C, rest, opening, settle)
+    fleet = Fleet.of(Corpus.from_scipy(X), model, 1, course)
+    np.testing.assert_allclose(fleet.native.now()[0], want.S, rtol=1e-4, atol=1e-4)
+    for (m, total), bound in itertools.islice(zip(asynchronous(model, fleet, 4), want.passes(opening)), 4):
+        np.testing.assert_allclose(total.S.raw, want.S, rtol=2e-3, atol=2e-3)
+        assert pytest.approx(want.entropy(), rel=1e-3) == total.H
+        assert sum(m.bound(total).values()) == pytest.approx(bound, rel=1e-5)
+
+
+@pytest.mark.parametrize(("C", "rest"), [(K, "best"), (3, "best"), (1, "best")])
+@pytest.mark.parametrize("alpha", [0.5 / K, 0.5])
+def test_by_one_worker_the_bound_never_falls(C, rest, alpha):
+    X = documents(3)
+    model = topic_model(X, np.full(K, alpha))
+    rise = bounds(model, Fleet.of(Corpus.from_scipy(X), model, 1, Course(C, rest, opening=0)), 60)
+    assert np.all(np.diff(rise) > -1e-6 * abs(rise[0]))
+    assert rise[-1] > rise[0]
+    exact = list(itertools.islice(twin(X, model, C=C, rest=rest).passes(), 12))
+    assert np.all(np.diff(exact) > -1e-10 * abs(exact[0]))
+
+
+def test_after_the_opening_too():
+    X = documents(4)
+    model = topic_model(X)
+    rise = bounds(model, Fleet.of(Corpus.from_scipy(X), model, 1, Course(K, opening=5)), 30)
+    assert np.all(np.diff(rise[5:]) > -1e-6 * abs(rise[0]))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 8])
+@pytest.mark.parametrize("C", [K, 2])
+def test_every_token_is_counted_once_in_every_snapshot(workers, C):
+    X = documents(1)
+    model = topic_model(X)
+    fleet = Fleet.of(Corpus.from_scipy(X), model, workers, Course(C, opening=2))
+    by_word = X.sum(axis=0, dtype=np.float64)
+    for _, total in asynchronous(model, fleet, 6):
+        np.testing.assert_allclose(total.S.raw.sum(axis=1), by_word, rtol=1e-9)
+    fleet.native.audit()
+    visits = fleet.native.ledger()
+    np.testing.assert_array_equal(visits, np.full((len(visits), workers), 6))
+
+
+def test_many_workers_end_where_one_does():
+    X, *_ = sample_lda(150, 60, 4, doc_length=80, random_state=0)
+    corpus = Corpus.from_scipy(X)
+    how = {"posterior": "variational", "learner": "asynchronous", "n_active": None, "max_iter": 60, "tol": 1e-6}
+    ends = [LDA(4, n_jobs=n, random_state=0, **how).fit(corpus).elbo_ / corpus.n_tokens for n in (1, 2, 5)]
+    assert np.ptp(ends) < 0.03
+
+
+@pytest.mark.parametrize("C", [None, 3])
+def test_one_worker_gives_the_same_bits_each_time(C):
+    X = documents(2)
+    how = {"posterior": "variational", "learner": "asynchronous", "n_active": C, "n_jobs": 1, "random_state": 0}
+    one, two = (LDA(6, doc_topic_prior=prior, **how).fit(X) for prior in (None, None))
+    np.testing.assert_array_equal(one.components_, two.components_)
+    assert [r.objective for r in one.history_] == [r.objective for r in two.history_]
+    one, two = (LDA(6, doc_topic_prior="auto", topic_word_prior="auto", **how).fit(X) for _ in range(2))
+    np.testing.assert_array_equal(one.components_, two.components_)
+    assert np.any(one.doc_topic_prior_ != one.doc_topic_prior_[0])
+
+
+def test_snapshots_do_not_stop_the_workers():
+    """They go on while nobody reads, to where posts would overtake the reader."""
+    X = documents(1)
+    model = topic_model(X)
+    fleet = Fleet.of(Corpus.from_scipy(X), model, 2, Course(K))
+    run = asynchronous(model, fleet, 50)
+    next(run)
+    ahead = 4 * 2 * (len(Blocks.of(np.count_nonzero(X, axis=0), K, 2).starts) - 1)  # one read, two posted, one made
+    deadline = time.monotonic() + 60
+    while fleet.native.visits < ahead and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert fleet.native.visits == ahead
+    run.close()
+    fleet.native.audit()
+
+
+def test_workers_stop_and_go_at_any_time():
+    """As benchmarks/nomad_stress.py, which makes a thousand of these."""
+    rng = np.random.default_rng(5)
+    X = documents(6)
+    for n in range(30):
+        model, workers = topic_model(X, seed=n), int(rng.integers(1, 9))
+        course = Course(int(rng.choice([K, 4, 1])), opening=int(rng.integers(3)), seed=n)
+        fleet = Fleet.of(Corpus.from_scipy(X), model, workers, course)
+        for _ in range(3):
+            fleet.native.start(1000)
+            for _ in range(int(rng.integers(3))):
+                assert fleet.native.next() is not None
+            timer = threading.Timer(rng.uniform(0, 0.002), fleet.native.stop)
+            timer.start()
+            timer.join()
+            fleet.native.audit()
+        assert fleet.native.now()[0].sum() == pytest.approx(X.sum(dtype=np.float64), rel=1e-9)
+
+
+def test_blocks_hold_every_used_word_once_and_documents_are_dealt_evenly():
+    rng = np.random.default_rng(0)
+    entries = rng.poisson(3.0, 5003)
+    for n_topics, workers in ((1, 1), (64, 3), (4000, 2)):
+        blocks = Blocks.of(entries, n_topics, workers)
+        np.testing.assert_array_equal(np.sort(blocks.words), np.flatnonzero(entries))
+        load_of = np.add.reduceat(entries[blocks.words], blocks.starts[:-1])
+        assert load_of.max() - load_of.min() <= entries.max()
+        assert (np.diff(blocks.starts).max() - 1) * n_topics * 8 <= 1 << 18
+        assert len(load_of) >= 8 * workers
+    indptr = np.concatenate([[0], np.cumsum(rng.integers(0, 50, 200))])
+    shares = np.diff(indptr[dealt(indptr, 7)])
+    assert shares.max() - shares.min() <= 100
+    assert np.all(np.diff(dealt(np.array([0, 3]), 4)) >= 0)  # more workers than documents
+
+
+def test_topics_of_a_generated_corpus_are_found():
+    X, *_ = sample_lda(400, 80, 5, doc_length=100, random_state=1)
+    model = LDA(
+        5, posterior="variational", learner="asynchronous", n_active=None, n_jobs=2, random_state=0, max_iter=60
+    )
+    batch = LDA(
+        5, posterior="variational", learner="batch", n_active=None, min_topic_mass=0, random_state=0, max_iter=60
+    )
+    assert model.fit(X).elbo_ > batch.fit(X).elbo_ - 1e-3 * abs(batch.elbo_)
+
+
+def test_warm_start_and_files(tmp_path):
+    X = documents(2)
+    model = LDA(
+        4, posterior="variational", learner="asynchronous", n_jobs=1, random_state=0, warm_start=True, max_iter=30
+    )
+    last = model.fit(X).elbo_
+    assert model.fit(X).history_[0].objective >= last - 1e-2 * abs(last)
+    model.save(tmp_path / "m.topmix")
+    np.testing.assert_array_equal(load(tmp_path / "m.topmix").transform(X), model.transform(X))
+
+
+def test_a_checkpoint_is_gone_on_from(tmp_path):
+    X, path = documents(2), tmp_path / "c"
+    how = {"posterior": "variational", "learner": "asynchronous", "n_jobs": 2, "random_state": 0, "tol": -np.inf}
+    LDA(4, max_iter=8, **how).fit(X, checkpoint=path)
+    model = LDA(4, max_iter=12, **how).fit(X, checkpoint=path)
+    assert [r.n_pass for r in model.history_] == list(range(1, 13))
+    assert model.history_[8].objective >= model.history_[7].objective - 1e-2 * abs(model.history_[7].objective)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"posterior": "collapsed"}, "posterior='variational'"),
+        ({"local_step": "fixed_point"}, "local_step"),
+        ({"engine": "serial"}, "engine"),
+        ({"rest": "none"}, "rest='none'"),
+        ({"opening": -1}, "opening"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(parameters, said):
+    model = LDA(3, **{"posterior": "variational", "learner": "asynchronous"} | parameters)
+    with pytest.raises(ValueError, match=said):
+        model.fit(documents())
+
+
+def test_a_step_on_a_stream_is_refused():
+    with pytest.raises(ValueError, match="keeps its documents"):
+        LDA(3, posterior="variational", learner="asynchronous").partial_fit(documents())
+
+
+def test_the_native_class_checks_what_it_is_given():
+    X = Corpus.from_scipy(documents())
+    good = {
+        "indptr": X.indptr, "index": X.index, "value": X.value, "bounds": np.array([0, len(X)]),
+        "block_starts": np.array([0, 31]), "words": np.arange(31, dtype=np.int32), "n_active": K, "rest": "best",
+        "counts": np.ones((31, K)), "alpha": np.ones(K), "eta": np.ones((1, 1)), "opening": 0, "settle": 0, "seed": 0,
+    }  # fmt: skip
+    _core.TopicFleet(**good)
+    for name, bad in {
+        "bounds": np.array([0, 3]), "block_starts": np.array([0, 30]), "words": np.zeros(31, np.int32),
+        "n_active": K + 1, "rest": "x", "alpha": np.ones(2), "eta": np.ones((3, 1)), "counts": np.ones((3, K)),
+    }.items():  # fmt: skip
+        with pytest.raises(ValueError):
+            _core.TopicFleet(**good | {name: bad})
