@@ -1,4 +1,4 @@
-"""What a setting buys and costs: score against coherence for eta, epsilon, L and the own discount, one at a time around the defaults.
+"""What a setting buys and costs: score against coherence for eta, epsilon, L and delta, one at a time.
 
     python benchmarks/pareto.py --corpus nips kos wiki 20ng arxiv_100k --K 200 --out docs/img/pareto.png
     python benchmarks/pareto.py --corpus nips wiki --K 20 50 200 800 2000 --only default
