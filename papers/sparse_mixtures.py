@@ -211,7 +211,9 @@ def figure_2(X: np.ndarray, test: np.ndarray, Ks: tuple[int, ...], passes: int, 
     plt = drawing.pyplot()
     if plt is None:
         return
-    figure, panels = plt.subplots(1, len(Ks), figsize=(1 + 4 * len(Ks), 4.2), layout="constrained", squeeze=False)
+    figure, panels = plt.subplots(
+        1, len(Ks), figsize=(max(8, 1 + 4 * len(Ks)), 4.6), layout="constrained", squeeze=False
+    )
     colors = dict(zip((label(L, ALL) for L in (1, 4, 16, ALL)), drawing.PALETTE))
     for K, axes in zip(Ks, panels[0]):
         curves = known[K]
