@@ -49,7 +49,7 @@ def packed(r: np.ndarray, L: int):
     return cluster, np.ascontiguousarray(np.take_along_axis(r, cluster, axis=1))
 
 
-def fleet(core, model, z, r, L, *, bounds=(0, N), blocks=3, most=1, rows_at_once=40, weight=None, seed=0):
+def fleet(core, model, z, r, L, *, bounds=(0, N), blocks=3, most=1, rows_at_once=40, weight=None, threads=1, seed=0):
     core.set_blas(*blas.capsules())
     g = model.likelihood
     make = core.GaussianFleet32 if z.dtype == np.float32 else core.GaussianFleet64
@@ -57,7 +57,7 @@ def fleet(core, model, z, r, L, *, bounds=(0, N), blocks=3, most=1, rows_at_once
     flat = [g.shape.packed(np.asarray(x)[None])[0].ravel() for x in (g.prior.B, g.prior.reg)]
     return make(g.shape.quadratic, not g.zero_mean, g.objective == "vb", g.prior.beta, g.prior.m, g.prior.nu, *flat,
                 model.allocation.prior, z, weight, np.array(bounds), cluster, share.astype(z.dtype),
-                g.posterior.m.astype(z.dtype), blocks, most, rows_at_once, seed)  # fmt: skip
+                g.posterior.m.astype(z.dtype), blocks, most, rows_at_once, threads, seed)  # fmt: skip
 
 
 def dense(native, n=N) -> np.ndarray:
@@ -83,7 +83,7 @@ BLOCKS = [range(2), range(2, 4), range(4, 7)]  # clusters of each of three block
 def test_visits_are_those_of_the_twin(core, kind, L):
     model, z = started(*kind)
     r, weight = assigned(model, z, L), np.random.default_rng(5).integers(1, 4, N) / 2
-    native = fleet(core, model, z, r, L, bounds=(0, 60, N), weight=weight)
+    native = fleet(core, model, z, r, L, bounds=(0, 60, N), weight=weight, threads=2)
     model = model.update(twin.statistics(model, z, r, weight))
     order = [(0, [2]), (1, [0, 1]), (1, [2, 0]), (0, [0, 1, 2]), (1, [1]), (0, [1, 2]), (1, [0, 1, 2])]
     for worker, held in order:
@@ -166,11 +166,11 @@ def test_a_worker_may_be_stopped_in_the_middle_of_a_visit(core):
         assert native.now()[0].sum() == len(many)
 
 
-def learned(table, threads, n, L=3, kind="full", **settings):
+def learned(table, workers, n, L=3, kind="full", **settings):
     model, _ = started(kind)
     batches = np.array_split(np.random.default_rng(3).permutation(len(table)), 5)
     found = Assignments.none(table, None, batches, L)
-    run = asynchronous_mixture(model, found, model.as_stats(), n, threads=threads, **settings)
+    run = asynchronous_mixture(model, found, model.as_stats(), n, workers=workers, **settings)
     return [(m, t, sum(m.bound(t).values())) for m, t in itertools.islice(run, n)]
 
 
@@ -182,17 +182,18 @@ def test_one_worker_climbs_pass_by_pass(kind, L):
 
 
 def test_snapshots_of_several_workers_are_models_of_all_rows():
-    for threads in (2, 3):
-        for model, total, bound in learned(Table(rows()), threads, 8):
+    for workers in (2, 3):
+        for model, total, bound in learned(Table(rows()), workers, 8):
             assert total.N.sum() == pytest.approx(N, rel=1e-12)
             assert np.isfinite(bound)
             assert model.n_components == K
 
 
-def test_the_estimator_repeats_with_one_job_and_climbs_with_more():
+def test_the_estimator_repeats_with_one_worker_and_climbs_with_more():
     X = rows().astype(np.float32)
     settings = {"learner": "asynchronous", "random_state": 0, "tol": -np.inf, "max_iter": 25, "n_active": 3}
-    one, again, two = (GaussianMixture(4, n_jobs=n, **settings).fit(X) for n in (1, 1, 2))
+    one, again = (GaussianMixture(4, n_jobs=n, batch_size=20, **settings).fit(X) for n in (1, 3))
+    two = GaussianMixture(4, n_jobs=2, n_workers=2, **settings).fit(X)
     np.testing.assert_array_equal(one.means_, again.means_)
     assert [h.objective for h in one.history_] == [h.objective for h in again.history_]
     batch = GaussianMixture(4, **settings | {"learner": "batch", "n_active": None, "max_iter": 1}).fit(X)
@@ -202,12 +203,13 @@ def test_the_estimator_repeats_with_one_job_and_climbs_with_more():
         assert model.predict(X).shape == (N,)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_leaves_the_model_of_the_last_pass(n_jobs):
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_ctrl_c_leaves_the_model_of_the_last_pass(n_workers):
     """From another thread, while this one waits for the workers."""
     X = rows()
     began = threading.Event()
-    model = GaussianMixture(4, learner="asynchronous", n_jobs=n_jobs, random_state=0, tol=-np.inf, max_iter=10**9,
+    model = GaussianMixture(4, learner="asynchronous", n_jobs=2, n_workers=n_workers, random_state=0, tol=-np.inf,
+                            max_iter=10**9,
                             callbacks=[lambda record, _: record.n_pass == 3 and began.set()])  # fmt: skip
     press = threading.Thread(target=lambda: began.wait() and os.kill(os.getpid(), signal.SIGINT))
     press.start()

@@ -16,8 +16,18 @@ namespace topmix {
 
 namespace {
 
+/// Workers end before Python's memory does, and without its lock, which one of them may wait for.
 template <class T>
-using Fleet = nomad::GaussianFleet<T>;
+struct Fleet : nomad::GaussianFleet<T> {
+    using nomad::GaussianFleet<T>::GaussianFleet;
+    ~Fleet() {
+        nb::gil_scoped_release nogil;
+        try {
+            this->stop();
+        } catch (...) {  // nobody is left to tell
+        }
+    }
+};
 
 using PostArrays = std::tuple<Vec<double>, Mat<double>, Mat<double>, double>;
 
@@ -32,7 +42,8 @@ template <class T>
 void make(Fleet<T>* self, const std::string& kind, bool linear, bool bayes, double beta, Vec<const double> m, double nu,
           Vec<const double> B, Vec<const double> reg, double weight_prior, Mat<const T> z,
           std::optional<Vec<const double>> weight, Vec<const int64_t> bounds, Mat<const int32_t> cluster,
-          Mat<const T> r, Mat<const T> centre, size_t blocks, size_t most, size_t rows_at_once, uint64_t seed) {
+          Mat<const T> r, Mat<const T> centre, size_t blocks, size_t most, size_t rows_at_once, int threads,
+          uint64_t seed) {
     const size_t n = z.shape(0), D = z.shape(1), K = centre.shape(0), L = r.shape(1);
     const Quadratic q = quadratic(kind);
     require(q != Quadratic::none, "tied clusters cannot travel: they share their covariance");
@@ -61,7 +72,7 @@ void make(Fleet<T>* self, const std::string& kind, bool linear, bool bayes, doub
                                double(K) * weight_prior + rows};
     nb::gil_scoped_release nogil;
     new (self) Fleet<T>(std::move(prior), {view(z), D}, w, at, view(cluster), view(r), {view(centre), D}, blocks, most,
-                        rows_at_once, seed);
+                        rows_at_once, threads, seed);
 }
 
 template <class T>
@@ -112,7 +123,7 @@ void add(nb::module_& m, const char* name) {
     nb::class_<Fleet<T>>(m, name, "Workers that own rows, visited by blocks of Gaussian clusters.")
         .def("__init__", &make<T>, "quadratic"_a, "linear"_a, "bayes"_a, "beta"_a, "m"_a, "nu"_a, "B"_a, "reg"_a,
              "weight_prior"_a, "z"_a.noconvert(), "weight"_a.none(), "bounds"_a, "cluster"_a, "r"_a.noconvert(),
-             "centre"_a.noconvert(), "blocks"_a, "most"_a, "rows_at_once"_a, "seed"_a)
+             "centre"_a.noconvert(), "blocks"_a, "most"_a, "rows_at_once"_a, "threads"_a, "seed"_a)
         .def("start", &Fleet<T>::start, "passes"_a, nb::call_guard<nb::gil_scoped_release>(),
              "Has the workers make this many passes, counted from the first.")
         .def("next", &next<T>, "Waits for the next pass: N, first, second and the entropy of all rows, or None.")

@@ -22,7 +22,7 @@ class GaussianFleet {
     /// `blocks` at a time, and waits a little for half as many.
     GaussianFleet(NormalWishart prior, Rows<const T> z, std::span<const double> weight, std::span<const int64_t> bounds,
                   std::span<const int32_t> cluster, std::span<const T> r, Rows<const T> centre, size_t blocks,
-                  size_t most, size_t rows_at_once, uint64_t seed)
+                  size_t most, size_t rows_at_once, int threads, uint64_t seed)
         : sea_{std::move(prior), {centre.rows(), blocks}, std::vector<Cluster<T>>(centre.rows())} {
         const size_t D = sea_.prior.D(), Q = sea_.prior.Q(), n = z.rows(), L = n ? r.size() / n : 1;
         for (size_t k = 0; k < sea_.cluster.size(); ++k) {
@@ -42,8 +42,8 @@ class GaussianFleet {
                 };
                 std::vector<double> own_weight;
                 if (!weight.empty()) own_weight = mine(weight, 1);
-                crew[w] = std::make_unique<Worker>(sea_, L, rows_at_once, mine(z.data, D), std::move(own_weight),
-                                                   mine(cluster, L), mine(r, L));
+                crew[w] = std::make_unique<Worker>(sea_, L, rows_at_once, threads, mine(z.data, D),
+                                                   std::move(own_weight), mine(cluster, L), mine(r, L));
                 crew[w]->begin();
             }
         });

@@ -104,7 +104,8 @@ struct Problem {
     GaussianFleet<T> fleet(size_t workers, size_t blocks, size_t most, uint64_t seed) const {
         std::vector<int64_t> bounds(workers + 1);
         for (size_t w = 0; w <= workers; ++w) bounds[w] = int64_t(w * n / workers);
-        return GaussianFleet<T>(prior, {z, D}, {}, bounds, cluster, r, {centre, D}, blocks, most, 17, seed);
+        return GaussianFleet<T>(prior, {z, D}, {}, bounds, cluster, r, {centre, D}, blocks, most, 17, 1 + int(seed),
+                                seed);
     }
 };
 

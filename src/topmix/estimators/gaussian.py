@@ -12,13 +12,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from topmix import _core
-from topmix.data.shard import Shards
+from topmix.data.shard import Shards, at_random
 from topmix.data.table import Table
 from topmix.estimators.gaussian_parameters import checked_start, n_parameters, priors, responsibilities
 from topmix.estimators.inputs import as_table, count_of_active, positive_count
 from topmix.estimators.mixture import MixtureEstimator
 from topmix.history import Callback
-from topmix.learners.asynchronous_mixture import Assignments, asynchronous_mixture
+from topmix.learners.asynchronous_mixture import Assignments, asynchronous_mixture, usual_rows
 from topmix.learners.learner import Passes
 from topmix.likelihoods.covariance import SHAPES, Shape
 from topmix.likelihoods.frame import Frame
@@ -56,8 +56,8 @@ class GaussianMixture(MixtureEstimator):
     learner : {"memoized", "batch", "stochastic", "asynchronous"}
         How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each
         batch, gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
-        Asynchronous gives each of `n_jobs` workers a share of the rows for good, and clusters travel between them; no
-        worker waits for another. It holds the rows and their n_active clusters in memory.
+        Asynchronous gives each of `n_workers` a share of the rows for good, and clusters travel between them; no
+        worker waits for another. It holds the rows and their n_active clusters in memory, and costs the least a pass.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
     weight_concentration_prior : float or None
@@ -98,9 +98,11 @@ class GaussianMixture(MixtureEstimator):
         Start `fit` from the clusters of the last one.
     engine : {"threads", "serial"} or None
         Who runs the kernels. None is "threads".
+    n_workers : int
+        With learner="asynchronous": workers that share the rows, the clusters and the threads among them. One has all
+        clusters at hand all the time, which serves a row best; with more of them results do not repeat.
     n_jobs : int or None
-        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is; but with
-        learner="asynchronous" it repeats only where this is 1.
+        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
     random_state : int, RandomState or None
     verbose : int
         1 shows progress on stderr: a bar on a terminal, a line a pass elsewhere.
@@ -163,6 +165,7 @@ class GaussianMixture(MixtureEstimator):
         n_init: int = 1,
         warm_start: bool = False,
         engine: str | None = None,
+        n_workers: int = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -196,6 +199,7 @@ class GaussianMixture(MixtureEstimator):
         self.n_init = n_init
         self.warm_start = warm_start
         self.engine = engine
+        self.n_workers = n_workers
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -234,7 +238,7 @@ class GaussianMixture(MixtureEstimator):
         if self.learner != "asynchronous":
             return super()._learner(K, threads)
         L, most = count_of_active(self.n_active, K), positive_count(self.max_iter, "max_iter")
-        at_once = None if self.batch_size is None else positive_count(self.batch_size, "batch_size")
+        workers = positive_count(self.n_workers, "n_workers")
         for parameter, works, why in (
             (
                 "covariance_type",
@@ -258,10 +262,22 @@ class GaussianMixture(MixtureEstimator):
         def learn(start: Mixture, shards: Shards, seed: Any, rng: np.random.Generator) -> Passes:
             rows = Assignments.none(shards.corpus, shards.weight, shards.rows, L)  # type: ignore[arg-type]
             return asynchronous_mixture(
-                start, rows, seed, most, threads=threads, rows_at_once=at_once, random_seed=int(rng.integers(2**63))
-            )
+                start, rows, seed, most, workers=workers, threads=threads,
+                rows_at_once=self._rows_at_once(shards.corpus), random_seed=int(rng.integers(2**63)),  # type: ignore[arg-type]
+            )  # fmt: skip
 
         return learn
+
+    def _rows_at_once(self, data: Table) -> int:
+        """Between two updates of an asynchronous fit."""
+        if self.batch_size is not None:
+            return positive_count(self.batch_size, "batch_size")
+        return usual_rows(data.shape[1], self.covariance_type == "full")
+
+    def _batches(self, data: Any, rng: np.random.Generator) -> list[slice | np.ndarray]:
+        if self.learner != "asynchronous":
+            return super()._batches(data, rng)
+        return at_random(data, min(10, len(data) // self._rows_at_once(data)), rng)  # of its first pass
 
     def _step(self, K: int) -> MixtureStep:
         L = count_of_active(self.n_active, K)

@@ -108,7 +108,14 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
         return self
 
     def _learned(
-        self, start: Mixture, run: Passes, callbacks: list[Callback], max_iter: int, tol: float, n_rows: float, clock: Clock
+        self,
+        start: Mixture,
+        run: Passes,
+        callbacks: list[Callback],
+        max_iter: int,
+        tol: float,
+        n_rows: float,
+        clock: Clock,
     ) -> tuple[Mixture, bool]:
         """Passes until they are enough: the model, and whether it has converged."""
         latest = start

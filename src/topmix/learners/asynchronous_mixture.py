@@ -79,15 +79,14 @@ class Fleet:
     n_rows: float
 
     @classmethod
-    def of(cls, model: Mixture, rows: Assignments, threads: int, rows_at_once: int | None, seed: int) -> Fleet:
+    def of(cls, model: Mixture, rows: Assignments, workers: int, threads: int, rows_at_once: int, seed: int) -> Fleet:
         g, K = model.likelihood, model.n_components
         assert isinstance(g, Gaussian)
         shape, p, dtype, n = g.shape, g.prior, precision(g), len(rows.data)
         order = rows.order
         x = np.ascontiguousarray(rows.data.data[order], dtype)
         z, weight = np.empty_like(x), None if rows.weight is None else rows.weight[order]
-        blocks, most = in_blocks(K, threads)
-        many = ROWS_A_DIMENSION * shape.D if shape.is_matrix else ROWS_AT_ONCE
+        blocks, most = in_blocks(K, workers)
         with one_thread():
             _core.to_frame(x, g.frame.origin, np.ascontiguousarray(g.frame.scale), threads, z)
             make = _core.GaussianFleet32 if dtype == np.float32 else _core.GaussianFleet64
@@ -103,13 +102,14 @@ class Fleet:
                 model.allocation.prior,  # type: ignore[attr-defined]
                 z,
                 weight,
-                np.linspace(0, n, threads + 1).astype(np.int64),
+                np.linspace(0, n, workers + 1).astype(np.int64),
                 rows.cluster,
                 rows.r.astype(dtype, copy=False),
                 g.posterior.m.astype(dtype),
                 blocks,
                 most,
-                many if rows_at_once is None else rows_at_once,
+                rows_at_once,
+                max(1, threads // workers),
                 seed,
             )
         return cls(native, float(n) if weight is None else float(weight.sum()))
@@ -118,6 +118,11 @@ class Fleet:
         """Of all rows. Exact: what the workers posted belongs together."""
         N, first, second, H = snapshot
         return MixtureStats(GaussianStats(N, first, second), N, H, self.n_rows)
+
+
+def usual_rows(D: int, has_matrices: bool) -> int:
+    """Between two updates: more where an update costs more."""
+    return ROWS_A_DIMENSION * D if has_matrices else ROWS_AT_ONCE
 
 
 def in_blocks(K: int, workers: int) -> tuple[int, int]:
@@ -136,12 +141,16 @@ def asynchronous_mixture(
     seed: Any,
     max_iter: int,
     *,
-    threads: int,
-    rows_at_once: int | None = None,
+    workers: int = 1,
+    threads: int = 1,
+    rows_at_once: int = ROWS_AT_ONCE,
     random_seed: int = 0,
     state: State | None = None,
 ) -> Passes:
-    """One worker makes one pass at a time, and always the same; several do not wait for whoever looks at them."""
+    """One worker makes one pass at a time, and always the same. Several do not wait for whoever looks at them.
+
+    Each has its share of the threads.
+    """
     state = State() if state is None else state
     model, state.total = rows.first_pass(model, seed, threads)
     yield model, state.total
@@ -151,10 +160,10 @@ def asynchronous_mixture(
             while made < max_iter:
                 if fleet is None:
                     dtype, before = precision(model.likelihood), made
-                    fleet = Fleet.of(model, rows, threads, rows_at_once, random_seed)
-                    if threads > 1:
+                    fleet = Fleet.of(model, rows, workers, threads, rows_at_once, random_seed)
+                    if workers > 1:
                         fleet.native.start(max_iter - before)
-                if threads == 1:
+                if workers == 1:
                     fleet.native.start(made - before + 1)
                 snapshot = fleet.native.next()
                 assert snapshot is not None  # nobody else stops them
