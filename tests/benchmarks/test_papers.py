@@ -72,6 +72,8 @@ def test_hdp_has_two_figures_and_a_surrogate_that_is_a_bound(tmp_path):
     assert all(value < 0 for value in rows["surrogate"])
     assert all(value > 0 for value in rows["point"])
     assert has_figures(tmp_path, {"hdp_2.png", "hdp_3.png"}, said)
+
+
 def test_esvi_has_figures_of_mixtures_and_topics(tmp_path):
     said = run("papers/esvi.py", "--out", tmp_path, "--results", tmp_path)
     for part in ("Figure 3", "Figure 4", "Figure 6", "Figure 7", "Figure 8", "    ESVI", "    VI", "    SVI"):
