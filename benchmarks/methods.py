@@ -26,6 +26,7 @@ import scipy.sparse as sp
 
 from curves import Curve, Stopwatch, calibrate, fingerprint, milestones
 from datasets import Dataset, load
+from hdp_methods import gensim_hdp, tomotopy_hdp
 from resident import PeakMemory
 from topmix.metrics import (
     completion_score,
@@ -50,8 +51,10 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "sklearn": {"online": {}},
     "gensim": {"multicore": {}},
+    "tomotopy_hdp": {"defaults": {}, "few": {"gamma": 1.0}},
+    "gensim_hdp": {"defaults": {}},
 }
-PACKAGE = {"sklearn": "scikit-learn"}
+PACKAGE = {"sklearn": "scikit-learn", "tomotopy_hdp": "tomotopy", "gensim_hdp": "gensim"}
 EVALUATORS: dict[str, Callable[[np.ndarray, sp.csr_array], float]] = {
     "completion": completion_score,
     "half_split": lambda phi, X: half_split_score(phi, X, doc_topic_prior=0.1),  # paper 001: its alpha, for all alike
@@ -63,14 +66,16 @@ class TimeIsUp(Exception):
 
 
 def topmix(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report, **settings: Any) -> None:
-    """LDA with these parameters. Reports after each pass; stochastic learning after each batch, as its passes are long.
+    """LDA, or another `estimator`, with these parameters.
 
-    `within_passes` says otherwise. Without max_iter and tol it stops when the budget is spent, not before.
+    Reports after each pass; stochastic learning after each batch, as its passes are long. `within_passes` says
+    otherwise. Without max_iter and tol it stops when the budget is spent, not before.
     """
     with watch.pause():
-        from topmix import LDA
+        import topmix
         from topmix.engines import ENGINES, Threads
 
+        estimator = getattr(topmix, settings.pop("estimator", "LDA"))
         n_tokens = float(X.sum())
     within = settings.pop("within_passes", settings.get("learner") == "stochastic")
 
@@ -91,6 +96,7 @@ def topmix(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
 
     def callback(record: Any, model: Any) -> bool:
         facts = {"documents": record.n_pass * X.shape[0], "objective": record.objective / n_tokens, **record.effort}
+        facts["n_components"] = record.n_components
         return report(lambda: topics_of(model), **facts)
 
     endless = {"max_iter": 1_000_000, "tol": -np.inf}
@@ -98,7 +104,7 @@ def topmix(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
     if within:
         ENGINES["reporting"], parameters["engine"] = Reporting, "reporting"
     try:
-        LDA(n_components=K, **parameters).fit(X)
+        estimator(n_components=K, **parameters).fit(X)
     except TimeIsUp:
         pass
     finally:
@@ -203,6 +209,7 @@ def gensim(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
 
 METHODS: dict[str, Callable[..., None]] = {
     "topmix": topmix, "tomotopy": tomotopy, "sklearn": sklearn, "gensim": gensim,
+    "tomotopy_hdp": tomotopy_hdp, "gensim_hdp": gensim_hdp,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What a setting buys and costs: score against coherence for eta, epsilon and L, one at a time around the defaults.
+"""What a setting buys and costs: score against coherence for eta, epsilon, L and delta, one at a time.
 
     python benchmarks/pareto.py --corpus nips kos wiki 20ng arxiv_100k --K 200 --out docs/img/pareto.png
     python benchmarks/pareto.py --corpus nips wiki --K 20 50 200 800 2000 --only default
@@ -26,6 +26,7 @@ SETTINGS: dict[str, tuple[str, list[Any]]] = {
     "η": ("topic_word_prior", [0.01, 0.06, 0.1]),
     "ε": ("min_topic_mass", [1.0, 2.0, 4.0, 8.0]),
     "L": ("n_active", [4, 8, 32]),
+    "δ": ("own_discount", [0.0, 0.25, 1.0]),
 }
 
 

@@ -83,18 +83,19 @@ def held_out(X: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances:
 class Stopwatch:
     """Seconds of training: it stands still while a score is taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.points: list[tuple[float, float]] = []  # (seconds, score)
-        self._since, self._spent = time.perf_counter(), 0.0
+        self.clock = clock
+        self._since, self._spent = clock(), 0.0
 
     @property
     def seconds(self) -> float:
-        return self._spent + time.perf_counter() - self._since
+        return self._spent + self.clock() - self._since
 
     def take(self, score: Callable[[], float]) -> None:
         self._spent = self.seconds
         self.points.append((self._spent, score()))
-        self._since = time.perf_counter()
+        self._since = self.clock()
 
     def time_to(self, score: float) -> float:
         return min((t for t, s in self.points if s >= score), default=float("inf"))

@@ -74,15 +74,16 @@ TABLE4 = {  # discrete, held-out: (Enron, NYTimes) at beta = 0.1, 0.01, 0.001
 class Setting:
     """Sizes: the paper's, or small ones."""
 
-    def __init__(self, quick: bool, out: Path):
+    def __init__(self, quick: bool, out: Path, sweeps: int | None = None):
         self.quick, self.out = quick, out
         self.docs = 300 if quick else 5000
         self.many_docs = (200, 400) if quick else (2000, 4000, 6000, 8000, 10_000)
-        self.sweeps = 20 if quick else 600
+        self.sweeps = sweeps or (20 if quick else 600)
         self.passes = {"basic": 10, "word": 5 if quick else 20, "word+refine": 3 if quick else 10}
         self.n_semi = 300 if quick else 10_000
         self.K_real = 10 if quick else 100
         self.K_semi = 8 if quick else 50
+        self.seeds = 1 if quick else 5  # samples that table 1's Word + Refine is averaged over
 
     def grid(self, name: str) -> tuple[float, ...]:
         return GRID[name][::4] if self.quick else GRID[name]
@@ -105,7 +106,7 @@ class Setting:
         return X[50:], X[:50]
 
 
-def hard(s: Setting, X: Any, K: int, algorithm: str, penalty: float, **how: Any) -> CombinatorialLDA:
+def hard(s: Setting, X: Any, K: int, algorithm: str, penalty: Any, **how: Any) -> CombinatorialLDA:
     passes = how.pop("max_iter", s.passes[algorithm])
     return CombinatorialLDA(
         K, penalty=penalty, algorithm=algorithm, max_iter=passes, tol=-np.inf, random_state=0, **how
@@ -118,27 +119,39 @@ def gibbs(s: Setting, X: Any, K: int, alpha: Any, eta: float, **how: Any) -> Gib
     ).fit(X)
 
 
+def lda(X: Any, K: int, alpha: float, eta: float, **how: Any) -> LDA:
+    return LDA(K, doc_topic_prior=alpha, topic_word_prior=eta, max_iter=50, tol=1e-4, random_state=0, **how).fit(X)
+
+
 def priors(name: str) -> tuple[float, float]:
     return SYNTH[name]["doc_topic_prior"], SYNTH[name]["topic_word_prior"]
 
 
 def table1(s: Setting) -> None:
     print(f"\nTable 1: NMI / adjusted Rand of token assignments, {s.docs} documents; ours (paper's)")
+    print(f"Word + Refine: means over {s.seeds} samples; the others: one")
     for name in SYNTH:
-        sample = s.synth(name, s.docs)
-        K, grid = len(sample.topic_word), s.grid(name)
+        samples = [s.synth(name, s.docs, seed) for seed in range(s.seeds)]
+        K, grid = len(samples[0].topic_word), s.grid(name)
 
-        def agreement(labels: np.ndarray, truth: np.ndarray = sample.assignments) -> str:
-            return f"{nmi(truth, labels):.3f}/{adjusted_rand(truth, labels):.3f}"
+        def agreement(fit: Callable[[Any], Any], samples: list[LdaSample]) -> np.ndarray:
+            found = [(x.assignments, fit(x.corpus).labels_) for x in samples]
+            return np.mean([(nmi(*pair), adjusted_rand(*pair)) for pair in found], axis=0)
 
-        print(f"{name:<14}" + "".join(f"{f'lambda = {g}':>26}" for g in grid))
+        print(f"{name:<14}" + "".join(f"{f'lambda = {g}':>26}" for g in (*grid, "auto")))
         for algorithm in ("basic", "word", "word+refine"):
             paper = dict(zip(GRID[name], TABLE1[name, algorithm]))
-            ours = [agreement(hard(s, sample.corpus, K, algorithm, g).labels_) for g in grid]
-            print(f"{algorithm:<14}" + "".join(f"{f'{o} ({paper[g]})':>26}" for g, o in zip(grid, ours)))
-        found = agreement(gibbs(s, sample.corpus, K, *priors(name)).labels_)
-        found += f" ({TABLE1[name, 'gibbs'][0]})"
-        print(f"{'gibbs':<14}{found:>26}")
+            over = samples if algorithm == "word+refine" else samples[:1]
+            lambdas = (*grid, "auto") if algorithm == "word+refine" else grid
+            ours = [agreement(lambda X, K=K, a=algorithm, g=g: hard(s, X, K, a, g), over) for g in lambdas]
+            cells = [f"{x[0]:.3f}/{x[1]:.3f} ({paper.get(g, '-')})" for g, x in zip(lambdas, ours)]
+            print(f"{algorithm:<14}" + "".join(f"{c:>26}" for c in cells), flush=True)
+            if algorithm == "word+refine":
+                print(f"{'  spread':<14}" + "/".join(f"{x:.3f}" for x in np.ptp(ours[: len(grid)], axis=0)))
+        alpha, eta = priors(name)
+        x = agreement(lambda X, K=K, a=alpha, e=eta: gibbs(s, X, K, a, e), samples[:1])
+        found = f"{x[0]:.3f}/{x[1]:.3f} ({TABLE1[name, 'gibbs'][0]})"
+        print(f"{'gibbs':<14}{found:>26}", flush=True)
 
 
 def table2(s: Setting) -> None:
@@ -159,8 +172,9 @@ def table2(s: Setting) -> None:
                     s, X, K, a, e, init=hard(s, X, K, "word+refine", lam, max_iter=3), max_iter=s.sweeps // 5
                 ).topic_word_
             ),
-            "lda": lambda X, K=K, a=alpha, e=eta: (
-                LDA(K, doc_topic_prior=a, topic_word_prior=e, max_iter=50, tol=1e-4, random_state=0).fit(X).topic_word_
+            "lda": lambda X, K=K, a=alpha, e=eta: lda(X, K, a, e).topic_word_,
+            "lda from w+r": lambda X, K=K, a=alpha, e=eta, lam=lam: (
+                lda(X, K, a, e, init=hard(s, X, K, "word+refine", lam, max_iter=3)).topic_word_
             ),
         }
         print(f"{name:<16}" + "".join(f"{x.corpus.n_docs:>16}" for x in samples))
@@ -245,7 +259,7 @@ def figure1(s: Setting) -> None:
     draw(s, "combinatorial_figure1.png", plots)
 
 
-Curves = dict[str, list[tuple[float, float]]]  # (seconds, value)
+Curves = dict[str, list[tuple[float, float, int]]]  # (seconds, value, sweeps)
 
 
 def run_chains(
@@ -257,13 +271,13 @@ def run_chains(
     for start in ("random", *grid):
         begin, spent = time.perf_counter(), 0.0
         init = None if start == "random" else hard(s, X, K, "word+refine", float(start), max_iter=3)
-        points: list[tuple[float, float]] = []
+        points: list[tuple[float, float, int]] = []
 
         def watch(record: Any, chain: Any, points: Any = points, begin: float = begin) -> None:
             nonlocal spent
             if record.n_pass in due:
                 now = time.perf_counter()
-                points.append((now - begin - spent, value(chain)))
+                points.append((now - begin - spent, value(chain), record.n_pass))
                 spent += time.perf_counter() - now
 
         gibbs(s, X, K, alpha, eta, init=init, callbacks=[watch])
@@ -272,20 +286,25 @@ def run_chains(
 
 
 def report(name: str, curves: Curves, *, falls: bool) -> None:
-    """When each chain first was where the random one ended."""
-    seconds, goal = curves["random"][-1]
-    reached = next(t for t, v in curves["random"] if (v <= goal if falls else v >= goal))
-    print(f"{name}: random start ends at {goal:.3f}, first reached after {reached:.1f} s of {seconds:.1f} s")
+    """When each chain first was where the random one ended, in seconds and in sweeps."""
+    seconds, goal, sweeps = curves["random"][-1]
+
+    def first(points: list[tuple[float, float, int]]) -> tuple[float, int]:
+        return next(((t, n) for t, v, n in points if (v <= goal if falls else v >= goal)), (np.inf, 0))
+
+    reached, after = first(curves["random"])
+    print(f"{name}: random start ends at {goal:.3f} after {sweeps} sweeps, {seconds:.1f} s; ", end="")
+    print(f"first there after {after} sweeps, {reached:.1f} s")
     for start, points in list(curves.items())[1:]:
-        at = next((t for t, v in points if (v <= goal if falls else v >= goal)), None)
-        times = "" if at is None else f": {reached / at:.1f} times sooner"
-        print(f"  from Word + Refine, {start}: {'not reached' if at is None else f'{at:.1f} s'}{times}", flush=True)
+        at, n = first(points)
+        found = f"3 passes + {n} sweeps, {at:.1f} s: {reached / at:.1f} times sooner" if n else "not reached"
+        print(f"  from Word + Refine, {start}: {found}; ends at {points[-1][1]:.3f}", flush=True)
 
 
 def lines(curves: Curves, title: str) -> Callable[[Any], None]:
     def plot(axes: Any) -> None:
         for start, points in curves.items():
-            axes.semilogx(*zip(*points), label=start)
+            axes.semilogx(*list(zip(*points))[:2], label=start)
         axes.set(xlabel="seconds", title=title)
 
     return plot
@@ -318,9 +337,10 @@ def main(argv: list[str] | None = None) -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--quick", action="store_true")
     p.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    p.add_argument("--sweeps", type=int, help="of Gibbs chains; 600 unless told, the paper has 3300")
     p.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "figures")
     a = p.parse_args(argv)
-    setting = Setting(a.quick, a.out)
+    setting = Setting(a.quick, a.out, a.sweeps)
     for part in a.only:
         PARTS[part](setting)
 

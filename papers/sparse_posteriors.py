@@ -1,9 +1,11 @@
-"""Hughes & Sudderth, Fast Learning of Clusters and Topics via Sparse Posteriors (2016): Figs. 3, 4 and 5, redrawn.
+"""Hughes & Sudderth, Fast Learning of Clusters and Topics via Sparse Posteriors (2016): Figs. 1 to 5, redrawn.
 
-    python papers/sparse_posteriors.py                    # an hour and a half on two cores; runs are remembered
+    python papers/sparse_posteriors.py                    # two hours on two cores; runs of topics are remembered
     python papers/sparse_posteriors.py --figures 3 --K 400
-    python papers/sparse_posteriors.py --quick            # a generated corpus, seconds
+    python papers/sparse_posteriors.py --quick            # generated data, seconds
 
+Figures 1 and 2: mixtures of image patches; sparse_mixtures.py beside this file draws them, and has options of its own.
+They are left out, saying so, where the images are not at hand.
 Figure 3: what sparsity costs and saves. (a) seconds a pass over wiki, with documents a second above each bar, ours cut
 into parts and peers beside it; (b) the local step alone, 100 iterations a document as in the paper, and (c) the sums by
 word, for 1000 documents: processor seconds of one thread; (d) how far a document's topics are from the dense ones.
@@ -30,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 import datasets
 import drawing
 import restarts
+import sparse_mixtures
 from curves import Curve
 from methods import ETA, SETTINGS, is_installed
 from runs import HERE, Runs
@@ -72,7 +75,7 @@ STYLES: dict[str, dict[str, Any]] = {
 
 def main(argv: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--figures", nargs="+", type=int, choices=[3, 4, 5], default=[3, 4, 5])
+    p.add_argument("--figures", nargs="+", type=int, choices=[1, 2, 3, 4, 5], default=[1, 2, 3, 4, 5])
     p.add_argument("--corpus", nargs="+", default=["nips", "wiki"])
     p.add_argument("--K", nargs="+", type=int, default=[200, 400, 800], help="of Figures 3 and 4")
     p.add_argument("--seconds", type=float, default=60, help="of training, for each run of Figure 4")
@@ -90,6 +93,12 @@ def main(argv: list[str] | None = None) -> int:
         a.corpus, a.K, a.seconds, a.passes, a.K5, a.docs = [datasets.GENERATED], [20], 0.1, 2, 10, 100
         a.threads = 1
         a.peers = ["sklearn"]
+    mixtures = [n for n in a.figures if n in (1, 2)]
+    if mixtures:
+        try:
+            sparse_mixtures.draw(mixtures, a.out, a.quick)
+        except datasets.MissingData as missing:
+            print(f"Figures 1 and 2 are left out: {missing}")
     peers = [(m, setting) for m, setting in PEERS if m in a.peers and is_installed(m)]
     for method, _ in PEERS:
         if method not in dict(peers):

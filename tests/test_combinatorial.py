@@ -8,6 +8,7 @@ import pytest
 from topmix import LDA, CombinatorialLDA, GibbsLDA
 from topmix.combinatorial import HardTopics
 from topmix.data import Corpus, sample_lda
+from topmix.exchange import exchange, part
 from topmix.metrics import nmi, topic_recovery_error
 from topmix.reference import combinatorial as reference
 
@@ -127,6 +128,47 @@ def test_the_objective_never_rises_and_is_what_labels_say(planted):
         assert model.objective_ == pytest.approx(reference.objective(words, doc, model.labels_, 8, penalty))
 
 
+def test_an_exchange_undoes_a_topic_held_twice_and_lowers_the_objective_by_what_it_says(planted):
+    rng = np.random.default_rng(0)
+    z = planted.assignments.copy()
+    rows = np.repeat(np.arange(600), lengths(planted))
+    half = (z == 3) & (rows % 2 == 0)
+    z[z == 5] = 2  # two topics in one
+    z[half] = 5  # and one held twice
+    hard = HardTopics(planted.corpus, 8, 6.0, 2)
+    hard.start(z)
+    before = sum(hard.bound().values())
+    change = exchange(hard, rng)
+    assert change < -1000
+    assert sum(hard.bound().values()) == pytest.approx(before + change, rel=1e-9)
+    assert nmi(planted.assignments, z) < 0.95 < 0.98 < nmi(planted.assignments, hard.z)
+    counts = hard.word.copy()
+    hard.count()
+    np.testing.assert_array_equal(hard.word, counts)
+    hard.start(planted.assignments)
+    assert exchange(hard, rng) == 0  # nothing to gain where topics are those of the data
+    np.testing.assert_array_equal(hard.z, planted.assignments)
+
+
+def test_an_exchange_fills_an_empty_topic(planted):
+    hard = HardTopics(planted.corpus, 9, 6.0, 1)
+    z = np.where(planted.assignments == 7, 4, planted.assignments)
+    hard.start(z)
+    assert exchange(hard, np.random.default_rng(0)) < 0
+    assert np.count_nonzero(hard.total) >= 8
+
+
+def test_a_part_of_a_corpus_has_its_tokens_in_order(planted):
+    tokens = np.flatnonzero(planted.assignments == 1)
+    small = part(planted.corpus, tokens)
+    word = np.repeat(planted.corpus.index, planted.corpus.value.astype(int))
+    np.testing.assert_array_equal(np.repeat(small.index, small.value.astype(int)), word[tokens])
+    rows = np.repeat(np.arange(600), lengths(planted))[tokens]
+    np.testing.assert_array_equal(
+        np.asarray(small.to_scipy().sum(axis=1)).ravel(), np.unique(rows, return_counts=True)[1]
+    )
+
+
 def test_word_is_better_than_basic_and_refinement_better_still(planted):
     found = {}
     for algorithm in ("basic", "word", "word+refine"):
@@ -138,7 +180,7 @@ def test_word_is_better_than_basic_and_refinement_better_still(planted):
 
 def test_the_penalty_is_chosen_from_the_data(planted):
     model = CombinatorialLDA(8, penalty="auto", random_state=0).fit(planted.corpus)
-    assert model.penalty_ == pytest.approx(np.log(8) + 0.5 * np.log(planted.corpus.n_tokens / 600))
+    assert model.penalty_ == pytest.approx(np.log(8) + np.log(planted.corpus.n_tokens / 600))
     used = model.history_[-1].terms["penalty"] / model.penalty_ / 600
     true = np.mean([len(np.unique(z)) for z in np.split(planted.assignments, np.cumsum(lengths(planted))[:-1])])
     assert 0.6 * true < used < 2.5 * true

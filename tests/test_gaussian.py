@@ -268,6 +268,7 @@ def test_thousands_of_columns_with_full_covariances_are_refused():
         ("degrees_of_freedom_prior", 1.5), ("mean_prior", [0.0]), ("covariance_prior", np.eye(2)),
         ("covariance_prior", -np.eye(3)), ("init_params", "magic"), ("init_params", np.ones((3, 2))),
         ("weights_init", [0.5, 0.6]), ("means_init", np.zeros((3, 3))), ("precisions_init", np.zeros((2, 3, 3))),
+        ("tol", "small"), ("tol", np.nan),
     ],
 )  # fmt: skip
 def test_a_bad_parameter_is_named(blobs, parameter, value):
@@ -348,3 +349,17 @@ def test_a_few_candidates_are_nearly_enough_and_never_overstate(many, learner):
         assert model.elbo_ <= full.fit(many).elbo_ + 1e-9 * abs(model.elbo_)
     with pytest.raises(ValueError, match="candidates must be at least n_active"):
         GaussianMixture(10, candidates=3).fit(many)
+
+
+def test_neighbours_of_clusters_are_looked_for_every_ten_updates(many):
+    model = GaussianMixture(20, candidates=5, n_active=2, max_iter=1, random_state=0).fit(many).model_.likelihood
+    assert model.near is not None  # tables of the pass that was made had some
+    seen = []
+    for _ in range(31):
+        model = model.update(model.total)
+        seen.append(model.tables(None).neighbours)
+    changes = [i for i in range(1, 31) if seen[i] is not seen[i - 1]]
+    assert len(changes) == 3
+    assert np.all(np.diff(changes) == 10)
+    for k in range(20):
+        assert k in seen[-1][k]

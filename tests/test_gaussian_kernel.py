@@ -15,7 +15,7 @@ from topmix.reference import gaussian as reference, mixture, top_l
 def assign(core, z, W, constant, quadratic, linear, L, threads):
     n = len(z)
     out = np.empty((n, L), np.int32), np.empty((n, L), z.dtype), np.empty(n), np.empty(n)
-    core.assign_gaussian(z, W, constant, quadratic, linear, threads, *out)
+    core.assign_gaussian(z, np.ascontiguousarray(W.T), constant, quadratic, linear, threads, *out)
     return out
 
 
@@ -95,6 +95,40 @@ def test_moments_of_a_tight_cluster_far_away_keep_their_digits(native):
     m = first[0] / N[0]
     i, j = np.triu_indices(3)
     np.testing.assert_allclose(second[0] / N[0] - m[i] * m[j], np.cov(z.T.astype(float), bias=True)[i, j], atol=1e-8)
+
+
+def scatter(rng, K, D):
+    """What precisions are made of."""
+    x = rng.normal(size=(K, 3 * D + 5, D))
+    m = x.mean(axis=1)
+    i, j = np.triu_indices(D)
+    second = np.einsum("kni,knj->kij", x, x)[:, i, j]
+    reg = np.cov(rng.normal(size=(D, 4 * D + 2)), bias=True).reshape(D, D) / 10
+    return second, rng.gamma(2.0, 1.0, K), 2 * np.eye(D) + reg, reg, np.full(K, 3.0 * D + 5) * rng.random(K), m
+
+
+@pytest.mark.parametrize(("K", "D"), [(11, 7), (1, 1), (3, 70), (0, 4)])
+def test_precisions_equal_their_twin_on_any_number_of_threads(native, K, D):
+    args = scatter(np.random.default_rng(9), K, D)
+    want, first = reference.precisions(*args), None
+    for threads in (1, 2, 7):
+        out = np.empty((K, D, D)), np.empty((K, D, D)), np.empty(K)
+        native.update_precisions(*args, threads, *out)
+        for a, b in zip(out, want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+        np.testing.assert_array_equal(out[1], np.swapaxes(out[1], 1, 2))
+        first = first or out
+        np.testing.assert_array_equal(out[1], first[1])
+
+
+def test_a_matrix_that_is_not_positive_definite_is_marked_and_others_are_not(native):
+    second, N, base, reg, beta, m = scatter(np.random.default_rng(10), 5, 4)
+    beta[3], m[3] = 1e6, 1.0
+    out = np.empty((5, 4, 4)), np.empty((5, 4, 4)), np.empty(5)
+    native.update_precisions(second, N, base, reg, beta, m, 2, *out)
+    np.testing.assert_array_equal(np.isnan(out[2]), [False, False, False, True, False])
+    with pytest.raises(ValueError, match="second must be"):
+        native.update_precisions(second[:, :-1].copy(), N, base, reg, beta, m, 2, *out)
 
 
 def test_same_bits_for_any_number_of_threads(native):

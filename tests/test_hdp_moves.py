@@ -12,6 +12,8 @@ from topmix.learners import State, memoized
 from topmix.metrics import topic_recovery_error
 from topmix.moves.documents import Documents, renamed_prior
 from topmix.moves.merge import candidates, decide
+from topmix.moves.proposals import deletion, split
+from topmix.moves.split import _tokens_of, splits
 
 N_TRUE = 5
 
@@ -24,12 +26,17 @@ def sample():
 
 @pytest.fixture(scope="module")
 def adapted(sample):
-    return HDP(3 * N_TRUE, max_iter=40, random_state=0, n_jobs=1).fit(sample.corpus)
+    return HDP(3 * N_TRUE, posterior="variational", random_state=0, n_jobs=1).fit(sample.corpus)
 
 
-def a_fit(sample, cut, K=12, n_shards=3, n_passes=3):
+@pytest.fixture(scope="module")
+def polished(sample):
+    return HDP(3 * N_TRUE, random_state=0, n_jobs=1).fit(sample.corpus)
+
+
+def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
     """Documents as a fit of K topics left them, with the step and engine that did it."""
-    hdp = HDP(K, n_jobs=1, random_state=0)
+    hdp = hdp or HDP(K, posterior="variational", n_jobs=1, random_state=0)
     step, rng = hdp._step(K), np.random.default_rng(0)
     shards = cut(sample.corpus, n_shards)
     engine, state = Serial(shards, step), State()
@@ -104,25 +111,100 @@ def test_every_move_that_was_kept_raised_the_bound(adapted):
     assert all(gain > 0 for gain in kept.values())
     on_trial, best = False, -np.inf
     for record in history:
-        verdict = any(key.startswith(("birth", "delete")) for key in record.moves)
+        verdict = any(key.startswith(("renew", "birth", "split", "delete")) for key in record.moves)
         on_trial = any(key.startswith("try") for key in record.moves) or (on_trial and not verdict)
         if not on_trial:
             assert record.objective > best - 1e-6 * abs(best)
             best = record.objective
 
 
-def test_the_true_number_of_topics_is_found_from_too_many(sample, adapted):
-    assert abs(adapted.model_.n_components - N_TRUE) <= 1
-    assert adapted.history_[0].n_components == 3 * N_TRUE
-    assert adapted.history_[-1].n_components == len(adapted.components_)
-    assert adapted.converged_
-    assert topic_recovery_error(adapted.topic_word_, sample.topic_word) < 0.5
+def test_the_true_number_of_topics_is_found_from_too_many(sample, adapted, polished):
+    for hdp in (adapted, polished):
+        assert abs(hdp.model_.n_components - N_TRUE) <= 1
+        assert hdp.history_[0].n_components == 3 * N_TRUE
+        assert hdp.history_[-1].n_components == len(hdp.components_)
+        assert hdp.converged_
+        assert topic_recovery_error(hdp.topic_word_, sample.topic_word) < 0.4
 
 
-def test_topics_are_born_where_there_was_one(sample):
-    hdp = HDP(1, max_iter=40, random_state=0, n_jobs=1).fit(sample.corpus)
-    assert hdp.model_.n_components >= N_TRUE - 1
-    assert any(key.startswith("birth") and "undone" not in key for r in hdp.history_ for key in r.moves)
+def test_the_true_number_of_topics_is_found_from_one(sample):
+    hdp = HDP(1, random_state=0, n_jobs=1).fit(sample.corpus)
+    assert abs(hdp.model_.n_components - N_TRUE) <= 1
+    assert topic_recovery_error(hdp.topic_word_, sample.topic_word) < 0.4
+    assert any(key.startswith("renew") and "undone" not in key for r in hdp.history_ for key in r.moves)
+
+
+def test_polishing_leaves_the_number_of_topics_alone(polished):
+    begin = next(i for i, record in enumerate(polished.history_) if "polish" in record.moves)
+    assert len({record.n_components for record in polished.history_[begin:]}) == 1
+    assert polished.model_.words.posterior == "collapsed"
+    assert not any(record.moves for record in polished.history_[begin + 1 :])
+    objectives = [record.objective for record in polished.history_]
+    assert polished.elbo_ == objectives[-1] < max(objectives)  # a bound still, but no longer the highest
+
+
+def test_tokens_of_all_topics_are_the_documents(sample, cut):
+    here, *_ = a_fit(sample, cut)
+    X, N = sample.corpus.to_scipy(), here.counts().tocsr()
+    table = here.model.words.tables(np.arange(300, dtype=np.int32)).table
+    parts = [_tokens_of(k, X[:50], N[:50], table, here.prior.alpha).toarray() for k in range(12)]
+    np.testing.assert_allclose(sum(parts), X[:50].toarray(), rtol=1e-6)
+    np.testing.assert_allclose([p.sum() for p in parts], N[:50].sum(axis=0), rtol=0.05, atol=1.0)
+
+
+def test_a_topic_of_two_subjects_falls_into_them(sample, cut):
+    """Two of the true topics, merged by hand, and told apart again by their documents' words."""
+    counts = np.zeros((300, N_TRUE))
+    np.add.at(counts, (token_words(sample), sample.assignments), 1.0)
+    model = HDP(N_TRUE, posterior="variational", random_state=0, n_jobs=1, init=counts.T)
+    here, *_ = a_fit(sample, cut, hdp=model, K=N_TRUE)
+    names = np.array([0, 1, 1, 2, 3])
+    blended = here.renamed(names)
+    (found,) = splits(blended, lambda docs: sample.corpus.to_scipy()[docs], np.array([1]), np.random.default_rng(0))
+    both = blended.total.S.counts()[:, 1]
+    halves = np.stack([both * found.share, both * (1.0 - found.share)])
+    assert topic_recovery_error(halves, sample.topic_word[1:3]) < 0.7 * topic_recovery_error(
+        np.stack([both, both]), sample.topic_word[1:3]
+    )
+
+
+def token_words(sample):
+    X = sample.corpus.to_scipy()
+    return np.repeat(X.indices, X.data.astype(int))
+
+
+def test_proposals_move_tokens_and_lose_none(sample, cut):
+    here, *_ = a_fit(sample, cut)
+    K = here.model.n_components
+    lengths = np.concatenate(here.lengths)
+    rng = np.random.default_rng(0)
+    in_two = split(here, np.arange(K), lambda docs: sample.corpus.to_scipy()[docs], rng)
+    without = deletion(here, np.array([2, 7, 9]))
+    for proposal in (in_two, without):
+        tokens = np.concatenate([np.add.reduceat(np.append(d.count, 0), d.indptr[:-1]) for d in proposal.docs])
+        np.testing.assert_allclose(tokens, lengths, rtol=1e-4)
+        assert max(d.topic.max() for d in proposal.docs) < proposal.model.n_components
+        assert proposal.model.prior.sticks.shares()[:-1].sum() < 1
+    assert without.model.n_components == K - 3
+    assert in_two.model.n_components > K
+    np.testing.assert_allclose(in_two.model.words.total.raw.sum(axis=1), here.total.S.counts().sum(axis=1))
+
+
+@pytest.mark.parametrize("passes_later", [0, 1, 2])
+def test_a_fit_that_is_stopped_in_a_trial_ends_where_the_trial_began(sample, passes_later):
+    seen = []
+
+    def stop(record, model):
+        seen.append(record)
+        return any("try" in what for r in seen[-1 - passes_later :][:1] for what in r.moves)
+
+    hdp = HDP(9, posterior="variational", random_state=0, n_jobs=1, callbacks=[stop]).fit(sample.corpus)
+    before = seen[-2 - passes_later]
+    assert "stopped" in hdp.history_[-1].moves
+    assert hdp.history_[-1].n_components == len(hdp.components_) == hdp.model_.n_components
+    assert hdp.elbo_ >= before.objective - 1e-6 * abs(before.objective)
+    if passes_later < 2:  # not yet judged
+        assert len(hdp.components_) <= before.n_components < seen[-1].n_components
 
 
 @pytest.mark.parametrize("max_iter", [1, 4, 9])
@@ -154,9 +236,9 @@ def test_an_adapted_model_is_saved_with_its_moves(adapted, sample, tmp_path):
     assert again.n_components == 3 * N_TRUE
 
 
-def test_the_same_bits_for_any_number_of_threads(adapted, sample):
-    again = HDP(3 * N_TRUE, max_iter=40, random_state=0, n_jobs=3).fit(sample.corpus)
-    np.testing.assert_array_equal(again.components_, adapted.components_)
+def test_the_same_bits_for_any_number_of_threads(polished, sample):
+    again = HDP(3 * N_TRUE, random_state=0, n_jobs=3).fit(sample.corpus)
+    np.testing.assert_array_equal(again.components_, polished.components_)
 
 
 def test_a_stream_keeps_what_it_knew_of_the_sticks(sample):

@@ -4,41 +4,37 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include <map>
 #include <optional>
 #include <string>
 
+#include "../wishart.hpp"
 #include "arrays.hpp"
+#include "quadratic.hpp"
 
 namespace topmix {
 
 namespace {
 
+using Cube = nb::ndarray<double, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
 /// The address in one of SciPy's capsules, if it is of a function with int arguments and this many of them.
 template <class Fn>
-Fn* address(nb::capsule capsule, size_t pointers, const char* what) {
+Fn* address(nb::capsule capsule, size_t pointers, const char* begins, const char* what) {
     const std::string signature = capsule.name() ? capsule.name() : "";
-    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find("(char *, char *, int *") == 5,
-            what);
+    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find(begins) == 5, what);
     return reinterpret_cast<Fn*>(capsule.data(capsule.name()));
 }
 
-void set_blas(nb::capsule sgemm, nb::capsule dgemm, nb::capsule ssyrk, nb::capsule dsyrk) {
+void set_blas(nb::capsule sgemm, nb::capsule dgemm, nb::capsule ssyrk, nb::capsule dsyrk, nb::capsule dpotrf,
+              nb::capsule dpotri) {
     const char* what = "SciPy's BLAS has another interface than topmix knows";
-    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, what);
-    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, what);
-    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, what);
-    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, what);
-}
-
-Quadratic quadratic(const std::string& name) {
-    static const std::map<std::string, Quadratic> kinds{{"none", Quadratic::none},
-                                                        {"norm", Quadratic::norm},
-                                                        {"squares", Quadratic::squares},
-                                                        {"products", Quadratic::products}};
-    const auto found = kinds.find(name);
-    require(found != kinds.end(), "quadratic must be none, norm, squares or products");
-    return found->second;
+    const char *product = "(char *, char *, int *", *factor = "(char *, int *";
+    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, product, what);
+    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, product, what);
+    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, product, what);
+    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, product, what);
+    blas::potrf = address<blas::Factor>(dpotrf, 5, factor, what);
+    blas::potri = address<blas::Factor>(dpotri, 5, factor, what);
 }
 
 template <class T>
@@ -56,7 +52,7 @@ void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::st
             Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
     const size_t n = z.shape(0), K = constant.size(), L = cluster.shape(1);
     const Features features{quadratic(kind), linear, z.shape(1)};
-    require(W.shape(0) == features.size() && W.shape(1) == K, "W must be [features, K]");
+    require(W.shape(0) == K && W.shape(1) == features.size(), "W must be [K, features]");
     require(1 <= L && L <= K, "need 1 <= L <= K");
     require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
     require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
@@ -100,19 +96,33 @@ void moments(Mat<const T> z, Mat<const int32_t> cluster, Mat<const T> r, std::op
                    {view(N), view(first), view(second)});
 }
 
+void precisions(Mat<const double> second, Vec<const double> N, Mat<const double> base, Mat<const double> reg,
+                Vec<const double> beta, Mat<const double> m, int threads, Cube B, Cube inverse, Vec<double> log_det) {
+    const size_t K = N.size(), D = m.shape(1);
+    require(m.shape(0) == K && beta.size() == K && log_det.size() == K, "N, beta, m and log_det disagree");
+    require(second.shape(0) == K && second.shape(1) == quadratic_size(Quadratic::products, D),
+            "second must be [K, D (D + 1) / 2]");
+    for (const auto& one : {base, reg}) require(one.shape(0) == D && one.shape(1) == D, "base and reg must be [D, D]");
+    for (const auto& all : {B, inverse})
+        require(all.shape(0) == K && all.shape(1) == D && all.shape(2) == D, "B and inverse must be [K, D, D]");
+    nb::gil_scoped_release nogil;
+    update_precisions({{view(second), second.shape(1)}, view(N), view(base), view(reg), view(beta), {view(m), D}},
+                      threads, view(B), view(inverse), view(log_det));
+}
+
 template <class T>
 void add(nb::module_& m) {
     m.def("to_frame", &frame<T>, "x"_a.noconvert(), "origin"_a, "A"_a, "threads"_a, "z"_a.noconvert(),
           "z = (x - origin) A, where A is a matrix [D, D] or a scale [D].");
-    m.def("assign_gaussian", &assign<T>, "z"_a.noconvert(), "W"_a.noconvert(), "constant"_a.noconvert(), "quadratic"_a,
-          "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(), "entropy"_a.noconvert(),
-          "likelihood"_a.noconvert(),
-          "Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W.");
+    m.def(
+        "assign_gaussian", &assign<T>, "z"_a.noconvert(), "W"_a.noconvert(), "constant"_a.noconvert(), "quadratic"_a,
+        "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(), "entropy"_a.noconvert(),
+        "likelihood"_a.noconvert(),
+        "Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W'.");
     m.def("assign_near", &near<T>, "z"_a.noconvert(), "was"_a, "neighbours"_a, "W"_a.noconvert(),
           "constant"_a.noconvert(), "quadratic"_a, "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(),
           "entropy"_a.noconvert(), "likelihood"_a.noconvert(),
-          "As assign_gaussian, but row n is scored by the clusters neighbours[was[n]] only, which ascend. W is [K, "
-          "features].");
+          "As assign_gaussian, but row n is scored by the clusters neighbours[was[n]] only, which ascend.");
     m.def("add_moments", &moments<T>, "z"_a.noconvert(), "cluster"_a, "r"_a.noconvert(), "weight"_a.none(),
           "centre"_a.noconvert(), "quadratic"_a, "threads"_a, "N"_a.noconvert(), "first"_a.noconvert(),
           "second"_a.noconvert(),
@@ -122,8 +132,13 @@ void add(nb::module_& m) {
 }  // namespace
 
 void register_gaussian(nb::module_& m) {
-    m.def("set_blas", &set_blas, "sgemm"_a, "dgemm"_a, "ssyrk"_a, "dsyrk"_a,
-          "Takes the addresses of BLAS from the capsules in scipy.linalg.cython_blas.__pyx_capi__.");
+    m.def("set_blas", &set_blas, "sgemm"_a, "dgemm"_a, "ssyrk"_a, "dsyrk"_a, "dpotrf"_a, "dpotri"_a,
+          "Takes the addresses of BLAS and LAPACK from the capsules that scipy.linalg.cython_blas and cython_lapack "
+          "publish.");
+    m.def("update_precisions", &precisions, "second"_a, "N"_a, "base"_a, "reg"_a, "beta"_a, "m"_a, "threads"_a,
+          "B"_a.noconvert(), "inverse"_a.noconvert(), "log_det"_a.noconvert(),
+          "B_k = base + S_k + N_k reg - beta_k m_k m_k', with S_k from its upper triangle, the inverse of B_k, and "
+          "log |B_k|: NaN where B_k is not positive definite.");
     add<float>(m);
     add<double>(m);
 }

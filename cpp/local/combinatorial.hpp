@@ -17,6 +17,8 @@
 // a convex equation that Newton's method descends in a few passes over the entries, for all K topics side by side: no
 // sorting. As tokens are marked rho only rises, so what was computed is a lower bound, and a topic is looked at again
 // only when its bound is the least. An open topic takes tokens one at a time, those nearer than every bound at once.
+// A token that was taken stays, even where a topic that opens later is nearer: what the document's large topics took
+// first is more often theirs than the objective, which knows no proportions, would say.
 // A document of U different words costs O(U K), and O(U) for each topic that is looked at again.
 #pragma once
 #include <algorithm>
@@ -91,7 +93,7 @@ class HardDocument {
     double word(const Tokens& tokens, size_t d) {
         const double before = cost(tokens, d);
         assign(tokens, d);
-        double after = double(lambda) * double(open.size());
+        double after = double(lambda) * double(opened);
         for (size_t u = 0; u < rows.size(); ++u) after += double(copies[u]) * double(rows[u][topic[u]]);
         if (!(after < before - 1e-6 * std::abs(before))) return before;
         TopicId* z = tokens.z.data() + tokens.first[d];
@@ -104,7 +106,7 @@ class HardDocument {
     double place(const Tokens& tokens, size_t d) {
         assign(tokens, d);
         TopicId* z = tokens.z.data() + tokens.first[d];
-        double sum = double(lambda) * double(open.size());
+        double sum = double(lambda) * double(opened);
         for (size_t u = 0; u < rows.size(); ++u) {
             sum += double(copies[u]) * double(rows[u][topic[u]]);
             for (auto n = int64_t(copies[u]); n > 0; --n) *z++ = TopicId(topic[u]);
@@ -124,7 +126,7 @@ class HardDocument {
     std::vector<float> copies, reach;    // [U] tokens; distance to the nearest open topic
     std::vector<size_t> topic, nearest;  // [U] where it goes; that open topic
     std::vector<size_t> left;            // entries without a mark
-    std::vector<size_t> open;            // topics
+    size_t opened = 0;                   // topics
 
     static size_t least(const std::vector<float>& x) {
         float low = x[0];
@@ -193,11 +195,11 @@ class HardDocument {
         return rho;
     }
 
-    /// Where Algorithm 2 puts each entry: topic [U], of the topics in `open`, each with a token.
+    /// Where Algorithm 2 puts each entry: topic [U]; `opened` of them, each with a token.
     void assign(const Tokens& tokens, size_t d) {
         const size_t at = size_t(tokens.X.indptr[d]), U = size_t(tokens.X.indptr[d + 1]) - at;
         constexpr float inf = std::numeric_limits<float>::infinity();
-        rows.resize(U), copies.resize(U), left.resize(U), open.clear();
+        rows.resize(U), copies.resize(U), left.resize(U), opened = 0;
         reach.assign(U, inf), topic.assign(U, 0), nearest.assign(U, 0);
         for (size_t u = 0; u < U; ++u) {
             rows[u] = D[size_t(tokens.X.index[at + u])].data(), copies[u] = tokens.X.value[at + u], left[u] = u;
@@ -223,7 +225,7 @@ class HardDocument {
                     continue;
                 }
             }
-            open.push_back(k), ++marks;
+            ++opened, ++marks;
             std::erase_if(left, [&](size_t u) {
                 const float x = rows[u][k];
                 if (x <= key[k]) {
@@ -235,13 +237,6 @@ class HardDocument {
             });
             key[k] = inf;
         }
-        // Topics that opened later may be nearer: that costs nothing, and may leave a topic without tokens.
-        for (size_t u = 0; u < U; ++u)
-            for (const size_t k : open)
-                if (rows[u][k] < rows[u][topic[u]]) topic[u] = k;
-        for (size_t u = 0; u < U; ++u) used[topic[u]] = 1;
-        std::erase_if(open, [&](size_t k) { return used[k] == 0; });
-        for (const size_t k : open) used[k] = 0;
     }
 };
 

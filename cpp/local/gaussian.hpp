@@ -41,12 +41,12 @@ void to_frame(Rows<const T> x, std::span<const double> origin, std::span<const d
 template <class T>
 struct Scorer {
     Features features;
-    std::span<const T> W;         // [features, K]
+    std::span<const T> W;         // [K, features]
     std::span<const T> constant;  // [K]
     std::vector<size_t> parts = features.parts();
 
     void operator()(Rows<const T> z, size_t begin, size_t end, std::vector<T>& f, std::vector<T>& s) const {
-        const size_t K = constant.size(), rows = end - begin;
+        const size_t K = constant.size(), F = features.size(), rows = end - begin;
         s.resize(rows * K);
         for (size_t n = 0; n < rows; ++n) std::ranges::copy(constant, s.begin() + ptrdiff_t(n * K));
         for (size_t first = 0; first + 1 < parts.size();) {
@@ -57,7 +57,7 @@ struct Scorer {
             for (size_t n = 0; n < rows; ++n)
                 for (size_t p = first; p < last; ++p)
                     features.write(z[begin + n].data(), p, &f[n * width + parts[p] - parts[first]]);
-            blas::add_product(rows, width, K, f.data(), &W[parts[first] * K], s.data());
+            blas::add_product_transposed(rows, width, K, f.data(), &W[parts[first]], F, s.data());
             first = last;
         }
     }
@@ -101,7 +101,7 @@ void assign_near(Rows<const T> z, std::span<const int32_t> was, Rows<const int32
                     for (size_t p = 0; p + 1 < parts.size(); ++p) features.write(x, p, &f[i * F + parts[p]]);
                     for (size_t c = 0; c < C; ++c) s[i * C + c] = constant[size_t(ids[c])];
                 }
-                blas::add_product_transposed(n, F, C, f.data(), table.data(), s.data());
+                blas::add_product_transposed(n, F, C, f.data(), table.data(), F, s.data());
                 for (size_t i = 0; i < n; ++i) {
                     const size_t row = size_t(order[size_t(at) + i]);
                     assign_row(std::span<const T>(&s[i * C], C), L, row, 0.0, out);
@@ -120,8 +120,101 @@ struct Moments {
     std::span<double> second;  // [K, size] sum_n w r (products, squares or norm of z)
 };
 
-/// Adds the moments of rows to `out`. Each cluster has one owner, who gathers its rows less the cluster's centre, so
-/// that a small cluster far from the origin keeps its digits in float32; the centre is put back in double.
+/// Moments of the rows of one cluster at a time, summed about a centre, so that a small cluster far from the origin
+/// keeps its digits in float32; `add_to` puts the centre back in double. Weights may be negative: rows that leave.
+template <class T>
+class MomentSum {
+  public:
+    MomentSum(Quadratic kind, size_t D)
+        : kind_(kind), D_(D), sum_(D), square_(quadratic_size(kind, D)), gram_(is_matrix() ? D * D : 0) {}
+
+    void begin(const T* centre) {
+        m_ = centre;
+        total_ = 0;
+        std::ranges::fill(sum_, 0.0);
+        std::ranges::fill(square_, 0.0);
+    }
+
+    void add(const T* x, double w) {
+        if (w == 0) return;
+        total_ += w;
+        if (is_matrix()) {
+            Side& side = side_[w < 0];
+            if (side.y.empty()) side.y.resize(kRows * D_);
+            T* to = &side.y[side.filled * D_];
+            const T root = T(std::sqrt(std::abs(w)));
+#pragma omp simd
+            for (size_t d = 0; d < D_; ++d) {
+                const T c = x[d] - m_[d];
+                sum_[d] += w * double(c);
+                to[d] = root * c;
+            }
+            if (++side.filled == kRows) flush(w < 0);
+            return;
+        }
+        double norm = 0;
+#pragma omp simd reduction(+ : norm)
+        for (size_t d = 0; d < D_; ++d) {
+            const double c = double(x[d] - m_[d]);
+            sum_[d] += w * c;
+            norm += c * c;
+        }
+        if (kind_ == Quadratic::norm) square_[0] += w * norm;
+        if (kind_ == Quadratic::squares)
+#pragma omp simd
+            for (size_t d = 0; d < D_; ++d) {
+                const double c = double(x[d] - m_[d]);
+                square_[d] += w * c * c;
+            }
+    }
+
+    /// sum w z z' = sum w (z - m)(z - m)' + sum w (z - m) m' + m sum w (z - m)' + sum w m m'
+    void add_to(double& N, double* first, double* second) {
+        flush(false);
+        flush(true);
+        double both = 0;
+        for (size_t i = 0, f = 0; i < D_; ++i) {
+            const double mi = double(m_[i]);
+            if (is_matrix())
+                for (size_t j = i; j < D_; ++j, ++f)
+                    second[f] += square_[f] + sum_[i] * double(m_[j]) + mi * (sum_[j] + total_ * double(m_[j]));
+            if (kind_ == Quadratic::squares) second[i] += square_[i] + mi * (2 * sum_[i] + total_ * mi);
+            both += mi * (2 * sum_[i] + total_ * mi);
+            first[i] += sum_[i] + total_ * mi;
+        }
+        if (kind_ == Quadratic::norm) second[0] += square_[0] + both;
+        N += total_;
+    }
+
+  private:
+    static constexpr size_t kRows = 512;  // whose products are summed together
+    struct Side {
+        std::vector<T> y;  // [kRows, D]
+        size_t filled = 0;
+    };
+
+    bool is_matrix() const { return kind_ == Quadratic::products; }
+
+    void flush(bool negative) {
+        Side& side = side_[negative];
+        if (side.filled == 0) return;
+        blas::gram(side.filled, D_, side.y.data(), gram_.data());
+        side.filled = 0;
+        const double sign = negative ? -1 : 1;
+        for (size_t i = 0, f = 0; i < D_; ++i)
+            for (size_t j = i; j < D_; ++j) square_[f++] += sign * double(gram_[i * D_ + j]);
+    }
+
+    Quadratic kind_;
+    size_t D_;
+    const T* m_ = nullptr;
+    double total_ = 0;
+    std::vector<double> sum_, square_;
+    std::vector<T> gram_;
+    Side side_[2];  // of rows that come, and of rows that go
+};
+
+/// Adds the moments of rows to `out`. Each cluster has one owner.
 template <class T>
 void add_moments(Rows<const T> z, std::span<const int32_t> cluster, std::span<const T> r,
                  std::span<const double> weight, Rows<const T> centre, Quadratic kind, int threads,
@@ -130,71 +223,16 @@ void add_moments(Rows<const T> z, std::span<const int32_t> cluster, std::span<co
     std::vector<int64_t> starts(K + 1);
     std::vector<int32_t> order(cluster.size());
     group_by(cluster, K, threads, std::span(starts), std::span(order));
-    constexpr size_t chunk = 512;
     parallel_for(K, 1, threads, [&](size_t begin, size_t end, size_t) {
-        std::vector<T> y(kind == Quadratic::products ? chunk * D : 0), gram(kind == Quadratic::products ? D * D : 0);
-        std::vector<double> sum(D), square(Q);
+        MomentSum<T> sum(kind, D);
         for (size_t k = begin; k < end; ++k) {
             if (starts[k] == starts[k + 1]) continue;
-            const T* m = centre[k].data();
-            double total = 0;
-            std::ranges::fill(sum, 0.0);
-            std::ranges::fill(square, 0.0);
-            for (int64_t at = starts[k]; at < starts[k + 1];) {
-                size_t filled = 0;
-                for (; at < starts[k + 1] && filled < chunk; ++at) {
-                    const size_t pair = size_t(order[size_t(at)]), n = pair / L;
-                    const double w = double(r[pair]) * (weight.empty() ? 1.0 : weight[n]);
-                    if (w == 0) continue;
-                    const T* x = z[n].data();
-                    total += w;
-                    if (kind == Quadratic::products) {
-                        T* to = &y[filled * D];
-                        const T root = T(std::sqrt(w));
-#pragma omp simd
-                        for (size_t d = 0; d < D; ++d) {
-                            const T c = x[d] - m[d];
-                            sum[d] += w * double(c);
-                            to[d] = root * c;
-                        }
-                    } else {
-                        double norm = 0;
-#pragma omp simd reduction(+ : norm)
-                        for (size_t d = 0; d < D; ++d) {
-                            const double c = double(x[d] - m[d]);
-                            sum[d] += w * c;
-                            norm += c * c;
-                        }
-                        if (kind == Quadratic::norm) square[0] += w * norm;
-                        if (kind == Quadratic::squares)
-#pragma omp simd
-                            for (size_t d = 0; d < D; ++d) {
-                                const double c = double(x[d] - m[d]);
-                                square[d] += w * c * c;
-                            }
-                    }
-                    ++filled;
-                }
-                if (kind == Quadratic::products && filled) {
-                    blas::gram(filled, D, y.data(), gram.data());
-                    for (size_t i = 0, f = 0; i < D; ++i)
-                        for (size_t j = i; j < D; ++j) square[f++] += double(gram[i * D + j]);
-                }
+            sum.begin(centre[k].data());
+            for (int64_t at = starts[k]; at < starts[k + 1]; ++at) {
+                const size_t pair = size_t(order[size_t(at)]), n = pair / L;
+                sum.add(z[n].data(), double(r[pair]) * (weight.empty() ? 1.0 : weight[n]));
             }
-            // sum w z z' = sum w (z - m)(z - m)' + sum w (z - m) m' + m sum w (z - m)' + sum w m m'
-            double* S = out.second.data() + k * Q;
-            double both = 0;
-            for (size_t i = 0, f = 0; i < D; ++i) {
-                const double mi = double(m[i]);
-                if (kind == Quadratic::products)
-                    for (size_t j = i; j < D; ++j, ++f)
-                        S[f] += square[f] + sum[i] * double(m[j]) + mi * (sum[j] + total * double(m[j]));
-                if (kind == Quadratic::squares) S[i] += square[i] + mi * (2 * sum[i] + total * mi);
-                both += mi * (2 * sum[i] + total * mi);
-                out.first[k * D + i] += sum[i] + total * mi;
-            }
-            if (kind == Quadratic::norm) S[0] += square[0] + both;
-            out.N[k] += total;
+            sum.add_to(out.N[k], &out.first[k * D], out.second.data() + k * Q);
         }
     });
 }

@@ -218,11 +218,14 @@ class DocumentSampler {
             const size_t v = size_t(tokens.X.index[size_t(u)]);
             const float* row = table.e[v].data();
             if (u + 2 < tokens.X.indptr[d + 1]) prefetch(table.e[size_t(tokens.X.index[size_t(u + 2)])]);
+            [[maybe_unused]] bool weighed = false;  // copies of a word share their weights until one of them moves
+            [[maybe_unused]] float whole = 0;
             for (auto left = int64_t(tokens.X.value[size_t(u)]); left > 0; --left, ++z) {
                 if constexpr (how == Draw::again) {
-                    const size_t from = *z, to = draw_again(v, row, from, rng);
+                    if (!weighed) whole = topics.weigh(row), weighed = true;
+                    const size_t from = *z, to = draw_again(v, row, from, whole, rng);
                     if (to == from) continue;
-                    topics.remove(from), topics.add(to);
+                    topics.remove(from), topics.add(to), weighed = false;
                     *z = TopicId(to);
                     moved(v, from, to);
                 } else {
@@ -242,12 +245,13 @@ class DocumentSampler {
     std::span<const double> lga;  // [K] log Gamma(alpha)
     TopicList topics;
 
-    size_t draw_again(size_t v, const float* row, size_t z, Rng& rng) {
+    /// Given whole = topics.weigh(row).
+    size_t draw_again(size_t v, const float* row, size_t z, float whole, Rng& rng) {
         const auto at = size_t(topics.place(z));
         const float e = row[z], n = topics.count(at), a = table.alpha[z], one = table.inverse[z];
         const float without = std::max(e - one, table.least * one) * table.larger[z];  // e with the token taken out
         const float stay = (n - 1 + a) * without;
-        const float document = std::max(topics.weigh(row) - n * e, 0.f);
+        const float document = std::max(whole - n * e, 0.f);
         const float prior = std::max(table.mass[v].back() - a * e, 0.f);
         float x = rng.uniform_float() * (stay + document + prior);
         if (x < stay) return z;

@@ -8,17 +8,19 @@
 
 #include "check.hpp"
 #include "rng.hpp"
+#include "wishart.hpp"
 
 using namespace topmix;
 
 namespace {
 
 template <class T>
-void plain_gemm(const char*, const char*, const int* m, const int* n, const int* k, const T*, const T* A, const int*,
-                const T* B, const int*, const T*, T* C, const int*) {
+void plain_gemm(const char* transposed, const char*, const int* m, const int* n, const int* k, const T*, const T* A,
+                const int* lda, const T* B, const int* ldb, const T*, T* C, const int* ldc) {
     for (int j = 0; j < *n; ++j)
         for (int i = 0; i < *m; ++i)
-            for (int l = 0; l < *k; ++l) C[j * *m + i] += A[l * *m + i] * B[j * *k + l];
+            for (int l = 0; l < *k; ++l)
+                C[j * *ldc + i] += (*transposed == 'T' ? A[i * *lda + l] : A[l * *lda + i]) * B[j * *ldb + l];
 }
 
 template <class T>
@@ -28,6 +30,36 @@ void plain_syrk(const char*, const char*, const int* n, const int* k, const T*, 
         for (int i = j; i < *n; ++i) {
             C[j * *n + i] = 0;
             for (int l = 0; l < *k; ++l) C[j * *n + i] += A[l * *n + i] * A[l * *n + j];
+        }
+}
+
+/// By columns the lower triangle, as in LAPACK.
+void plain_potrf(const char*, const int* n, double* A, const int*, int* info) {
+    for (int j = 0; j < *n; ++j) {
+        for (int l = 0; l < j; ++l)
+            for (int i = j; i < *n; ++i) A[j * *n + i] -= A[l * *n + i] * A[l * *n + j];
+        if (!(A[j * *n + j] > 0)) {
+            *info = j + 1;
+            return;
+        }
+        const double root = std::sqrt(A[j * *n + j]);
+        for (int i = j; i < *n; ++i) A[j * *n + i] /= root;
+    }
+}
+
+void plain_potri(const char*, const int* n, double* A, const int*, int*) {
+    const size_t D = size_t(*n);
+    std::vector<double> inv(D * D), L(A, A + D * D);  // of the factor, by columns
+    for (size_t j = 0; j < D; ++j)
+        for (size_t i = j; i < D; ++i) {
+            double sum = i == j;
+            for (size_t l = j; l < i; ++l) sum -= L[l * D + i] * inv[j * D + l];
+            inv[j * D + i] = sum / L[i * D + i];
+        }
+    for (size_t j = 0; j < D; ++j)
+        for (size_t i = j; i < D; ++i) {
+            A[j * D + i] = 0;
+            for (size_t l = i; l < D; ++l) A[j * D + i] += inv[i * D + l] * inv[j * D + l];
         }
 }
 
@@ -78,9 +110,59 @@ void rows_are_assigned(size_t n, size_t D, size_t K, size_t L, Quadratic kind, b
     for (int threads : {2, 7}) check(run(threads) == one);
 }
 
+template <class T>
+void a_few_clusters_are_scored_as_all(size_t n, size_t D, size_t K, size_t L) {
+    blas::gemm<T> = plain_gemm<T>;
+    const Features features{Quadratic::products, true, D};
+    const std::vector<T> z = numbers<T>(n * D, 1), W = numbers<T>(features.size() * K, 2), c = numbers<T>(K, 3);
+    std::vector<int32_t> every(K * K), was(n);
+    for (size_t i = 0; i < K * K; ++i) every[i] = int32_t(i % K);
+    for (size_t i = 0; i < n; ++i) was[i] = int32_t(i * 7 % K);
+    struct Out {
+        std::vector<int32_t> cluster;
+        std::vector<T> r;
+        std::vector<double> entropy, likelihood;
+    };
+    auto empty = [&] {
+        return Out{std::vector<int32_t>(n * L), std::vector<T>(n * L), std::vector<double>(n), std::vector<double>(n)};
+    };
+    Out all = empty();
+    assign_gaussian<T>({z, D}, Scorer<T>{features, W, c}, L, 2, {all.cluster, all.r, all.entropy, all.likelihood});
+    for (int threads : {1, 3}) {
+        Out few = empty();
+        assign_near<T>({z, D}, was, {every, K}, features, {W, features.size()}, c, L, threads,
+                       {few.cluster, few.r, few.entropy, few.likelihood});
+        check(few.cluster == all.cluster, "with all clusters near, the same are chosen");
+        for (size_t i = 0; i < n; ++i) check(std::abs(few.likelihood[i] - all.likelihood[i]) < 1e-4);
+    }
+}
+
+void inverses_are_inverses(size_t K, size_t D) {
+    blas::potrf = plain_potrf;
+    blas::potri = plain_potri;
+    const size_t Q = quadratic_size(Quadratic::products, D);
+    const std::vector<double> second = numbers<double>(K * Q, 6), m = numbers<double>(K * D, 7), N(K, 0.5),
+                              beta(K, 0.1);
+    std::vector<double> base(D * D), reg(D * D);
+    for (size_t i = 0; i < D; ++i) base[i * D + i] = 2.0 * double(D), reg[i * D + i] = 0.1;
+    std::vector<double> B(K * D * D), inverse(K * D * D), log_det(K);
+    update_precisions({{second, Q}, N, base, reg, beta, {m, D}}, 3, B, inverse, log_det);
+    for (size_t k = 0; k < K; ++k)
+        for (size_t i = 0; i < D; ++i)
+            for (size_t j = 0; j < D; ++j) {
+                double sum = i == j ? -1.0 : 0.0;
+                for (size_t l = 0; l < D; ++l) sum += B[(k * D + i) * D + l] * inverse[(k * D + l) * D + j];
+                check(std::abs(sum) < 1e-9);
+            }
+}
+
 }  // namespace
 
 int main() {
+    a_few_clusters_are_scored_as_all<float>(301, 5, 7, 3);
+    a_few_clusters_are_scored_as_all<double>(40, 1, 2, 1);
+    inverses_are_inverses(9, 6);
+    inverses_are_inverses(1, 1);
     for (Quadratic kind : {Quadratic::none, Quadratic::norm, Quadratic::squares, Quadratic::products})
         for (bool linear : {true, false}) {
             rows_are_assigned<float>(600, 5, 7, 3, kind, linear);

@@ -184,9 +184,14 @@ def sum_rows_by_word(starts: Annotated[NDArray[numpy.int64], dict(shape=(None,),
     Word-cluster statistics of assigned rows: sparse rows (indptr, topic, value) and their totals [K].
     """
 
-def set_blas(sgemm: CapsuleType, dgemm: CapsuleType, ssyrk: CapsuleType, dsyrk: CapsuleType) -> None:
+def set_blas(sgemm: CapsuleType, dgemm: CapsuleType, ssyrk: CapsuleType, dsyrk: CapsuleType, dpotrf: CapsuleType, dpotri: CapsuleType) -> None:
     """
-    Takes the addresses of BLAS from the capsules in scipy.linalg.cython_blas.__pyx_capi__.
+    Takes the addresses of BLAS and LAPACK from the capsules that scipy.linalg.cython_blas and cython_lapack publish.
+    """
+
+def update_precisions(second: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], N: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int, B: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], inverse: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], log_det: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    B_k = base + S_k + N_k reg - beta_k m_k m_k', with S_k from its upper triangle, the inverse of B_k, and log |B_k|: NaN where B_k is not positive definite.
     """
 
 @overload
@@ -202,7 +207,7 @@ def assign_gaussian(z: Annotated[NDArray[numpy.float32], dict(shape=(None, None)
 @overload
 def assign_gaussian(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quadratic: str, linear: bool, threads: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], likelihood: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
-    Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W.
+    Writes cluster [N, L], r [N, L], entropy [N] and likelihood [N] under the scores constant + features(z) W'.
     """
 
 @overload
@@ -211,7 +216,7 @@ def assign_near(z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), or
 @overload
 def assign_near(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], was: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], neighbours: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quadratic: str, linear: bool, threads: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], entropy: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], likelihood: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
-    As assign_gaussian, but row n is scored by the clusters neighbours[was[n]] only, which ascend. W is [K, features].
+    As assign_gaussian, but row n is scored by the clusters neighbours[was[n]] only, which ascend.
     """
 
 @overload
@@ -222,6 +227,78 @@ def add_moments(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), or
     """
     Adds sum w r, sum w r z and sum w r (quadratic part of z) of each cluster to N, first and second.
     """
+
+class GaussianFleet32:
+    """Workers that own rows, visited by blocks of Gaussian clusters."""
+
+    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
+
+    def start(self, passes: int) -> None:
+        """Has the workers make this many passes, counted from the first."""
+
+    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
+        """
+        Waits for the next pass: N, first, second and the entropy of all rows, or None.
+        """
+
+    def stop(self) -> None:
+        """Has the workers stop; they cut short the visit that they are at."""
+
+    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
+        """Stops the workers; what they have at this moment, as next() has it."""
+
+    def whereabouts(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
+
+    def visit(self, worker: int, blocks: Sequence[int]) -> None:
+        """
+        Stops the workers; one of them works on these blocks, on the calling thread. The ledger does not see it.
+        """
+
+    def audit(self) -> None:
+        """
+        Stops the workers; raises RuntimeError unless every block is there once and holds what the workers say.
+        """
+
+    @property
+    def visits(self) -> int:
+        """Of blocks, by all workers."""
+
+class GaussianFleet64:
+    """Workers that own rows, visited by blocks of Gaussian clusters."""
+
+    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
+
+    def start(self, passes: int) -> None:
+        """Has the workers make this many passes, counted from the first."""
+
+    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
+        """
+        Waits for the next pass: N, first, second and the entropy of all rows, or None.
+        """
+
+    def stop(self) -> None:
+        """Has the workers stop; they cut short the visit that they are at."""
+
+    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
+        """Stops the workers; what they have at this moment, as next() has it."""
+
+    def whereabouts(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
+
+    def visit(self, worker: int, blocks: Sequence[int]) -> None:
+        """
+        Stops the workers; one of them works on these blocks, on the calling thread. The ledger does not see it.
+        """
+
+    def audit(self) -> None:
+        """
+        Stops the workers; raises RuntimeError unless every block is there once and holds what the workers say.
+        """
+
+    @property
+    def visits(self) -> int:
+        """Of blocks, by all workers."""
 
 class TopicOptions:
     """How documents are solved; see cpp/local/document.hpp."""

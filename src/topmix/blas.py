@@ -12,17 +12,17 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from scipy.linalg import cython_blas
+from scipy.linalg import cython_blas, cython_lapack
 from threadpoolctl import ThreadpoolController
 
 from topmix import _core
 
-NAMES = ("sgemm", "dgemm", "ssyrk", "dsyrk")
+NAMES = {cython_blas: ("sgemm", "dgemm", "ssyrk", "dsyrk"), cython_lapack: ("dpotrf", "dpotri")}
 
 
 def capsules() -> list[Any]:
     """The addresses that SciPy publishes, for `_core.set_blas`."""
-    return [cython_blas.__pyx_capi__[name] for name in NAMES]
+    return [library.__pyx_capi__[name] for library, names in NAMES.items() for name in names]
 
 
 _core.set_blas(*capsules())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Generator
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 
 from topmix import _core
 from topmix.data.corpus import Corpus
+from topmix.exchange import exchange
 
 LEAST_SMOOTHING = 0.01  # tokens: below, there is none, and a word that a topic does not have is infinitely far
 ALGORITHMS = {"basic": ("basic",), "word": ("word",), "word+refine": ("word", "refine")}
+EXCHANGE_EVERY = 3  # passes
 # Times the mean count of a word in a topic at first, and what is left of it pass by pass.
 SMOOTHING = {"basic": (0.0, 0.0), "word": (1.0, 0.5), "word+refine": (10.0, 0.8)}
 
@@ -20,7 +23,7 @@ class HardTopics:
     """Topics of tokens, and passes that lower objective (3.16)."""
 
     def __init__(self, corpus: Corpus, K: int, penalty: float, threads: int):
-        self.penalty, self.threads, self.n_docs = penalty, threads, corpus.n_docs
+        self.corpus, self.penalty, self.threads, self.n_docs = corpus, penalty, threads, corpus.n_docs
         self.tokens = _core.TokenRows(corpus.indptr, corpus.index, corpus.value, corpus.n_words)
         self.n_tokens: int = self.tokens.n_tokens
         self.z = np.zeros(self.n_tokens, np.uint16)
@@ -49,19 +52,24 @@ class HardTopics:
         """Mini-topics moved where that lowers the objective, documents in this order; by how much it fell."""
         return _core.refine(self.tokens, order.astype(np.int32), self.penalty, self.z, self.word, self.total)
 
-    def run(self, algorithm: str, rng: np.random.Generator) -> Generator[tuple[HardTopics, None], Any, None]:
+    def run(
+        self, algorithm: str, rng: np.random.Generator, *, exchanges: bool = True
+    ) -> Generator[tuple[HardTopics, None], Any, None]:
         """A pass at a time; none raises the objective.
 
         A word that a topic does not have is infinitely far from it, so that from a random start topics freeze early.
-        Word therefore sees smoothed topics at first: in pass i = 0, 1, ... every count has 10 x 0.8^i times the mean
-        count of a word in a topic added (0.5^i times without refinement). The objective knows nothing of that, so
-        where it rose such a pass is taken back, and made again without.
+        Word therefore sees smoothed topics at first: in pass i = 0, 1, ... every count has 10 e^((9 - penalty) / 2)
+        0.8^i times the mean count of a word in a topic added (0.5^i times without refinement). Where topics are cheap
+        a document would open one for a single word that its others hardly have, so those passes are smoother. The
+        objective knows nothing of that: where it rose, such a pass is taken back, and made again without.
         """
         steps = ALGORITHMS[algorithm]
         first, fading = SMOOTHING[algorithm]
+        if "refine" in steps:
+            first *= float(np.exp(np.clip((9 - self.penalty) / 2, -2, 1.6)))
         smoothing = first * self.n_tokens / self.word.size
         last = sum(self.bound().values())
-        while True:
+        for n in itertools.count(1):
             before = self.z.copy()
             order = rng.permutation(self.n_docs)
             self._pass(steps, smoothing, order)
@@ -71,6 +79,8 @@ class HardTopics:
                 self._pass(steps, 0.0, order)
                 now = sum(self.bound().values())
             last = now
+            if exchanges and "refine" in steps and n % EXCHANGE_EVERY == 0:
+                last += exchange(self, rng)
             smoothing = fading * smoothing if fading * smoothing > LEAST_SMOOTHING else 0.0
             yield self, None
 

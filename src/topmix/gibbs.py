@@ -50,6 +50,7 @@ class Chain:
         self._sum: np.ndarray | None = None  # [V, K] of the samples that are averaged
         self.n_samples = 0
         self._terms: dict[str, float] = {}
+        self._lengths_at = (np.nan, 0.0)  # (sum of alpha, its value of _of_lengths)
 
     @property
     def n_components(self) -> int:
@@ -89,10 +90,16 @@ class Chain:
                     self.tokens, "again", begin, end, e, mass, alpha, inverse, larger, float(eta.min()), seed, n,
                     self.threads, z, word, total,
                 )  # fmt: skip
-        a0 = float(self.prior.alpha.sum())
-        documents += float(np.sum(gammaln(a0) - gammaln(self.lengths + a0)))
+        documents += self._of_lengths()
         words = _core.log_probability_of_words(self.word, self.total, eta, eta_totals, self.threads)
         self._terms = {"words": words, "documents": documents}
+
+    def _of_lengths(self) -> float:
+        """What log p(w, z) has of the lengths of documents: the same in every sweep while alpha is."""
+        a0 = float(self.prior.alpha.sum())
+        if self._lengths_at[0] != a0:
+            self._lengths_at = a0, float(np.sum(gammaln(a0) - gammaln(self.lengths + a0)))
+        return self._lengths_at[1]
 
     def run(self, *, burn_in: int, thin: int, learn_every: int) -> Generator[tuple[Chain, None], Any, None]:
         """A sweep at a time. After `burn_in` of them every `thin`-th is a sample that counts."""

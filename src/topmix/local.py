@@ -64,7 +64,7 @@ class CandidateStep(MixtureStep):
     a cluster moves away from a row that has a better one out of sight, until the next full scan.
     """
 
-    full_every: int = 5  # visits
+    full_every: int = 10  # visits
 
     def __call__(
         self, shard: Any, tables: MixtureTables, memory: Whereabouts | None, threads: int

@@ -26,8 +26,25 @@ def has_figures(folder: Path, names: set[str], said: str) -> bool:
     return {path.name for path in folder.glob("*.png")} == names
 
 
+def test_sparse_posteriors_has_two_figures_of_mixtures(tmp_path):
+    said = run("papers/sparse_posteriors.py", "--figures", "1", "2", "--out", tmp_path, "--results", tmp_path)
+    for part in ("1a", "1b", "1c", "1d"):
+        assert f"Figure {part}" in said
+    score = {}
+    for line in said.split("Figure 2")[1].splitlines():
+        words = line.split()
+        if words[:1] in (["memoized"], ["stochastic"]):
+            score[words[0], words[3]] = float(words[4])
+    assert len(score) == 8
+    for learner in ("memoized", "stochastic"):  # moderate L is as good as dense, and hard assignment is worse
+        assert score[learner, "1"] < score[learner, "4"] - 0.1
+        assert score[learner, "16"] > score[learner, "K"] - 0.05
+    assert has_figures(tmp_path, {"sparse_posteriors_1.png", "sparse_posteriors_2.png"}, said)
+
+
 def test_sparse_posteriors_has_three_figures_with_all_learners(tmp_path):
-    said = run("papers/sparse_posteriors.py", "--out", tmp_path, "--results", tmp_path)
+    figures = ("--figures", "3", "4", "5")
+    said = run("papers/sparse_posteriors.py", *figures, "--out", tmp_path, "--results", tmp_path)
     for part in ("3a", "3b", "3d", "4", "5"):
         assert f"Figure {part}" in said or f"Figures {part}" in said
     learners = ("memoized L = 8", "memoized dense", "stochastic L = 8", "batch dense", "collapsed memoized", "sklearn")
@@ -45,9 +62,29 @@ def test_scvb0_has_three_figures_and_a_table(tmp_path):
     assert has_figures(tmp_path, {f"scvb0_{n}.png" for n in (1, 2, 3)}, said)
 
 
+def test_hdp_has_two_figures_and_a_surrogate_that_is_a_bound(tmp_path):
+    said = run("papers/hdp.py", "--out", tmp_path)
+    for part in ("Figure 2", "Figure 3", "with restarts"):
+        assert part in said
+    rows = {
+        line.split()[0]: [float(x) for x in line.split()[-6:-3]] for line in said.splitlines() if "(1, 5, 20)" in line
+    }
+    assert all(value < 0 for value in rows["surrogate"])
+    assert all(value > 0 for value in rows["point"])
+    assert has_figures(tmp_path, {"hdp_2.png", "hdp_3.png"}, said)
+
+
+def test_esvi_has_figures_of_mixtures_and_topics(tmp_path):
+    said = run("papers/esvi.py", "--out", tmp_path, "--results", tmp_path)
+    for part in ("Figure 3", "Figure 4", "Figure 6", "Figure 7", "Figure 8", "    ESVI", "    VI", "    SVI"):
+        assert part in said
+    assert has_figures(tmp_path, {f"esvi_{n}.png" for n in (3, 4, 6, 7, 8)}, said)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
+        ("hdp", ["--out"], "over variational LDA at its best K"),
         ("sparsity", ["--out"], "the dense run ends at"),
         ("restarts", ["--out"], "cold, 5 restarts, ε = 0"),
         ("memory", ["--inputs", "mapped"], "default, three passes"),

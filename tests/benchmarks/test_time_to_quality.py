@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-MODULES = ("curves", "datasets", "drawing", "methods", "resident", "runs", "time_to_quality")
+MODULES = ("curves", "datasets", "drawing", "hdp_methods", "methods", "resident", "runs", "time_to_quality")
 
 
 @pytest.fixture

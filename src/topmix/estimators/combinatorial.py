@@ -34,8 +34,8 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         Number of topics, K.
     penalty : float or "auto"
         What each topic that a document uses costs, lambda, in nats. A document opens a topic that brings its tokens
-        nearer by more than this, in all. "auto" is log K + 1/2 log of the mean number of tokens in a document: what it
-        costs to write down which topic it is, and its share as well as so many tokens tell it.
+        nearer by more than this, in all. "auto" is log K + log of the mean number of tokens in a document: what it
+        costs to write down which topic it is, and how many of the tokens it has.
     algorithm : {"word+refine", "word", "basic"}
         "basic" moves token by token, as DP-means does, and is soon stuck; "word" solves a facility location problem in
         each document, greedily; "word+refine" also moves all tokens that a document has in a topic at once.
@@ -236,14 +236,13 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
 
 
 def penalty_for(given: Any, K: int, corpus: Corpus) -> float:
-    """lambda, as given or from the data: to say which topic costs log K, and its share to a precision that N tokens
-    support, 1/2 log N."""
+    """lambda, as given or from the data: to say which topic costs log K, and how many of N tokens it has log N."""
     if isinstance(given, str):
         if given != "auto":
             raise ValueError(f"penalty must be a number or 'auto', got {given!r}")
         n_docs = max(int(np.count_nonzero(np.diff(corpus.indptr))), 1)
         length = max(float(corpus.n_tokens) / n_docs, 1.0)
-        return float(np.log(K) + 0.5 * np.log(length))
+        return float(np.log(K) + np.log(length))
     if not (np.isfinite(given) and given >= 0):
         raise ValueError(f"penalty must not be negative, got {given!r}")
     return float(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from topmix import _core
+from topmix.data.shard import Shards, at_random
 from topmix.data.table import Table
 from topmix.estimators.gaussian_parameters import checked_start, n_parameters, priors, responsibilities
 from topmix.estimators.inputs import as_table, count_of_active, positive_count
 from topmix.estimators.mixture import MixtureEstimator
 from topmix.history import Callback
+from topmix.learners.asynchronous_mixture import Assignments, asynchronous_mixture, usual_rows
+from topmix.learners.learner import Passes
 from topmix.likelihoods.covariance import SHAPES, Shape
 from topmix.likelihoods.frame import Frame
 from topmix.likelihoods.gaussian import Gaussian, GaussianPrior, GaussianStats
@@ -47,11 +51,13 @@ class GaussianMixture(MixtureEstimator):
         Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
     candidates : int or None
         Clusters that a row is scored by, for hundreds of clusters and more: those nearest to the one that it was in at
-        the last visit; every fifth pass scores all. None always does. The objective is never overstated, but between
-        full scans it may fall.
-    learner : {"memoized", "batch", "stochastic"}
+        the last visit; every tenth pass scores all. None always does, and so does stochastic learning, which remembers
+        nothing of a row. The objective is never overstated, but between full scans it may fall.
+    learner : {"memoized", "batch", "stochastic", "asynchronous"}
         How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each
         batch, gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
+        Asynchronous gives each of `n_workers` a share of the rows for good, and clusters travel between them; no
+        worker waits for another. It holds the rows and their n_active clusters in memory, and costs the least a pass.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
     weight_concentration_prior : float or None
@@ -76,7 +82,8 @@ class GaussianMixture(MixtureEstimator):
     weights_init, means_init, precisions_init : array or None
         Instead of what init_params found, in scikit-learn's shapes.
     batch_size : int or None
-        Rows between two updates. None makes ten batches (memoized) or batches of 4096 (stochastic).
+        Rows between two updates. None makes ten batches (memoized) or batches of 4096 (stochastic); asynchronous takes
+        more where covariances are large.
     total_samples : int or None
         With partial_fit: how many rows the stream stands for. None is what was seen so far.
     learning_scale, learning_offset, learning_decay : float
@@ -91,6 +98,9 @@ class GaussianMixture(MixtureEstimator):
         Start `fit` from the clusters of the last one.
     engine : {"threads", "serial"} or None
         Who runs the kernels. None is "threads".
+    n_workers : int
+        With learner="asynchronous": workers that share the rows, the clusters and the threads among them. One has all
+        clusters at hand all the time, which serves a row best; with more of them results do not repeat.
     n_jobs : int or None
         Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
     random_state : int, RandomState or None
@@ -155,6 +165,7 @@ class GaussianMixture(MixtureEstimator):
         n_init: int = 1,
         warm_start: bool = False,
         engine: str | None = None,
+        n_workers: int = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -188,6 +199,7 @@ class GaussianMixture(MixtureEstimator):
         self.n_init = n_init
         self.warm_start = warm_start
         self.engine = engine
+        self.n_workers = n_workers
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -222,6 +234,51 @@ class GaussianMixture(MixtureEstimator):
             noise *= sd if kind == "diag" else sd[:, None]
         return self.means_[labels] + noise, labels
 
+    def _learner(self, K: int, threads: int) -> Callable[[Mixture, Shards, Any, np.random.Generator], Passes]:
+        if self.learner != "asynchronous":
+            return super()._learner(K, threads)
+        L, most = count_of_active(self.n_active, K), positive_count(self.max_iter, "max_iter")
+        workers = positive_count(self.n_workers, "n_workers")
+        for parameter, works, why in (
+            (
+                "covariance_type",
+                ("full", "diag", "spherical"),
+                "clusters travel alone, so they cannot share a covariance",
+            ),
+            (
+                "weight_concentration_prior_type",
+                ("dirichlet_distribution",),
+                "a stick's length depends on all before it",
+            ),
+            ("candidates", (None,), "a worker scores rows by the clusters that it holds"),
+            ("engine", (None, "threads"), "workers are threads that send clusters to each other"),
+        ):
+            if getattr(self, parameter) not in works:
+                raise ValueError(
+                    f"learner='asynchronous' needs {parameter} to be {' or '.join(map(repr, works))}, not "
+                    f"{getattr(self, parameter)!r}: {why}. Use learner='memoized'."
+                )
+
+        def learn(start: Mixture, shards: Shards, seed: Any, rng: np.random.Generator) -> Passes:
+            rows = Assignments.none(shards.corpus, shards.weight, shards.rows, L)  # type: ignore[arg-type]
+            return asynchronous_mixture(
+                start, rows, seed, most, workers=workers, threads=threads,
+                rows_at_once=self._rows_at_once(shards.corpus), random_seed=int(rng.integers(2**63)),  # type: ignore[arg-type]
+            )  # fmt: skip
+
+        return learn
+
+    def _rows_at_once(self, data: Table) -> int:
+        """Between two updates of an asynchronous fit."""
+        if self.batch_size is not None:
+            return positive_count(self.batch_size, "batch_size")
+        return usual_rows(data.shape[1], self.covariance_type == "full")
+
+    def _batches(self, data: Any, rng: np.random.Generator) -> list[slice | np.ndarray]:
+        if self.learner != "asynchronous":
+            return super()._batches(data, rng)
+        return at_random(data, min(10, len(data) // self._rows_at_once(data)), rng)  # of its first pass
+
     def _step(self, K: int) -> MixtureStep:
         L = count_of_active(self.n_active, K)
         if self.candidates is None or self.learner == "stochastic":  # which remembers nothing
@@ -234,8 +291,11 @@ class GaussianMixture(MixtureEstimator):
         warm = super()._warm(K)
         if warm is None:
             return None
-        near = replace(self._gaussian, n_candidates=int(self.candidates or 0))
-        return replace(warm[0], likelihood=near), warm[1]
+        return replace(warm[0], likelihood=replace(self._gaussian, **self._how())), warm[1]
+
+    def _how(self) -> dict[str, Any]:
+        """What clusters are computed with, and not part of what they are."""
+        return {"n_candidates": int(self.candidates or 0), "threads": self._threads(), "near": None, "age": 0}
 
     @property
     def _gaussian(self) -> Gaussian:
@@ -254,7 +314,7 @@ class GaussianMixture(MixtureEstimator):
         self._allocation(K)
         _refuse_what_does_not_fit(K, data.shape[1], self.covariance_type)
         about = summary(data, weight, self.covariance_type, self.zero_mean)
-        return replace(empty(about, str(data.data.dtype), K, **settings), n_candidates=int(self.candidates or 0))
+        return replace(empty(about, str(data.data.dtype), K, **settings), **self._how())
 
     def _first(
         self, prepared: Gaussian, data: Table, weight: np.ndarray | None, K: int, rng: np.random.Generator, threads: int

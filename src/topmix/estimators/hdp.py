@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from topmix import _core
 from topmix.allocations.hdp import StickPrior
@@ -13,7 +14,7 @@ from topmix.allocations.topic_sticks import Sticks
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.engines import Engine
-from topmix.estimators.inputs import count_of_components, count_of_threads
+from topmix.estimators.inputs import chosen, count_of_active, count_of_components, count_of_threads
 from topmix.estimators.priors import concentration, word_prior
 from topmix.estimators.saving import words_from_arrays, words_to_arrays
 from topmix.estimators.topic_estimator import TopicEstimator
@@ -24,8 +25,12 @@ from topmix.local import ExcludingStep, OnlineStep, TopicStep
 from topmix.moves import Adaptation
 from topmix.parts import LARGEST, SMALLEST, Parts
 from topmix.stats import WordTotal
-from topmix.topic_init import revived
+from topmix.topic_init import STARTS, revived
 from topmix.topic_model import TopicModel
+
+WARMING = 4  # passes at the beginning of an adaptive fit, collapsed
+POLISH = 6  # passes at the end of an adaptive fit, collapsed
+CUT = 2.5  # tokens of a topic in a document at least, where it is collapsed
 
 
 class HDP(TopicEstimator):
@@ -39,8 +44,12 @@ class HDP(TopicEstimator):
     n_components : int
         Number of topics, the truncation K; where it adapts, the number to start with.
     adapt : bool
-        Whether a memoized fit merges, adds and deletes topics while the bound of the whole corpus rises. Other learners
-        keep n_components.
+        Whether a memoized fit merges, adds, splits and deletes topics while the bound of the whole corpus rises. Other
+        learners keep n_components.
+    posterior : {"collapsed", "variational"}
+        "variational" climbs the surrogate bound at every step. "collapsed": the number of topics is found likewise, but
+        a few collapsed passes come before, which lead to a higher bound, and a few at the end, for topics that predict
+        better; elbo_ is then the bound where these ended, and lower. Without adapt all passes are collapsed.
     learner : {"memoized", "batch", "stochastic"}
         How the documents are visited.
     n_active : int or None
@@ -55,10 +64,12 @@ class HDP(TopicEstimator):
         learns one value.
     max_iter, tol, batch_size, total_samples, learning_scale, learning_offset, learning_decay : as in LDA
     max_doc_update_iter, doc_tol : as in LDA
-    min_topic_mass : float
-        A topic that holds no more than this many tokens leaves the document. Zero keeps the bound rising.
+    min_topic_mass : float or None
+        A topic that holds no more than this many tokens leaves the document. None is 2.5 in collapsed passes, and zero
+        in variational ones, where it keeps the bound rising.
     restarts : int
-        The smallest topics of each document that are tried without; what raises the document's bound is kept.
+        In variational passes, the smallest topics of each document that are tried without; what raises the document's
+        bound is kept.
     cold_visits : int or None
         Visits to a document that start from its words alone; later ones start where the last left off.
     n_init, init, warm_start, engine, n_jobs, random_state, verbose, callbacks : as in LDA
@@ -80,7 +91,7 @@ class HDP(TopicEstimator):
         The surrogate bound at the end, a lower bound on the log evidence; and exp(-elbo_ / tokens).
     """
 
-    posterior, local_step, exclude, own_discount = "variational", "fixed_point", False, 0.0
+    local_step, exclude, own_discount = "fixed_point", False, 0.0
     selection, stopping = "last", "max"
     _has_checkpoints = False  # they know one number a topic, not sticks
 
@@ -89,12 +100,13 @@ class HDP(TopicEstimator):
         n_components: int = 100,
         *,
         adapt: bool = True,
+        posterior: str = "collapsed",
         learner: str = "memoized",
         n_active: int | None = 16,
         doc_topic_prior: Any = None,
         weight_concentration_prior: Any = None,
         topic_word_prior: Any = None,
-        max_iter: int = 50,
+        max_iter: int = 150,
         tol: float = 1e-3,
         batch_size: int | None = None,
         total_samples: float | None = None,
@@ -103,7 +115,7 @@ class HDP(TopicEstimator):
         learning_decay: float = 0.7,
         max_doc_update_iter: int = 100,
         doc_tol: float = 0.1,
-        min_topic_mass: float = 0.0,
+        min_topic_mass: float | None = None,
         restarts: int = 5,
         cold_visits: int | None = 2,
         n_init: int = 1,
@@ -117,6 +129,7 @@ class HDP(TopicEstimator):
     ):
         self.n_components = n_components
         self.adapt = adapt
+        self.posterior = posterior
         self.learner = learner
         self.n_active = n_active
         self.doc_topic_prior = doc_topic_prior
@@ -150,8 +163,11 @@ class HDP(TopicEstimator):
         eta, learns_eta = word_prior(self.topic_word_prior, V, K)
         if eta.shape[1] > 1 and self._adapts():
             raise ValueError("topic_word_prior cannot be one a topic where their number adapts: use adapt=False")
+        posterior = self._first_posterior()
         prior = StickPrior(Sticks.even(K, gamma), alpha, gamma, learns_alpha, learns_gamma)
-        return TopicModel(prior, TopicWords(eta, WordTotal.zeros(V, K, threads), self.posterior, learns_eta))
+        return TopicModel(
+            prior, TopicWords(eta, WordTotal.zeros(V, K, threads), posterior, learns_eta, bounds_evidence=True)
+        )
 
     def _set_model(self, model: TopicModel) -> None:
         super()._set_model(model)
@@ -174,6 +190,8 @@ class HDP(TopicEstimator):
             return None
         assert isinstance(step, TopicStep)
         lengths = row_sums(corpus.indptr, corpus.value)
+        X, numbers = sp.csr_array(corpus.to_scipy()), np.arange(corpus.n_docs)
+        order = np.concatenate([numbers[rows] for rows in batches])
 
         def newborn(sizes: np.ndarray, n: int) -> np.ndarray:
             counts = revived(corpus, np.append(np.full(n, -1.0), sizes), rng)
@@ -184,10 +202,16 @@ class HDP(TopicEstimator):
             state,
             step,
             [lengths[rows] for rows in batches],
-            lambda K: self._step(K).options,
+            lambda K, posterior: self._options(K, posterior),
             newborn,
+            lambda n: STARTS["auto"](corpus, n, rng),
+            count_of_components(self.n_components),
+            lambda docs: X[order[docs]],
+            rng,
             self.tol * max(corpus.n_tokens, 1.0),
             self.max_iter,
+            self._warming(),
+            min(POLISH, self.max_iter // 4) if self.posterior == "collapsed" else 0,
         )
 
     def _adapts(self) -> bool:
@@ -195,8 +219,38 @@ class HDP(TopicEstimator):
 
     def _step(self, K: int) -> TopicStep:
         """Moves need to know where documents were left, so an adaptive fit goes on from there."""
-        step = super()._step(K)
-        return replace(step, cold_visits=1) if self._adapts() else step
+        posterior = self.model_.words.posterior if hasattr(self, "model_") else self.posterior
+        return TopicStep(self._options(K, posterior), 1 if self._adapts() else self.cold_visits)
+
+    def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int) -> TopicModel:
+        model = super()._start(corpus, rng, threads)
+        return replace(model, words=replace(model.words, posterior=self._first_posterior()))
+
+    def _learning_step(self, K: int) -> TopicStep:
+        """The number of topics is looked for under the variational posterior, whose bound judges it."""
+        return replace(self._step(K), options=self._options(K, self._first_posterior()))
+
+    def _warming(self) -> int:
+        return min(WARMING, self.max_iter // 4) if self.posterior == "collapsed" else 0
+
+    def _first_posterior(self) -> str:
+        return "variational" if self._adapts() and not self._warming() else self.posterior
+
+    def _options(self, K: int, posterior: str) -> _core.TopicOptions:
+        collapsed = chosen({"variational": False, "collapsed": True}, posterior, "posterior")
+        least = CUT if collapsed else 0.0
+        return _core.TopicOptions(
+            posterior=posterior,
+            exclude=False,
+            select_often=False,
+            mean_change=False,
+            L=count_of_active(self.n_active, K),
+            eps=least if self.min_topic_mass is None else self.min_topic_mass,
+            max_iter=self.max_doc_update_iter,
+            tol=self.doc_tol,
+            restarts=0 if collapsed else self.restarts,
+            restart_iter=3,
+        )
 
     def _may_revive(self) -> bool:
         return not self._adapts() and super()._may_revive()
@@ -214,6 +268,7 @@ class HDP(TopicEstimator):
         arrays |= {"sticks.rho": prior.sticks.rho, "sticks.omega": prior.sticks.omega, "sticks.T": prior.T}
         extra |= {"n_components": self.model_.n_components, "words.learned": words.learned, "sticks.D": prior.D}
         extra |= {"alpha": prior.concentration, "alpha.learned": prior.learns_concentration}
+        extra |= {"posterior": words.posterior}
         extra |= {"gamma": prior.stick_prior, "gamma.learned": prior.learns_stick_prior}
         return arrays, extra
 
@@ -233,4 +288,6 @@ class HDP(TopicEstimator):
             T,
         )
         eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
-        self._set_model(TopicModel(prior, TopicWords(eta, total, self.posterior, parts.flag("words.learned"))))
+        posterior = parts.choice("posterior", ("collapsed", "variational"), missing="variational")
+        words = TopicWords(eta, total, posterior, parts.flag("words.learned"), bounds_evidence=True)
+        self._set_model(TopicModel(prior, words))

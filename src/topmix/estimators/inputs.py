@@ -130,6 +130,13 @@ def positive_number(value: Any, parameter: str, *, least: float = 0.0) -> float:
     return float(value)
 
 
+def any_number(value: Any, parameter: str) -> float:
+    """A number, which may be infinite."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or np.isnan(float(value)):
+        raise ValueError(f"{parameter} must be a number, got {value!r}")
+    return float(value)
+
+
 def chosen(registry: dict[str, Any], name: str, parameter: str) -> Any:
     if name not in registry:
         raise ValueError(f"{parameter}={name!r} is not one of {', '.join(map(repr, registry))}")

@@ -20,6 +20,7 @@ from topmix.data.table import Table
 from topmix.dirichlet import OBJECTIVES
 from topmix.engines import ENGINES
 from topmix.estimators.inputs import (
+    any_number,
     chosen,
     count_of_active,
     count_of_batches,
@@ -32,6 +33,7 @@ from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
 from topmix.history import Callback, Clock, Record, passes
 from topmix.learners import LEARNERS
+from topmix.learners.learner import Passes
 from topmix.learners.stochastic import StepSize, blend
 from topmix.local import MixtureStep, rows_at_a_time
 from topmix.model import Mixture
@@ -76,17 +78,15 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns the clusters of X, of shape (n_samples, n_features)."""
         clock, K, threads = Clock(), count_of_components(self.n_components), count_of_threads(self.n_jobs)
-        make_engine = chosen(ENGINES, self.engine or "threads", "engine")
-        learner = chosen(LEARNERS, self.learner, "learner")
+        learn = self._learner(K, threads)
         n_init, max_iter = positive_count(self.n_init, "n_init"), positive_count(self.max_iter, "max_iter")
+        tol = any_number(self.tol, "tol")
         warm = self._warm(K)
         data = self._read(X, reset=warm is None)
         weight = _weights(sample_weight, data)
         rng = self._rng()
-        step = self._step(K)
         prepared = self._prepared(data, weight, K) if warm is None else None
         shards = Shards(data, self._batches(data, rng), weight)
-        settings: dict[str, Any] = {"step_size": self._step_size()} if self.learner == "stochastic" else {}
         size = data.n_tokens if isinstance(data, Corpus) else float(len(data))
         best: tuple[Mixture, list[Record], bool] | None = None
         with shown(self.verbose, max_iter * n_init, size, type(self).__name__) as display:
@@ -94,15 +94,8 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
             for _ in range(n_init):
                 start, seed = warm or self._started(prepared, data, weight, K, rng, threads)
                 self.history_: list[Record] = []  # now, so that an interrupted fit has it too
-                engine = make_engine(shards, step, threads)
-                model, _, converged = passes(
-                    learner(start, engine, seed, **settings),
-                    max_iter=max_iter,
-                    tol=self.tol,
-                    scale=len(data),
-                    clock=clock,
-                    history=self.history_,
-                    callbacks=callbacks,
+                model, converged = self._learned(
+                    start, learn(start, shards, seed, rng), callbacks, max_iter, tol, float(len(data)), clock
                 )
                 if best is None or self.history_[-1].objective > best[1][-1].objective:
                     best = model, self.history_, converged
@@ -113,6 +106,36 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
         self.n_batch_iter_, self.n_seen_ = self.n_iter_ * len(shards), shards.n_rows
         self._set_model(model)
         return self
+
+    def _learned(
+        self,
+        start: Mixture,
+        run: Passes,
+        callbacks: list[Callback],
+        max_iter: int,
+        tol: float,
+        n_rows: float,
+        clock: Clock,
+    ) -> tuple[Mixture, bool]:
+        """Passes until they are enough: the model, and whether it has converged."""
+        latest = start
+
+        def remember(_: Record, model: Mixture) -> None:
+            nonlocal latest
+            latest = model
+
+        try:
+            model, _, converged = passes(
+                run, max_iter=max_iter, tol=tol, scale=n_rows, clock=clock, history=self.history_,
+                callbacks=[remember, *callbacks],
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            if self.learner == "asynchronous":  # which works on copies; others may be in the middle of a total
+                self._set_model(latest)
+            raise
+        finally:
+            run.close()  # workers of an asynchronous fit would go on
+        return model, converged
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read
@@ -210,6 +233,13 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
         if self.learner == "stochastic" and size is None and isinstance(data, Table):
             size = STOCHASTIC_ROWS
         return at_random(data, count_of_batches(size, data), rng)
+
+    def _learner(self, K: int, threads: int) -> Callable[[Mixture, Shards, Any, np.random.Generator], Passes]:
+        """What makes passes over shards, from a model and a seed; bad parameters are refused here."""
+        make_engine = chosen(ENGINES, self.engine or "threads", "engine")
+        learner, step = chosen(LEARNERS, self.learner, "learner"), self._step(K)
+        settings: dict[str, Any] = {"step_size": self._step_size()} if self.learner == "stochastic" else {}
+        return lambda start, shards, seed, rng: learner(start, make_engine(shards, step, threads), seed, **settings)
 
     def _step(self, K: int) -> MixtureStep:
         return MixtureStep(self._likelihood, count_of_active(self.n_active, K))

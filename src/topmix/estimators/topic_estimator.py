@@ -70,7 +70,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
     max_doc_update_iter: int
     doc_tol: float
     stopping: str
-    min_topic_mass: float
+    min_topic_mass: Any
     restarts: int
     exclude: bool
     own_discount: float
@@ -229,6 +229,8 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
             moves=moves.take_moves if moves else dict,
             settled=moves.settled if moves else None,
         )
+        if moves and learned:
+            learned = moves.ended(learned, history)
         return learned or model, history, converged
 
     def _moves(

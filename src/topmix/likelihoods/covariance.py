@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 from scipy.special import digamma, multigammaln
+
+from topmix import _core
 
 
 class SingularCovariance(ValueError):
@@ -78,26 +79,44 @@ class Shape:
     def apply(self, P: np.ndarray, m: np.ndarray) -> np.ndarray:
         """P_k m_k, [K, D]."""
         if self.name == "full":
-            return np.einsum("kij,kj->ki", P, m, optimize=True)
+            return np.asarray((P @ m[:, :, None])[:, :, 0])
         if self.name == "tied":
             return np.asarray(m @ P[0])
         return np.asarray(P * m if self.name == "diag" else P[:, None] * m)
 
-    def inverse(self, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(B^-1, log |B|), the latter summed over copies."""
+    def updated(
+        self,
+        second: np.ndarray,
+        N: np.ndarray,
+        base: np.ndarray,
+        reg: np.ndarray,
+        beta: np.ndarray,
+        m: np.ndarray,
+        threads: int,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """B_k = base + S_k + N_k reg - beta_k m_k m_k', B_k^-1 and log |B_k|, the latter summed over copies.
+
+        Eq. (G.6).
+        """
         if not self.is_matrix:
+            B = base + self.unpacked(second) + self.spread(N, reg) - self.outer(beta, m, m)
             bad = np.flatnonzero(~(B.reshape(len(B), -1).min(axis=1) > 0))
             if len(bad):
                 raise _singular(bad)
-            return 1.0 / B, np.log(B).reshape(len(B), -1).sum(axis=1)
-        try:
-            root = np.linalg.cholesky(B)
-        except np.linalg.LinAlgError:
-            raise _singular(np.flatnonzero(~(np.linalg.eigvalsh(B)[:, 0] > 0))) from None
-        log_det = 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
-        # From the factor, a third of what inv(B) takes. By columns the factor is upper, and so is the inverse.
-        inverse = np.array([lapack.dpotri(factor.T, lower=0, overwrite_c=1)[0].T for factor in root])
-        return np.tril(inverse) + np.swapaxes(np.tril(inverse, -1), 1, 2), log_det
+            return B, 1.0 / B, self.log_det(B)
+        if self.name == "tied":
+            base = base - self.outer(beta, m, m)[0]
+            N, beta, m = N.sum(keepdims=True), np.zeros(1), np.zeros((1, self.D))
+        B, inverse = (np.empty((len(second), self.D, self.D)) for _ in range(2))
+        log_det = np.empty(len(second))
+        _core.update_precisions(second, N, base, reg, beta, m, threads, B, inverse, log_det)
+        if np.isnan(log_det).any():
+            raise _singular(np.flatnonzero(np.isnan(log_det)))
+        return B, inverse, log_det
+
+    def log_det(self, B: np.ndarray) -> np.ndarray:
+        """log |B_k|, summed over copies."""
+        return np.linalg.slogdet(B)[1] if self.is_matrix else np.log(B).reshape(len(B), -1).sum(axis=1)
 
     def log_normaliser(self, nu: np.ndarray, log_det: np.ndarray) -> np.ndarray:
         """log of the constant of Wishart(nu, B^-1), all copies.  Eq. (G.7)."""
@@ -132,11 +151,18 @@ class Shape:
         out[:, j, i] = second
         return out
 
+    def share_of_products(self) -> np.ndarray:
+        """[quadratic_size]: z' P z / -2 is the packed P times these, times the products of z that kernels make."""
+        if not self.is_matrix:
+            return np.full(self.quadratic_size(), -0.5)
+        i, j = np.triu_indices(self.D)
+        return np.where(i == j, -0.5, -1.0)
+
     def packed(self, M: np.ndarray) -> np.ndarray:
         if not self.is_matrix:
             return M if self.name == "diag" else M[:, None]
         i, j = np.triu_indices(self.D)
-        return M[:, i, j]
+        return M.reshape(len(M), -1).take(i * self.D + j, axis=1)
 
 
 SHAPES = ("full", "diag", "spherical", "tied")

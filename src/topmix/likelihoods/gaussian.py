@@ -26,6 +26,9 @@ from topmix.stats import Additive
 # Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
 TOLERANCE = 1e-3
 
+# Updates between two looks at which clusters are near each other: clusters move little, and the look takes K^2 D^2.
+STALE = 10
+
 
 @dataclass(slots=True)
 class GaussianStats(Additive):
@@ -61,7 +64,7 @@ class GaussianTables(NamedTuple):
     origin: np.ndarray  # [D] of the frame
     A: np.ndarray  # [D, D] or [D]
     jacobian: float  # log |A|
-    W: np.ndarray  # [features, K], float32 or float64, which is what rows are computed in
+    W: np.ndarray  # [K, features], float32 or float64, which is what rows are computed in
     constant: np.ndarray  # [K]
     root: np.ndarray  # [D, D]: tied, a square root of the common precision; else empty
     centre: np.ndarray  # [K, D]: the means
@@ -107,6 +110,9 @@ class Gaussian:
     prior: GaussianPrior
     total: GaussianStats
     n_candidates: int = 0  # clusters near each that tables name; 0 for none
+    threads: int = 1
+    near: np.ndarray | None = None  # the neighbours that tables had some updates ago
+    age: int = 0  # how many
 
     @property
     def shape(self) -> Shape:
@@ -120,7 +126,11 @@ class Gaussian:
 
     def update(self, total: GaussianStats) -> Gaussian:
         """Conjugate update.  Eq. (G.6)."""
-        new = replace(self, total=total)
+        tables = self.__dict__.get("_tables")
+        near, age = self.near if tables is None else tables.neighbours, self.age + 1
+        if age == STALE:
+            near, age = None, 0
+        new = replace(self, total=total, near=near, age=age)
         new.posterior  # noqa: B018  (now, before the learner goes on with the total)
         return new
 
@@ -130,14 +140,12 @@ class Gaussian:
         with one_thread():
             N = np.maximum(t.N, 0.0)  # rounding may leave less than nothing
             beta, nu = p.beta + N, p.nu + shape.degrees(N)
-            B = p.B + shape.unpacked(t.second) + shape.spread(N, p.reg)
-            if self.zero_mean:
-                m = np.zeros_like(t.first)
-            else:
+            m, base = np.zeros_like(t.first), p.B
+            if not self.zero_mean:
                 m = (p.beta * p.m + t.first) / beta[:, None]
-                B = B + shape.prior_outer(len(N), p.beta, p.m) - shape.outer(beta, m, m)
-            inverse, log_det = shape.inverse(B)
-            P = nu.reshape(-1, *[1] * (B.ndim - 1)) * inverse
+                base = p.B + shape.prior_outer(len(N), p.beta, p.m)[0]
+            B, P, log_det = shape.updated(t.second, N, base, p.reg, beta, m, self.threads)
+            P *= nu.reshape(-1, *[1] * (B.ndim - 1))
             Pm = shape.apply(P, m)
             is_bayes = self.objective == "vb" and not self.zero_mean
             return Posterior(
@@ -175,7 +183,7 @@ class Gaussian:
                 second = second - shape.outer(q.beta, q.m, q.m)
                 value -= 0.5 * D * np.log(q.beta / (2 * np.pi)).sum()
         if has_prior:
-            log_det = shape.inverse(p.B[None] if p.B.ndim else p.B.reshape(1))[1]
+            log_det = shape.log_det(p.B[None])
             value += shape.n_matrices(K) * float(shape.log_normaliser(np.array([p.nu]), log_det)[0])
             if not self.zero_mean:
                 value += 0.5 * K * D * np.log(p.beta / (2 * np.pi))
@@ -201,16 +209,13 @@ class Gaussian:
     def _tables(self) -> GaussianTables:
         shape, q, D = self.shape, self.posterior, self.shape.D
         constant = 0.5 * (shape.repeat * q.Elog - q.wobble - q.mPm - D * np.log(2 * np.pi))
+        dtype = np.float64 if self.dtype == "float64" or self.rounding() > TOLERANCE else np.float32
         parts = []
         if shape.name != "tied":
-            parts.append(-0.5 * shape.packed(q.P))
-            if shape.name == "full":
-                i, j = np.triu_indices(D)
-                parts[0][:, i != j] *= 2
+            parts.append((shape.packed(q.P) * shape.share_of_products()).astype(dtype))
         if not self.zero_mean:
-            parts.append(q.Pm)
-        W = np.concatenate(parts, axis=1) if parts else np.zeros((len(q.beta), 0))
-        dtype = np.float64 if self.dtype == "float64" or self.rounding() > TOLERANCE else np.float32
+            parts.append(q.Pm.astype(dtype))
+        W = np.concatenate(parts, axis=1) if parts else np.zeros((len(q.beta), 0), dtype)
         root = np.linalg.cholesky(q.P[0]) if shape.name == "tied" else np.zeros((0, 0))
         return GaussianTables(
             shape=shape,
@@ -218,11 +223,11 @@ class Gaussian:
             origin=self.frame.origin,
             A=np.ascontiguousarray(self.frame.scale),
             jacobian=self.frame.log_det(),
-            W=np.ascontiguousarray(W.T, dtype),
+            W=W,
             constant=constant,
             root=root,
             centre=np.ascontiguousarray(q.m, dtype),
-            neighbours=self._neighbours(W, constant),
+            neighbours=self._neighbours(W, constant) if self.near is None else self.near,
         )
 
     def _neighbours(self, W: np.ndarray, constant: np.ndarray) -> np.ndarray:
@@ -242,7 +247,7 @@ class Gaussian:
         weights = np.log(np.maximum(self.total.N, 1e-9))
         expected = constant + weights
         if parts:
-            expected = np.concatenate(parts, axis=1).astype(np.float32) @ W.T.astype(np.float32) + expected
+            expected = np.concatenate(parts, axis=1).astype(np.float32) @ W.T.astype(np.float32, copy=False) + expected
         expected = np.broadcast_to(expected, (K, K)).copy()
         np.fill_diagonal(expected, np.inf)  # itself is always one
         return np.sort(np.argpartition(-expected, C - 1, axis=1)[:, :C], axis=1).astype(np.int32)
@@ -257,10 +262,7 @@ class Gaussian:
         shape, q = self.shape, self.posterior
         C = q.B / q.nu.reshape(-1, *[1] * (q.B.ndim - 1))
         size = shape.sd(C) ** 2 + q.m**2  # [K, D], what squares of typical rows are
-        if shape.is_matrix:
-            terms = np.einsum("kij,ki,kj->k", np.broadcast_to(q.P**2, (len(size), shape.D, shape.D)), size, size)
-        else:
-            terms = np.sum(np.square(q.P.reshape(len(q.P), -1) * size), axis=1)
+        terms = np.einsum("kd,kd->k", size, shape.apply(np.square(q.P), size))
         order = np.argsort(terms)
         held = np.cumsum(np.maximum(self.total.N, 0.0)[order])
         worst = order[min(np.searchsorted(held, 0.99 * held[-1]), len(order) - 1)]
@@ -298,7 +300,7 @@ def _assigned(
         if was is None:
             _core.assign_gaussian(z, t.W, constant, *how, *a[:4])
         else:
-            _core.assign_near(z, was, t.neighbours, np.ascontiguousarray(t.W.T), constant, *how, *a[:4])
+            _core.assign_near(z, was, t.neighbours, t.W, constant, *how, *a[:4])
         if t.shape.name == "tied":  # the same for all clusters, so scores did without it
             np.subtract(a.likelihood, 0.5 * np.square(z @ t.root).sum(axis=1), out=a.likelihood)
     np.add(a.likelihood, t.jacobian, out=a.likelihood)

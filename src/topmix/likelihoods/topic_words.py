@@ -29,6 +29,7 @@ class TopicWords:
     total: WordTotal
     posterior: str  # "variational" | "collapsed"
     learned: bool = False  # eta is one number, re-estimated after each pass
+    bounds_evidence: bool = False  # the objective is the variational one, whatever the tables are
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -85,7 +86,7 @@ class TopicWords:
         lam = self.pseudo_counts()
         norm = lam.sum(axis=0)
         V, K = self.shape
-        if self.posterior == "collapsed":  # sum (S + eta) log phi
+        if self.posterior == "collapsed" and not self.bounds_evidence:  # sum (S + eta) log phi
             return float(xlogy(lam, lam).sum() - xlogy(norm, norm).sum())
         prior = np.broadcast_to(self.eta, (V, K)) if self.eta.shape[0] > 1 else np.broadcast_to(self.eta, (1, K))
         each = gammaln(prior).sum() * (V if self.eta.shape[0] == 1 else 1)

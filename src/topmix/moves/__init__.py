@@ -1,8 +1,8 @@
 """Moves that change the number of topics, each kept only if the bound of the whole corpus rises.
 
 `Documents` is what they see: the last statistics of every shard and the topics of every document. With these a merge
-is judged exactly, without a visit to the data but for one entropy that was gathered in the pass before. Births and
-deletions are tried out: a pass or two with them, and back to where it was if the bound did not rise.
+is judged exactly, without a visit to the data but for one entropy that was gathered in the pass before. Births, splits
+and deletions (`proposals.py`) are tried out: a few passes with them, and back to where it was if the bound fell.
 """
 
 from topmix.moves.adaptation import Adaptation

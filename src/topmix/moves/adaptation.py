@@ -1,8 +1,14 @@
 """When to try which move, between the passes of a memoized fit.
 
 Merges are judged after every pass. When a pass neither merged anything nor raised the bound by much, something larger
-is tried for two passes: new topics, or to do without the smallest ones. What does not raise the bound is undone. All is
-settled when both have failed in turn.
+is tried for three passes: to start anew with more topics, new topics beside the others, every topic in two, or to do
+without the smallest ones. What stays no better apart is merged again meanwhile; what does not raise the bound in the
+end is undone. All is settled when each has failed, or gained less than a quiet pass does (a deletion may gain anything:
+the number of topics cannot fall for ever).
+
+Topics are looked for under the variational posterior, whose bound judges the moves. Where all topics start anew, a few
+collapsed passes come first: they lead to a higher bound than variational ones. And when the number is settled, a few
+come last, for topics that predict better.
 """
 
 from __future__ import annotations
@@ -11,20 +17,29 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from topmix import _core
-from topmix.allocations.topic_sticks import Sticks
 from topmix.engines import Engine
+from topmix.history import Record
 from topmix.learners import State
 from topmix.local import TopicStep
 from topmix.moves.documents import Documents
 from topmix.moves.merge import Pair, candidates, decide
-from topmix.stats import TopicStats, WordTotal
+from topmix.moves.proposals import Proposal, births, deletion, renewal, split
+from topmix.stats import TopicStats
 from topmix.topic_model import TopicModel
 
-TRIAL = 2  # passes: one while the seed fades, one to settle
-GROWTH = (1.0, 0.125)  # new topics of a birth, over K; the next share is tried when the last failed
-DELETED = (0.25, 0.05)  # topics that are tried without, over K, the smallest
+TRIAL = 3  # passes: one while the seed fades, one to settle, one after merges
+FEW = 64  # new topics at least, where all start anew
+DELETED = (0.2, 0.05, 0.0)  # topics that are tried without, over K, the smallest; the next share when the last failed
+ORDER = ("renew", "birth", "split", "delete")
+FAILURES = {
+    "renew": 1,
+    "birth": 1,
+    "split": 1,
+    "delete": len(DELETED),
+}  # after so many in turn a kind of move is given up
 
 
 @dataclass
@@ -45,16 +60,32 @@ class Adaptation:
     state: State
     step: TopicStep
     lengths: list[np.ndarray]  # of each shard's documents
-    options: Callable[[int], _core.TopicOptions]  # of a step with this many topics
+    options: Callable[[int, str], _core.TopicOptions]  # of a step with this many topics and this posterior
     newborn: Callable[[np.ndarray, int], np.ndarray]  # ([K] tokens of topics, n) -> [V, n] counts
+    start: Callable[[int], np.ndarray]  # n -> [V, n] counts
+    started_with: int  # topics, the last time that all started anew
+    rows: Callable[[np.ndarray], sp.csr_array]  # words of documents, numbered as shards come
+    rng: np.random.Generator
     least: float  # a pass that gains less is quiet
     passes_left: int
+    warmth: int  # passes, collapsed, where all topics start anew: better ones to look on from, and soon
+    polish: int  # passes at the end, collapsed, with the number of topics settled
     moves: dict[str, float] = field(default_factory=dict)  # since last taken
     trial: Trial | None = None
-    failures: dict[str, int] = field(default_factory=lambda: {"birth": 0, "delete": 0})
+    failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORDER, 0))
     refused: set[Pair] = field(default_factory=set)
+    refused_deletion: int = 0  # topics, the last time that it was tried
     last: float = -np.inf
+    warming: int = field(init=False)  # of these passes, those that are left
+    on_trial: bool = False  # the last pass was
+    kept: Documents | None = None  # as they were the last time that nothing was on trial
+    exhausted: bool = False  # no move is left to try
+    polishing: bool = False
+    end: int = 0  # passes left when polishing is over
     done: bool = False
+
+    def __post_init__(self) -> None:
+        self.warming = self.warmth
 
     def take_moves(self) -> dict[str, float]:
         moves, self.moves = self.moves, {}
@@ -66,14 +97,18 @@ class Adaptation:
     def between(self, model: TopicModel, total: TopicStats) -> TopicModel | None:
         """The model that the next pass starts from; what learner and engine remember is changed with it."""
         self.passes_left -= 1
-        if self.passes_left <= 0:
-            return None
+        self.on_trial = self.trial is not None
+        if self.passes_left <= 0 or self.polishing:
+            self.done = self.polishing and self.exhausted and self.passes_left <= self.end
+            return replace(model, words=model.words.relearn()) if model.words.learned else None
+        if self.warming:
+            self.warming -= 1
+            return None if self.warming else self._under("variational", model)
         here = self._documents(model, total)
         if self.trial is not None:
             self.trial.left -= 1
             if self.trial.left:
-                self._watch(here)
-                return None
+                return self._settling(here)
         gained = here.bound() - self.last
         merged = self._merge(here)
         if self.trial is not None:
@@ -84,8 +119,53 @@ class Adaptation:
         here = self._sorted(merged)
         if here.model.words.learned:
             here = replace(here, model=replace(here.model, words=here.model.words.relearn()))
-        self.last = here.bound()
-        return self._tried(here) if quiet else self._put(here)
+        self.last, self.kept = here.bound(), here
+        may_try = quiet and self.passes_left > self.warmth + TRIAL + self.polish
+        following = self._tried(here) if may_try else self._put(here)
+        if self.trial is None and (self.exhausted or self.passes_left <= self.polish):
+            return self._polished(following)
+        return following
+
+    def ended(self, model: TopicModel, history: list[Record]) -> TopicModel:
+        """What a fit ends with. Stopped in the middle of a trial it has what was there before, and the last record says
+        so."""
+        if not self.on_trial or self.kept is None:
+            return model
+        here = self.kept
+        terms, moves = here.model.bound(here.total), history[-1].moves | self.moves | {"stopped": 0.0}
+        history[-1] = replace(
+            history[-1],
+            objective=sum(terms.values()),
+            n_components=here.model.n_components,
+            terms=terms,
+            moves={what: gain for what, gain in moves.items() if not what.startswith("try")},
+        )
+        return here.model
+
+    def _polished(self, model: TopicModel) -> TopicModel:
+        """The number of topics is settled. From here on documents are solved without the variational penalty."""
+        if not self.polish:
+            self.done = self.exhausted
+            return model
+        self.polishing, self.end = True, max(self.passes_left - self.polish, 0)
+        self.moves["polish"] = 0.0
+        return self._under("collapsed", model)
+
+    def _under(self, posterior: str, model: TopicModel) -> TopicModel:
+        """The next pass is under another posterior. Documents start from their words: variational ones have fewer
+        topics."""
+        self.step.options = self.options(model.n_components, posterior)
+        self.step.watch(None)
+        self.engine.memory = {}
+        return replace(model, words=replace(model.words, posterior=posterior))
+
+    def _settling(self, here: Documents) -> TopicModel | None:
+        """A trial goes on: what did not stay apart is merged, and documents get used to it before it is judged."""
+        merged = self._merge(here)
+        if merged is not here:
+            return self._put(merged)
+        self._watch(here)
+        return None
 
     def _documents(self, model: TopicModel, total: TopicStats) -> Documents:
         shards = range(self.engine.n_shards)
@@ -98,7 +178,7 @@ class Adaptation:
             self.state.memo[b] = stats
             self.engine.memory[b] = self.engine.memory[b]._replace(docs=docs)
         self.state.total = here.total
-        self.step.options = self.options(here.model.n_components)
+        self.step.options = self.options(here.model.n_components, "variational")
         self._watch(here)
         return here.model
 
@@ -140,62 +220,66 @@ class Adaptation:
         return there
 
     def _tried(self, here: Documents) -> TopicModel:
-        """Begins the next trial, or ends the fit. With too few passes left for a trial, the fit just goes on."""
+        """Begins the next trial, or says that there is none left."""
+        while not self.exhausted:
+            kind = next((kind for kind in ORDER if self.failures[kind] < FAILURES[kind]), None)
+            if kind is None:
+                self.exhausted = True
+                break
+            proposal = self._proposal(here, kind)
+            if proposal is not None:
+                return self._begin(here, proposal)
+            self.failures[kind] = FAILURES[kind]
+        return self._put(here)
+
+    def _proposal(self, here: Documents, kind: str) -> Proposal | None:
         K = here.model.n_components
-        births, deletes = self.failures["birth"], self.failures["delete"]
-        may_grow = births < len(GROWTH) and births <= deletes
-        may_shrink = deletes < len(DELETED) and K > 1
-        self.done = not (may_grow or may_shrink)
-        if self.done or self.passes_left <= TRIAL:
-            return self._put(here)
-        if may_grow:
-            n = max(1, round(GROWTH[births] * K))
-            return self._begin(here, f"birth {n}", self._with_newborn(here, n))
-        n = min(K - 1, max(1, round(DELETED[deletes] * K)))
-        return self._begin(here, f"delete {n}", self._without_smallest(here, n))
+        if kind == "renew":
+            n = max(2 * K, FEW)
+            if n < 1.5 * self.started_with:
+                return None
+            self.started_with = n
+            return renewal(here, self.start(n))
+        if kind == "birth":
+            return births(here, K, self.newborn)
+        if kind == "split":
+            return split(here, np.arange(K), self.rows, self.rng)
+        while (n := max(1, round(DELETED[self.failures[kind]] * K))) == self.refused_deletion:
+            self.failures[kind] += 1
+            if self.failures[kind] == FAILURES[kind]:
+                return None
+        return deletion(here, np.argsort(here.total.S.totals, kind="stable")[:n]) if n < K else None
 
-    def _with_newborn(self, here: Documents, n: int) -> TopicModel:
-        counts, K = here.total.S.counts(), here.model.n_components
-        born = self.newborn(here.total.S.totals, n)
-        shares = here.prior.sticks.shares()[:-1]
-        shares = np.concatenate([shares, np.full(n, shares.sum() / K)]) * K / (K + n)
-        return self._seeded(here, np.hstack([counts, born]), shares)
-
-    def _without_smallest(self, here: Documents, n: int) -> TopicModel:
-        kept = np.sort(np.argsort(-here.total.S.totals, kind="stable")[: here.model.n_components - n])
-        shares = here.prior.sticks.shares()[kept]
-        shares *= (1.0 - here.prior.sticks.shares()[-1]) / shares.sum()
-        return self._seeded(here, here.total.S.counts()[:, kept], shares)
-
-    def _seeded(self, here: Documents, counts: np.ndarray, shares: np.ndarray) -> TopicModel:
-        sticks = Sticks.of_shares(shares, here.total.D, here.prior.stick_prior)
-        prior = replace(here.prior, sticks=sticks, D=0.0, T=np.zeros(0))
-        raw = np.ascontiguousarray(np.maximum(counts, 0.0))
-        total = WordTotal(raw, raw.sum(axis=0), 1.0, here.model.words.total.threads)
-        return replace(here.model, prior=prior, words=here.model.words.update(total))
-
-    def _begin(self, here: Documents, what: str, model: TopicModel) -> TopicModel:
-        """Documents start from their words alone, under topics that fade into what they find."""
+    def _begin(self, here: Documents, proposal: Proposal) -> TopicModel:
+        """Documents start as proposed, under topics that fade into what they find."""
         self._put(here)
-        self.trial = Trial(what, here, dict(self.engine.memory), here.bound(), set(self.refused))
+        model, memory = proposal.model, dict(self.engine.memory)
+        self.trial = Trial(proposal.what, here, memory, here.bound(), set(self.refused))
         self.refused.clear()
-        self.moves[f"try {what}"] = 0.0
+        self.moves[f"try {proposal.what}"] = 0.0
         self.state.memo.clear()
         self.state.total, self.state.seed = None, model.prior.nothing(model.words.total)
-        self.engine.memory = {}
-        self.step.options = self.options(model.n_components)
+        self.warming = self.warmth if proposal.anew else 0
+        posterior = "collapsed" if self.warming else "variational"
+        docs = proposal.docs
+        self.engine.memory = {} if docs is None else {b: memory[b]._replace(docs=docs[b]) for b in memory}
+        self.step.options = self.options(model.n_components, posterior)
         self.step.watch(None)
-        return model
+        return replace(model, words=replace(model.words, posterior=posterior))
 
     def _judged(self, trial: Trial, here: Documents) -> Documents:
         gain = here.bound() - trial.bound
         kind = trial.what.split()[0]
         if gain > 0:
             self.moves[trial.what] = gain
-            self.failures = {"birth": 0, "delete": 0}
             self.refused.clear()
+            if kind == "delete" or gain > self.least:
+                self.failures |= {kind: 0, "delete": 0}
+            else:
+                self.failures[kind] += 1
             return here
         self.moves = {f"{trial.what}, undone": gain}
+        self.refused_deletion = int(trial.what.split()[1]) if kind == "delete" else 0
         self.refused = trial.refused
         self.failures[kind] += 1
         self.engine.memory = dict(trial.memory)

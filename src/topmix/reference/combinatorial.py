@@ -28,10 +28,7 @@ def basic(words: Ints, z: Ints, D: Array, penalty: float) -> Ints:
 
 
 def word(words: Ints, D: Array, penalty: float) -> Ints:
-    """Algorithm 2 on one document, by trying every prefix of every order: the cheapest set a token, again and again.
-
-    In the end every token goes to the nearest topic that was opened.
-    """
+    """Algorithm 2 on one document, by trying every prefix of every order: the cheapest set a token, again and again."""
     K = D.shape[1]
     z, price = np.full(len(words), -1), np.full(K, penalty)
     while np.any(z < 0):
@@ -45,8 +42,7 @@ def word(words: Ints, D: Array, penalty: float) -> Ints:
                 best = (float(ratio[n - 1]), k, order[:n])
         price[best[1]] = 0.0
         z[best[2]] = best[1]
-    opened = np.flatnonzero(price == 0)
-    return opened[D[words][:, opened].argmin(axis=1)]
+    return z
 
 
 def cost(words: Ints, z: Ints, D: Array, penalty: float) -> float:

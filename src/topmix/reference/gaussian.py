@@ -1,4 +1,4 @@
-"""Twin of cpp/local/gaussian.hpp and cpp/likelihoods/gaussian.hpp: float64, Cholesky factors, one cluster at a time."""
+"""Twin of cpp/local/gaussian.hpp, cpp/likelihoods/gaussian.hpp and cpp/wishart.hpp: one cluster at a time, float64."""
 
 from __future__ import annotations
 
@@ -37,3 +37,21 @@ def moments(
     """N [K], first [K, D] and second [K, Q] of dense responsibilities r [N, K]."""
     r = np.asarray(r, np.float64) * (1.0 if weight is None else np.asarray(weight, np.float64)[:, None])
     return r.sum(axis=0), r.T @ np.asarray(z, np.float64), r.T @ features(z, quadratic, linear=False)
+
+
+def precisions(
+    second: NDArray[np.float64],
+    N: NDArray[np.float64],
+    base: NDArray[np.float64],
+    reg: NDArray[np.float64],
+    beta: NDArray[np.float64],
+    m: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """B_k = base + S_k + N_k reg - beta_k m_k m_k', its inverse and log |B_k|, with upper triangles S_k in `second`."""
+    i, j = np.triu_indices(m.shape[1])
+    B = np.empty((len(N), *base.shape))
+    for k in range(len(N)):
+        S = np.zeros_like(base)
+        S[i, j] = S[j, i] = second[k]
+        B[k] = base + S + N[k] * reg - beta[k] * np.outer(m[k], m[k])
+    return B, np.linalg.inv(B), np.linalg.slogdet(B)[1]

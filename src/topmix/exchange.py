@@ -1,0 +1,93 @@
+"""Exchanges of combinatorial topics: two topics become one, and another becomes two.  docs/math.md, section 3.8.
+
+Word and Refine move tokens and mini-topics, and cannot leave a state where one topic of the data is held twice and two
+others lie in one. Both halves of an exchange are exact, and they add up where they touch different topics: merging a
+and b changes objective (3.16) by what their counts say, less the penalty for each document that used both; splitting c
+is the same problem with K = 2 on the tokens of c alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import xlogy
+
+from topmix import _core
+from topmix.data.corpus import Corpus
+
+if TYPE_CHECKING:
+    from topmix.combinatorial import HardTopics
+
+SPLITS = 8  # topics that are tried, the largest
+SPLIT_PASSES = 4
+
+
+def exchange(hard: HardTopics, rng: np.random.Generator) -> float:
+    """Makes the exchanges that lower the objective. Returns its change, which is not positive."""
+    if hard.n_components < 3:
+        return 0.0
+    merges = cheapest_merges(hard)
+    splits = best_splits(hard, merges[0][0], rng)
+    change, touched = 0.0, set[int]()
+    for cost, a, b in merges:
+        split = next((s for s in splits if s[1] not in touched | {a, b}), None)
+        if split is None or a in touched or b in touched or cost >= split[0]:
+            continue
+        gain, c, leaves = split
+        hard.z[hard.z == b] = a
+        hard.z[leaves] = b
+        touched |= {a, b, c}
+        change += cost - gain
+    if touched:
+        hard.count()
+    return change
+
+
+def cheapest_merges(hard: HardTopics) -> list[tuple[float, int, int]]:
+    """(change of the objective, a, b), least first: each topic with the one whose words are most like its own."""
+    n, total, K = hard.word.astype(np.float64), hard.total.astype(np.float64), hard.n_components
+    indptr, topic, _ = _core.document_topics(hard.tokens, hard.z, K, hard.threads)
+    uses = sp.csr_array((np.ones(len(topic)), topic.astype(np.int32), indptr), shape=(hard.n_docs, K))
+    both = (uses.T @ uses).toarray()
+    root = np.sqrt(n / np.maximum(total, 1))
+    like = root.T @ root  # Bhattacharyya's coefficient
+    np.fill_diagonal(like, -1)
+    own = xlogy(total, total) - xlogy(n, n).sum(axis=0)  # distances of the tokens of each topic
+    found = []
+    for a, b in {(min(a, b), max(a, b)) for a, b in enumerate(like.argmax(axis=1).tolist())}:
+        words, tokens = n[:, a] + n[:, b], total[a] + total[b]
+        distance = xlogy(tokens, tokens) - xlogy(words, words).sum()
+        found.append((float(distance - own[a] - own[b] - hard.penalty * both[a, b]), a, b))
+    return sorted(found)
+
+
+def best_splits(hard: HardTopics, least: float, rng: np.random.Generator) -> list[tuple[float, int, np.ndarray]]:
+    """(what the objective would fall by, topic, the tokens that leave it), best first; only falls above `least`."""
+    found = []
+    for c in np.argsort(-hard.total, kind="stable")[:SPLITS].tolist():
+        if np.log(2) * hard.total[c] <= least:  # no split brings a token nearer than that, on average
+            break
+        tokens = np.flatnonzero(hard.z == c)
+        halves = type(hard)(part(hard.corpus, tokens), 2, hard.penalty, hard.threads)
+        halves.count()
+        before = sum(halves.bound().values())
+        halves.start(rng.integers(2, size=len(tokens)))
+        for _ in itertools.islice(halves.run("word+refine", rng, exchanges=False), SPLIT_PASSES):
+            pass
+        gain = before - sum(halves.bound().values())
+        if gain > least:
+            found.append((gain, c, tokens[halves.z == 1]))
+    return sorted(found, key=lambda split: -split[0])
+
+
+def part(corpus: Corpus, tokens: np.ndarray) -> Corpus:
+    """The corpus of these tokens alone, given by their places; documents without any are left out."""
+    ends = np.cumsum(corpus.value, dtype=np.int64)
+    entry, count = np.unique(np.searchsorted(ends, tokens, side="right"), return_counts=True)
+    doc = np.searchsorted(corpus.indptr, entry, side="right")
+    first = np.flatnonzero(np.diff(doc, prepend=-1))
+    indptr = np.append(first, len(entry)).astype(np.int64)
+    return Corpus.trusted(indptr, corpus.index[entry], count.astype(np.float32), corpus.n_words)
