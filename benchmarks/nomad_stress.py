@@ -46,8 +46,9 @@ def one(seed: int) -> tuple[int, int, int]:
         if rng.random() < 0.5:  # Ctrl-C while the main thread waits or looks
             wanted = 10**6
             timer = threading.Timer(rng.uniform(0.0, 0.02), signal.raise_signal, [signal.SIGINT])
-            timer.start()
         try:
+            if timer is not None:
+                timer.start()  # here: it may be over before this returns
             for _ in range(wanted):
                 check(fleet.native.next())
                 snapshots += 1

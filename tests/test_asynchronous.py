@@ -237,3 +237,22 @@ def test_the_native_class_checks_what_it_is_given():
     }.items():  # fmt: skip
         with pytest.raises(ValueError):
             _core.TopicFleet(**good | {name: bad})
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_ctrl_c_leaves_a_model(n_jobs):
+    X = documents()
+
+    def interrupt(record, model):
+        if record.n_pass == 3:
+            raise KeyboardInterrupt
+
+    model = LDA(
+        4, posterior="variational", learner="asynchronous", n_jobs=n_jobs, random_state=0, callbacks=[interrupt]
+    )
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert len(model.history_) == 3
+    assert np.all(np.isfinite(model.transform(X)))
+    eta = model.topic_word_prior_ * model.components_.size
+    assert model.components_.sum() - eta == pytest.approx(X.sum(dtype=np.float64), rel=1e-9)
