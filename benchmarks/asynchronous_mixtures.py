@@ -61,7 +61,12 @@ PAPERS = ("VI", "SVI, 100 rows, 0.1 / (1 + t)")
 
 
 def toy(n: int, D: int, K: int, spread: float = 0.5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to train on and a tenth as many to test on. Clusters overlap: their means are a few deviations apart."""
+    """Rows to train on and a tenth as many to test on. Clusters overlap: their means are a few deviations apart.
+
+    But not so much that the bound would rather have fewer: with this spread and prior one cluster alone comes to -194.3
+    a row, below what 256 have. A spread of 0.3 and the library's prior was tried first, and there one cluster has
+    -187.3, more than any of 256 reached: the best of SVI had -188.0 after 16 s, memoized and ESVI -192.9, VI -211.9.
+    """
     rng = np.random.default_rng(seed)
     mean, label = spread * rng.normal(size=(K, D)), rng.choice(K, n + n // 10, p=rng.dirichlet(np.full(K, 5.0)))
     X = np.empty((len(label), D), np.float32)
