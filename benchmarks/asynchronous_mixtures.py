@@ -57,10 +57,16 @@ SVI: dict[str, dict[str, Any]] = {
         "batch_size": 1024, "learning_offset": 1.0, "learning_decay": 0.55, "n_active": 8,
     },
 }  # fmt: skip
+PAPERS = ("VI", "SVI, 100 rows, 0.1 / (1 + t)")
 
 
 def toy(n: int, D: int, K: int, spread: float = 0.5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to train on and a tenth as many to test on. Clusters overlap: their means are a few deviations apart."""
+    """Rows to train on and a tenth as many to test on. Clusters overlap: their means are a few deviations apart.
+
+    But not so much that the bound would rather have fewer: with this spread and prior one cluster alone comes to -194.3
+    a row, below what 256 have. A spread of 0.3 and the library's prior was tried first, and there one cluster has
+    -187.3, more than any of 256 reached: the best of SVI had -188.0 after 16 s, memoized and ESVI -192.9, VI -211.9.
+    """
     rng = np.random.default_rng(seed)
     mean, label = spread * rng.normal(size=(K, D)), rng.choice(K, n + n // 10, p=rng.dirichlet(np.full(K, 5.0)))
     X = np.empty((len(label), D), np.float32)
@@ -176,10 +182,15 @@ def table(curves: list[dict[str, Any]], n: int, seconds: float) -> None:
         if c["best"]:
             bounds = "".join(f"{at(c, 'elbo', t) / n:>11.3f}" for t in when)
             print(f"  {c['method'][:18]:<18}{bounds}{c['held_out'][-1]:>14.3f}")
-    ours, others = curves[0], [c for c in curves[1:] if "VI" in c["method"]]
+    others = [c for c in curves[1:] if "VI" in c["method"]]
+    report(curves[0], [c for c in others if c["method"] in PAPERS], "the paper's VI and SVI")
+    report(curves[0], others, "all of VI and SVI")
+
+
+def report(ours: dict[str, Any], others: list[dict[str, Any]], whose: str) -> None:
     times = [t for t in ours["seconds"] if any(at(c, "elbo", t) > -np.inf for c in others)]
     ahead = sum(at(ours, "elbo", t) >= max(at(c, "elbo", t) for c in others) for t in times)
-    print(f"  ESVI is above VI and SVI at {ahead} of {len(times)} times at which one of them has a bound", flush=True)
+    print(f"  ESVI is above {whose} at {ahead} of {len(times)} times at which one of them has a bound", flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -35,7 +35,7 @@ SOURCES = {
     "8": "asynchronous",
 }
 TITLES = {
-    "3": "Gaussian mixtures, K = 256",
+    "3": "Gaussian mixtures, bound and held-out likelihood by the second",
     "4": "topics, bound by the second",
     "6": "topics, perplexity by the second",
     "7": "C of K responsibilities kept",
@@ -92,7 +92,10 @@ def panels(figure: str, known: list[Curve]) -> list[tuple[str, str, str, list[Cu
 
 
 def label(curve: Curve, figure: str) -> str:
-    return f"{curve['method']}, K = {curve['K']}" if figure == "8" else str(curve["method"])
+    name = str(curve["method"])
+    if figure in ("7", "8"):  # where all are
+        name = name.removeprefix("asynchronous, ")
+    return f"{name}, K = {curve['K']}" if figure == "8" else name
 
 
 def style(method: str) -> dict[str, Any]:
@@ -104,12 +107,12 @@ def table(figure: str, found: list[tuple[str, str, str, list[Curve]]]) -> None:
     for title, _, what, these in found:
         last = max(c["seconds"][-1] for c in these)
         when = [last / 2**i for i in range(3, -1, -1)]
-        print(f"  {title}: {what.replace('_', '-')} after" + "".join(f"{t:>12.3g} s" for t in when))
+        print(f"  {title}: {what.replace('_', '-')} after" + "".join(f"{t:>14.3g} s" for t in when))
         for c in these:
             values = [value_at(c, what, 1.001 * t) for t in when]
             print(
                 f"    {label(c, figure):<40}"
-                + "".join(f"{v:>14,.3f}" if v is not None else f"{'-':>14}" for v in values)
+                + "".join(f"{v:>16,.3f}" if v is not None else f"{'-':>16}" for v in values)
             )
 
 
@@ -143,6 +146,8 @@ def draw(figure: str, found: list[tuple[str, str, str, list[Curve]]], path: Path
         drawing.lines(panel, lines)
         panel.set(xscale="log", xlabel="seconds", title=title)
         panel.set_ylabel(y)
+        panel.xaxis.set_minor_formatter(plt.NullFormatter())
+        panel.xaxis.set_major_formatter(plt.FuncFormatter(lambda x, _: f"{x:g}"))
         late = [v for _, line, _ in lines for _, v in line[len(line) // 4 :]]
         if what == "perplexity":
             drawing.zoom(panel, [-v for v in late], share=0.95)
@@ -151,7 +156,8 @@ def draw(figure: str, found: list[tuple[str, str, str, list[Curve]]], path: Path
             drawing.zoom(panel, late, share=0.95)
     for panel in axes.flat[len(found) :]:
         panel.set_axis_off()
-    drawing.legend_below(page, list(axes.flat), columns=3)
+    longest = max(len(label(c, figure)) for *_, these in found for c in these)
+    drawing.legend_below(page, list(axes.flat), columns=max(1, int(page.get_figwidth() / (0.6 + 0.065 * longest))))
     drawing.save(page, path, dpi=110)
     plt.close(page)
 

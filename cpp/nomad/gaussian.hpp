@@ -102,16 +102,13 @@ class GaussianWorker {
             for (; next < rows_ && batch_.size() < rows_at_once_; ++next)
                 if (mass(next).first >= kLeastMass) batch_.push_back(next);
             solve();
-            if (next < rows_) apply();
+            if (next < rows_ || !forgets_) apply();
         }
-        sum_anew([this](size_t k, Lane& lane) {
-            add(lane, sea_.cluster[k]);
-            if (sea_.cluster[k].N == 0) {  // what rounding left
-                std::ranges::fill(sea_.cluster[k].first, 0.0);
-                std::ranges::fill(sea_.cluster[k].second, 0.0);
-            }
-            refresh(sea_.prior, k, sea_.cluster[k], lane.desk);
-        });
+        if (forgets_)
+            sum_anew([this](size_t k, Lane& lane) {
+                add(lane, sea_.cluster[k]);
+                refresh(sea_.prior, k, sea_.cluster[k], lane.desk);
+            });
         let_go();
     }
 
@@ -324,6 +321,10 @@ class GaussianWorker {
         c.N += lane.N;
         for (size_t d = 0; d < D_; ++d) c.first[d] += lane.first[d];
         for (size_t q = 0; q < Q_; ++q) c.second[q] += lane.second[q];
+        if (c.N == 0) {  // what rounding left
+            std::ranges::fill(c.first, 0.0);
+            std::ranges::fill(c.second, 0.0);
+        }
     }
 
     /// What the solved rows changed, to the clusters and to the worker's own statistics.
@@ -367,6 +368,7 @@ class GaussianWorker {
     ClusterSea<T>& sea_;
     const size_t D_, Q_, L_, rows_at_once_;
     const int threads_;
+    const bool forgets_ = sea_.prior.features.kind == Quadratic::products;  // the only sums in T; others are in double
     const size_t rows_;
     std::vector<T> z_;            // [rows, D] in the frame
     std::vector<double> weight_;  // [rows] or nothing

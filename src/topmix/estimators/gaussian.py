@@ -277,7 +277,7 @@ class GaussianMixture(MixtureEstimator):
     def _batches(self, data: Any, rng: np.random.Generator) -> list[slice | np.ndarray]:
         if self.learner != "asynchronous":
             return super()._batches(data, rng)
-        return at_random(data, min(10, len(data) // self._rows_at_once(data)), rng)  # of its first pass
+        return at_random(data, min(10, len(data) // (4 * self._rows_at_once(data))), rng)  # of its first pass
 
     def _step(self, K: int) -> MixtureStep:
         L = count_of_active(self.n_active, K)
