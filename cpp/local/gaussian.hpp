@@ -121,7 +121,8 @@ struct Moments {
 };
 
 /// Moments of the rows of one cluster at a time, summed about a centre, so that a small cluster far from the origin
-/// keeps its digits in float32; `add_to` puts the centre back in double. Weights may be negative: rows that leave.
+/// keeps its digits in float32; `add_to` puts the centre back in double. Weights may be negative: rows that leave. But
+/// for matrices all is in double, so that they leave what they brought, whatever centre it was summed about.
 template <class T>
 class MomentSum {
   public:
@@ -155,7 +156,7 @@ class MomentSum {
         double norm = 0;
 #pragma omp simd reduction(+ : norm)
         for (size_t d = 0; d < D_; ++d) {
-            const double c = double(x[d] - m_[d]);
+            const double c = double(x[d]) - double(m_[d]);
             sum_[d] += w * c;
             norm += c * c;
         }
@@ -163,7 +164,7 @@ class MomentSum {
         if (kind_ == Quadratic::squares)
 #pragma omp simd
             for (size_t d = 0; d < D_; ++d) {
-                const double c = double(x[d] - m_[d]);
+                const double c = double(x[d]) - double(m_[d]);
                 square_[d] += w * c * c;
             }
     }

@@ -107,6 +107,7 @@ class GaussianWorker {
         if (forgets_)
             sum_anew([this](size_t k, Lane& lane) {
                 add(lane, sea_.cluster[k]);
+                clear_if_empty(sea_.cluster[k]);
                 refresh(sea_.prior, k, sea_.cluster[k], lane.desk);
             });
         let_go();
@@ -321,10 +322,14 @@ class GaussianWorker {
         c.N += lane.N;
         for (size_t d = 0; d < D_; ++d) c.first[d] += lane.first[d];
         for (size_t q = 0; q < Q_; ++q) c.second[q] += lane.second[q];
-        if (c.N == 0) {  // what rounding left
-            std::ranges::fill(c.first, 0.0);
-            std::ranges::fill(c.second, 0.0);
-        }
+    }
+
+    /// Of a cluster without rows nothing stays that rounding left. Not while sums in T are still to be made anew: the
+    /// worker's own hold the same rounding, and only together do they cancel.
+    static void clear_if_empty(Cluster<T>& c) {
+        if (c.N != 0) return;
+        std::ranges::fill(c.first, 0.0);
+        std::ranges::fill(c.second, 0.0);
     }
 
     /// What the solved rows changed, to the clusters and to the worker's own statistics.
@@ -333,6 +338,7 @@ class GaussianWorker {
                     [this](size_t h, Lane& lane) {
                         const size_t k = held_[h];
                         add(lane, sea_.cluster[k]);
+                        if (!forgets_) clear_if_empty(sea_.cluster[k]);
                         own_.N[k] += lane.N;
                         for (size_t d = 0; d < D_; ++d) own_.first[k * D_ + d] += lane.first[d];
                         for (size_t q = 0; q < Q_; ++q) own_.second[k * Q_ + q] += lane.second[q];
