@@ -7,61 +7,13 @@
 #include <vector>
 
 #include "check.hpp"
+#include "plain_blas.hpp"
 #include "rng.hpp"
 #include "wishart.hpp"
 
 using namespace topmix;
 
 namespace {
-
-template <class T>
-void plain_gemm(const char* transposed, const char*, const int* m, const int* n, const int* k, const T*, const T* A,
-                const int* lda, const T* B, const int* ldb, const T*, T* C, const int* ldc) {
-    for (int j = 0; j < *n; ++j)
-        for (int i = 0; i < *m; ++i)
-            for (int l = 0; l < *k; ++l)
-                C[j * *ldc + i] += (*transposed == 'T' ? A[i * *lda + l] : A[l * *lda + i]) * B[j * *ldb + l];
-}
-
-template <class T>
-void plain_syrk(const char*, const char*, const int* n, const int* k, const T*, const T* A, const int*, const T*, T* C,
-                const int*) {
-    for (int j = 0; j < *n; ++j)
-        for (int i = j; i < *n; ++i) {
-            C[j * *n + i] = 0;
-            for (int l = 0; l < *k; ++l) C[j * *n + i] += A[l * *n + i] * A[l * *n + j];
-        }
-}
-
-/// By columns the lower triangle, as in LAPACK.
-void plain_potrf(const char*, const int* n, double* A, const int*, int* info) {
-    for (int j = 0; j < *n; ++j) {
-        for (int l = 0; l < j; ++l)
-            for (int i = j; i < *n; ++i) A[j * *n + i] -= A[l * *n + i] * A[l * *n + j];
-        if (!(A[j * *n + j] > 0)) {
-            *info = j + 1;
-            return;
-        }
-        const double root = std::sqrt(A[j * *n + j]);
-        for (int i = j; i < *n; ++i) A[j * *n + i] /= root;
-    }
-}
-
-void plain_potri(const char*, const int* n, double* A, const int*, int*) {
-    const size_t D = size_t(*n);
-    std::vector<double> inv(D * D), L(A, A + D * D);  // of the factor, by columns
-    for (size_t j = 0; j < D; ++j)
-        for (size_t i = j; i < D; ++i) {
-            double sum = i == j;
-            for (size_t l = j; l < i; ++l) sum -= L[l * D + i] * inv[j * D + l];
-            inv[j * D + i] = sum / L[i * D + i];
-        }
-    for (size_t j = 0; j < D; ++j)
-        for (size_t i = j; i < D; ++i) {
-            A[j * D + i] = 0;
-            for (size_t l = i; l < D; ++l) A[j * D + i] += inv[i * D + l] * inv[j * D + l];
-        }
-}
 
 template <class T>
 std::vector<T> numbers(size_t n, uint64_t seed) {
@@ -73,9 +25,6 @@ std::vector<T> numbers(size_t n, uint64_t seed) {
 
 template <class T>
 void rows_are_assigned(size_t n, size_t D, size_t K, size_t L, Quadratic kind, bool linear) {
-    blas::gemm<T> = plain_gemm<T>;
-    blas::gemm<double> = plain_gemm<double>;
-    blas::syrk<T> = plain_syrk<T>;
     const Features features{kind, linear, D};
     const std::vector<T> x = numbers<T>(n * D, 1), W = numbers<T>(features.size() * K, 2), c = numbers<T>(K, 3);
     const std::vector<T> centre = numbers<T>(K * D, 4);
@@ -112,7 +61,6 @@ void rows_are_assigned(size_t n, size_t D, size_t K, size_t L, Quadratic kind, b
 
 template <class T>
 void a_few_clusters_are_scored_as_all(size_t n, size_t D, size_t K, size_t L) {
-    blas::gemm<T> = plain_gemm<T>;
     const Features features{Quadratic::products, true, D};
     const std::vector<T> z = numbers<T>(n * D, 1), W = numbers<T>(features.size() * K, 2), c = numbers<T>(K, 3);
     std::vector<int32_t> every(K * K), was(n);
@@ -138,8 +86,6 @@ void a_few_clusters_are_scored_as_all(size_t n, size_t D, size_t K, size_t L) {
 }
 
 void inverses_are_inverses(size_t K, size_t D) {
-    blas::potrf = plain_potrf;
-    blas::potri = plain_potri;
     const size_t Q = quadratic_size(Quadratic::products, D);
     const std::vector<double> second = numbers<double>(K * Q, 6), m = numbers<double>(K * D, 7), N(K, 0.5),
                               beta(K, 0.1);
@@ -159,6 +105,7 @@ void inverses_are_inverses(size_t K, size_t D) {
 }  // namespace
 
 int main() {
+    blas::set_plain_blas();
     a_few_clusters_are_scored_as_all<float>(301, 5, 7, 3);
     a_few_clusters_are_scored_as_all<double>(40, 1, 2, 1);
     inverses_are_inverses(9, 6);

@@ -8,64 +8,13 @@
 #include <vector>
 
 #include "check.hpp"
+#include "plain_blas.hpp"
 #include "rng.hpp"
 
 using namespace topmix;
 using namespace topmix::nomad;
 
 namespace {
-
-template <class T>
-void plain_gemm(const char* how, const char*, const int* m, const int* n, const int* k, const T*, const T* A,
-                const int* a, const T* B, const int* b, const T*, T* C, const int* c) {
-    for (int j = 0; j < *n; ++j)
-        for (int i = 0; i < *m; ++i)
-            for (int l = 0; l < *k; ++l) C[j * *c + i] += (*how == 'T' ? A[i * *a + l] : A[l * *a + i]) * B[j * *b + l];
-}
-
-template <class T>
-void plain_syrk(const char*, const char*, const int* n, const int* k, const T*, const T* A, const int*, const T*, T* C,
-                const int*) {
-    for (int j = 0; j < *n; ++j)
-        for (int i = j; i < *n; ++i) {
-            C[j * *n + i] = 0;
-            for (int l = 0; l < *k; ++l) C[j * *n + i] += A[l * *n + i] * A[l * *n + j];
-        }
-}
-
-/// The lower triangle, by columns, of the factor.
-void plain_potrf(const char*, const int* n, double* A, const int*, int* failed) {
-    const size_t N = size_t(*n);
-    *failed = 0;
-    for (size_t j = 0; j < N; ++j)
-        for (size_t i = j; i < N; ++i) {
-            double x = A[j * N + i];
-            for (size_t l = 0; l < j; ++l) x -= A[l * N + i] * A[l * N + j];
-            if (i == j && !(x > 0)) {
-                *failed = int(j) + 1;
-                return;
-            }
-            A[j * N + i] = i == j ? std::sqrt(x) : x / A[j * N + j];
-        }
-}
-
-void plain_potri(const char*, const int* n, double* A, const int*, int* failed) {
-    const size_t N = size_t(*n);
-    *failed = 0;
-    std::vector<double> inverse(N * N, 0.0);  // of the factor, by columns
-    for (size_t j = 0; j < N; ++j)
-        for (size_t i = j; i < N; ++i) {
-            double x = i == j ? 1.0 : 0.0;
-            for (size_t l = j; l < i; ++l) x -= A[l * N + i] * inverse[j * N + l];
-            inverse[j * N + i] = x / A[i * N + i];
-        }
-    for (size_t j = 0; j < N; ++j)
-        for (size_t i = j; i < N; ++i) {
-            double x = 0;
-            for (size_t l = i; l < N; ++l) x += inverse[i * N + l] * inverse[j * N + l];
-            A[j * N + i] = x;
-        }
-}
 
 template <class T>
 struct Problem {
@@ -156,12 +105,7 @@ void a_singular_covariance_is_an_error() {
 }  // namespace
 
 int main() {
-    blas::gemm<float> = plain_gemm<float>;
-    blas::gemm<double> = plain_gemm<double>;
-    blas::syrk<float> = plain_syrk<float>;
-    blas::syrk<double> = plain_syrk<double>;
-    blas::potrf = plain_potrf;
-    blas::potri = plain_potri;
+    blas::set_plain_blas();
     for (Quadratic kind : {Quadratic::norm, Quadratic::squares, Quadratic::products})
         for (size_t workers : {1, 2, 5}) {
             no_row_is_lost<float>(workers, 9, 3, kind, true);

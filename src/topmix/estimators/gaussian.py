@@ -57,7 +57,7 @@ class GaussianMixture(MixtureEstimator):
         How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each
         batch, gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
         Asynchronous gives each of `n_workers` a share of the rows for good, and clusters travel between them; no
-        worker waits for another. It holds the rows and their n_active clusters in memory, and costs the least a pass.
+        worker waits for another. It holds the rows and their n_active clusters in memory.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
     weight_concentration_prior : float or None
