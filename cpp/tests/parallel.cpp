@@ -33,6 +33,7 @@ void the_first_exception_reaches_the_caller() {
             parallel_for(100'000, 1, threads, [&](size_t begin, size_t, size_t) {
                 ++chunks;
                 if (begin == 50) throw std::runtime_error("fifty");
+                if (begin > 50) std::this_thread::sleep_for(std::chrono::microseconds(50));  // the thrower may wait its turn
             });
             check(false, "nothing was thrown");
         } catch (const std::runtime_error& e) {
@@ -47,7 +48,7 @@ void the_caller_is_asked_whether_to_stop() {
         if (++asked == 2) throw std::domain_error("stop");
     };
     try {
-        parallel_for(1'000, 1, 2,
+        parallel_for(100'000, 1, 2,
                      [](size_t, size_t, size_t) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
         check(false, "the interrupt was ignored");
     } catch (const std::domain_error&) {

@@ -40,5 +40,5 @@ for preset in "$@"; do
     echo "$preset on $sets"
     cmake --preset "$preset" -DTOPMIX_TEST_ISAS="$sets" >/dev/null
     cmake --build --preset "$preset" -- --quiet
-    fixed ctest --preset "$preset" -j 2 | tail -n 5
+    fixed ctest --preset "$preset" -j 2 | tail -n 40
 done
