@@ -33,7 +33,8 @@ void the_first_exception_reaches_the_caller() {
             parallel_for(100'000, 1, threads, [&](size_t begin, size_t, size_t) {
                 ++chunks;
                 if (begin == 50) throw std::runtime_error("fifty");
-                if (begin > 50) std::this_thread::sleep_for(std::chrono::microseconds(50));  // the thrower may wait its turn
+                if (begin > 50)
+                    std::this_thread::sleep_for(std::chrono::microseconds(50));  // the thrower may wait its turn
             });
             check(false, "nothing was thrown");
         } catch (const std::runtime_error& e) {
