@@ -22,7 +22,7 @@ from topmix.history import Callback
 from topmix.learners import State
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import ExcludingStep, OnlineStep, TopicStep
-from topmix.moves import Adaptation
+from topmix.moves import Adaptation, Scouts
 from topmix.parts import LARGEST, SMALLEST, Parts
 from topmix.stats import WordTotal
 from topmix.topic_init import STARTS, revived
@@ -30,6 +30,7 @@ from topmix.topic_model import TopicModel
 
 WARMING = 4  # passes at the beginning of an adaptive fit, collapsed
 POLISH = 6  # passes at the end of an adaptive fit, collapsed
+GHOST = 1e-6  # tokens; with fewer a topic has left a variational document, and would only cost time
 CUT = 2.5  # tokens of a topic in a document at least, where it is collapsed
 
 
@@ -106,7 +107,7 @@ class HDP(TopicEstimator):
         doc_topic_prior: Any = None,
         weight_concentration_prior: Any = None,
         topic_word_prior: Any = None,
-        max_iter: int = 150,
+        max_iter: int = 400,
         tol: float = 1e-3,
         batch_size: int | None = None,
         total_samples: float | None = None,
@@ -205,14 +206,18 @@ class HDP(TopicEstimator):
             lambda K, posterior: self._options(K, posterior),
             newborn,
             lambda n: STARTS["auto"](corpus, n, rng),
-            count_of_components(self.n_components),
             lambda docs: X[order[docs]],
             rng,
             self.tol * max(corpus.n_tokens, 1.0),
             self.max_iter,
             self._warming(),
             min(POLISH, self.max_iter // 4) if self.posterior == "collapsed" else 0,
+            Scouts(max(1, corpus.n_docs // 2)) if self._starts_anew() else None,
         )
+
+    def _starts_anew(self) -> bool:
+        """Whether nobody said which topics to start with."""
+        return isinstance(self.init, str) and not (self.warm_start and hasattr(self, "model_"))
 
     def _adapts(self) -> bool:
         return self.adapt and self.learner == "memoized"
@@ -238,7 +243,7 @@ class HDP(TopicEstimator):
 
     def _options(self, K: int, posterior: str) -> _core.TopicOptions:
         collapsed = chosen({"variational": False, "collapsed": True}, posterior, "posterior")
-        least = CUT if collapsed else 0.0
+        least = CUT if collapsed else GHOST
         return _core.TopicOptions(
             posterior=posterior,
             exclude=False,

@@ -1,14 +1,17 @@
 """When to try which move, between the passes of a memoized fit.
 
-Merges are judged after every pass. When a pass neither merged anything nor raised the bound by much, something larger
-is tried for three passes: to start anew with more topics, new topics beside the others, every topic in two, or to do
-without the smallest ones. What stays no better apart is merged again meanwhile; what does not raise the bound in the
-end is undone. All is settled when each has failed, or gained less than a quiet pass does (a deletion may gain anything:
-the number of topics cannot fall for ever).
+First a few short fits of other sizes are compared with what was asked for, and the best of them goes on (`scouts.py`).
+From then on merges are judged after every pass. When a pass neither merged anything nor raised the bound by much,
+something larger is tried: to let documents start from their words again, new topics beside the others, every topic in
+two, or to do without the smallest ones. What stays no better apart is merged again meanwhile. A trial goes on for as
+long as its gains, falling as they do, promise more than the old topics do; what does not raise the bound in the end is
+undone. All is settled when each has failed, or gained less than a quiet pass does (a deletion may gain anything: the
+number of topics cannot fall for ever).
 
 Topics are looked for under the variational posterior, whose bound judges the moves. Where all topics start anew, a few
-collapsed passes come first: they lead to a higher bound than variational ones. And when the number is settled, a few
-come last, for topics that predict better.
+collapsed passes come first: they lead to a higher bound than variational ones. Then documents start from their words a
+few times: a topic that leaves a document does not come back, and while topics are young it leaves too soon. And when
+the number is settled, a few collapsed passes come last, for topics that predict better.
 """
 
 from __future__ import annotations
@@ -26,20 +29,27 @@ from topmix.learners import State
 from topmix.local import TopicStep
 from topmix.moves.documents import Documents
 from topmix.moves.merge import Pair, candidates, decide
-from topmix.moves.proposals import Proposal, births, deletion, renewal, split
+from topmix.moves.proposals import Proposal, births, deletion, refreshment, renewal, split
+from topmix.moves.scouts import Scouts, size
 from topmix.stats import TopicStats
 from topmix.topic_model import TopicModel
 
 TRIAL = 3  # passes: one while the seed fades, one to settle, one after merges
-FEW = 64  # new topics at least, where all start anew
+LONGEST = 15  # while it promises to pay
+FRESH = 6  # passes, where all topics start anew, in which documents start from their words
+REFRESH = 3  # likewise, with the topics that are there
 DELETED = (0.2, 0.05, 0.0)  # topics that are tried without, over K, the smallest; the next share when the last failed
-ORDER = ("renew", "birth", "split", "delete")
-FAILURES = {
-    "renew": 1,
-    "birth": 1,
-    "split": 1,
-    "delete": len(DELETED),
-}  # after so many in turn a kind of move is given up
+ORDER = ("refresh", "birth", "split", "delete")
+FAILURES = {"refresh": 1, "birth": 1, "split": 1, "delete": len(DELETED)}  # after so many a kind of move is given up
+
+
+def promise(trace: list[float]) -> float:
+    """What more passes would gain if the last gain was one of a geometric series."""
+    if len(trace) < 3:
+        return 0.0
+    before, last = trace[-2] - trace[-3], trace[-1] - trace[-2]
+    ratio = min(last / before, 0.9) if before > 0 else 0.9
+    return last * ratio / (1.0 - ratio) if last > 0 else 0.0
 
 
 @dataclass
@@ -50,8 +60,9 @@ class Trial:
     before: Documents
     memory: dict[int, object]
     bound: float
+    trace: list[float]
     refused: set[Pair]
-    left: int = TRIAL  # passes
+    size: int | None = None  # which of the scouts' sizes it is, if that is what it is about
 
 
 @dataclass
@@ -63,20 +74,22 @@ class Adaptation:
     options: Callable[[int, str], _core.TopicOptions]  # of a step with this many topics and this posterior
     newborn: Callable[[np.ndarray, int], np.ndarray]  # ([K] tokens of topics, n) -> [V, n] counts
     start: Callable[[int], np.ndarray]  # n -> [V, n] counts
-    started_with: int  # topics, the last time that all started anew
     rows: Callable[[np.ndarray], sp.csr_array]  # words of documents, numbered as shards come
     rng: np.random.Generator
     least: float  # a pass that gains less is quiet
     passes_left: int
     warmth: int  # passes, collapsed, where all topics start anew: better ones to look on from, and soon
     polish: int  # passes at the end, collapsed, with the number of topics settled
+    scouts: Scouts | None  # None: the topics to start with were given
     moves: dict[str, float] = field(default_factory=dict)  # since last taken
     trial: Trial | None = None
     failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORDER, 0))
     refused: set[Pair] = field(default_factory=set)
     refused_deletion: int = 0  # topics, the last time that it was tried
     last: float = -np.inf
-    warming: int = field(init=False)  # of these passes, those that are left
+    trace: list[float] = field(default_factory=list)  # bounds of the passes since something began, on trial or not
+    warming: int = field(init=False)  # collapsed passes that are left
+    fresh: int = field(init=False)  # passes left after which documents start from their words again
     on_trial: bool = False  # the last pass was
     kept: Documents | None = None  # as they were the last time that nothing was on trial
     exhausted: bool = False  # no move is left to try
@@ -85,7 +98,7 @@ class Adaptation:
     done: bool = False
 
     def __post_init__(self) -> None:
-        self.warming = self.warmth
+        self.warming, self.fresh = self.warmth, FRESH - 1 if self.scouts else 0
 
     def take_moves(self) -> dict[str, float]:
         moves, self.moves = self.moves, {}
@@ -105,26 +118,35 @@ class Adaptation:
             self.warming -= 1
             return None if self.warming else self._under("variational", model)
         here = self._documents(model, total)
-        if self.trial is not None:
-            self.trial.left -= 1
-            if self.trial.left:
-                return self._settling(here)
-        gained = here.bound() - self.last
+        self.trace.append(here.bound())
+        if self.fresh and self.passes_left > self.polish:
+            self.fresh -= 1
+            self.engine.memory = {}
+            return None
         merged = self._merge(here)
         if self.trial is not None:
-            merged, self.trial = self._judged(self.trial, merged), None
-            gained = merged.bound() - self.last
-            here = merged
-        quiet = merged is here and gained < self.least
+            verdict = self._verdict(self.trial, merged)
+            if verdict is None:
+                return self._put(merged)
+            here = merged = self._judged(self.trial, merged, verdict)
+            self.trial = None
+        quiet = merged is here and merged.bound() - self.last < self.least
         here = self._sorted(merged)
         if here.model.words.learned:
             here = replace(here, model=replace(here.model, words=here.model.words.relearn()))
         self.last, self.kept = here.bound(), here
-        may_try = quiet and self.passes_left > self.warmth + TRIAL + self.polish
-        following = self._tried(here) if may_try else self._put(here)
+        following = self._onward(here, quiet)
         if self.trial is None and (self.exhausted or self.passes_left <= self.polish):
             return self._polished(following)
         return following
+
+    def _onward(self, here: Documents, quiet: bool) -> TopicModel:
+        """Begins a trial where it is time for one."""
+        left = self.passes_left - self.polish
+        if self.scouts and left > self.warmth + FRESH + TRIAL and (i := self.scouts.following()) is not None:
+            return self._begin(here, renewal(here, self.start(size(i))), i)
+        self.scouts = None
+        return self._tried(here) if quiet and left > TRIAL else self._put(here)
 
     def ended(self, model: TopicModel, history: list[Record]) -> TopicModel:
         """What a fit ends with. Stopped in the middle of a trial it has what was there before, and the last record says
@@ -158,14 +180,6 @@ class Adaptation:
         self.step.watch(None)
         self.engine.memory = {}
         return replace(model, words=replace(model.words, posterior=posterior))
-
-    def _settling(self, here: Documents) -> TopicModel | None:
-        """A trial goes on: what did not stay apart is merged, and documents get used to it before it is judged."""
-        merged = self._merge(here)
-        if merged is not here:
-            return self._put(merged)
-        self._watch(here)
-        return None
 
     def _documents(self, model: TopicModel, total: TopicStats) -> Documents:
         shards = range(self.engine.n_shards)
@@ -234,12 +248,8 @@ class Adaptation:
 
     def _proposal(self, here: Documents, kind: str) -> Proposal | None:
         K = here.model.n_components
-        if kind == "renew":
-            n = max(2 * K, FEW)
-            if n < 1.5 * self.started_with:
-                return None
-            self.started_with = n
-            return renewal(here, self.start(n))
+        if kind == "refresh":
+            return refreshment(here)
         if kind == "birth":
             return births(here, K, self.newborn)
         if kind == "split":
@@ -250,16 +260,18 @@ class Adaptation:
                 return None
         return deletion(here, np.argsort(here.total.S.totals, kind="stable")[:n]) if n < K else None
 
-    def _begin(self, here: Documents, proposal: Proposal) -> TopicModel:
+    def _begin(self, here: Documents, proposal: Proposal, size: int | None = None) -> TopicModel:
         """Documents start as proposed, under topics that fade into what they find."""
         self._put(here)
         model, memory = proposal.model, dict(self.engine.memory)
-        self.trial = Trial(proposal.what, here, memory, here.bound(), set(self.refused))
+        self.trial = Trial(proposal.what, here, memory, here.bound(), self.trace, set(self.refused), size)
+        self.trace = []
         self.refused.clear()
         self.moves[f"try {proposal.what}"] = 0.0
         self.state.memo.clear()
         self.state.total, self.state.seed = None, model.prior.nothing(model.words.total)
-        self.warming = self.warmth if proposal.anew else 0
+        self.warming = 0 if size is None else self.warmth
+        self.fresh = (REFRESH if proposal.what == "refresh" else 1 if size is None else FRESH) - 1
         posterior = "collapsed" if self.warming else "variational"
         docs = proposal.docs
         self.engine.memory = {} if docs is None else {b: memory[b]._replace(docs=docs[b]) for b in memory}
@@ -267,21 +279,38 @@ class Adaptation:
         self.step.watch(None)
         return replace(model, words=replace(model.words, posterior=posterior))
 
-    def _judged(self, trial: Trial, here: Documents) -> Documents:
+    def _verdict(self, trial: Trial, here: Documents) -> bool | None:
+        """Whether what is tried is better; None where it is too early to say. Fits that start anew are judged when they
+        are equally old, other trials by what they promise as well."""
+        now, age = here.bound(), len(self.trace)
+        if trial.size is not None or self.passes_left <= self.polish:
+            return now > trial.bound
+        if age < TRIAL:
+            return None
+        if now + promise(self.trace) <= trial.bound + promise(trial.trace):
+            return False
+        return True if now > trial.bound else None if age < LONGEST else False
+
+    def _judged(self, trial: Trial, here: Documents, better: bool) -> Documents:
         gain = here.bound() - trial.bound
         kind = trial.what.split()[0]
-        if gain > 0:
+        if trial.size is not None and self.scouts:
+            self.scouts.bounds[trial.size] = here.bound()
+        if better:
             self.moves[trial.what] = gain
             self.refused.clear()
-            if kind == "delete" or gain > self.least:
-                self.failures |= {kind: 0, "delete": 0}
-            else:
+            if gain > self.least:
+                self.failures = dict.fromkeys(ORDER, 0)
+            elif kind == "delete":
+                self.failures[kind] = 0
+            elif kind in self.failures:
                 self.failures[kind] += 1
             return here
         self.moves = {f"{trial.what}, undone": gain}
         self.refused_deletion = int(trial.what.split()[1]) if kind == "delete" else 0
-        self.refused = trial.refused
-        self.failures[kind] += 1
+        self.refused, self.trace = trial.refused, trial.trace
+        if kind in self.failures:
+            self.failures[kind] += 1
         self.engine.memory = dict(trial.memory)
         self.last = trial.bound
         return trial.before
