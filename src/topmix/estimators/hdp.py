@@ -29,7 +29,7 @@ from topmix.topic_init import STARTS, revived
 from topmix.topic_model import TopicModel
 
 WARMING = 4  # passes at the beginning of an adaptive fit, collapsed
-POLISH = 6  # passes at the end of an adaptive fit, collapsed
+POLISH = 6  # passes at the end of an adaptive fit
 GHOST = 1e-6  # tokens; with fewer a topic has left a variational document, and would only cost time
 CUT = 2.5  # tokens of a topic in a document at least, where it is collapsed
 
@@ -203,7 +203,7 @@ class HDP(TopicEstimator):
             state,
             step,
             [lengths[rows] for rows in batches],
-            lambda K, posterior: self._options(K, posterior),
+            self._options,
             newborn,
             lambda n: STARTS["auto"](corpus, n, rng),
             lambda docs: X[order[docs]],
@@ -211,7 +211,8 @@ class HDP(TopicEstimator):
             self.tol * max(corpus.n_tokens, 1.0),
             self.max_iter,
             self._warming(),
-            min(POLISH, self.max_iter // 4) if self.posterior == "collapsed" else 0,
+            min(POLISH, self.max_iter // 4),
+            self.posterior,
             Scouts(max(1, corpus.n_docs // 2)) if self._starts_anew() else None,
         )
 
@@ -233,7 +234,7 @@ class HDP(TopicEstimator):
 
     def _learning_step(self, K: int) -> TopicStep:
         """The number of topics is looked for under the variational posterior, whose bound judges it."""
-        return replace(self._step(K), options=self._options(K, self._first_posterior()))
+        return replace(self._step(K), options=self._options(K, self._first_posterior(), self._adapts()))
 
     def _warming(self) -> int:
         return min(WARMING, self.max_iter // 4) if self.posterior == "collapsed" else 0
@@ -241,7 +242,7 @@ class HDP(TopicEstimator):
     def _first_posterior(self) -> str:
         return "variational" if self._adapts() and not self._warming() else self.posterior
 
-    def _options(self, K: int, posterior: str) -> _core.TopicOptions:
+    def _options(self, K: int, posterior: str, search: bool = False) -> _core.TopicOptions:
         collapsed = chosen({"variational": False, "collapsed": True}, posterior, "posterior")
         least = CUT if collapsed else GHOST
         return _core.TopicOptions(
@@ -253,7 +254,7 @@ class HDP(TopicEstimator):
             eps=least if self.min_topic_mass is None else self.min_topic_mass,
             max_iter=self.max_doc_update_iter,
             tol=self.doc_tol,
-            restarts=0 if collapsed else self.restarts,
+            restarts=0 if collapsed or search else self.restarts,
             restart_iter=3,
         )
 

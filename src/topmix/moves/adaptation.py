@@ -11,7 +11,8 @@ number of topics cannot fall for ever).
 Topics are looked for under the variational posterior, whose bound judges the moves. Where all topics start anew, a few
 collapsed passes come first: they lead to a higher bound than variational ones. Then documents start from their words a
 few times: a topic that leaves a document does not come back, and while topics are young it leaves too soon. And when
-the number is settled, a few collapsed passes come last, for topics that predict better.
+the number is settled, a few collapsed passes come last, for topics that predict better; or, where all is variational,
+a few in which documents try to do without their smallest topics.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Adaptation:
     state: State
     step: TopicStep
     lengths: list[np.ndarray]  # of each shard's documents
-    options: Callable[[int, str], _core.TopicOptions]  # of a step with this many topics and this posterior
+    options: Callable[[int, str, bool], _core.TopicOptions]  # of a step: topics, posterior, whether it is the search
     newborn: Callable[[np.ndarray, int], np.ndarray]  # ([K] tokens of topics, n) -> [V, n] counts
     start: Callable[[int], np.ndarray]  # n -> [V, n] counts
     rows: Callable[[np.ndarray], sp.csr_array]  # words of documents, numbered as shards come
@@ -79,7 +80,8 @@ class Adaptation:
     least: float  # a pass that gains less is quiet
     passes_left: int
     warmth: int  # passes, collapsed, where all topics start anew: better ones to look on from, and soon
-    polish: int  # passes at the end, collapsed, with the number of topics settled
+    polish: int  # passes at the end, with the number of topics settled
+    polished: str  # the posterior under which they are
     scouts: Scouts | None  # None: the topics to start with were given
     moves: dict[str, float] = field(default_factory=dict)  # since last taken
     trial: Trial | None = None
@@ -165,18 +167,22 @@ class Adaptation:
         return here.model
 
     def _polished(self, model: TopicModel) -> TopicModel:
-        """The number of topics is settled. From here on documents are solved without the variational penalty."""
+        """The number of topics is settled. From here on documents are solved without the variational penalty; or with
+        it, and each tries to do without its smallest topics. Before, that would be too soon: topics of documents do not
+        come back, and the bound would end lower."""
         if not self.polish:
             self.done = self.exhausted
             return model
         self.polishing, self.end = True, max(self.passes_left - self.polish, 0)
         self.moves["polish"] = 0.0
-        return self._under("collapsed", model)
+        self.step.options = self.options(model.n_components, self.polished, False)
+        self.step.watch(None)
+        return model if self.polished == "variational" else self._under(self.polished, model)
 
     def _under(self, posterior: str, model: TopicModel) -> TopicModel:
         """The next pass is under another posterior. Documents start from their words: variational ones have fewer
         topics."""
-        self.step.options = self.options(model.n_components, posterior)
+        self.step.options = self.options(model.n_components, posterior, True)
         self.step.watch(None)
         self.engine.memory = {}
         return replace(model, words=replace(model.words, posterior=posterior))
@@ -192,7 +198,7 @@ class Adaptation:
             self.state.memo[b] = stats
             self.engine.memory[b] = self.engine.memory[b]._replace(docs=docs)
         self.state.total = here.total
-        self.step.options = self.options(here.model.n_components, "variational")
+        self.step.options = self.options(here.model.n_components, "variational", True)
         self._watch(here)
         return here.model
 
@@ -275,21 +281,22 @@ class Adaptation:
         posterior = "collapsed" if self.warming else "variational"
         docs = proposal.docs
         self.engine.memory = {} if docs is None else {b: memory[b]._replace(docs=docs[b]) for b in memory}
-        self.step.options = self.options(model.n_components, posterior)
+        self.step.options = self.options(model.n_components, posterior, True)
         self.step.watch(None)
         return replace(model, words=replace(model.words, posterior=posterior))
 
     def _verdict(self, trial: Trial, here: Documents) -> bool | None:
         """Whether what is tried is better; None where it is too early to say. Fits that start anew are judged when they
         are equally old, other trials by what they promise as well."""
-        now, age = here.bound(), len(self.trace)
+        gain, age = here.bound() - trial.bound, len(self.trace)
         if trial.size is not None or self.passes_left <= self.polish:
-            return now > trial.bound
+            return gain > 0
         if age < TRIAL:
             return None
-        if now + promise(self.trace) <= trial.bound + promise(trial.trace):
-            return False
-        return True if now > trial.bound else None if age < LONGEST else False
+        price = self.least if here.model.n_components > trial.before.model.n_components else 0.0
+        if gain > price:
+            return True
+        return None if gain + promise(self.trace) > price and age < LONGEST else False
 
     def _judged(self, trial: Trial, here: Documents, better: bool) -> Documents:
         gain = here.bound() - trial.bound
