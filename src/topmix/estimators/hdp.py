@@ -94,7 +94,6 @@ class HDP(TopicEstimator):
 
     local_step, exclude, own_discount = "fixed_point", False, 0.0
     selection, stopping = "last", "max"
-    _has_checkpoints = False  # they know one number a topic, not sticks
 
     def __init__(
         self,
@@ -186,6 +185,7 @@ class HDP(TopicEstimator):
         state: State,
         step: TopicStep | OnlineStep | ExcludingStep,
         rng: np.random.Generator,
+        n_passes: int,
     ) -> Adaptation | None:
         if not self._adapts():
             return None
@@ -210,6 +210,7 @@ class HDP(TopicEstimator):
             rng,
             self.tol * max(corpus.n_tokens, 1.0),
             self.max_iter,
+            n_passes,
             self._warming(),
             min(POLISH, self.max_iter // 4),
             self.posterior,

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,7 +28,7 @@ from topmix import _core
 from topmix.engines import Engine
 from topmix.history import Record
 from topmix.learners import State
-from topmix.local import TopicStep
+from topmix.local import TopicStep, Visited
 from topmix.moves.documents import Documents
 from topmix.moves.merge import Pair, candidates, decide
 from topmix.moves.proposals import Proposal, births, deletion, refreshment, renewal, split
@@ -59,11 +60,20 @@ class Trial:
 
     what: str
     before: Documents
-    memory: dict[int, object]
+    memory: dict[int, Visited]
     bound: float
     trace: list[float]
     refused: set[Pair]
     size: int | None = None  # which of the scouts' sizes it is, if that is what it is about
+
+
+class Rest(NamedTuple):
+    """A moment with nothing on trial: a fit that is put together from it goes on with the same bits."""
+
+    here: Documents
+    memory: dict[int, Visited]
+    n_passes: int
+    known: dict[str, Any]  # as JSON holds it
 
 
 @dataclass
@@ -78,7 +88,8 @@ class Adaptation:
     rows: Callable[[np.ndarray], sp.csr_array]  # words of documents, numbered as shards come
     rng: np.random.Generator
     least: float  # a pass that gains less is quiet
-    passes_left: int
+    max_iter: int
+    n_passes: int  # made so far
     warmth: int  # passes, collapsed, where all topics start anew: better ones to look on from, and soon
     polish: int  # passes at the end, with the number of topics settled
     polished: str  # the posterior under which they are
@@ -93,7 +104,7 @@ class Adaptation:
     warming: int = field(init=False)  # collapsed passes that are left
     fresh: int = field(init=False)  # passes left after which documents start from their words again
     on_trial: bool = False  # the last pass was
-    kept: Documents | None = None  # as they were the last time that nothing was on trial
+    rest: Rest | None = None  # the last one
     exhausted: bool = False  # no move is left to try
     polishing: bool = False
     end: int = 0  # passes left when polishing is over
@@ -101,6 +112,10 @@ class Adaptation:
 
     def __post_init__(self) -> None:
         self.warming, self.fresh = self.warmth, FRESH - 1 if self.scouts else 0
+
+    @property
+    def passes_left(self) -> int:
+        return self.max_iter - self.n_passes
 
     def take_moves(self) -> dict[str, float]:
         moves, self.moves = self.moves, {}
@@ -111,7 +126,7 @@ class Adaptation:
 
     def between(self, model: TopicModel, total: TopicStats) -> TopicModel | None:
         """The model that the next pass starts from; what learner and engine remember is changed with it."""
-        self.passes_left -= 1
+        self.n_passes += 1
         self.on_trial = self.trial is not None
         if self.passes_left <= 0 or self.polishing:
             self.done = self.polishing and self.exhausted and self.passes_left <= self.end
@@ -136,26 +151,57 @@ class Adaptation:
         here = self._sorted(merged)
         if here.model.words.learned:
             here = replace(here, model=replace(here.model, words=here.model.words.relearn()))
-        self.last, self.kept = here.bound(), here
-        following = self._onward(here, quiet)
-        if self.trial is None and (self.exhausted or self.passes_left <= self.polish):
-            return self._polished(following)
-        return following
+        return self._onward(here, quiet)
 
     def _onward(self, here: Documents, quiet: bool) -> TopicModel:
-        """Begins a trial where it is time for one."""
+        """Begins a trial where it is time for one, or the last passes."""
+        self.last, self.rest = here.bound(), Rest(here, dict(self.engine.memory), self.n_passes, self._known(quiet))
         left = self.passes_left - self.polish
         if self.scouts and left > self.warmth + FRESH + TRIAL and (i := self.scouts.following()) is not None:
             return self._begin(here, renewal(here, self.start(size(i))), i)
         self.scouts = None
-        return self._tried(here) if quiet and left > TRIAL else self._put(here)
+        following = self._tried(here) if quiet and left > TRIAL else self._put(here)
+        if self.trial is None and (self.exhausted or left <= 0):
+            return self._polished(following)
+        return following
+
+    def _known(self, quiet: bool) -> dict[str, Any]:
+        return {
+            "quiet": quiet,
+            "moves": dict(self.moves),
+            "failures": dict(self.failures),
+            "refused": sorted(self.refused),
+            "refused_deletion": self.refused_deletion,
+            "trace": self.trace[-3:],
+            "scouts": None if self.scouts is None else {str(i): b for i, b in self.scouts.bounds.items()},
+            "random": self.rng.bit_generator.state,
+        }
+
+    def resumed(self, here: Documents, known: dict[str, Any]) -> TopicModel:
+        """Goes on from a rest; `known` is from a file."""
+        try:
+            self.moves = {str(what): float(gain) for what, gain in known["moves"].items()}
+            self.failures = {kind: int(known["failures"][kind]) for kind in ORDER}
+            self.refused = {(int(j), int(k)) for j, k in known["refused"]}
+            self.refused_deletion, quiet = int(known["refused_deletion"]), bool(known["quiet"])
+            self.trace = [float(bound) for bound in known["trace"]]
+            scouts = known["scouts"]
+            if self.scouts is None or scouts is None:
+                self.scouts = None
+            else:
+                self.scouts.bounds = {int(i): float(bound) for i, bound in scouts.items()}
+            self.rng.bit_generator.state = known["random"]
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise ValueError(f"it does not say how far the search for topics was: {error!r}") from error
+        self.warming = self.fresh = 0
+        return self._onward(here, quiet)
 
     def ended(self, model: TopicModel, history: list[Record]) -> TopicModel:
         """What a fit ends with. Stopped in the middle of a trial it has what was there before, and the last record says
         so."""
-        if not self.on_trial or self.kept is None:
+        if not self.on_trial or self.rest is None:
             return model
-        here = self.kept
+        here = self.rest.here
         terms, moves = here.model.bound(here.total), history[-1].moves | self.moves | {"stopped": 0.0}
         history[-1] = replace(
             history[-1],
