@@ -342,3 +342,18 @@ def test_checkpoints_of_a_fixed_number_of_topics(sample, tmp_path, parameters):
     np.testing.assert_array_equal(resumed.components_, whole.components_)
     np.testing.assert_array_equal(resumed.doc_topic_prior_, whole.doc_topic_prior_)
     assert [r.objective for r in resumed.history_] == [r.objective for r in whole.history_]
+
+
+def test_edited_topics_are_learned_on_from(sample):
+    hdp = HDP(6, adapt=False, max_iter=5, random_state=0, warm_start=True).fit(sample.corpus)
+    words, shares = hdp.model_.words.total.counts(), hdp.topic_shares_
+    hdp.merge_topics([(0, 3)])
+    np.testing.assert_allclose(hdp.model_.words.total.counts()[:, 0], words[:, 0] + words[:, 3])
+    np.testing.assert_allclose(hdp.topic_shares_, [shares[0] + shares[3], *shares[[1, 2, 4, 5]]])
+    hdp.drop_topics([1]).seed_topics([[1, 2, 3]])
+    assert hdp.n_components == len(hdp.components_) == 5
+    assert hdp.topic_shares_.sum() < 1
+    assert hdp.fit(sample.corpus).model_.n_components == 5
+    adaptive = HDP(6, max_iter=20, random_state=0, warm_start=True).fit(sample.corpus)
+    left = adaptive.drop_topics([0]).n_components
+    assert adaptive.fit(sample.corpus).history_[0].n_components == left

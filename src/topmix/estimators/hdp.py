@@ -14,6 +14,7 @@ from topmix.allocations.topic_sticks import Sticks
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.engines import Engine
+from topmix.estimators.editing import EditMixin
 from topmix.estimators.inputs import chosen, count_of_active, count_of_components, count_of_threads
 from topmix.estimators.priors import concentration, word_prior
 from topmix.estimators.saving import words_from_arrays, words_to_arrays
@@ -34,7 +35,7 @@ GHOST = 1e-6  # tokens; with fewer a topic has left a variational document, and 
 CUT = 2.5  # tokens of a topic in a document at least, where it is collapsed
 
 
-class HDP(TopicEstimator):
+class HDP(EditMixin, TopicEstimator):
     """Topics under a hierarchical Dirichlet process: some are used by many documents, most by few.
 
     Variational inference with a surrogate bound (Hughes, Kim & Sudderth 2015). Where LDA has one prior for all topics,
@@ -43,10 +44,11 @@ class HDP(TopicEstimator):
     Parameters
     ----------
     n_components : int
-        Number of topics, the truncation K; where it adapts, the number to start with.
+        Number of topics, the truncation K; where it adapts, one of the numbers to start with.
     adapt : bool
-        Whether a memoized fit merges, adds, splits and deletes topics while the bound of the whole corpus rises. Other
-        learners keep n_components.
+        Whether a memoized fit finds the number itself: short fits of several sizes say with how many to begin (unless
+        `init` or `warm_start` gives the topics), and then topics are merged, added, split and deleted while the bound
+        of the whole corpus rises. Other learners keep n_components.
     posterior : {"collapsed", "variational"}
         "variational" climbs the surrogate bound at every step. "collapsed": the number of topics is found likewise, but
         a few collapsed passes come before, which lead to a higher bound, and a few at the end, for topics that predict
@@ -63,14 +65,16 @@ class HDP(TopicEstimator):
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
         Dirichlet prior of topics on words, eta; rows of a matrix only with adapt=False. None is 0.03; "auto"
         learns one value.
-    max_iter, tol, batch_size, total_samples, learning_scale, learning_offset, learning_decay : as in LDA
+    max_iter : int
+        Passes at most, those of trials that came to nothing included. An adaptive fit takes 100 to 200.
+    tol, batch_size, total_samples, learning_scale, learning_offset, learning_decay : as in LDA
     max_doc_update_iter, doc_tol : as in LDA
     min_topic_mass : float or None
-        A topic that holds no more than this many tokens leaves the document. None is 2.5 in collapsed passes, and zero
-        in variational ones, where it keeps the bound rising.
+        A topic that holds no more than this many tokens leaves the document. None is 2.5 in collapsed passes and 1e-6
+        in variational ones, where the bound rises but for that much.
     restarts : int
         In variational passes, the smallest topics of each document that are tried without; what raises the document's
-        bound is kept.
+        bound is kept. Where the number of topics adapts, only in the last passes: sooner it would end lower.
     cold_visits : int or None
         Visits to a document that start from its words alone; later ones start where the last left off.
     n_init, init, warm_start, engine, n_jobs, random_state, verbose, callbacks : as in LDA
@@ -214,7 +218,7 @@ class HDP(TopicEstimator):
             self._warming(),
             min(POLISH, self.max_iter // 4),
             self.posterior,
-            Scouts(max(1, corpus.n_docs // 2)) if self._starts_anew() else None,
+            Scouts(min(max(1, corpus.n_docs // 2), _core.MAX_TOPICS)) if self._starts_anew() else None,
         )
 
     def _starts_anew(self) -> bool:
