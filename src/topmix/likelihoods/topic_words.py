@@ -30,6 +30,7 @@ class TopicWords:
     posterior: str  # "variational" | "collapsed"
     learned: bool = False  # eta is one number, re-estimated after each pass
     bounds_evidence: bool = False  # the objective is the variational one, whatever the tables are
+    smoothing: float | None = None  # in the place of eta where topics are reported
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -77,9 +78,10 @@ class TopicWords:
         return self.eta + np.maximum(self.total.counts(), 0.0)
 
     def mean(self) -> np.ndarray:
-        """[K, V] E[phi], rows sum to one."""
-        lam = self.pseudo_counts()
-        return (lam / lam.sum(axis=0)).T
+        """[K, V] probabilities, rows sum to one: E[phi], or with `smoothing` in the place of eta."""
+        eta = self.eta if self.smoothing is None else self.smoothing
+        lam = eta + np.maximum(self.total.counts(), 0.0)
+        return np.ascontiguousarray((lam / lam.sum(axis=0)).T)
 
     def bound(self) -> float:
         """The words' part of the objective at lam = eta + S.  Eq. (3.10)."""
