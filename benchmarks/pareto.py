@@ -1,4 +1,4 @@
-"""What a setting buys and costs: score against coherence for eta, epsilon, L and delta, one at a time.
+"""What a setting buys and costs: score against coherence for eta, smoothing, epsilon, L and delta, one at a time.
 
     python benchmarks/pareto.py --corpus nips kos wiki 20ng arxiv_100k --K 200 --out docs/img/pareto.png
     python benchmarks/pareto.py --corpus nips wiki --K 20 50 200 800 2000 --only default
@@ -19,11 +19,13 @@ import datasets
 import drawing
 from methods import describe
 from topmix import LDA
+from topmix.estimators.priors import WORD_PRIOR, firm_word_prior
 from topmix.metrics import completion_score
 
 DEFAULT = "default"
 SETTINGS: dict[str, tuple[str, list[Any]]] = {
-    "η": ("topic_word_prior", [0.01, 0.06, 0.1]),
+    "η": ("topic_word_prior", [0.01, 0.03, 0.15]),
+    "σ": ("smoothing", [0.005, 0.08]),
     "ε": ("min_topic_mass", [1.0, 2.0, 4.0, 8.0]),
     "L": ("n_active", [4, 8, 32]),
     "δ": ("own_discount", [0.0, 0.25, 1.0]),
@@ -64,6 +66,8 @@ def main() -> None:
         for K in a.K:
             for knob, parameter, value in wanted:
                 settings = {parameter: value} if parameter else {}
+                if knob == "η":
+                    settings["smoothing"] = min(value, WORD_PRIOR)  # as by default: one thing at a time
                 runs = [outcome(data, K, seed, a, settings) for seed in range(a.seeds)]
                 o = Outcome(corpus, K, knob, value, *np.mean(runs, axis=0).tolist())
                 setting = knob if value is None else f"{knob} = {value}"
@@ -96,8 +100,7 @@ def draw(outcomes: list[Outcome], path: Path) -> None:
     for panel, ax in zip(panels, axes.flat):
         default = next(o for o in panel if o.knob == DEFAULT)
         for (knob, (parameter, _)), color, mark in zip(SETTINGS.items(), drawing.PALETTE, drawing.MARKS):
-            own = LDA().get_params()[parameter]
-            own = 0.03 if own is None else own  # η, which None stands for
+            own = {"η": firm_word_prior(default.K), "σ": WORD_PRIOR}.get(knob, LDA().get_params()[parameter])
             line = sorted(
                 [(o.value, o.npmi, o.score) for o in panel if o.knob == knob] + [(own, default.npmi, default.score)]
             )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import digamma, gammaln
 
-from topmix import LDA, dirichlet
+from topmix import LDA, dirichlet, load
 from topmix.allocations.lda import DocumentPrior
 from topmix.data import sample_lda
 from topmix.stats import TopicStats
@@ -144,3 +144,31 @@ def test_nothing_is_learned_from_nothing():
     model = LDA(3, doc_topic_prior="auto", topic_word_prior="auto", max_iter=3, tol=-np.inf).fit(np.zeros((4, 5)))
     np.testing.assert_allclose(model.doc_topic_prior_, 0.5 / 3)
     assert model.topic_word_prior_ == pytest.approx(0.03)
+
+
+def smoothed(lda, by):
+    counts = lda.components_ - lda.topic_word_prior_ + by
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("K", "firm"), [(4, 0.08), (400, 0.04)])
+def test_topics_are_learned_under_a_firm_prior_and_reported_under_a_faint_one(K, firm, tmp_path):
+    X = sample_lda(60, 50, 4, random_state=0).corpus
+    lda = LDA(K, max_iter=2, random_state=0).fit(X)
+    assert lda.topic_word_prior_ == pytest.approx(firm)
+    np.testing.assert_allclose(lda.topic_word_, smoothed(lda, 0.03), rtol=1e-9)
+    lda.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").topic_word_, lda.topic_word_)
+
+
+@pytest.mark.parametrize("given", [{"topic_word_prior": 0.2}, {"posterior": "variational"}])
+def test_a_prior_that_was_asked_for_is_the_one_that_topics_have(given):
+    lda = LDA(4, max_iter=2, random_state=0, **given).fit(sample_lda(60, 50, 4, random_state=0).corpus)
+    np.testing.assert_allclose(lda.topic_word_, smoothed(lda, lda.topic_word_prior_), rtol=1e-12)
+    lda.set_params(smoothing=0.01).fit(sample_lda(60, 50, 4, random_state=0).corpus)
+    np.testing.assert_allclose(lda.topic_word_, smoothed(lda, 0.01), rtol=1e-9)
+
+
+def test_smoothing_has_to_be_a_positive_number():
+    with pytest.raises(ValueError, match="smoothing must be a number over 0"):
+        LDA(4, smoothing=0.0).fit(sample_lda(20, 30, 4, random_state=0).corpus)

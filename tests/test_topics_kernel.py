@@ -342,6 +342,25 @@ def test_tables_equal_scipy_and_never_vanish(core, posterior, shape, scale):
     np.testing.assert_allclose(np.log(table.astype(np.float64)), log_table, atol=3e-5)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (700, 1), (700, 9)])
+def test_sums_for_the_bound_equal_scipy_for_any_number_of_threads(core, shape):
+    rng = np.random.default_rng(20)
+    counts = np.where(rng.random((700, 9)) < 0.5, 0.0, rng.gamma(0.5, 200, (700, 9)))
+    counts[3, 4] = -1e-12  # what subtraction leaves behind
+    eta = rng.uniform(0.001, 2, shape)
+    x = np.maximum(counts, 0) + eta
+    for posterior, want in (("collapsed", xlogy(x, x).sum()), ("variational", gammaln(x).sum())):
+        norms = np.empty((3, 9))
+        got = [
+            core.topic_bound(posterior, counts / 0.7, 0.7, eta, threads, norm)
+            for threads, norm in zip((1, 2, 5), norms)
+        ]
+        assert got[0] == pytest.approx(want, rel=1e-11)
+        assert len(set(got)) == 1
+        np.testing.assert_allclose(norms, np.tile(x.sum(axis=0), (3, 1)), rtol=1e-12)
+        np.testing.assert_array_equal(norms, norms[[0, 0, 0]])
+
+
 @pytest.mark.parametrize("posterior", POSTERIORS)
 def test_tables_of_some_words_are_rows_of_all(core, posterior):
     rng = np.random.default_rng(19)

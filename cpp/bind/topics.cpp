@@ -9,6 +9,7 @@
 #include <string>
 
 #include "../local/merged.hpp"
+#include "../topic_bound.hpp"
 #include "../topic_table.hpp"
 #include "arrays.hpp"
 #include "word_prior.hpp"
@@ -35,6 +36,16 @@ auto bind_topic_table(const std::string& posterior, Mat<const double> raw, doubl
     nb::gil_scoped_release nogil;
     topic_table(kind, {view(raw), K}, factor, prior, view(norm), view(cols), threads, {view(table), K},
                 view(log_scale));
+}
+
+auto bind_topic_bound(const std::string& posterior, Mat<const double> raw, double factor, Mat<const double> eta,
+                      int threads, Vec<double> norm) {
+    const size_t V = raw.shape(0), K = raw.shape(1);
+    require(norm.size() == K, "raw and norm disagree on K");
+    const WordPrior prior = word_prior(eta, V, K);
+    const Posterior kind = posterior_named(posterior);
+    nb::gil_scoped_release nogil;
+    return topic_bound(kind, {view(raw), K}, factor, prior, threads, view(norm));
 }
 
 using MaybeVec64 = std::optional<Vec<const int64_t>>;
@@ -134,6 +145,10 @@ void register_topics(nb::module_& m) {
     m.def("topic_table", &bind_topic_table, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "norm"_a, "cols"_a,
           "threads"_a, "table"_a.noconvert(), "log_scale"_a.noconvert(),
           "Fills table [words, K] with the topics' word weights over each word's largest, and log_scale with its log.");
+    m.def("topic_bound", &bind_topic_bound, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "threads"_a,
+          "norm"_a.noconvert(),
+          "The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta; fills norm [K] with sums of x over "
+          "words.");
     m.def("topics_step", &bind_topics_step, "indptr"_a, "index"_a, "value"_a, "starts"_a, "order"_a, "table"_a,
           "alpha"_a, "options"_a, "start_indptr"_a.none(), "start_topic"_a.none(), "start_count"_a.none(),
           "start_dense"_a.none(), "last_visit"_a.none(), "want_words"_a, "threads"_a, "scratch"_a,

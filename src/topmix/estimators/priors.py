@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from topmix.estimators.inputs import positive_number
+
 DOCUMENT_TOTAL = 0.5  # alpha, summed over topics
 WORD_PRIOR = 0.03  # eta
+FIRM_WORD_PRIOR = 0.08  # eta of collapsed topics while they are learned: what is rare in a topic weighs less there
+FIRM_WORD_PRIOR_TOTAL = 16.0  # ... and its most over all topics: a firm prior empties small ones
 
 
 def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
@@ -20,6 +24,18 @@ def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
     if not np.all(np.isfinite(alpha) & (alpha > 0)):
         raise ValueError(f"doc_topic_prior must be positive, got {given!r}")
     return alpha, learned
+
+
+def firm_word_prior(K: int) -> float:
+    """The default eta of collapsed topics.  docs/choosing.md."""
+    return min(FIRM_WORD_PRIOR, FIRM_WORD_PRIOR_TOTAL / K)
+
+
+def word_smoothing(given: Any, eta: np.ndarray, is_firm: bool) -> float | None:
+    """What stands in for eta where topics are reported; None: eta itself. Firm to learn, faint to predict."""
+    if given is not None:
+        return positive_number(given, "smoothing")
+    return min(WORD_PRIOR, float(eta[0, 0])) if is_firm else None
 
 
 def word_prior(given: Any, V: int, K: int) -> tuple[np.ndarray, bool]:

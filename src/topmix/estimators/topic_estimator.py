@@ -348,7 +348,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         self.model_ = model
         self.topic_word_prior_ = word_prior_as_given(model.words.eta)
         self.components_ = np.ascontiguousarray(model.words.pseudo_counts().T)
-        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+        self.topic_word_ = model.words.mean()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

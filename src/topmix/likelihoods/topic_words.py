@@ -30,6 +30,7 @@ class TopicWords:
     posterior: str  # "variational" | "collapsed"
     learned: bool = False  # eta is one number, re-estimated after each pass
     bounds_evidence: bool = False  # the objective is the variational one, whatever the tables are
+    smoothing: float | None = None  # in the place of eta where topics are reported
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -77,18 +78,21 @@ class TopicWords:
         return self.eta + np.maximum(self.total.counts(), 0.0)
 
     def mean(self) -> np.ndarray:
-        """[K, V] E[phi], rows sum to one."""
-        lam = self.pseudo_counts()
-        return (lam / lam.sum(axis=0)).T
+        """[K, V] probabilities, rows sum to one: E[phi], or with `smoothing` in the place of eta."""
+        eta = self.eta if self.smoothing is None else self.smoothing
+        lam = eta + np.maximum(self.total.counts(), 0.0)
+        return np.ascontiguousarray((lam / lam.sum(axis=0)).T)
 
     def bound(self) -> float:
         """The words' part of the objective at lam = eta + S.  Eq. (3.10)."""
-        lam = self.pseudo_counts()
-        norm = lam.sum(axis=0)
         V, K = self.shape
-        if self.posterior == "collapsed" and not self.bounds_evidence:  # sum (S + eta) log phi
-            return float(xlogy(lam, lam).sum() - xlogy(norm, norm).sum())
+        norm = np.empty(K)
+        is_point = self.posterior == "collapsed" and not self.bounds_evidence
+        kind = "collapsed" if is_point else "variational"
+        total = self.total
+        sum_of_words = _core.topic_bound(kind, total.raw, total.factor, self.eta, total.threads, norm)
+        if is_point:  # sum (S + eta) log phi
+            return sum_of_words - float(xlogy(norm, norm).sum())
         prior = np.broadcast_to(self.eta, (V, K)) if self.eta.shape[0] > 1 else np.broadcast_to(self.eta, (1, K))
         each = gammaln(prior).sum() * (V if self.eta.shape[0] == 1 else 1)
-        _core.lgamma(lam.ravel(), lam.ravel(), self.total.threads)  # in place: a twentieth of the time of gammaln
-        return float(gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + lam.sum())
+        return float(gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + sum_of_words)
