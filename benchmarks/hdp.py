@@ -34,7 +34,7 @@ from topmix.metrics import topic_recovery_error
 CONCENTRATION = 1.0  # of documents, where they are planted
 LEAST = 200  # tokens of a topic that counts as true
 VARIATIONAL = {"posterior": "variational", "max_iter": 50, "tol": 1e-4}
-OURS = {"estimator": "HDP", "max_iter": 150, "tol": 1e-3}
+OURS = {"estimator": "HDP", "max_iter": 400, "tol": 1e-3}
 PEERS = ("tomotopy_hdp", "gensim_hdp")
 
 

@@ -10,9 +10,11 @@ from topmix.data import sample_lda
 from topmix.engines import Serial
 from topmix.learners import State, memoized
 from topmix.metrics import topic_recovery_error
+from topmix.moves.adaptation import promise
 from topmix.moves.documents import Documents, renamed_prior
 from topmix.moves.merge import candidates, decide
-from topmix.moves.proposals import deletion, split
+from topmix.moves.proposals import deletion, refreshment, split
+from topmix.moves.scouts import Scouts, size
 from topmix.moves.split import _tokens_of, splits
 
 N_TRUE = 5
@@ -106,7 +108,9 @@ def test_a_merge_gains_what_was_predicted(sample, cut):
 def test_every_move_that_was_kept_raised_the_bound(adapted):
     """A record's moves came before its pass; what was tried and undone leaves the bound where it was."""
     history = adapted.history_
-    kept = {k: g for r in history for k, g in r.moves.items() if not k.startswith("try") and "undone" not in k}
+    kept = {
+        k: g for r in history for k, g in r.moves.items() if not k.startswith(("try", "polish")) and "undone" not in k
+    }
     assert kept
     assert all(gain > 0 for gain in kept.values())
     on_trial, best = False, -np.inf
@@ -249,9 +253,7 @@ def test_a_stream_keeps_what_it_knew_of_the_sticks(sample):
     assert np.all(hdp.topic_shares_ > 0)
 
 
-def test_what_cannot_be_is_refused(sample, tmp_path):
-    with pytest.raises(ValueError, match="checkpoint"):
-        HDP(4).fit(sample.corpus, checkpoint=tmp_path / "kept")
+def test_what_cannot_be_is_refused(sample):
     for parameter in ("doc_topic_prior", "weight_concentration_prior"):
         with pytest.raises(ValueError, match=parameter):
             HDP(4, **{parameter: -1.0}).fit(sample.corpus)
@@ -259,3 +261,99 @@ def test_what_cannot_be_is_refused(sample, tmp_path):
             HDP(4, **{parameter: "magic"}).fit(sample.corpus)
     with pytest.raises(ValueError, match="topic_word_prior"):
         HDP(4, topic_word_prior=np.full((4, 300), 0.1)).fit(sample.corpus)
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 100, 10_000])
+@pytest.mark.parametrize("peak", [0.0, 1.0, 3.3, 6.6, 8.9, 12.4])
+def test_scouts_find_the_peak_of_any_bound_with_one(most, peak):
+    """Peak is log2 of the best number; the best of the sizes in reach is found, and few others are looked at."""
+    scouts, seen = Scouts(most), []
+    while (i := scouts.following()) is not None:
+        assert size(i) <= most
+        seen.append(size(i))
+        scouts.bounds[i] = -abs(np.log2(size(i)) - peak)
+    assert len(set(seen)) == len(seen) <= 12
+    best = max(seen, key=lambda n: -abs(np.log2(n) - peak))
+    in_reach = [size(i) for i in range(28) if size(i) <= most]
+    assert abs(np.log2(best) - peak) == pytest.approx(min(abs(np.log2(n) - peak) for n in in_reach))
+
+
+def test_a_geometric_series_promises_its_limit():
+    trace = [10.0 - 4.0 * 0.5**i for i in range(6)]
+    assert trace[-1] + promise(trace) == pytest.approx(10.0)
+    assert promise([1.0, 2.0]) == promise([1.0, 3.0, 2.0]) == 0.0
+    assert 0 < promise([1.0, 2.0, 4.0]) < 19.0  # not for ever, however it grows
+
+
+def test_a_refreshment_keeps_the_topics_and_forgets_the_documents(sample, cut):
+    here, *_ = a_fit(sample, cut)
+    proposal = refreshment(here)
+    assert proposal.docs is None
+    np.testing.assert_allclose(proposal.model.words.total.raw, here.total.S.counts(), atol=1e-6)
+    np.testing.assert_allclose(proposal.model.prior.sticks.shares(), here.prior.sticks.shares(), rtol=1e-6)
+
+
+def test_given_topics_are_not_exchanged_for_others(sample):
+    """Moves may change them one by one; starting anew would lose them."""
+    given = HDP(4, init=sample.topic_word[:4] * 1000, random_state=0, max_iter=20).fit(sample.corpus)
+    again = HDP(4, warm_start=True, random_state=0, max_iter=20).fit(sample.corpus).fit(sample.corpus)
+    for hdp in (given, again):
+        assert not any("renew" in what for record in hdp.history_ for what in record.moves)
+
+
+class Crash(Exception):
+    pass
+
+
+@pytest.mark.parametrize("parameters", [{}, {"posterior": "variational", "topic_word_prior": "auto"}])
+def test_a_search_that_was_interrupted_goes_on_with_the_same_bits(sample, tmp_path, parameters):
+    """Interrupted while topics start anew, in other trials, and in the last passes; each time from the last file."""
+    whole = HDP(9, random_state=0, n_jobs=1, max_iter=70, **parameters).fit(sample.corpus)
+    path, n = tmp_path / "kept", whole.n_iter_
+    assert n > 50
+    for stop in (7, 19, 43, n - 2):
+
+        def crash(record, model, stop=stop):
+            if record.n_pass > stop:
+                raise Crash
+
+        interrupted = HDP(9, random_state=0, n_jobs=1, max_iter=70, callbacks=[crash], **parameters)
+        with pytest.raises(Crash):
+            interrupted.fit(sample.corpus, checkpoint=path)
+        assert path.exists() or stop < 10  # not before the first topics stand
+    for _ in range(2):  # what is finished may be run again
+        resumed = HDP(9, random_state=0, n_jobs=2, max_iter=70, **parameters).fit(sample.corpus, checkpoint=path)
+        np.testing.assert_array_equal(resumed.components_, whole.components_)
+        np.testing.assert_array_equal(resumed.topic_shares_, whole.topic_shares_)
+        assert [(r.objective, r.moves) for r in resumed.history_] == [(r.objective, r.moves) for r in whole.history_]
+        assert resumed.converged_ == whole.converged_
+    with pytest.raises(ValueError, match="another fit"):
+        HDP(8, random_state=0, max_iter=70, **parameters).fit(sample.corpus, checkpoint=path)
+
+
+@pytest.mark.parametrize("parameters", [{"adapt": False}, {"learner": "batch"}, {"learner": "stochastic"}])
+def test_checkpoints_of_a_fixed_number_of_topics(sample, tmp_path, parameters):
+    def fitted(max_iter, **more):
+        hdp = HDP(6, random_state=0, n_jobs=1, max_iter=max_iter, tol=-np.inf, doc_topic_prior="auto", **parameters)
+        return hdp.fit(sample.corpus, **more)
+
+    fitted(3, checkpoint=tmp_path / "kept")
+    resumed, whole = fitted(6, checkpoint=tmp_path / "kept"), fitted(6)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    np.testing.assert_array_equal(resumed.doc_topic_prior_, whole.doc_topic_prior_)
+    assert [r.objective for r in resumed.history_] == [r.objective for r in whole.history_]
+
+
+def test_edited_topics_are_learned_on_from(sample):
+    hdp = HDP(6, adapt=False, max_iter=5, random_state=0, warm_start=True).fit(sample.corpus)
+    words, shares = hdp.model_.words.total.counts(), hdp.topic_shares_
+    hdp.merge_topics([(0, 3)])
+    np.testing.assert_allclose(hdp.model_.words.total.counts()[:, 0], words[:, 0] + words[:, 3])
+    np.testing.assert_allclose(hdp.topic_shares_, [shares[0] + shares[3], *shares[[1, 2, 4, 5]]])
+    hdp.drop_topics([1]).seed_topics([[1, 2, 3]])
+    assert hdp.n_components == len(hdp.components_) == 5
+    assert hdp.topic_shares_.sum() < 1
+    assert hdp.fit(sample.corpus).model_.n_components == 5
+    adaptive = HDP(6, max_iter=20, random_state=0, warm_start=True).fit(sample.corpus)
+    left = adaptive.drop_topics([0]).n_components
+    assert adaptive.fit(sample.corpus).history_[0].n_components == left

@@ -2,9 +2,9 @@
 
 The file is laid out like a model (topmix.io) and is as little trusted: every id that a kernel will use as an index is
 checked. Between two passes there is nothing but the model, what the learner carries (State), what workers remember of
-their documents, and how the documents were dealt to shards.
+their documents, and how the documents were dealt to shards; where the number of topics adapts, what its search knows.
 
-    model.*           alpha, eta; next.* the same, relearned, for the next pass
+    model.*           alpha or sticks, and eta; next.* the same, relearned, for the next pass
     total.*           statistics of all documents, the topics' counts among them
     memo.b.*, docs.b.*  statistics of shard b, and its documents' topics where the next visit starts from them
 """
@@ -20,7 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from topmix import _core
+from topmix.allocations.hdp import StickPrior
 from topmix.allocations.lda import DocTopics, DocumentPrior
+from topmix.allocations.topic_sticks import Sticks
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.engines import Engine
@@ -28,6 +31,7 @@ from topmix.history import Record
 from topmix.io import open_parts, read_history, write_parts
 from topmix.learners import State
 from topmix.local import Visited
+from topmix.moves import Adaptation, Documents
 from topmix.parts import LARGEST, SMALLEST, ModelFileError, Parts
 from topmix.stats import TopicStats, WordStats, WordTotal
 from topmix.topic_model import TopicModel
@@ -52,6 +56,7 @@ class Progress:
     memory: dict[int, Visited]
     history: list[Record]
     random: Mapping[str, Any]  # state of the generator that dealt documents to shards
+    search: dict[str, Any] | None = None  # where the number of topics adapts, what is known of that
 
     def deal(self, rng: np.random.Generator) -> None:
         """Has the generator deal as it did."""
@@ -67,6 +72,18 @@ class Progress:
         engine.memory = self.memory
         return self.following or self.model
 
+    def resume_search(self, moves: Adaptation, lengths: list[np.ndarray]) -> TopicModel:
+        """The same where the number of topics adapts: goes on from where nothing was on trial."""
+        docs = [self.memory[b].docs for b in range(len(self.memory))]
+        whole = [d for d, n in zip(docs, lengths) if d is not None and len(d.indptr) == len(n) + 1]
+        if len(whole) != len(docs) or len(self.state.memo) != len(docs):
+            raise CheckpointError("the checkpoint lacks documents")
+        memo = [self.state.memo[b] for b in range(len(docs))]
+        try:
+            return moves.resumed(Documents(self.model, self.state.total, memo, whole, lengths), self.search or {})
+        except ValueError as error:
+            raise CheckpointError(f"the checkpoint cannot be gone on from: {error}") from error
+
 
 @dataclass
 class Checkpoint:
@@ -74,6 +91,20 @@ class Checkpoint:
 
     path: Path
     fit: dict[str, Any]
+    n_passes: int = 0  # of a search, when it was last written
+
+    def write_search(self, moves: Adaptation, history: list[Record], random: Mapping[str, Any], every: int) -> None:
+        """A search for topics is kept as it was when nothing was on trial, some passes ago. Whatever is on trial left
+        that untouched; other passes do not, so there it is now or later."""
+        rest = moves.rest
+        if rest is None or not (rest.n_passes == len(history) or moves.trial):
+            return
+        if rest.n_passes // every == self.n_passes // every and not moves.polishing:
+            return
+        self.n_passes, here = rest.n_passes, rest.here
+        state = State(here.total, dict(enumerate(here.memo)), rest.n_passes)
+        memory = {b: Visited(rest.memory[b].times, docs) for b, docs in enumerate(here.docs)}
+        self.write(Progress(here.model, None, state, memory, history[: rest.n_passes], random, rest.known))
 
     def write(self, p: Progress) -> None:
         """Atomic: the file is the last checkpoint or this one."""
@@ -81,7 +112,8 @@ class Checkpoint:
         arrays = {"total.raw": total.S.raw, "total.totals": total.S.totals, "total.T": total.T, "total.M": total.M}
         for name, model in (("model", p.model), ("next", p.following)):
             if model is not None:
-                arrays |= {f"{name}.alpha": model.prior.alpha, f"{name}.eta": model.words.eta}
+                arrays |= {f"{name}.{a}": x for a, x in _prior_arrays(model.prior).items()}
+                arrays[f"{name}.eta"] = model.words.eta
         for b, stats in p.state.memo.items():
             arrays |= {f"memo.{b}.{a}": getattr(stats.S, a) for a in ("cols", "indptr", "topic", "value", "totals")}
             arrays |= {f"memo.{b}.T": stats.T, f"memo.{b}.M": stats.M}
@@ -97,7 +129,8 @@ class Checkpoint:
             "memo": {str(b): _numbers(stats) for b, stats in p.state.memo.items()},
             "visits": {str(b): visited.times for b, visited in p.memory.items()},
             "total": _numbers(total),
-            "extra": {"n_components": K, "total.factor": factor, "t": p.state.t},
+            "search": p.search,
+            "extra": {"n_components": K, "total.factor": factor, "t": p.state.t, "posterior": p.model.words.posterior},
         }
         write_parts(self.path, arrays, about, FORMAT)
 
@@ -144,14 +177,18 @@ def checkpoint_at(path: str | os.PathLike[str], estimator: Any, corpus: Corpus) 
 
 def _progress(parts: Parts, model: TopicModel) -> Progress:
     V, K = model.words.shape
-    if (parts.n_features, parts.integer("n_components", 1, LARGEST_COUNT)) != (V, K):
-        raise ModelFileError(f"has {parts.n_features} words, expected {V} words and {K} topics")
+    search, found = parts.table("search", missing=None), parts.integer("n_components", 1, _core.MAX_TOPICS)
+    if parts.n_features != V or (found != K and search is None):
+        raise ModelFileError(f"has {parts.n_features} words and {found} topics, expected {V} and {K}")
+    K = found
     threads = model.words.total.threads
     factor = parts.number("total.factor", SMALLEST, LARGEST)
     counts = WordTotal(parts.array("total.raw", V, K), parts.array("total.totals", K), factor, threads)
-    total = _stats(parts, "total", counts, parts.table("total"), K)
+    nothing = model.prior.nothing(counts)  # has T and M of the right kind
+    sizes = (K + len(nothing.T) - model.n_components, K if len(nothing.M) else 0)
+    total = _stats(parts, "total", counts, parts.table("total"), sizes)
     memo = {
-        b: _stats(parts, f"memo.{b}", _word_stats(parts, f"memo.{b}", V, K), numbers, K)
+        b: _stats(parts, f"memo.{b}", _word_stats(parts, f"memo.{b}", V, K), numbers, sizes)
         for b, numbers in _by_shard(parts, "memo").items()
     }
     memory = {
@@ -159,7 +196,7 @@ def _progress(parts: Parts, model: TopicModel) -> Progress:
         for b, times in _by_shard(parts, "visits").items()
     }
     here = _model(parts, "model", model, counts)
-    following = _model(parts, "next", model, counts) if "next.alpha" in parts.left else None
+    following = _model(parts, "next", model, counts) if "next.eta" in parts.left else None
     if len(memo) not in (0, len(memory)):
         raise ModelFileError(f"has statistics of {len(memo)} of {len(memory)} shards")
     if parts.left:
@@ -168,21 +205,39 @@ def _progress(parts: Parts, model: TopicModel) -> Progress:
     history = read_history(parts)
     if not history:
         raise ModelFileError("has no history")
-    return Progress(here, following, state, memory, history, parts.table("random") or {})
+    return Progress(here, following, state, memory, history, parts.table("random") or {}, search)
 
 
 def _model(parts: Parts, name: str, model: TopicModel, counts: WordTotal) -> TopicModel:
-    assert isinstance(model.prior, DocumentPrior)
-    alpha = parts.array(f"{name}.alpha", model.n_components, positive=True)
     eta = parts.array(f"{name}.eta", *model.words.eta.shape, positive=True)
-    return replace(model, prior=replace(model.prior, alpha=alpha), words=replace(model.words, eta=eta, total=counts))
+    posterior = parts.choice("posterior", ("collapsed", "variational"), missing=model.words.posterior)
+    prior = _prior(parts, name, model.prior, counts.raw.shape[1])
+    return replace(model, prior=prior, words=replace(model.words, eta=eta, total=counts, posterior=posterior))
 
 
-def _stats(parts: Parts, name: str, S: WordStats | WordTotal, numbers: Any, K: int) -> TopicStats:
+def _prior_arrays(prior: DocumentPrior | StickPrior) -> dict[str, np.ndarray]:
+    if isinstance(prior, DocumentPrior):
+        return {"alpha": prior.alpha}
+    numbers = np.array([prior.concentration, prior.stick_prior, prior.D])
+    return {"rho": prior.sticks.rho, "omega": prior.sticks.omega, "T": prior.T, "numbers": numbers}
+
+
+def _prior(parts: Parts, name: str, prior: DocumentPrior | StickPrior, K: int) -> DocumentPrior | StickPrior:
+    if isinstance(prior, DocumentPrior):
+        return replace(prior, alpha=parts.array(f"{name}.alpha", K, positive=True))
+    sticks = Sticks(*(parts.array(f"{name}.{a}", K, positive=True) for a in ("rho", "omega")))
+    alpha, gamma, D = parts.array(f"{name}.numbers", 3)
+    if not (np.all(sticks.rho < 1) and min(alpha, gamma) >= SMALLEST and D >= 0):
+        raise ModelFileError(f"{name} has a stick broken off past its end, or a concentration that is not positive")
+    T = parts.array(f"{name}.T", {0, K + 1})
+    return replace(prior, sticks=sticks, concentration=float(alpha), stick_prior=float(gamma), D=float(D), T=T)
+
+
+def _stats(parts: Parts, name: str, S: WordStats | WordTotal, numbers: Any, sizes: tuple[int, int]) -> TopicStats:
     if not isinstance(numbers, dict) or not all(isinstance(numbers.get(n), float) for n in NUMBERS):
         raise ModelFileError(f"{name} lacks a number of {', '.join(NUMBERS)}")
     D, H, G, A = (numbers[n] for n in NUMBERS)
-    return TopicStats(S, D, H, G, A, parts.array(f"{name}.T", K), parts.array(f"{name}.M", K))
+    return TopicStats(S, D, H, G, A, *(parts.array(f"{name}.{a}", n) for a, n in zip("TM", sizes)))
 
 
 def _word_stats(parts: Parts, name: str, V: int, K: int) -> WordStats:

@@ -79,7 +79,7 @@ def passes(
     """
     callbacks = list(callbacks)
     model = total = following = None
-    stopped, converged = False, _has_converged(history, tol * scale, may_fall, falls)
+    stopped, converged = False, settled is None and _has_converged(history, tol * scale, may_fall, falls)
     while not (stopped or converged) and len(history) < max_iter:
         model, total = learner.send(following)
         terms = model.bound(total)

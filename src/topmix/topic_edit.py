@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from topmix.allocations.hdp import StickPrior
+from topmix.allocations.topic_sticks import Sticks
 from topmix.stats import WordTotal
-from topmix.topic_model import TopicModel
+from topmix.topic_model import Prior, TopicModel
 
 SEED = 0.5  # share of a new topic that is its seed's at the start
 
@@ -59,6 +61,13 @@ def _with(model: TopicModel, counts: np.ndarray, alpha: np.ndarray, eta: np.ndar
     raw = np.ascontiguousarray(counts[:, kept])
     total = WordTotal(raw, raw.sum(axis=0), 1.0, model.words.total.threads)
     eta = np.ascontiguousarray(eta[:, kept]) if eta.shape[1] > 1 else eta
-    return replace(
-        model, prior=replace(model.prior, alpha=alpha[kept]), words=replace(model.words, eta=eta, total=total)
-    )
+    return replace(model, prior=_prior(model.prior, alpha[kept]), words=replace(model.words, eta=eta, total=total))
+
+
+def _prior(prior: Prior, alpha: np.ndarray) -> Prior:
+    if not isinstance(prior, StickPrior):
+        return replace(prior, alpha=alpha)
+    shares, left = alpha / prior.concentration, prior.sticks.shares()[-1]
+    shares *= min(1.0, (1.0 - left) / shares.sum())  # new topics leave as much over as there was
+    sticks = Sticks.of_shares(shares, max(prior.D, 1.0), prior.stick_prior)
+    return replace(prior, sticks=sticks, D=0.0, T=np.zeros(0))

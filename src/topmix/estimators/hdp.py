@@ -14,6 +14,7 @@ from topmix.allocations.topic_sticks import Sticks
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.engines import Engine
+from topmix.estimators.editing import EditMixin
 from topmix.estimators.inputs import chosen, count_of_active, count_of_components, count_of_threads
 from topmix.estimators.priors import concentration, word_prior
 from topmix.estimators.saving import words_from_arrays, words_to_arrays
@@ -22,18 +23,19 @@ from topmix.history import Callback
 from topmix.learners import State
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import ExcludingStep, OnlineStep, TopicStep
-from topmix.moves import Adaptation
+from topmix.moves import Adaptation, Scouts
 from topmix.parts import LARGEST, SMALLEST, Parts
 from topmix.stats import WordTotal
 from topmix.topic_init import STARTS, revived
 from topmix.topic_model import TopicModel
 
 WARMING = 4  # passes at the beginning of an adaptive fit, collapsed
-POLISH = 6  # passes at the end of an adaptive fit, collapsed
+POLISH = 6  # passes at the end of an adaptive fit
+GHOST = 1e-6  # tokens; with fewer a topic has left a variational document, and would only cost time
 CUT = 2.5  # tokens of a topic in a document at least, where it is collapsed
 
 
-class HDP(TopicEstimator):
+class HDP(EditMixin, TopicEstimator):
     """Topics under a hierarchical Dirichlet process: some are used by many documents, most by few.
 
     Variational inference with a surrogate bound (Hughes, Kim & Sudderth 2015). Where LDA has one prior for all topics,
@@ -42,10 +44,11 @@ class HDP(TopicEstimator):
     Parameters
     ----------
     n_components : int
-        Number of topics, the truncation K; where it adapts, the number to start with.
+        Number of topics, the truncation K; where it adapts, one of the numbers to start with.
     adapt : bool
-        Whether a memoized fit merges, adds, splits and deletes topics while the bound of the whole corpus rises. Other
-        learners keep n_components.
+        Whether a memoized fit finds the number itself: short fits of several sizes say with how many to begin (unless
+        `init` or `warm_start` gives the topics), and then topics are merged, added, split and deleted while the bound
+        of the whole corpus rises. Other learners keep n_components.
     posterior : {"collapsed", "variational"}
         "variational" climbs the surrogate bound at every step. "collapsed": the number of topics is found likewise, but
         a few collapsed passes come before, which lead to a higher bound, and a few at the end, for topics that predict
@@ -62,14 +65,16 @@ class HDP(TopicEstimator):
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
         Dirichlet prior of topics on words, eta; rows of a matrix only with adapt=False. None is 0.03; "auto"
         learns one value.
-    max_iter, tol, batch_size, total_samples, learning_scale, learning_offset, learning_decay : as in LDA
+    max_iter : int
+        Passes at most, those of trials that came to nothing included. An adaptive fit takes 100 to 200.
+    tol, batch_size, total_samples, learning_scale, learning_offset, learning_decay : as in LDA
     max_doc_update_iter, doc_tol : as in LDA
     min_topic_mass : float or None
-        A topic that holds no more than this many tokens leaves the document. None is 2.5 in collapsed passes, and zero
-        in variational ones, where it keeps the bound rising.
+        A topic that holds no more than this many tokens leaves the document. None is 2.5 in collapsed passes and 1e-6
+        in variational ones, where the bound rises but for that much.
     restarts : int
         In variational passes, the smallest topics of each document that are tried without; what raises the document's
-        bound is kept.
+        bound is kept. Where the number of topics adapts, only in the last passes: sooner it would end lower.
     cold_visits : int or None
         Visits to a document that start from its words alone; later ones start where the last left off.
     n_init, init, warm_start, engine, n_jobs, random_state, verbose, callbacks : as in LDA
@@ -93,7 +98,6 @@ class HDP(TopicEstimator):
 
     local_step, exclude, own_discount = "fixed_point", False, 0.0
     selection, stopping = "last", "max"
-    _has_checkpoints = False  # they know one number a topic, not sticks
 
     def __init__(
         self,
@@ -106,7 +110,7 @@ class HDP(TopicEstimator):
         doc_topic_prior: Any = None,
         weight_concentration_prior: Any = None,
         topic_word_prior: Any = None,
-        max_iter: int = 150,
+        max_iter: int = 400,
         tol: float = 1e-3,
         batch_size: int | None = None,
         total_samples: float | None = None,
@@ -185,6 +189,7 @@ class HDP(TopicEstimator):
         state: State,
         step: TopicStep | OnlineStep | ExcludingStep,
         rng: np.random.Generator,
+        n_passes: int,
     ) -> Adaptation | None:
         if not self._adapts():
             return None
@@ -202,17 +207,23 @@ class HDP(TopicEstimator):
             state,
             step,
             [lengths[rows] for rows in batches],
-            lambda K, posterior: self._options(K, posterior),
+            self._options,
             newborn,
             lambda n: STARTS["auto"](corpus, n, rng),
-            count_of_components(self.n_components),
             lambda docs: X[order[docs]],
             rng,
             self.tol * max(corpus.n_tokens, 1.0),
             self.max_iter,
+            n_passes,
             self._warming(),
-            min(POLISH, self.max_iter // 4) if self.posterior == "collapsed" else 0,
+            min(POLISH, self.max_iter // 4),
+            self.posterior,
+            Scouts(min(max(1, corpus.n_docs // 2), _core.MAX_TOPICS)) if self._starts_anew() else None,
         )
+
+    def _starts_anew(self) -> bool:
+        """Whether nobody said which topics to start with."""
+        return isinstance(self.init, str) and not (self.warm_start and hasattr(self, "model_"))
 
     def _adapts(self) -> bool:
         return self.adapt and self.learner == "memoized"
@@ -228,7 +239,7 @@ class HDP(TopicEstimator):
 
     def _learning_step(self, K: int) -> TopicStep:
         """The number of topics is looked for under the variational posterior, whose bound judges it."""
-        return replace(self._step(K), options=self._options(K, self._first_posterior()))
+        return replace(self._step(K), options=self._options(K, self._first_posterior(), self._adapts()))
 
     def _warming(self) -> int:
         return min(WARMING, self.max_iter // 4) if self.posterior == "collapsed" else 0
@@ -236,9 +247,9 @@ class HDP(TopicEstimator):
     def _first_posterior(self) -> str:
         return "variational" if self._adapts() and not self._warming() else self.posterior
 
-    def _options(self, K: int, posterior: str) -> _core.TopicOptions:
+    def _options(self, K: int, posterior: str, search: bool = False) -> _core.TopicOptions:
         collapsed = chosen({"variational": False, "collapsed": True}, posterior, "posterior")
-        least = CUT if collapsed else 0.0
+        least = CUT if collapsed else GHOST
         return _core.TopicOptions(
             posterior=posterior,
             exclude=False,
@@ -248,7 +259,7 @@ class HDP(TopicEstimator):
             eps=least if self.min_topic_mass is None else self.min_topic_mass,
             max_iter=self.max_doc_update_iter,
             tol=self.doc_tol,
-            restarts=0 if collapsed else self.restarts,
+            restarts=0 if collapsed or search else self.restarts,
             restart_iter=3,
         )
 

@@ -89,8 +89,6 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
 
     _saved_attributes = ("n_iter_", "converged_", "elbo_", "bound_", "n_batch_iter_", "n_seen_", "n_tokens_seen_")
 
-    _has_checkpoints = True
-
     @abstractmethod
     def _empty_model(self, V: int, threads: int) -> TopicModel:
         """Priors, and no counts yet."""
@@ -117,8 +115,6 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         corpus = as_corpus(self, X, reset=not (self.warm_start and hasattr(self, "model_")))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         n_init, every = positive_count(self.n_init, "n_init"), positive_count(checkpoint_every, "checkpoint_every")
-        if checkpoint is not None and not self._has_checkpoints:
-            raise ValueError(f"a fit of {type(self).__name__} cannot be kept in a checkpoint")
         if checkpoint is not None and n_init > 1:
             raise ValueError("a checkpoint is of one start: it needs n_init=1")
         if checkpoint is not None and kind_of_step(self.local_step, self.posterior, self.learner) == "cvb0":
@@ -207,12 +203,18 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         lengths = row_sums(corpus.indptr, corpus.value)
         self.history_ = history  # now, so that an interrupted fit has it too
 
+        start = found.resume(engine) if found else model
+        moves = self._moves(corpus, batches, engine, state, step, rng, len(history))
+        if moves and found:
+            start = found.resume_search(moves, [lengths[rows] for rows in batches])
+            seed = state.seed or seed
+
         def keep(model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
-            if kept and (is_last or len(history) % kept[1] == 0):
+            if kept and moves:
+                kept[0].write_search(moves, history, random, kept[1])
+            elif kept and (is_last or len(history) % kept[1] == 0):
                 kept[0].write(Progress(model, following, state, engine.memory, history, random))
 
-        start = found.resume(engine) if found else model
-        moves = self._moves(corpus, batches, engine, state, step, rng)
         learned, _, converged = passes(
             chosen(LEARNERS, self.learner, "learner")(start, engine, seed, state=state, **settings),
             max_iter=positive_count(self.max_iter, "max_iter"),
@@ -241,6 +243,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         state: State,
         step: TopicStep | OnlineStep | ExcludingStep,
         rng: np.random.Generator,
+        n_passes: int,
     ) -> Adaptation | None:
         """What changes the number of topics between passes, if anything does."""
         return None

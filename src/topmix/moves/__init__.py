@@ -7,5 +7,6 @@ and deletions (`proposals.py`) are tried out: a few passes with them, and back t
 
 from topmix.moves.adaptation import Adaptation
 from topmix.moves.documents import Documents
+from topmix.moves.scouts import Scouts
 
-__all__ = ["Adaptation", "Documents"]
+__all__ = ["Adaptation", "Documents", "Scouts"]

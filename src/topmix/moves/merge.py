@@ -7,19 +7,19 @@ two of them; the next pass gathers their entropies; and after it they are judged
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln
 
-from topmix import dirichlet
 from topmix.allocations.hdp import StickPrior
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.moves.documents import Documents, renamed_prior
 
 NEIGHBOURS = 4  # of each topic, by the cosine of their words, that are looked at
+AT_A_TIME = 256  # pairs
 
 Pair = tuple[int, int]
 
@@ -84,27 +84,47 @@ def _similar(words: TopicWords) -> set[Pair]:
 
 def _words(words: TopicWords, pairs: list[Pair]) -> np.ndarray:
     """[pairs] of the words' part, sum_k c_Dir(eta) - c_Dir(eta + S_k)."""
-    counts = np.maximum(words.total.counts(), 0.0)
-    eta = np.broadcast_to(words.eta, (len(counts), 1))
-    prior = dirichlet.log_normaliser(eta)[0]
-    cost = prior - dirichlet.log_normaliser(eta + counts)
-    together = [dirichlet.log_normaliser(eta[:, 0] + counts[:, j] + counts[:, k]) for j, k in pairs]
-    return np.array([prior - both - cost[j] - cost[k] for (j, k), both in zip(pairs, together)])
+    S = sp.csc_array(np.maximum(words.total.counts(), 0.0))
+    eta = np.broadcast_to(words.eta, (S.shape[0], 1))[:, 0]
+    whole, prior = eta.sum(), gammaln(eta)
+
+    def gains(counts: sp.csc_array) -> np.ndarray:  # of each column; words that a topic does not have add nothing
+        by_word = gammaln(eta[counts.indices] + counts.data) - prior[counts.indices]
+        return _columns(by_word, counts) + gammaln(whole) - gammaln(whole + counts.sum(axis=0))
+
+    return _together(S, pairs, gains)
 
 
 def _documents(N: sp.csc_array, prior: StickPrior, D: float, pairs: list[Pair]) -> np.ndarray:
     """[pairs] of the documents' part with q(pi_d) at its best, sum_dk log Gamma(N_dk + alpha_k)."""
-    alpha = prior.alpha
-    gains = []
-    for j, k in pairs:
-        both = N[:, [j]] + N[:, [k]]
-        nowhere = D - both.nnz
-        gain = np.sum(gammaln(both.data + alpha[j] + alpha[k])) + nowhere * gammaln(alpha[j] + alpha[k])
-        for t in (j, k):
-            own = N.data[N.indptr[t] : N.indptr[t + 1]]
-            gain -= np.sum(gammaln(own + alpha[t])) + (D - len(own)) * gammaln(alpha[t])
-        gains.append(gain)
-    return np.array(gains)
+    own, both = prior.alpha, np.array([prior.alpha[[j, k]].sum() for j, k in pairs])
+
+    def gains(counts: sp.csc_array, alpha: np.ndarray) -> np.ndarray:
+        a = np.repeat(alpha, np.diff(counts.indptr))
+        return _columns(gammaln(counts.data + a) - gammaln(a), counts) + D * gammaln(alpha)
+
+    return _together(N, pairs, lambda counts: gains(counts, own), lambda counts, of: gains(counts, both[of]))
+
+
+def _together(
+    X: sp.csc_array,
+    pairs: list[Pair],
+    gains: Callable[[sp.csc_array], np.ndarray],
+    of_pairs: Callable[[sp.csc_array, slice], np.ndarray] | None = None,
+) -> np.ndarray:
+    """[pairs] gains of the summed columns, less those of the two apart; some pairs at a time."""
+    apart, first, second = gains(X), *(np.array([pair[i] for pair in pairs]) for i in (0, 1))
+    out = []
+    for begin in range(0, len(pairs), AT_A_TIME):
+        of = slice(begin, begin + AT_A_TIME)
+        both = sp.csc_array(X[:, first[of]] + X[:, second[of]])
+        out.append(gains(both) if of_pairs is None else of_pairs(both, of))
+    return np.concatenate(out) - apart[first] - apart[second]
+
+
+def _columns(values: np.ndarray, of: sp.csc_array) -> np.ndarray:
+    """Sums of values that lie as the entries do."""
+    return np.bincount(np.repeat(np.arange(of.shape[1]), np.diff(of.indptr)), values, minlength=of.shape[1])
 
 
 def _sticks(here: Documents, merged: list[Pair], pair: Pair) -> float:

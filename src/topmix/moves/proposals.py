@@ -1,7 +1,8 @@
 """Other topics for the same documents, to be tried out: words to start from, sticks, and where documents start.
 
 A proposal moves tokens by a matrix M [K, K'], what part of a topic's tokens goes to which of the new topics; so a
-document that had none of what changes is as it was. Only a birth starts documents from their words alone.
+document that had none of what changes is as it was. In a birth, and where topics or documents start anew, documents
+start from their words alone.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ class Proposal:
     what: str
     model: TopicModel
     docs: list[DocTopics] | None = None  # None: from the words alone
-    anew: bool = False  # nothing of the old topics is in it
 
 
 def births(here: Documents, n: int, newborn: Callable[[np.ndarray, int], np.ndarray]) -> Proposal:
@@ -41,7 +41,12 @@ def births(here: Documents, n: int, newborn: Callable[[np.ndarray, int], np.ndar
 def renewal(here: Documents, counts: np.ndarray) -> Proposal:
     """Other topics altogether, [V, n] counts."""
     n = counts.shape[1]
-    return Proposal(f"renew {n}", _seeded(here, counts, np.full(n, 1.0 / (n + 1.0))), anew=True)
+    return Proposal(f"renew {n}", _seeded(here, counts, np.full(n, 1.0 / (n + 1.0))))
+
+
+def refreshment(here: Documents) -> Proposal:
+    """The same topics; documents start from their words."""
+    return Proposal("refresh", _seeded(here, here.total.S.counts(), here.prior.sticks.shares()[:-1]))
 
 
 def split(
