@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../parallel.hpp"
+#include "fleet.hpp"
 #include "topics.hpp"
 
 namespace topmix::nomad {
