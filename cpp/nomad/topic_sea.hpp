@@ -35,9 +35,27 @@ struct TopicSea {
           opening(open) {}
 };
 
+/// Counts of words, in the memory of floats and with the sums of doubles: (x_rk + even_r) scale_r, where the scale makes
+/// a row add up to what it must.
+struct WordCounts {
+    std::vector<float> x;             // [rows, K]
+    std::vector<double> even, scale;  // [rows]
+
+    WordCounts() = default;
+    WordCounts(size_t rows, size_t K) : x(rows * K, 0.f), even(rows, 0.0), scale(rows, 0.0) {}
+
+    template <class Fn>
+    void each(size_t r, size_t K, Fn&& fn) const {
+        const float* from = &x[r * K];
+        const double more = even[r], times = scale[r];
+#pragma omp simd
+        for (size_t k = 0; k < K; ++k) fn(k, (double(from[k]) + more) * times);
+    }
+};
+
 /// A worker's statistics at one moment; those of all workers add up to the model's.
 struct TopicPost {
-    std::vector<double> R;     // [rows, K] counts of its words
+    WordCounts R;              // counts of its words
     std::vector<double> rise;  // [K] sum_d psi(N_dk + alpha_k) - psi(alpha_k)
     double entropy = 0;        // sum c H[phi]
     double documents = 0;      // sum_dk log Gamma(N_dk + alpha_k) - log Gamma(alpha_k)

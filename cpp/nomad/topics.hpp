@@ -33,7 +33,7 @@ class TopicWorker {
           K_(sea.K),
           solver_(sea),
           pairs_(shard_, sea.K, sea.C),
-          R_(shard_.slot.size() * K_, 0.0),
+          R_(shard_.slot.size(), K_),
           N_(shard_.docs * K_, 0.0),
           even_(shard_.docs, 0.0),
           entropy_(sea.blocks.size(), 0.0),
@@ -58,11 +58,10 @@ class TopicWorker {
     /// Adds what it holds to the sea. For the beginning, when nobody works.
     void contribute() {
         std::ranges::fill(delta_, 0.0);
-        for (size_t r = 0; r < shard_.slot.size(); ++r)
-            for (size_t k = 0; k < K_; ++k) {
-                sea_.S[size_t(shard_.slot[r]) * K_ + k] += R_[r * K_ + k];
-                delta_[k] += R_[r * K_ + k];
-            }
+        for (size_t r = 0; r < shard_.slot.size(); ++r) {
+            double *S = &sea_.S[size_t(shard_.slot[r]) * K_], *delta = delta_.data();
+            R_.each(r, K_, [=](size_t k, double x) { S[k] += x, delta[k] += x; });
+        }
         sea_.total.add(delta_);
     }
 
@@ -89,7 +88,7 @@ class TopicWorker {
             const double *N = &N_[d * K_], even = even_[d], *alpha = sea_.alpha.data(), *psi = psi_a.data();
             double *rise = out.rise.data(), *x = a.data(), sum = 0;
 #pragma omp simd
-            for (size_t k = 0; k < K_; ++k) x[k] = alpha[k] + std::max(N[k] + even, 0.0);
+            for (size_t k = 0; k < K_; ++k) x[k] = alpha[k] + (N[k] + even > 0.0 ? N[k] + even : 0.0);
 #pragma omp simd
             for (size_t k = 0; k < K_; ++k) rise[k] += math::digamma(x[k]) - psi[k];
 #pragma omp simd reduction(+ : sum)
@@ -122,7 +121,7 @@ class TopicWorker {
         for (size_t p = first; p < last; ++p) {
             const size_t d = size_t(shard_.doc[p]), i = size_t(shard_.entry_starts[p]);
             const size_t n = size_t(shard_.entry_starts[p + 1]) - i;
-            if (under != Under::shares) solver_.tables.document(&N_[d * K_], even_[d], means, others);
+            if (under != Under::shares) solver_.tables.document(&N_[d * K_], even_[d], others);
             solver_.pair(std::span(shard_.row).subspan(i, n), std::span(shard_.count).subspan(i, n),
                          cut_.empty() ? nullptr : &cut_[i]);
             pairs_.replace(p, numbers(solver_.doc), solver_.doc_even, &N_[d * K_], even_[d]);
@@ -131,8 +130,8 @@ class TopicWorker {
         entropy_[b] = solver_.entropy;
     }
 
-    /// Puts the new counts of the block's words into R_, and what changed into the words' rows of S, if there are any.
-    /// Its sum over words is then in delta_.
+    /// Puts the new counts of the block's words into R_, made to add up to the words' tokens. What changed goes into the
+    /// words' rows of S, if there are any, and its sum over words into delta_.
     void replace(size_t b, double* S) {
         std::ranges::fill(delta_, 0.0);
         double* delta = delta_.data();
@@ -140,21 +139,20 @@ class TopicWorker {
             const size_t here = r - size_t(shard_.row_starts[b]);
             const float* now = numbers(solver_.word) + here * solver_.stride();
             const double even = solver_.spread[here];
-            double *R = &R_[r * K_], all = even * double(K_);
+            double all = even * double(K_);
 #pragma omp simd reduction(+ : all)
             for (size_t k = 0; k < K_; ++k) all += double(now[k]);
-            const double scale = shard_.tokens[r] / all;  // float sums, made to add up to the word's tokens
-            double* row = S ? &S[size_t(shard_.slot[r]) * K_] : nullptr;
-            auto change = [&](auto&& to_sea) {
-#pragma omp simd
-                for (size_t k = 0; k < K_; ++k) {
-                    const double x = (double(now[k]) + even) * scale, more = x - R[k];
-                    R[k] = x;
+            const double scale = shard_.tokens[r] / all;
+            if (S) {
+                double* row = &S[size_t(shard_.slot[r]) * K_];
+                R_.each(r, K_, [=](size_t k, double before) {
+                    const double more = (double(now[k]) + even) * scale - before;
+                    row[k] += more;
                     delta[k] += more;
-                    to_sea(k, more);
-                }
-            };
-            row ? change([row](size_t k, double more) { row[k] += more; }) : change([](size_t, double) {});
+                });
+            }
+            std::copy_n(now, K_, &R_.x[r * K_]);
+            R_.even[r] = even, R_.scale[r] = scale;
         }
     }
 
@@ -163,7 +161,7 @@ class TopicWorker {
     const size_t K_;
     TopicSolver solver_;
     PairCounts pairs_;
-    std::vector<double> R_;        // [rows, K] what the words have from these documents
+    WordCounts R_;                 // what the words have from these documents
     std::vector<double> N_;        // [docs, K] gamma - alpha, less what is even
     std::vector<double> even_;     // [docs] what every topic has from entries that do not keep it; topics that are kept
                                    // have it too, and N makes up for it

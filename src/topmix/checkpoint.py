@@ -35,7 +35,7 @@ from topmix.topic_model import TopicModel
 FORMAT = "topmix-checkpoint"
 LARGEST_COUNT = 2**62
 NUMBERS = ("D", "H", "G", "A")  # of TopicStats
-NOT_COMPARED = ("max_iter", "tol", "verbose", "callbacks", "engine", "n_jobs", "warm_start")  # none changes a pass
+NOT_COMPARED = ("max_iter", "tol", "max_time", "verbose", "callbacks", "engine", "n_jobs", "warm_start")  # none changes a pass
 
 
 class CheckpointError(ValueError):
