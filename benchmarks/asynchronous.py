@@ -234,6 +234,11 @@ def main() -> None:
         "speedup": {},
         "openings": [],
     }
+
+    def write() -> None:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        given.out.write_text(json.dumps(found), encoding="utf-8")
+
     for name in given.corpus:
         data = datasets.load(name)
         for K in given.K:
@@ -246,11 +251,11 @@ def main() -> None:
             if "fig7" in given.only:
                 kept = [None, max(K // 4, 1), max(K // 16, 1)]
                 curves += cut_off(data, K, kept, given.seconds, given.threads, "fig7")
+            write()
         if "fig8" in given.only:
             for K in [24, 32] if given.quick else [256, 512]:
                 curves += cut_off(data, K, [min(16, K // 4)], given.seconds, given.threads, "fig8")
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(json.dumps(found), encoding="utf-8")
+            write()
 
 
 if __name__ == "__main__":

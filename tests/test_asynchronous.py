@@ -86,7 +86,8 @@ def test_rows_of_several_vectors_equal_the_twin(core, monkeypatch, C, alpha):
 def test_of_equal_topics_the_first_are_kept(rest):
     X = documents(7)
     counts = np.ones((X.shape[1], K))
-    model = replace(topic_model(X), words=TopicWords(np.full((1, 1), ETA), WordTotal(counts, counts.sum(axis=0)), "variational"))
+    words = TopicWords(np.full((1, 1), ETA), WordTotal(counts, counts.sum(axis=0)), "variational")
+    model = replace(topic_model(X), words=words)
     fleet = Fleet.of(Corpus.from_scipy(X), model, 1, Course(3, rest))
     np.testing.assert_allclose(fleet.native.now()[0], twin(X, model, C=3, rest=rest).S, rtol=1e-5, atol=1e-6)
 

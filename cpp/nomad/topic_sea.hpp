@@ -35,8 +35,8 @@ struct TopicSea {
           opening(open) {}
 };
 
-/// Counts of words, in the memory of floats and with the sums of doubles: (x_rk + even_r) scale_r, where the scale makes
-/// a row add up to what it must.
+/// Counts of words, in the memory of floats and with the sums of doubles: (x_rk + even_r) scale_r, where the scale
+/// makes a row add up to what it must.
 struct WordCounts {
     std::vector<float> x;             // [rows, K]
     std::vector<double> even, scale;  // [rows]

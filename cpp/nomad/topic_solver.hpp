@@ -153,9 +153,9 @@ class TopicSolver {
         size_t kept;
     };
 
-    /// A number that C of u reach, where n > C reach `least` and none is over `most`. The first try is where it lay at the
-    /// last visit, the next ones where it would be if logarithms were spread evenly. Of equal weights the first are kept;
-    /// the others are made a little less.
+    /// A number that C of u reach, or a few less in the opening, where n > C reach `least` and none is over `most`. The
+    /// first try is where it lay at the last visit, the next ones where it would be if logarithms were spread evenly.
+    /// Of equal weights the first are kept; the others are made a little less.
     Cut threshold(float* u, float least, size_t n, float most, float guess) const {
         // The bits of positive numbers are in their order, and nearly as their logarithms.
         int64_t low = std::bit_cast<int32_t>(least), high = std::bit_cast<int32_t>(most) + 1;

@@ -130,8 +130,8 @@ class TopicWorker {
         entropy_[b] = solver_.entropy;
     }
 
-    /// Puts the new counts of the block's words into R_, made to add up to the words' tokens. What changed goes into the
-    /// words' rows of S, if there are any, and its sum over words into delta_.
+    /// Puts the new counts of the block's words into R_, made to add up to the words' tokens. What changed goes into
+    /// the words' rows of S, if there are any, and its sum over words into delta_.
     void replace(size_t b, double* S) {
         std::ranges::fill(delta_, 0.0);
         double* delta = delta_.data();
