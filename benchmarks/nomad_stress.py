@@ -25,8 +25,7 @@ from topmix import LDA, GaussianMixture
 from topmix.data import sample_lda
 from topmix.data.table import Table
 from topmix.learners.asynchronous import Course, Fleet
-from topmix.learners.asynchronous_mixture import Assignments
-from topmix.learners.asynchronous_mixture import Fleet as MixtureFleet
+from topmix.learners.asynchronous_mixture import Assignments, Fleet as MixtureFleet
 
 LONGEST = 60.0  # seconds without an end are a hang
 

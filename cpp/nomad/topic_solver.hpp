@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "../local/select.hpp"
+#include "../local/lanes.hpp"
 #include "topic_tables.hpp"
 
 namespace topmix::nomad {
@@ -178,8 +178,8 @@ class TopicSolver {
 
     const size_t K_, C_;
     const Rest rest_;
-    std::vector<Vector> u_;    // [vectors] weights of the entry at hand
-    Vector last_{};            // the trace in the last vector: nothing beyond K
+    std::vector<Vector> u_;  // [vectors] weights of the entry at hand
+    Vector last_{};          // the trace in the last vector: nothing beyond K
     bool opening_ = false;
     size_t slack_ = 0;
     std::vector<float> sums_;           // [entries of the visit]
