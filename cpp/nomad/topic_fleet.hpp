@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../parallel.hpp"
+#include "fleet.hpp"
 #include "topics.hpp"
 
 namespace topmix::nomad {
@@ -79,7 +80,7 @@ class TopicFleet {
             const TopicShard& shard = (*fleet_)[w].shard();
             for (size_t r = 0; r < shard.slot.size(); ++r) {
                 double* S = &out.S[size_t(sea_.blocks.word[size_t(shard.slot[r])]) * sea_.K];
-                for (size_t k = 0; k < sea_.K; ++k) S[k] += posts[w].R[r * sea_.K + k];
+                posts[w].R.each(r, sea_.K, [S](size_t k, double x) { S[k] += x; });
             }
             for (size_t k = 0; k < sea_.K; ++k) out.rise[k] += posts[w].rise[k];
             out.entropy += posts[w].entropy;

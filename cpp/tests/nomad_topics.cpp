@@ -37,7 +37,7 @@ void nothing_is_lost_or_doubled() {
     for (size_t K : {1, 5, 33}) {
         const Problem problem(K);
         for (size_t workers : {1, 2, 5})
-            for (size_t C : {K, (K + 2) / 3})
+            for (size_t C : {K, (K + 2) / 3, size_t(1)})  // counts of pairs are dense, or packed
                 for (Rest rest : {Rest::mean, Rest::best}) {
                     const auto topics = problem.fleet(workers, C, rest, 2);
                     for (size_t leg = 1; leg <= 3; ++leg) {

@@ -39,7 +39,8 @@ from topmix.topic_model import TopicModel
 FORMAT = "topmix-checkpoint"
 LARGEST_COUNT = 2**62
 NUMBERS = ("D", "H", "G", "A")  # of TopicStats
-NOT_COMPARED = ("max_iter", "tol", "verbose", "callbacks", "engine", "n_jobs", "warm_start")  # none changes a pass
+# None of them changes a pass.
+NOT_COMPARED = ("max_iter", "tol", "max_time", "verbose", "callbacks", "engine", "n_jobs", "warm_start")
 
 
 class CheckpointError(ValueError):

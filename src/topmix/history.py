@@ -41,6 +41,18 @@ class Record:
 Callback = Callable[[Record, Any], bool | None]
 
 
+class TimeLimit:
+    """A callback that ends the fit when another pass like the last would take too long."""
+
+    def __init__(self, limit: float):
+        self.limit, self.last, self.reached = limit, 0.0, False
+
+    def __call__(self, record: Record, model: Any) -> bool:
+        took, self.last = record.seconds - self.last, record.seconds
+        self.reached = record.seconds + took > self.limit
+        return self.reached
+
+
 class Clock:
     """Seconds since it was made, after those that were spent before."""
 

@@ -32,14 +32,25 @@ EXPECTED = {
     },
 }
 FIXED = {"HDP": {"adapt": False}}  # so many topics as were asked for; scikit-learn's checks see the defaults
-everyone = pytest.mark.parametrize("name", ESTIMATORS)
+# Workers are another way through fit, so these are held to all of it as well.
+ASYNCHRONOUS = {
+    "LDA, asynchronous": {"learner": "asynchronous", "posterior": "variational"},
+    "GaussianMixture, asynchronous": {"learner": "asynchronous"},
+}
+everyone = pytest.mark.parametrize("name", [*ESTIMATORS, *ASYNCHRONOUS])
+
+
+def class_of(name):
+    return ESTIMATORS[name.split(",")[0]]
 
 
 def make(name, **parameters):
     """Small and repeatable; of the other parameters, those that it has."""
     common = {"n_components": 4, "max_iter": 5, "random_state": 0, "n_jobs": 1} | FIXED.get(name, {})
-    known = ESTIMATORS[name]._get_param_names()
-    return ESTIMATORS[name](**common | {p: value for p, value in parameters.items() if p in known})
+    known = class_of(name)._get_param_names()
+    return class_of(name)(
+        **common | {p: value for p, value in parameters.items() if p in known} | ASYNCHRONOUS.get(name, {})
+    )
 
 
 def counts_only(name):
@@ -72,7 +83,7 @@ def ask(model, X):
 
 
 @parametrize_with_checks(
-    [ESTIMATORS[name](8, n_jobs=1) for name in ESTIMATORS],
+    [class_of(name)(8, n_jobs=1, **ASYNCHRONOUS.get(name, {})) for name in [*ESTIMATORS, *ASYNCHRONOUS]],
     expected_failed_checks=lambda e: EXPECTED.get(type(e).__name__, {}),
 )
 def test_scikit_learn_contract(estimator, check):
@@ -82,6 +93,8 @@ def test_scikit_learn_contract(estimator, check):
 @everyone
 @pytest.mark.parametrize("engine", [None, "serial", "threads"])
 def test_same_bits_for_any_number_of_jobs(name, data, engine):
+    if name in ASYNCHRONOUS:
+        pytest.skip("it has n_jobs workers, who do not wait for each other")
     want = answers(make(name).fit(data), data)
     for n_jobs in (1, 2, 7, None):
         same(answers(make(name, n_jobs=n_jobs, engine=engine).fit(data), data), want)
@@ -232,11 +245,11 @@ def test_one_cluster(name, data):
     [
         ("n_components", 0), ("n_components", 2.5), ("n_components", 70_000), ("n_active", 0), ("n_active", "all"),
         ("learner", "magic"), ("engine", "magic"), ("n_jobs", 0), ("n_jobs", 1.5), ("max_iter", 0), ("n_init", 0),
-        ("batch_size", 0),
+        ("batch_size", 0), ("max_time", 0), ("max_time", "long"), ("max_time", np.nan),
     ],
 )  # fmt: skip
 def test_a_bad_parameter_is_named(name, data, parameter, value):
-    if parameter not in make(name).get_params():
+    if parameter not in make(name).get_params() or (name in ASYNCHRONOUS and parameter in ("learner", "batch_size")):
         pytest.skip(f"has no {parameter}")
     with pytest.raises(ValueError, match=parameter):
         make(name, **{parameter: value}).fit(data)
@@ -269,6 +282,16 @@ def test_callbacks_see_every_pass_and_may_stop_it(name, data):
     assert [r for r, _ in seen] == model.history_
     assert [k for _, k in seen] == [4, 4, 4]
     assert model.n_iter_ == 3
+
+
+@everyone
+def test_time_ends_a_fit_after_the_pass_that_it_is_in(name, data):
+    if "max_time" not in make(name).get_params():
+        pytest.skip("has no max_time")
+    short, long = (make(name, tol=-np.inf, max_time=seconds).fit(data) for seconds in (1e-9, 1e9))
+    assert (short.n_iter_, long.n_iter_) == (1, 5)
+    assert not short.converged_
+    same(answers(long, data), answers(make(name, tol=-np.inf).fit(data), data))
 
 
 @everyone
@@ -314,7 +337,8 @@ def test_ctrl_c_is_answered_soon(name):
             print("ready", flush=True)
 
         how = dict(max_iter=10**6, tol=-np.inf, learner="batch", n_jobs=2, random_state=0, callbacks=[ready])
-        cls = ESTIMATORS[{name!r}]
+        cls = ESTIMATORS[{name.split(",")[0]!r}]
+        how |= {ASYNCHRONOUS.get(name, {})!r}
         model = cls(400, **{{p: value for p, value in how.items() if p in cls._get_param_names()}})
         try:
             model.fit(X)

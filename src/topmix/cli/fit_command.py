@@ -35,7 +35,7 @@ from topmix.cli.sources import (
 )
 from topmix.data import Corpus, Table
 from topmix.estimators import ESTIMATORS
-from topmix.history import Record
+from topmix.history import TimeLimit
 from topmix.interrupt import StopOnInterrupt
 from topmix.progress import FitProgress
 from topmix.summary import describe_model, model_table
@@ -129,18 +129,6 @@ def fit(
         if stopped == "Ctrl-C":
             tell(f"stopped by Ctrl-C after {_passes(estimator)}; saved in {output}. `--resume` goes on from there.")
             raise typer.Exit(INTERRUPTED)
-
-
-class TimeLimit:
-    """A callback that ends the fit when another pass like the last would take too long."""
-
-    def __init__(self, limit: float):
-        self.limit, self.last, self.reached = limit, 0.0, False
-
-    def __call__(self, record: Record, model: Any) -> bool:
-        took, self.last = record.seconds - self.last, record.seconds
-        self.reached = record.seconds + took > self.limit
-        return self.reached
 
 
 def learn(estimator: Any, data: Any, limit: float | None, quiet: bool, extra: dict[str, Any]) -> str | None:

@@ -12,7 +12,7 @@ from topmix.cli.flags import Flag, flags_of
 from topmix.estimators import ESTIMATORS
 
 # Said by an option of the command's own, or not a thing that a word can say.
-OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start")
+OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start", "max_time")
 PREFERRED = "LDA"
 
 

@@ -92,6 +92,9 @@ class GaussianMixture(MixtureEstimator):
         Passes over the data, at most.
     tol : float
         Stop when a pass lifts the objective by less than this, per row.
+    max_time : float or None
+        Seconds for the whole fit, initialisation and all `n_init` starts counted: the last pass is the last that fits
+        in, going by the one before it; every start makes one at least. None: no limit.
     n_init : int
         Starts to try; the one with the best objective is kept.
     warm_start : bool
@@ -162,6 +165,7 @@ class GaussianMixture(MixtureEstimator):
         learning_decay: float = 0.7,
         max_iter: int = 100,
         tol: float = 1e-3,
+        max_time: float | None = None,
         n_init: int = 1,
         warm_start: bool = False,
         engine: str | None = None,
@@ -196,6 +200,7 @@ class GaussianMixture(MixtureEstimator):
         self.learning_decay = learning_decay
         self.max_iter = max_iter
         self.tol = tol
+        self.max_time = max_time
         self.n_init = n_init
         self.warm_start = warm_start
         self.engine = engine

@@ -31,7 +31,7 @@ from topmix.estimators.inputs import (
 )
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
-from topmix.history import Callback, Clock, Record, passes
+from topmix.history import Callback, Clock, Record, TimeLimit, passes
 from topmix.learners import LEARNERS
 from topmix.learners.learner import Passes
 from topmix.learners.stochastic import StepSize, blend
@@ -52,6 +52,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
 
     _saved_attributes = ("n_iter_", "converged_", "elbo_", "lower_bound_", "n_batch_iter_", "n_seen_")
     _likelihood: ClassVar[Any]
+    max_time: float | None = None
     model_: Mixture
 
     @abstractmethod
@@ -81,6 +82,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
         learn = self._learner(K, threads)
         n_init, max_iter = positive_count(self.n_init, "n_init"), positive_count(self.max_iter, "max_iter")
         tol = any_number(self.tol, "tol")
+        limits = [] if self.max_time is None else [TimeLimit(positive_number(self.max_time, "max_time"))]
         warm = self._warm(K)
         data = self._read(X, reset=warm is None)
         weight = _weights(sample_weight, data)
@@ -90,7 +92,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, BaseEstima
         size = data.n_tokens if isinstance(data, Corpus) else float(len(data))
         best: tuple[Mixture, list[Record], bool] | None = None
         with shown(self.verbose, max_iter * n_init, size, type(self).__name__) as display:
-            callbacks: list[Callback] = [*(self.callbacks or ()), *display]
+            callbacks: list[Callback] = [*(self.callbacks or ()), *limits, *display]
             for _ in range(n_init):
                 start, seed = warm or self._started(prepared, data, weight, K, rng, threads)
                 self.history_: list[Record] = []  # now, so that an interrupted fit has it too

@@ -27,6 +27,7 @@ from topmix.estimators.inputs import (
     count_of_components,
     count_of_threads,
     positive_count,
+    positive_number,
 )
 from topmix.estimators.local_steps import kind_of_step
 from topmix.estimators.new_words import in_known_columns
@@ -34,7 +35,7 @@ from topmix.estimators.priors import word_prior_as_given
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
 from topmix.estimators.topic_output import TopicOutputMixin
-from topmix.history import Callback, Clock, Record, passes
+from topmix.history import Callback, Clock, Record, TimeLimit, passes
 from topmix.learners import LEARNERS, State
 from topmix.learners.stochastic import StepSize, blend, rows, tokens
 from topmix.local import ExcludingStep, OnlineStep, TopicStep
@@ -58,6 +59,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
     n_active: int | None
     max_iter: int
     tol: float
+    max_time: float | None = None
     batch_size: int | None
     total_samples: float | None
     learning_scale: float
@@ -119,9 +121,10 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
             raise ValueError("a checkpoint is of one start: it needs n_init=1")
         if checkpoint is not None and kind_of_step(self.local_step, self.posterior, self.learner) == "cvb0":
             raise ValueError("a checkpoint does not hold the responsibilities of CVB0: use local_step='fixed_point'")
+        limits = [] if self.max_time is None else [TimeLimit(positive_number(self.max_time, "max_time"))]
         kept = None if checkpoint is None else (checkpoint_at(checkpoint, self, corpus), every)
         with shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display:
-            callbacks = [*(self.callbacks or ()), *display]
+            callbacks = [*(self.callbacks or ()), *limits, *display]
             tries = [self._fit_once(corpus, rng, clock, callbacks, kept) for _ in range(n_init)]
         model, history, converged = max(tries, key=lambda t: t[1][-1].objective)
         self.history_, self.converged_ = history, converged

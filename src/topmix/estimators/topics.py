@@ -65,6 +65,9 @@ class LDA(EditMixin, TopicEstimator):
         Passes over the data, at most.
     tol : float
         Stop when a pass lifts the objective by less than this, per token.
+    max_time : float or None
+        Seconds for the whole fit, initialisation and all `n_init` starts counted: the last pass is the last that fits
+        in, going by the one before it; every start makes one at least. None: no limit.
     batch_size : int or None
         Documents between two updates. None makes ten batches (memoized) or batches of 512 (stochastic).
     total_samples : int or None
@@ -171,6 +174,7 @@ class LDA(EditMixin, TopicEstimator):
         smoothing: float | None = None,
         max_iter: int = 20,
         tol: float = 3e-3,
+        max_time: float | None = None,
         batch_size: int | None = None,
         total_samples: float | None = None,
         learning_scale: float = 1.0,
@@ -210,6 +214,7 @@ class LDA(EditMixin, TopicEstimator):
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
+        self.max_time = max_time
         self.batch_size = batch_size
         self.total_samples = total_samples
         self.learning_scale = learning_scale

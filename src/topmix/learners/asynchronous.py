@@ -20,8 +20,8 @@ from topmix.learners.learner import Passes, State
 from topmix.stats import TopicStats, WordTotal
 from topmix.topic_model import TopicModel
 
-BYTES_A_BLOCK = 1 << 18  # of a block's rows, in double: what a message between machines would carry
-BLOCKS_A_WORKER = 8  # at least, so that nobody waits
+BYTES_A_BLOCK = 1 << 20  # of a block's rows, in double: what a worker's cache can hold in float, twice
+BLOCKS_A_WORKER = 4  # at least, so that nobody waits
 RESTS = {"best": "best", "mean": "mean"}
 Snapshot = tuple[np.ndarray, float, float, np.ndarray]  # counts [V, K], entropy, documents' log Gammas, rise [K]
 
@@ -40,7 +40,7 @@ class Blocks:
         Words are dealt from the most frequent on, there and back, as cards are.
         """
         words = np.argsort(-entries, kind="stable")[: np.count_nonzero(entries)].astype(np.int32)
-        n_blocks = max(-(-len(words) * K * 8 // BYTES_A_BLOCK), BLOCKS_A_WORKER * workers)
+        n_blocks = max(-(-len(words) * K * 8 // BYTES_A_BLOCK), BLOCKS_A_WORKER * max(workers, 2))
         n_blocks = max(1, min(n_blocks, len(words)))
         place = np.arange(len(words)) % (2 * n_blocks)
         block = np.minimum(place, 2 * n_blocks - 1 - place)

@@ -68,7 +68,7 @@ class Esvi:
                 log_share = psi(self.alpha + self.X[d] @ self.phi[d])
                 for i, v in enumerate(words):
                     if self.X[d, v] > 0:
-                        self.phi[d, v] = solve(log_topic[i] + log_share, self.C, self.rest)
+                        self.phi[d, v] = solve(log_topic[i] + log_share, self.C, "mean" if means else self.rest)
             if topics is None:
                 self.S[words] = np.einsum("dv,dvk->vk", self.X[:, words], self.phi[:, words])
 
