@@ -64,7 +64,7 @@ def test_scvb0_has_three_figures_and_a_table(tmp_path):
 
 def test_hdp_has_two_figures_and_a_surrogate_that_is_a_bound(tmp_path):
     said = run("papers/hdp.py", "--out", tmp_path)
-    for part in ("Figure 2", "Figure 3", "with restarts"):
+    for part in ("Figure 2", "Figure 3", "bound a token: +"):
         assert part in said
     rows = {
         line.split()[0]: [float(x) for x in line.split()[-6:-3]] for line in said.splitlines() if "(1, 5, 20)" in line
