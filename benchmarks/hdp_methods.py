@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from tomotopy_training import add_documents, train
 
 if TYPE_CHECKING:
     from curves import Stopwatch
@@ -25,30 +26,12 @@ def tomotopy_hdp(
 
         model = tp.HDPModel(initial_k=K, alpha=alpha, gamma=gamma, eta=eta, seed=seed)
         model.optim_interval = optim_interval
-        names = np.array([str(v) for v in range(X.shape[1])], dtype=object)
-        for d in range(X.shape[0]):
-            row = slice(X.indptr[d], X.indptr[d + 1])
-            model.add_doc(names[np.repeat(X.indices[row], X.data[row].astype(int))].tolist())
-        warnings.filterwarnings("ignore", message="The training result may differ", category=RuntimeWarning)
-    model.train(0, workers=threads)
-    used = np.array([int(w) for w in model.used_vocabs])
+        add_documents(model, X)
 
-    def topics() -> tuple[np.ndarray, np.ndarray]:
-        live = [k for k in range(model.k) if model.is_live_topic(k)]
-        counts = np.asarray(model.get_count_by_topics(), dtype=np.float64)[live]
-        phi = np.full((len(live), X.shape[1]), eta)
-        dist = np.array([model.get_topic_word_dist(k) for k in live], dtype=np.float64)
-        phi[:, used] = dist * (counts + len(used) * eta)[:, None]
-        return phi, counts
+    def live() -> list[int]:
+        return [k for k in range(model.k) if model.is_live_topic(k)]
 
-    step, passes = 1, 0
-    while True:
-        begin = watch()
-        model.train(step, workers=threads)
-        passes += step
-        step = max(1, min(100, int(0.25 / max(1e-3, (watch() - begin) / step))))
-        if report(topics, documents=passes * X.shape[0], n_components=float(model.live_k)):
-            return
+    train(model, X, threads, watch, report, live, lambda: {"n_components": float(model.live_k)})
 
 
 def gensim_hdp(

@@ -15,7 +15,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields
 from functools import partial
@@ -28,6 +27,7 @@ from curves import Curve, Stopwatch, calibrate, fingerprint, milestones
 from datasets import Dataset, load
 from hdp_methods import gensim_hdp, tomotopy_hdp
 from resident import PeakMemory
+from tomotopy_training import add_documents, train
 from topmix.metrics import (
     completion_score,
     duplicate_topics,
@@ -120,33 +120,10 @@ def tomotopy(
         import tomotopy as tp
 
         model = tp.LDAModel(k=K, seed=seed, **priors)
-        names = np.array([str(v) for v in range(X.shape[1])], dtype=object)
-        for d in range(X.shape[0]):
-            row = slice(X.indptr[d], X.indptr[d + 1])
-            model.add_doc(names[np.repeat(X.indices[row], X.data[row].astype(int))].tolist())
-        # That threads make it unrepeatable is known, and its every train() says so.
-        warnings.filterwarnings("ignore", message="The training result may differ", category=RuntimeWarning)
+        add_documents(model, X)
     if optim_interval is not None:
         model.optim_interval = optim_interval
-    model.train(0, workers=threads)  # initialisation
-    used = np.array([int(w) for w in model.used_vocabs])
-
-    def topics() -> Topics:
-        counts = np.asarray(model.get_count_by_topics(), dtype=np.float64)
-        phi = np.full((K, X.shape[1]), model.eta)
-        dist = np.array([model.get_topic_word_dist(k) for k in range(K)], dtype=np.float64)
-        phi[:, used] = dist * (counts + len(used) * model.eta)[:, None]  # words of no training document keep η
-        return phi, counts
-
-    step, passes = 1, 0
-    while True:
-        begin = watch()
-        model.train(step, workers=threads)
-        passes += step
-        # Steps of about a quarter second: often enough to stop in time, seldom enough to cost nothing.
-        step = max(1, min(100, int(0.25 / max(1e-3, (watch() - begin) / step))))
-        if report(topics, documents=passes * X.shape[0]):
-            return
+    train(model, X, threads, watch, report, lambda: range(K))
 
 
 def sklearn(

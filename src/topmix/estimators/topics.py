@@ -261,7 +261,7 @@ class LDA(EditMixin, TopicEstimator):
         return replace(words, smoothing=word_smoothing(self.smoothing, words.eta, self._is_firm()))
 
     def _set_model(self, model: TopicModel) -> None:
-        super()._set_model(model)
+        super()._set_model(replace(model, words=self._reported(model.words)))  # `smoothing` may be another by now
         self.doc_topic_prior_ = document_prior_as_given(model.prior.alpha, model.prior.learned)
 
     def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -276,5 +276,5 @@ class LDA(EditMixin, TopicEstimator):
         posterior = parts.choice("posterior", ("collapsed", "variational"))
         alpha = parts.array("prior.alpha", K, positive=True)
         eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
-        words = self._reported(TopicWords(eta, total, posterior, parts.flag("words.learned")))
+        words = TopicWords(eta, total, posterior, parts.flag("words.learned"))
         self._set_model(TopicModel(DocumentPrior(alpha, posterior, parts.flag("prior.learned")), words))
