@@ -21,19 +21,32 @@ inline double topic_bound(Posterior posterior, Rows<const double> raw, double fa
     const size_t blocks = (V + grain - 1) / grain;
     std::vector<double> sums(blocks), norms(blocks * K);
     parallel_for(V, grain, threads, [&](size_t begin, size_t end, size_t) {
-        std::vector<double> prior(K), f(K);
+        std::vector<double> prior(K), x(K), some(K);
+        std::vector<uint32_t> which(K);
+        const auto f = [&](std::vector<double>& values, size_t n) {
+            double sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (size_t i = 0; i < n; ++i)
+                sum += posterior == Posterior::collapsed ? values[i] * math::log(values[i]) : math::lgamma(values[i]);
+            return sum;
+        };
         double* const norm_here = norms.data() + begin / grain * K;
         for (size_t v = begin; v < end; ++v) {
             const double* const S = raw[v].data();
             for (size_t k = 0; k < K; ++k) prior[k] = eta(v, k);
 #pragma omp simd
             for (size_t k = 0; k < K; ++k) {
-                const double x = std::max(S[k] * factor, 0.0) + prior[k];
-                norm_here[k] += x;
-                f[k] += posterior == Posterior::collapsed ? x * math::log(x) : math::lgamma(x);
+                x[k] = std::max(S[k] * factor, 0.0) + prior[k];
+                norm_here[k] += x[k];
+            }
+            const size_t n = eta.topic_step ? K : counted(S, factor, K, which.data());
+            if (2 * n > K) {
+                sums[begin / grain] += f(x, K);
+            } else {
+                for (size_t i = 0; i < n; ++i) some[i] = x[which[i]];
+                sums[begin / grain] += f(some, n) + double(K - n) * f(prior, 1);
             }
         }
-        for (size_t k = 0; k < K; ++k) sums[begin / grain] += f[k];
     });
     double sum = 0;
     std::ranges::fill(norm, 0.0);
