@@ -10,12 +10,12 @@ from topmix.data import sample_lda
 from topmix.engines import Serial
 from topmix.learners import State, memoized
 from topmix.metrics import topic_recovery_error
-from topmix.moves.adaptation import promise
 from topmix.moves.documents import Documents, renamed_prior
 from topmix.moves.merge import candidates, decide
 from topmix.moves.proposals import deletion, refreshment, split
 from topmix.moves.scouts import Scouts, size
 from topmix.moves.split import _tokens_of, splits
+from topmix.moves.trial import promise
 
 N_TRUE = 5
 

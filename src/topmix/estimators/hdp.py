@@ -23,7 +23,7 @@ from topmix.history import Callback
 from topmix.learners import State
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import ExcludingStep, OnlineStep, TopicStep
-from topmix.moves import Adaptation, Scouts
+from topmix.moves import Adaptation, Course, Fit, Scouts, Sources
 from topmix.parts import LARGEST, SMALLEST, Parts
 from topmix.stats import WordTotal
 from topmix.topic_init import STARTS, revived
@@ -202,24 +202,25 @@ class HDP(EditMixin, TopicEstimator):
             counts = revived(corpus, np.append(np.full(n, -1.0), sizes), rng)
             return np.zeros((corpus.n_words, n)) if counts is None else counts[:, :n]
 
+        most = min(max(1, corpus.n_docs // 2), _core.MAX_TOPICS)
         return Adaptation(
-            engine,
-            state,
-            step,
-            [lengths[rows] for rows in batches],
-            self._options,
-            newborn,
-            lambda n: STARTS["auto"](corpus, n, rng),
-            lambda docs: X[order[docs]],
-            rng,
-            self.tol * max(corpus.n_tokens, 1.0),
-            self.max_iter,
+            Fit(engine, state, step, [lengths[rows] for rows in batches], self._options),
+            Sources(newborn, lambda n: STARTS["auto"](corpus, n, rng), lambda docs: X[order[docs]], rng),
+            Course(
+                self.max_iter,
+                self.tol * max(corpus.n_tokens, 1.0),
+                self._warming(),
+                min(POLISH, self.max_iter // 4),
+                self._finishing,
+                most,
+            ),
+            Scouts(most) if self._starts_anew() else None,
             n_passes,
-            self._warming(),
-            min(POLISH, self.max_iter // 4),
-            self.posterior,
-            Scouts(min(max(1, corpus.n_docs // 2), _core.MAX_TOPICS)) if self._starts_anew() else None,
         )
+
+    def _finishing(self, model: TopicModel) -> TopicModel:
+        """What the last passes of an adaptive fit start from."""
+        return replace(model, words=replace(model.words, posterior=self.posterior))
 
     def _starts_anew(self) -> bool:
         """Whether nobody said which topics to start with."""

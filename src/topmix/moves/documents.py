@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +29,11 @@ class Documents:
         return self.model.prior
 
     def bound(self) -> float:
+        """Of the total as it is when first asked: it is the learner's, who goes on with it."""
+        return self._bound
+
+    @cached_property
+    def _bound(self) -> float:
         return sum(self.model.bound(self.total).values())
 
     def counts(self) -> sp.csc_array:

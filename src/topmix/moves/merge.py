@@ -20,6 +20,7 @@ from topmix.moves.documents import Documents, renamed_prior
 
 NEIGHBOURS = 4  # of each topic, by the cosine of their words, that are looked at
 AT_A_TIME = 256  # pairs
+PATIENCE = 16  # pairs in a row that would not gain, the best first: those after them would gain less still
 
 Pair = tuple[int, int]
 
@@ -38,11 +39,17 @@ def candidates(here: Documents, refused: Iterable[Pair] = ()) -> list[Pair]:
     before_entropy = _words(here.model.words, pairs) + _documents(here.counts(), here.prior, here.total.D, pairs)
     found: list[Pair] = []
     used: set[int] = set()
+    before, in_vain = _sticks(here, []), 0
     for i in np.argsort(-before_entropy, kind="stable"):
         pair = pairs[i]
-        if used.isdisjoint(pair) and before_entropy[i] + _sticks(here, [], pair) > 0:
+        if not used.isdisjoint(pair):
+            continue
+        if before_entropy[i] + _sticks(here, [pair]) > before:
             found.append(pair)
             used.update(pair)
+            in_vain = 0
+        elif (in_vain := in_vain + 1) == PATIENCE:
+            break
     return found
 
 
@@ -54,13 +61,16 @@ def decide(here: Documents, pairs: list[Pair], lost: np.ndarray) -> Merged:
     apart = _words(here.model.words, pairs) + _documents(here.counts(), here.prior, here.total.D, pairs) - lost
     merged: list[Pair] = []
     gains: dict[Pair, float] = {}
-    taken = 0.0
+    taken, before, in_vain = 0.0, _sticks(here, []), 0
     for i in np.argsort(-apart, kind="stable"):
-        gain = float(apart[i]) + _sticks(here, merged, pairs[i])
+        after = _sticks(here, [*merged, pairs[i]])
+        gain = float(apart[i]) + after - before
         if gain > 0:
             merged.append(pairs[i])
             gains[pairs[i]] = gain
-            taken += float(lost[i])
+            taken, before, in_vain = taken + float(lost[i]), after, 0
+        elif (in_vain := in_vain + 1) == PATIENCE:
+            break
     return Merged(_names(K, merged), taken, gains)
 
 
@@ -113,7 +123,8 @@ def _together(
     of_pairs: Callable[[sp.csc_array, slice], np.ndarray] | None = None,
 ) -> np.ndarray:
     """[pairs] gains of the summed columns, less those of the two apart; some pairs at a time."""
-    apart, first, second = gains(X), *(np.array([pair[i] for pair in pairs]) for i in (0, 1))
+    apart = gains(X)
+    first, second = (np.array([pair[i] for pair in pairs]) for i in (0, 1))
     out = []
     for begin in range(0, len(pairs), AT_A_TIME):
         of = slice(begin, begin + AT_A_TIME)
@@ -127,12 +138,8 @@ def _columns(values: np.ndarray, of: sp.csc_array) -> np.ndarray:
     return np.bincount(np.repeat(np.arange(of.shape[1]), np.diff(of.indptr)), values, minlength=of.shape[1])
 
 
-def _sticks(here: Documents, merged: list[Pair], pair: Pair) -> float:
-    """What this merge after those adds to D E[c_Dir(alpha beta)] - KL(q(u) || p(u))."""
+def _sticks(here: Documents, merged: list[Pair]) -> float:
+    """D E[c_Dir(alpha beta)] - KL(q(u) || p(u)) with these merged."""
     K, D = here.model.n_components, here.total.D
-
-    def value(pairs: list[Pair]) -> float:
-        prior = renamed_prior(here.prior, _names(K, pairs), D)
-        return D * prior.sticks.log_normaliser(prior.concentration) - prior.sticks.divergence(prior.stick_prior)
-
-    return value([*merged, pair]) - value(merged)
+    prior = renamed_prior(here.prior, _names(K, merged), D)
+    return D * prior.sticks.log_normaliser(prior.concentration) - prior.sticks.divergence(prior.stick_prior)

@@ -1,0 +1,58 @@
+"""Merges from pass to pass: which pairs of topics a pass is to look at, and what was refused before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from topmix.local import TopicStep
+from topmix.moves.documents import Documents
+from topmix.moves.merge import Pair, candidates, decide
+
+
+@dataclass
+class Merging:
+    step: TopicStep
+    refused: set[Pair] = field(default_factory=set)
+
+    def watch(self, here: Documents) -> None:
+        """The next pass gathers what the best pairs would lose."""
+        partner = np.full(here.model.n_components, -1, np.int32)
+        for j, k in candidates(here, self.refused):
+            partner[j], partner[k] = k, j
+        self.step.watch(partner)
+
+    def merged(self, here: Documents) -> tuple[Documents, dict[Pair, float]]:
+        """With the pairs that the last pass found worth it in one; and what each gained."""
+        partner = self.step.partner
+        if partner is None or len(partner) != here.model.n_components:
+            return here, {}
+        lower = np.flatnonzero(partner > np.arange(len(partner)))
+        pairs = [(int(j), int(partner[j])) for j in lower]
+        if not pairs:
+            return here, {}
+        base = here.under(here.prior)
+        found = decide(base, pairs, self.step.lost[lower])
+        self.refused |= set(pairs) - set(found.gains)
+        if not found.gains:
+            return here, {}
+        self._rename(found.names)
+        return base.renamed(found.names, found.lost).settled(), found.gains
+
+    def sorted(self, here: Documents) -> Documents:
+        """Topics in order of size, where the bound agrees that it is better so."""
+        order = np.argsort(-here.total.S.totals, kind="stable")
+        if np.array_equal(order, np.arange(len(order))):
+            return here
+        names = np.empty_like(order)
+        names[order] = np.arange(len(order))
+        there = here.renamed(names).settled()
+        if there.bound() < here.bound():
+            return here
+        self._rename(names)
+        return there
+
+    def _rename(self, names: np.ndarray) -> None:
+        both = ((int(names[j]), int(names[k])) for j, k in self.refused)
+        self.refused = {(min(a, b), max(a, b)) for a, b in both if a != b}
