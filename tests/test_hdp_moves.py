@@ -15,9 +15,10 @@ from topmix.moves.merge import candidates, decide
 from topmix.moves.proposals import deletion, refreshment, split
 from topmix.moves.scouts import Scouts, size
 from topmix.moves.split import _tokens_of, splits
-from topmix.moves.trial import promise
+from topmix.moves.trial import Trial, promise
 
 N_TRUE = 5
+FEW = {"random_state": 0, "n_jobs": 1, "batch_size": 200}  # shards: sticks are updated after each
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +29,12 @@ def sample():
 
 @pytest.fixture(scope="module")
 def adapted(sample):
-    return HDP(3 * N_TRUE, posterior="variational", random_state=0, n_jobs=1).fit(sample.corpus)
+    return HDP(3 * N_TRUE, posterior="variational", **FEW).fit(sample.corpus)
 
 
 @pytest.fixture(scope="module")
 def polished(sample):
-    return HDP(3 * N_TRUE, random_state=0, n_jobs=1).fit(sample.corpus)
+    return HDP(3 * N_TRUE, **FEW).fit(sample.corpus)
 
 
 def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
@@ -132,7 +133,7 @@ def test_the_true_number_of_topics_is_found_from_too_many(sample, adapted, polis
 
 
 def test_the_true_number_of_topics_is_found_from_one(sample):
-    hdp = HDP(1, random_state=0, n_jobs=1).fit(sample.corpus)
+    hdp = HDP(1, **FEW).fit(sample.corpus)
     assert abs(hdp.model_.n_components - N_TRUE) <= 1
     assert topic_recovery_error(hdp.topic_word_, sample.topic_word) < 0.4
     assert any(key.startswith("renew") and "undone" not in key for r in hdp.history_ for key in r.moves)
@@ -220,10 +221,50 @@ def test_running_out_of_passes_is_not_convergence(sample, max_iter):
 
 
 def test_the_prior_of_words_is_learned_while_topics_come_and_go(sample):
-    hdp = HDP(8, topic_word_prior="auto", max_iter=12, random_state=0, n_jobs=1).fit(sample.corpus)
-    fixed = HDP(8, max_iter=12, random_state=0, n_jobs=1).fit(sample.corpus)
+    hdp = HDP(8, posterior="variational", topic_word_prior="auto", max_iter=12, **FEW).fit(sample.corpus)
+    fixed = HDP(8, posterior="variational", max_iter=12, **FEW).fit(sample.corpus)
     assert hdp.topic_word_prior_ != fixed.topic_word_prior_
     assert hdp.elbo_ > fixed.elbo_
+
+
+def test_topics_are_looked_for_under_one_prior_and_end_under_a_firm_one(sample, polished):
+    """All sizes are compared under one eta; what predicts has another, and is reported as `smoothing` says."""
+    assert polished.topic_word_prior_ == 0.2
+    reported = polished.components_ - 0.2 + 0.08
+    np.testing.assert_allclose(polished.topic_word_, reported / reported.sum(axis=1, keepdims=True))
+    given = HDP(4, topic_word_prior=0.05, smoothing=0.2, max_iter=8, **FEW).fit(sample.corpus)
+    assert given.topic_word_prior_ == 0.05
+    reported = given.components_ - 0.05 + 0.2
+    np.testing.assert_allclose(given.topic_word_, reported / reported.sum(axis=1, keepdims=True))
+    with pytest.raises(ValueError, match="smoothing"):
+        HDP(4, smoothing=-1.0, max_iter=2).fit(sample.corpus)
+
+    priors = []
+    again = HDP(4, warm_start=True, max_iter=8, **FEW)
+    again.callbacks = [lambda record, model: priors.append(float(model.words.eta[0, 0]))]
+    again.fit(sample.corpus).fit(sample.corpus)  # the second search too begins as searches do
+    assert priors == 2 * ([0.03] * 6 + [0.2] * 2)
+
+
+def test_a_trial_has_to_gain_more_than_the_old_topics_would_have(sample, cut):
+    here, *_ = a_fit(sample, cut)
+    there = here.under(here.prior).settled()  # as many topics, and a little higher
+    gain = there.bound() - here.bound()
+    assert gain > 0
+
+    def verdict(pace, passes=3):
+        trace = [there.bound()] * passes
+        return Trial("refresh", here, {}, set(), pace, trace=trace).verdict(there, least=0.0, is_last=False)
+
+    assert verdict(0.0)
+    assert verdict(gain / 4)
+    assert not verdict(gain / 2)
+    assert verdict(0.0, passes=2) is None
+
+
+def test_no_more_topics_than_half_the_documents(sample):
+    few = HDP(3, max_iter=60, topic_word_prior=1e-3, **FEW).fit(sample.corpus[:24])
+    assert max(record.n_components for record in few.history_) <= 12
 
 
 def test_topics_are_in_order_of_size(adapted):
@@ -240,9 +281,10 @@ def test_an_adapted_model_is_saved_with_its_moves(adapted, sample, tmp_path):
     assert again.n_components == 3 * N_TRUE
 
 
-def test_the_same_bits_for_any_number_of_threads(polished, sample):
-    again = HDP(3 * N_TRUE, random_state=0, n_jobs=3).fit(sample.corpus)
-    np.testing.assert_array_equal(again.components_, polished.components_)
+def test_the_same_bits_for_any_number_of_threads(sample):
+    """Until after the first trials; a whole fit is compared where it was interrupted."""
+    one, three = (HDP(3 * N_TRUE, random_state=0, n_jobs=n, max_iter=45).fit(sample.corpus) for n in (1, 3))
+    np.testing.assert_array_equal(one.components_, three.components_)
 
 
 def test_a_stream_keeps_what_it_knew_of_the_sticks(sample):
@@ -295,8 +337,8 @@ def test_a_refreshment_keeps_the_topics_and_forgets_the_documents(sample, cut):
 
 def test_given_topics_are_not_exchanged_for_others(sample):
     """Moves may change them one by one; starting anew would lose them."""
-    given = HDP(4, init=sample.topic_word[:4] * 1000, random_state=0, max_iter=20).fit(sample.corpus)
-    again = HDP(4, warm_start=True, random_state=0, max_iter=20).fit(sample.corpus).fit(sample.corpus)
+    given = HDP(4, init=sample.topic_word[:4] * 1000, max_iter=20, **FEW).fit(sample.corpus)
+    again = HDP(4, warm_start=True, max_iter=20, **FEW).fit(sample.corpus).fit(sample.corpus)
     for hdp in (given, again):
         assert not any("renew" in what for record in hdp.history_ for what in record.moves)
 
@@ -308,7 +350,8 @@ class Crash(Exception):
 @pytest.mark.parametrize("parameters", [{}, {"posterior": "variational", "topic_word_prior": "auto"}])
 def test_a_search_that_was_interrupted_goes_on_with_the_same_bits(sample, tmp_path, parameters):
     """Interrupted while topics start anew, in other trials, and in the last passes; each time from the last file."""
-    whole = HDP(9, random_state=0, n_jobs=1, max_iter=70, **parameters).fit(sample.corpus)
+    parameters = parameters | {"random_state": 0, "max_iter": 70, "batch_size": 200}
+    whole = HDP(9, n_jobs=1, **parameters).fit(sample.corpus)
     path, n = tmp_path / "kept", whole.n_iter_
     assert n > 50
     for stop in (7, 19, 43, n - 2):
@@ -317,18 +360,18 @@ def test_a_search_that_was_interrupted_goes_on_with_the_same_bits(sample, tmp_pa
             if record.n_pass > stop:
                 raise Crash
 
-        interrupted = HDP(9, random_state=0, n_jobs=1, max_iter=70, callbacks=[crash], **parameters)
+        interrupted = HDP(9, n_jobs=1, callbacks=[crash], **parameters)
         with pytest.raises(Crash):
             interrupted.fit(sample.corpus, checkpoint=path)
         assert path.exists() or stop < 10  # not before the first topics stand
     for _ in range(2):  # what is finished may be run again
-        resumed = HDP(9, random_state=0, n_jobs=2, max_iter=70, **parameters).fit(sample.corpus, checkpoint=path)
+        resumed = HDP(9, n_jobs=2, **parameters).fit(sample.corpus, checkpoint=path)
         np.testing.assert_array_equal(resumed.components_, whole.components_)
         np.testing.assert_array_equal(resumed.topic_shares_, whole.topic_shares_)
         assert [(r.objective, r.moves) for r in resumed.history_] == [(r.objective, r.moves) for r in whole.history_]
         assert resumed.converged_ == whole.converged_
     with pytest.raises(ValueError, match="another fit"):
-        HDP(8, random_state=0, max_iter=70, **parameters).fit(sample.corpus, checkpoint=path)
+        HDP(8, **parameters).fit(sample.corpus, checkpoint=path)
 
 
 @pytest.mark.parametrize("parameters", [{"adapt": False}, {"learner": "batch"}, {"learner": "stochastic"}])
@@ -345,7 +388,7 @@ def test_checkpoints_of_a_fixed_number_of_topics(sample, tmp_path, parameters):
 
 
 def test_edited_topics_are_learned_on_from(sample):
-    hdp = HDP(6, adapt=False, max_iter=5, random_state=0, warm_start=True).fit(sample.corpus)
+    hdp = HDP(6, adapt=False, max_iter=5, warm_start=True, **FEW).fit(sample.corpus)
     words, shares = hdp.model_.words.total.counts(), hdp.topic_shares_
     hdp.merge_topics([(0, 3)])
     np.testing.assert_allclose(hdp.model_.words.total.counts()[:, 0], words[:, 0] + words[:, 3])
@@ -354,6 +397,6 @@ def test_edited_topics_are_learned_on_from(sample):
     assert hdp.n_components == len(hdp.components_) == 5
     assert hdp.topic_shares_.sum() < 1
     assert hdp.fit(sample.corpus).model_.n_components == 5
-    adaptive = HDP(6, max_iter=20, random_state=0, warm_start=True).fit(sample.corpus)
+    adaptive = HDP(6, max_iter=20, warm_start=True, **FEW).fit(sample.corpus)
     left = adaptive.drop_topics([0]).n_components
     assert adaptive.fit(sample.corpus).history_[0].n_components == left

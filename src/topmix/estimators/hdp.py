@@ -15,8 +15,14 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.engines import Engine
 from topmix.estimators.editing import EditMixin
-from topmix.estimators.inputs import chosen, count_of_active, count_of_components, count_of_threads
-from topmix.estimators.priors import concentration, word_prior
+from topmix.estimators.inputs import (
+    chosen,
+    count_of_active,
+    count_of_components,
+    count_of_threads,
+    positive_number,
+)
+from topmix.estimators.priors import FIRM_WORD_PRIOR_TOTAL, concentration, firm_word_prior, word_prior
 from topmix.estimators.saving import words_from_arrays, words_to_arrays
 from topmix.estimators.topic_estimator import TopicEstimator
 from topmix.history import Callback
@@ -30,7 +36,8 @@ from topmix.topic_init import STARTS, revived
 from topmix.topic_model import TopicModel
 
 WARMING = 4  # passes at the beginning of an adaptive fit, collapsed
-POLISH = 6  # passes at the end of an adaptive fit
+POLISH = 9  # passes at the end of an adaptive fit
+FINISH_WORD_PRIOR = 0.2  # eta in those, where they are collapsed; never more than FIRM_WORD_PRIOR_TOTAL over K
 GHOST = 1e-6  # tokens; with fewer a topic has left a variational document, and would only cost time
 CUT = 2.5  # tokens of a topic in a document at least, where it is collapsed
 
@@ -63,8 +70,12 @@ class HDP(EditMixin, TopicEstimator):
     weight_concentration_prior : float, "auto" or None
         Concentration of the corpus, gamma. Large: many topics. None is 10; "auto" learns it.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
-        Dirichlet prior of topics on words, eta; rows of a matrix only with adapt=False. None is 0.03; "auto"
-        learns one value.
+        Dirichlet prior of topics on words, eta; rows of a matrix only with adapt=False. None is 0.03 in variational
+        passes and while the number of topics is looked for, min(0.2, 16 / K) in the collapsed passes after that, and
+        min(0.08, 16 / K) where all passes are collapsed. "auto" learns one value.
+    smoothing : float or None
+        What stands in for the prior in topic_word_. None is min(0.08, 16 / K) for collapsed topics whose prior was not
+        given, and else the prior itself.
     max_iter : int
         Passes at most, those of trials that came to nothing included. An adaptive fit takes 100 to 200.
     tol, batch_size, total_samples, learning_scale, learning_offset, learning_decay : as in LDA
@@ -110,6 +121,7 @@ class HDP(EditMixin, TopicEstimator):
         doc_topic_prior: Any = None,
         weight_concentration_prior: Any = None,
         topic_word_prior: Any = None,
+        smoothing: float | None = None,
         max_iter: int = 400,
         tol: float = 1e-3,
         batch_size: int | None = None,
@@ -139,6 +151,7 @@ class HDP(EditMixin, TopicEstimator):
         self.doc_topic_prior = doc_topic_prior
         self.weight_concentration_prior = weight_concentration_prior
         self.topic_word_prior = topic_word_prior
+        self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
         self.batch_size = batch_size
@@ -164,17 +177,32 @@ class HDP(EditMixin, TopicEstimator):
         K = count_of_components(self.n_components)
         alpha, learns_alpha = concentration(self.doc_topic_prior, 0.5, "doc_topic_prior")
         gamma, learns_gamma = concentration(self.weight_concentration_prior, 10.0, "weight_concentration_prior")
-        eta, learns_eta = word_prior(self.topic_word_prior, V, K)
-        if eta.shape[1] > 1 and self._adapts():
+        posterior, search = self._first_posterior(), self._adapts()
+        eta, learns_eta = word_prior(self._default_eta(K, posterior, search), V, K)
+        if eta.shape[1] > 1 and search:
             raise ValueError("topic_word_prior cannot be one a topic where their number adapts: use adapt=False")
-        posterior = self._first_posterior()
         prior = StickPrior(Sticks.even(K, gamma), alpha, gamma, learns_alpha, learns_gamma)
-        return TopicModel(
-            prior, TopicWords(eta, WordTotal.zeros(V, K, threads), posterior, learns_eta, bounds_evidence=True)
-        )
+        words = TopicWords(eta, WordTotal.zeros(V, K, threads), posterior, learns_eta, bounds_evidence=True)
+        return TopicModel(prior, self._reported(words))
+
+    def _default_eta(self, K: int, posterior: str, search: bool) -> Any:
+        """The search has one eta for all K, so that their bounds can be compared. Where topics are there to predict, it
+        is firm."""
+        if search or not self._is_firm(posterior):
+            return self.topic_word_prior
+        return min(FINISH_WORD_PRIOR, FIRM_WORD_PRIOR_TOTAL / K) if self._adapts() else firm_word_prior(K)
+
+    def _is_firm(self, posterior: str) -> bool:
+        return self.topic_word_prior is None and posterior == "collapsed"
+
+    def _reported(self, words: TopicWords) -> TopicWords:
+        smoothing = None if self.smoothing is None else positive_number(self.smoothing, "smoothing")
+        if smoothing is None and self._is_firm(words.posterior):
+            smoothing = min(firm_word_prior(words.shape[1]), float(words.eta[0, 0]))
+        return replace(words, smoothing=smoothing)
 
     def _set_model(self, model: TopicModel) -> None:
-        super()._set_model(model)
+        super()._set_model(replace(model, words=self._reported(model.words)))  # `smoothing` may be another by now
         prior = self._prior()
         self.doc_topic_prior_ = prior.alpha
         self.topic_shares_ = prior.alpha / prior.concentration
@@ -220,7 +248,15 @@ class HDP(EditMixin, TopicEstimator):
 
     def _finishing(self, model: TopicModel) -> TopicModel:
         """What the last passes of an adaptive fit start from."""
-        return replace(model, words=replace(model.words, posterior=self.posterior))
+        return self._with_prior(model, self.posterior, search=False)
+
+    def _with_prior(self, model: TopicModel, posterior: str, search: bool) -> TopicModel:
+        """Its topics, under what `topic_word_prior` says of them there; a learned prior stays as it is."""
+        words = replace(model.words, posterior=posterior)
+        if self.topic_word_prior is None:
+            eta = word_prior(self._default_eta(model.n_components, posterior, search), *words.shape)[0]
+            words = replace(words, eta=eta)
+        return replace(model, words=replace(words, smoothing=None) if search else self._reported(words))
 
     def _starts_anew(self) -> bool:
         """Whether nobody said which topics to start with."""
@@ -236,7 +272,7 @@ class HDP(EditMixin, TopicEstimator):
 
     def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int) -> TopicModel:
         model = super()._start(corpus, rng, threads)
-        return replace(model, words=replace(model.words, posterior=self._first_posterior()))
+        return self._with_prior(model, self._first_posterior(), self._adapts())
 
     def _learning_step(self, K: int) -> TopicStep:
         """The number of topics is looked for under the variational posterior, whose bound judges it."""

@@ -38,6 +38,7 @@ from topmix.topic_model import TopicModel
 FRESH = 6  # passes, where all topics start anew, in which documents start from their words
 REFRESH = 3  # likewise, with the topics that are there
 DELETED = (0.2, 0.05, 0.0)  # topics that are tried without, over K, the smallest; the next share when the last failed
+ROOM = 0.25  # for more topics, over K: with less below the most it is not worth a trial
 ORDER = ("refresh", "birth", "split", "delete")
 FAILURES = {"refresh": 1, "birth": 1, "split": 1, "delete": len(DELETED)}  # after so many a kind of move is given up
 
@@ -83,6 +84,7 @@ class Adaptation:
     failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORDER, 0))
     refused_deletion: int = 0  # topics, the last time that it was tried
     last: float = -np.inf
+    pace: float = 0.0  # what the last pass gained that was not on trial
     warming: int = field(init=False)  # collapsed passes that are left
     fresh: int = field(init=False)  # passes left after which documents start from their words again
     on_trial: bool = False  # the last pass was
@@ -132,6 +134,8 @@ class Adaptation:
                 return self._put(merged)
             here = merged = self._judged(self.trial, merged, verdict)
             self.trial = None
+        elif np.isfinite(self.last):
+            self.pace = max(merged.bound() - self.last, 0.0)
         quiet = merged is here and merged.bound() - self.last < self.course.least
         here = self.merging.sorted(merged) if quiet or is_last else merged
         if here.model.words.learned:
@@ -158,6 +162,7 @@ class Adaptation:
     def _known(self, quiet: bool) -> dict[str, Any]:
         return {
             "quiet": quiet,
+            "pace": self.pace,
             "moves": dict(self.moves),
             "failures": dict(self.failures),
             "refused": sorted(self.merging.refused),
@@ -173,6 +178,7 @@ class Adaptation:
             self.failures = {kind: int(known["failures"][kind]) for kind in ORDER}
             self.merging.refused = {(int(j), int(k)) for j, k in known["refused"]}
             self.refused_deletion, quiet = int(known["refused_deletion"]), bool(known["quiet"])
+            self.pace = float(known["pace"])
             scouts = known["scouts"]
             if self.scouts is None or scouts is None:
                 self.scouts = None
@@ -235,12 +241,14 @@ class Adaptation:
 
     def _proposal(self, here: Documents, kind: str) -> Proposal | None:
         K, room = here.model.n_components, self.course.most - here.model.n_components
+        if kind in ("birth", "split") and room < ROOM * K:
+            return None
         if kind == "refresh":
             return refreshment(here)
         if kind == "birth":
-            return births(here, min(K, room), self.sources.newborn) if room > 0 else None
+            return births(here, min(K, room), self.sources.newborn)
         if kind == "split":
-            largest = np.sort(np.argsort(-here.total.S.totals, kind="stable")[: max(room, 0)])
+            largest = np.sort(np.argsort(-here.total.S.totals, kind="stable")[:room])
             return split(here, largest, self.sources.rows, self.sources.rng)
         while (n := max(1, round(DELETED[self.failures[kind]] * K))) == self.refused_deletion:
             self.failures[kind] += 1
@@ -250,7 +258,7 @@ class Adaptation:
 
     def _begin(self, here: Documents, proposal: Proposal, size: int | None = None) -> TopicModel:
         self.fit.put(here)
-        self.trial = Trial(proposal.what, here, self.fit.memory, set(self.merging.refused), size)
+        self.trial = Trial(proposal.what, here, self.fit.memory, set(self.merging.refused), self.pace, size)
         self.merging.refused.clear()
         self.moves[f"try {proposal.what}"] = 0.0
         self.warming = 0 if size is None else self.course.warmth
@@ -266,9 +274,7 @@ class Adaptation:
             self.merging.refused.clear()
             if gain > self.course.least:
                 self.failures = dict.fromkeys(ORDER, 0)
-            elif kind == "delete":
-                self.failures[kind] = 0
-            elif kind in self.failures:
+            elif kind in self.failures and kind != "delete":  # once more without as many, as long as it pays
                 self.failures[kind] += 1
             return here
         self.moves = {f"{trial.what}, undone": gain}

@@ -27,6 +27,7 @@ class Trial:
     before: Documents
     memory: dict[int, Visited]
     refused: set[Pair]
+    pace: float  # what a pass gained before
     size: int | None = None  # which of the scouts' sizes it is, if that is what it is about
     trace: list[float] = field(default_factory=list)  # bounds of its passes
 
@@ -39,13 +40,16 @@ class Trial:
 
     def verdict(self, here: Documents, least: float, is_last: bool) -> bool | None:
         """Whether what is tried is better; None where it is too early to say. Fits that start anew are judged when they
-        are equally old, other trials by what they promise as well; and more topics have to be worth a pass."""
+        are equally old, other trials by what they promise as well. They have to gain more than the old topics would have
+        by now at the pace they had, and more topics have to be worth a pass besides."""
         gain, age = self.gain(here), len(self.trace)
         if self.size is not None or is_last:
             return gain > 0
         if age < TRIAL:
             return None
-        price = least if here.model.n_components > self.before.model.n_components else 0.0
+        price = self.pace * age
+        if here.model.n_components > self.before.model.n_components:
+            price += least
         if gain > price:
             return True
         return None if gain + promise(self.trace) > price and age < LONGEST else False
