@@ -26,8 +26,8 @@ struct WordPrior {
     double operator()(size_t v, size_t k) const { return data[v * word_step + k * topic_step]; }
 };
 
-/// Which of the K counts are above zero, in order; returns how many. Most are not, and f(eta) is the same for all those:
-/// digamma and lgamma are worth gathering the others for.
+/// Which of the K counts are above zero, in order; returns how many. Most are not, and have f(eta), so digamma and
+/// lgamma are worth gathering the others for.
 inline size_t counted(const double* S, double factor, size_t K, uint32_t* which) {
     constexpr size_t width = 16;
     size_t n = 0;

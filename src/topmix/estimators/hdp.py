@@ -29,7 +29,7 @@ from topmix.history import Callback
 from topmix.learners import State
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import ExcludingStep, OnlineStep, TopicStep
-from topmix.moves import Adaptation, Course, Fit, Scouts, Sources
+from topmix.moves import Adaptation, Course, Fit, Scouts, Sources, largest
 from topmix.parts import LARGEST, SMALLEST, Parts
 from topmix.stats import WordTotal
 from topmix.topic_init import STARTS, revived
@@ -230,7 +230,7 @@ class HDP(EditMixin, TopicEstimator):
             counts = revived(corpus, np.append(np.full(n, -1.0), sizes), rng)
             return np.zeros((corpus.n_words, n)) if counts is None else counts[:, :n]
 
-        most = min(max(1, corpus.n_docs // 2), _core.MAX_TOPICS)
+        most = largest(min(max(1, corpus.n_docs // 2), _core.MAX_TOPICS))
         return Adaptation(
             Fit(engine, state, step, [lengths[rows] for rows in batches], self._options),
             Sources(newborn, lambda n: STARTS["auto"](corpus, n, rng), lambda docs: X[order[docs]], rng),

@@ -8,6 +8,6 @@ and deletions (`proposals.py`) are tried out: a few passes with them, and back t
 from topmix.moves.adaptation import Adaptation, Course, Sources
 from topmix.moves.documents import Documents
 from topmix.moves.fit import Fit
-from topmix.moves.scouts import Scouts
+from topmix.moves.scouts import Scouts, largest
 
-__all__ = ["Adaptation", "Course", "Documents", "Fit", "Scouts", "Sources"]
+__all__ = ["Adaptation", "Course", "Documents", "Fit", "Scouts", "Sources", "largest"]

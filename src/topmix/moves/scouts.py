@@ -16,6 +16,12 @@ def size(i: int) -> int:
     return round(2 ** (i / 2))
 
 
+def largest(most: int) -> int:
+    """Of the sizes up to `most`. What scouts cannot try, later moves had better leave alone: where the bound wants more
+    than there may be, these would creep up to `most`, pass by pass."""
+    return max(size(i) for i in range(2 * most.bit_length() + 1) if size(i) <= most)
+
+
 @dataclass
 class Scouts:
     most: int  # topics

@@ -40,8 +40,8 @@ class Trial:
 
     def verdict(self, here: Documents, least: float, is_last: bool) -> bool | None:
         """Whether what is tried is better; None where it is too early to say. Fits that start anew are judged when they
-        are equally old, other trials by what they promise as well. They have to gain more than the old topics would have
-        by now at the pace they had, and more topics have to be worth a pass besides."""
+        are equally old, other trials by what they promise as well. They have to gain more than the old topics would
+        have by now at the pace they had, and more topics have to be worth a pass besides."""
         gain, age = self.gain(here), len(self.trace)
         if self.size is not None or is_last:
             return gain > 0
