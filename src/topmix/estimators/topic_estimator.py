@@ -79,7 +79,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
     selection: str
     cold_visits: int | None
     rest: str = "best"
-    opening: int = 10
+    opening: int = 20
     n_init: int
     init: Any
     warm_start: bool
