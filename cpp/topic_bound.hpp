@@ -13,6 +13,25 @@
 
 namespace topmix {
 
+/// Which of the K counts are above zero, in order; returns how many. Most are not, and have f(eta), so lgamma is worth
+/// gathering the others for.
+inline size_t counted(const double* S, double factor, size_t K, uint32_t* which) {
+    constexpr size_t width = 16;
+    size_t n = 0;
+    for (size_t begin = 0; begin < K; begin += width) {
+        const size_t end = std::min(K, begin + width);
+        double largest = 0;
+#pragma omp simd reduction(max : largest)
+        for (size_t k = begin; k < end; ++k) largest = std::max(largest, S[k] * factor);
+        if (largest == 0) continue;
+        for (size_t k = begin; k < end; ++k) {
+            which[n] = uint32_t(k);
+            n += S[k] * factor > 0.0;
+        }
+    }
+    return n;
+}
+
 /// raw [V, K] times factor are the counts. Also fills norm [K] with the sums of x over words. Words are summed in
 /// blocks that do not depend on threads, and blocks in order.
 inline double topic_bound(Posterior posterior, Rows<const double> raw, double factor, WordPrior eta, int threads,
@@ -33,7 +52,7 @@ inline double topic_bound(Posterior posterior, Rows<const double> raw, double fa
         double* const norm_here = norms.data() + begin / grain * K;
         for (size_t v = begin; v < end; ++v) {
             const double* const S = raw[v].data();
-            for (size_t k = 0; k < K; ++k) prior[k] = eta(v, k);
+            eta.copy_to(prior, v);
 #pragma omp simd
             for (size_t k = 0; k < K; ++k) {
                 x[k] = std::max(S[k] * factor, 0.0) + prior[k];
