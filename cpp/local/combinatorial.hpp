@@ -181,15 +181,15 @@ class HardDocument {
         std::fill(key.begin() + int64_t(K), key.end(), std::numeric_limits<float>::infinity());
     }
 
-    /// rho of one topic, over entries without a mark. From a bound below Newton's first step leads above, and near.
-    float quotient(size_t k, float rho) const {
-        constexpr float inf = std::numeric_limits<float>::infinity();
+    /// rho of one topic, over entries without a mark.
+    float quotient(size_t k) const {
+        float rho = std::numeric_limits<float>::infinity();
         for (int round = 0; round < 60; ++round) {
             float n = 0, s = 0;
             for (const size_t u : left)
                 if (const float x = rows[u][k]; x <= rho) n += copies[u], s += copies[u] * x;
-            const float next = n > 0 ? (lambda + s) / n : inf;
-            if (round > 0 && !(next < rho)) break;
+            const float next = n > 0 ? (lambda + s) / n : rho;
+            if (!(next < rho)) break;
             rho = next;
         }
         return rho;
@@ -220,7 +220,7 @@ class HardDocument {
             }
             if (seen[k] != marks) {
                 seen[k] = marks;
-                if (const float rho = quotient(k, key[k]); rho > key[k]) {
+                if (const float rho = quotient(k); rho > key[k]) {
                     key[k] = rho;
                     continue;
                 }

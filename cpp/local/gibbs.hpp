@@ -212,22 +212,28 @@ struct Move {
     TopicId from, to;
 };
 
+/// What one thread writes to, on cache lines of its own: the end of a list that grows is written at every move.
+struct alignas(64) SamplingThread {
+    DocumentSampler sampler;
+    std::vector<Move> moves;
+};
+
 /// Each thread takes a range of words and applies what all threads noted for it. Not added at once, atomically: that
 /// would wait for each row of counts to come from memory, token by token.
-inline void apply_moves(const std::vector<std::vector<Move>>& noted, bool had_topics, int threads,
+inline void apply_moves(const std::vector<SamplingThread>& team, bool had_topics, int threads,
                         const TopicCounts& counts) {
     const size_t K = counts.K(), V = counts.word.size() / K, range = (V + size_t(threads) - 1) / size_t(threads);
     parallel_for(V, range, threads, [&](size_t begin, size_t end, size_t) {
-        for (const auto& moves : noted)
-            for (const Move& m : moves) {
+        for (const auto& thread : team)
+            for (const Move& m : thread.moves) {
                 if (size_t(m.v) < begin || size_t(m.v) >= end) continue;
                 int32_t* n = &counts.word[size_t(m.v) * K];
                 if (had_topics) --n[m.from];
                 ++n[m.to];
             }
     });
-    for (const auto& moves : noted)
-        for (const Move& m : moves) {
+    for (const auto& thread : team)
+        for (const Move& m : thread.moves) {
             if (had_topics) --counts.total[m.from];
             ++counts.total[m.to];
         }
@@ -244,19 +250,18 @@ double sample_documents(const Tokens& tokens, size_t begin, size_t end, const Gi
     std::vector<double> lga(K);
     for (size_t k = 0; k < K; ++k) lga[k] = math::lgamma(double(table.alpha[k]));
     std::vector<double> part((docs + kGibbsDocuments - 1) / kGibbsDocuments);
-    std::vector<DocumentSampler> team(size_t(threads), DocumentSampler(table, lga));
-    std::vector<std::vector<Move>> noted{size_t(threads)};  // by thread; whole numbers add up to the same in any order
-    for (auto& moves : noted) moves.reserve(size_t(tokens.first[end] - tokens.first[begin]) / size_t(threads));
+    std::vector<SamplingThread> team(size_t(threads), SamplingThread{DocumentSampler(table, lga), {}});
+    for (auto& t : team) t.moves.reserve(size_t(tokens.first[end] - tokens.first[begin]) / size_t(threads));
     parallel_for(docs, kGibbsDocuments, threads, [&](size_t from, size_t to, size_t t) {
-        std::vector<Move>& moves = noted[t];
+        auto& [sampler, moves] = team[t];  // whole numbers add up to the same in any order
         double s = 0;
         for (size_t d = begin + from; d < begin + to; ++d)
-            s += team[t].template visit<how>(
+            s += sampler.template visit<how>(
                 tokens, d, given, Rng(seed, sweep, d),
-                [&](size_t v, size_t old, size_t k) { moves.push_back({int32_t(v), TopicId(old), TopicId(k)}); });
+                [&moves](size_t v, size_t old, size_t k) { moves.push_back({int32_t(v), TopicId(old), TopicId(k)}); });
         part[from / kGibbsDocuments] = s;
     });
-    apply_moves(noted, how == Draw::again, threads, counts);
+    apply_moves(team, how == Draw::again, threads, counts);
     double sum = 0;
     for (const double s : part) sum += s;
     return sum;
