@@ -67,7 +67,7 @@ class Watch:
         due = self.keeps_topics and (not self.seconds[:-1] or self.seconds[-1] > 1.4 * self.last_kept)
         if due:
             self.last_kept = self.seconds[-1]
-        self.topics.append(model.words.pseudo_counts() if due else None)
+        self.topics.append(model.words.pseudo_counts().T if due else None)
         self.own += time.perf_counter() - began
         return self.seconds[-1] > self.limit
 
@@ -93,7 +93,7 @@ def run(
     model.fit(data.train)
     kept = [i for i, lam in enumerate(watch.topics) if lam is not None] or [len(watch.elbo) - 1]
     if watch.topics[-1] is None and watch.keeps_topics:
-        watch.topics[-1] = model.model_.words.pseudo_counts()
+        watch.topics[-1] = model.model_.words.pseudo_counts().T
         kept.append(len(watch.topics) - 1)
     scores = [completion_score((watch.topics[i] / watch.topics[i].sum(axis=0)).T, data.test, random_state=0)
               for i in kept] if perplexity else []  # fmt: skip

@@ -25,7 +25,7 @@ inline double topic_bound(Posterior posterior, Rows<const double> raw, double fa
         double* const norm_here = norms.data() + begin / grain * K;
         for (size_t v = begin; v < end; ++v) {
             const double* const S = raw[v].data();
-            for (size_t k = 0; k < K; ++k) prior[k] = eta(v, k);
+            eta.copy_to(prior, v);
 #pragma omp simd
             for (size_t k = 0; k < K; ++k) {
                 const double x = std::max(S[k] * factor, 0.0) + prior[k];

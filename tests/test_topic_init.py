@@ -8,7 +8,7 @@ import pytest
 from topmix import LDA
 from topmix.data import sample_lda
 from topmix.metrics import empty_topics, topic_recovery_error
-from topmix.topic_init import OWN_AGAIN, PSEUDO_TOKENS, blended, revived
+from topmix.topic_init import OWN_AGAIN, PSEUDO_TOKENS, STARTS, blended, revived
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +19,8 @@ def corpus():
 def test_only_small_topics_start_again_as_large_as_the_mean_and_mostly_one_document(corpus):
     sizes = np.array([1000.0, 0.0, 900.0, 30.0, 1100.0])
     seeds = revived(corpus, sizes, np.random.default_rng(0))
+    assert seeds is not None
+    seeds = seeds.counts()
     assert list(np.flatnonzero(seeds.sum(axis=0))) == [1, 3]
     np.testing.assert_allclose(seeds.sum(axis=0)[[1, 3]], sizes.mean())
     X = corpus.to_scipy().toarray()
@@ -28,9 +30,17 @@ def test_only_small_topics_start_again_as_large_as_the_mean_and_mostly_one_docum
 
 
 def test_a_blended_start_has_no_two_topics_alike(corpus):
-    seeds = blended(corpus, 20, np.random.default_rng(0))
+    seeds = blended(corpus, 20, np.random.default_rng(0)).counts()
     np.testing.assert_allclose(seeds.sum(axis=0), min(PSEUDO_TOKENS, corpus.n_tokens / 20))
     assert len(np.unique(seeds.T, axis=0)) == 20
+
+
+def test_a_seed_fades_beside_the_counts_as_it_does_among_them(corpus, monkeypatch):
+    apart = LDA(20, random_state=0, max_iter=1, batch_size=50).fit(corpus)
+    monkeypatch.setitem(STARTS, "auto", lambda *start: blended(*start).counts())
+    among = LDA(20, random_state=0, max_iter=1, batch_size=50).fit(corpus)
+    np.testing.assert_allclose(apart.topic_word_, among.topic_word_, rtol=1e-3, atol=1e-6)
+    assert apart.model_.words.total.seed is None
 
 
 def test_revival_saves_topics_that_the_first_pass_left_empty(corpus, monkeypatch):

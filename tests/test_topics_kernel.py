@@ -7,6 +7,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.special import digamma, gammaln, logsumexp, xlogy
 
 from topmix import _core
@@ -24,7 +25,7 @@ from topmix.reference.topics import (
     topics_step as reference_step,
     variational_loop,
 )
-from topmix.stats import WordStats, WordTotal
+from topmix.stats import WordSeed, WordStats, WordTotal
 from topmix.topic_model import TopicModel
 
 POSTERIORS = ["variational", "collapsed"]
@@ -318,7 +319,7 @@ def table_of(core, posterior, counts, eta, factor=1.0, threads=1):
     prior = np.broadcast_to(eta, (V, K))
     norm = counts.sum(axis=0) + prior.sum(axis=0)
     table, log_scale = np.empty((V, K), np.float32), np.empty(V)
-    core.topic_table(posterior, counts / factor, factor, eta, norm, np.arange(V, dtype=np.int32), threads, table,
+    core.topic_table(posterior, counts / factor, factor, eta, None, norm, np.arange(V, dtype=np.int32), threads, table,
                      log_scale)  # fmt: skip
     lam = counts + prior
     want = np.log(lam / norm) if posterior == "collapsed" else digamma(lam) - digamma(norm)
@@ -370,9 +371,45 @@ def test_tables_of_some_words_are_rows_of_all(core, posterior):
         cols = np.sort(rng.choice(200, 77, replace=False)).astype(np.int32)
         part, part_scale = np.empty((77, 7), np.float32), np.empty(77)
         norm = counts.sum(axis=0) + 200 * 0.1
-        core.topic_table(posterior, counts / factor, factor, eta, norm, cols, 3, part, part_scale)
+        core.topic_table(posterior, counts / factor, factor, eta, None, norm, cols, 3, part, part_scale)
         np.testing.assert_array_equal(part, table[cols])
         np.testing.assert_array_equal(part_scale, log_scale[cols])
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS)
+def test_a_seed_beside_the_counts_is_a_seed_among_them(core, posterior):
+    rng = np.random.default_rng(21)
+    V, K, weight = 150, 11, 0.3
+    counts, eta = rng.gamma(0.3, 5, (V, K)), np.full((1, 1), 0.1)
+    own = sp.random_array((K, V), density=0.1, rng=rng, format="csr")
+    seed = WordSeed.of(rng.random(V), rng.random(K), own)
+    np.testing.assert_allclose(seed.counts(), np.outer(seed.common, seed.share) + own.toarray().T)
+    np.testing.assert_allclose(seed.totals, seed.counts().sum(axis=0))
+    want, want_scale, _ = table_of(core, posterior, counts + weight * seed.counts(), eta)
+    norm = (counts + weight * seed.counts()).sum(axis=0) + V * 0.1
+    cols = np.sort(rng.choice(V, 70, replace=False)).astype(np.int32)
+    got, got_scale = np.empty((70, K), np.float32), np.empty(70)
+    beside = (seed.common, seed.share, seed.indptr, seed.topic, seed.value, weight)
+    core.topic_table(posterior, counts, 1.0, eta, beside, norm, cols, 2, got, got_scale)
+    np.testing.assert_allclose(got, want[cols], rtol=1e-6)
+    np.testing.assert_allclose(got_scale, want_scale[cols], rtol=1e-9)
+    wrong = (*beside[:3], seed.topic + np.uint16(K), *beside[4:])
+    with pytest.raises(ValueError, match="not there"):
+        core.topic_table(posterior, counts, 1.0, eta, wrong, norm, cols, 2, got, got_scale)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 70), (200, 1), (200, 70)])
+def test_topics_by_row_are_counts_and_prior_transposed(core, shape):
+    rng = np.random.default_rng(22)
+    counts, eta = rng.gamma(0.3, 5, (200, 70)), rng.uniform(0.01, 1, shape)
+    counts[3, 4] = -1e-12  # what subtraction leaves behind
+    lam = (np.maximum(counts, 0) + eta).T
+    for threads in (1, 2, 5):
+        out = np.empty((70, 200))
+        core.topic_rows(counts / 0.7, 0.7, eta, False, threads, out)
+        np.testing.assert_allclose(out, lam, rtol=1e-12)
+        core.topic_rows(counts / 0.7, 0.7, eta, True, threads, out)
+        np.testing.assert_allclose(out, lam / lam.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
 def start_model(posterior, corpus, K, rng, alpha=0.3, eta=0.2):
@@ -448,7 +485,7 @@ def test_the_variational_bound_is_its_definition(cut):
     start = start_model("variational", corpus, K, np.random.default_rng(0))
     table = start.tables(np.arange(12, dtype=np.int32)).words.table.astype(np.float64)
     X = corpus.to_scipy().toarray().astype(np.float64)
-    lam = model.words.pseudo_counts()
+    lam = model.words.pseudo_counts().T
     Elogphi = digamma(lam) - digamma(lam.sum(axis=0))
     want = K * gammaln(12 * eta) - K * 12 * gammaln(eta) + (eta - 1) * Elogphi.sum()  # E log p(phi)
     want -= (gammaln(lam.sum(axis=0)) - gammaln(lam).sum(axis=0) + ((lam - 1) * Elogphi).sum(axis=0)).sum()
@@ -498,7 +535,7 @@ def test_statistics_of_documents_are_their_definition(posterior):
 
 def map_objective(model, X, N):
     """sum_dv x log sum_k theta phi + sum alpha log theta + sum eta log phi, at the documents' point estimates."""
-    alpha, lam = model.prior.alpha, model.words.pseudo_counts()
+    alpha, lam = model.prior.alpha, model.words.pseudo_counts().T
     theta = (N + alpha) / (N + alpha).sum(axis=1, keepdims=True)
     phi = lam / lam.sum(axis=0)
     prior = (np.log(theta) @ alpha).sum() + float(model.words.eta[0, 0]) * np.log(phi).sum()

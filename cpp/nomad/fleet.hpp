@@ -40,10 +40,10 @@ class Fleet {
     using Post = typename Worker::Post;
     static constexpr size_t kLead = 2;
 
-    Fleet(size_t blocks, std::vector<std::unique_ptr<Worker>> workers, uint64_t seed, Hold hold = {})
+    Fleet(size_t blocks, std::vector<std::unique_ptr<Worker>> workers, uint64_t seed, Routes routes, Hold hold = {})
         : workers_(std::move(workers)),
           berth_(workers_.size()),
-          ledger_(blocks, workers_.size(), seed),
+          ledger_(blocks, workers_.size(), seed, routes),
           transport_(std::make_unique<Rings>(blocks, workers_.size())),
           hold_(hold) {
         for (Block b = 0; b < blocks; ++b) transport_->push(b, ledger_.next(b));

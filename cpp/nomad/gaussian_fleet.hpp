@@ -58,7 +58,8 @@ class GaussianFleet {
         }
         Desk desk;
         for (size_t k = 0; k < sea_.cluster.size(); ++k) refresh(sea_.prior, k, sea_.cluster[k], desk);
-        fleet_ = std::make_unique<Fleet<Worker>>(blocks, std::move(crew), seed, Hold{most, (most + 1) / 2});
+        fleet_ = std::make_unique<Fleet<Worker>>(blocks, std::move(crew), seed, Routes::drawn_each_round,
+                                                 Hold{most, (most + 1) / 2});
     }
 
     /// A visit may be long: workers are told to cut it short.

@@ -1,8 +1,11 @@
 // Who holds each block, where it goes next, and how often each worker has had it.
 //
 // A block is held by one worker, on its way to one, or at home once its rounds are over. In each round it visits every
-// worker once, in an order drawn from (seed, round, block): the next worker is random among those that it has yet to
-// see, so that no worker waits long for it, as it would now and then if every step were drawn anew.
+// worker once, in an order that is drawn from (seed, round, block), so that no worker waits long for it, as it would
+// now and then if every step were drawn anew. Or the first order is kept for all rounds, as topics have it: then a
+// worker sees a block again after about as long as the last time. Drawn for each round, a block often comes back at
+// once, when little has changed, and then late: two workers need a tenth more passes. Clusters of a mixture are drawn
+// for each round, because those that meet at a worker compete for its rows and should be others every time.
 //
 // The ledger is always on: it is a few words a visit. A block that is taken or given by someone who has no right to it
 // is a logic_error at once, in every build.
@@ -22,10 +25,17 @@
 
 namespace topmix::nomad {
 
+enum class Routes { kept, drawn_each_round };
+
 class Ledger {
   public:
-    Ledger(size_t blocks, size_t workers, uint64_t seed)
-        : blocks_(blocks), workers_(workers), seed_(seed), entry_(new Entry[blocks]), visits_(blocks * workers, 0) {
+    Ledger(size_t blocks, size_t workers, uint64_t seed, Routes routes)
+        : blocks_(blocks),
+          workers_(workers),
+          seed_(seed),
+          routes_(routes),
+          entry_(new Entry[blocks]),
+          visits_(blocks * workers, 0) {
         for (Block b = 0; b < blocks; ++b) entry_[b].route.resize(workers), entry_[b].draw(seed_, b);
     }
 
@@ -52,7 +62,7 @@ class Ledger {
         if (holder(b) != int32_t(w)) fail(b, w, "was given by a worker that does not hold it");
         Entry& entry = entry_[b];
         ++visits_[b * workers_ + w];
-        if (++entry.hops % workers_ == 0) entry.draw(seed_, b);
+        if (++entry.hops % workers_ == 0 && routes_ == Routes::drawn_each_round) entry.draw(seed_, b);
         const bool home = entry.hops >= last_round * workers_;
         const size_t to = home ? workers_ : next(b);
         entry.holder.store(home ? kHome : kTravels, std::memory_order_release);
@@ -117,6 +127,7 @@ class Ledger {
 
     const size_t blocks_, workers_;
     const uint64_t seed_;
+    const Routes routes_;
     std::unique_ptr<Entry[]> entry_;
     std::vector<uint64_t> visits_;  // [blocks, workers], each written by the holder
 };

@@ -54,7 +54,7 @@ class TopicFleet {
         sea_.total.add(total);
         std::fill(sea_.S.begin(), sea_.S.end(), 0.0);
         for (auto& worker : workers) worker->contribute();
-        fleet_ = std::make_unique<Fleet<TopicWorker>>(sea_.blocks.size(), std::move(workers), seed);
+        fleet_ = std::make_unique<Fleet<TopicWorker>>(sea_.blocks.size(), std::move(workers), seed, Routes::kept);
     }
 
     /// For when nobody works. eta [V or 1, K or 1].

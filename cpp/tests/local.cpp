@@ -117,7 +117,7 @@ void tables_have_a_one_in_every_row(Posterior posterior, double eta) {
     for (int threads : {1, 2, 7}) {
         std::vector<float> table(cols.size() * K);
         std::vector<double> scale(cols.size());
-        topic_table(posterior, {raw, K}, 1.0, {&eta, 0, 0}, norm, cols, threads, {table, K}, scale);
+        topic_table(posterior, {raw, K}, 1.0, {&eta, 0, 0}, {}, norm, cols, threads, {table, K}, scale);
         for (size_t j = 0; j < cols.size(); ++j) {
             const auto row = std::span(table).subspan(j * K, K);
             check(std::ranges::max(row) == 1 && std::ranges::min(row) > 0 && std::isfinite(scale[j]));

@@ -79,9 +79,9 @@ std::vector<std::unique_ptr<Sailor>> sailors(Sea& sea, size_t workers) {
 void every_worker_has_every_block_once_a_pass() {
     for (size_t workers : {1, 2, 3, 8})
         for (size_t blocks : {1, 7, 40})
-            for (Hold hold : {Hold{1, 1}, Hold{4, 2}}) {
+            for (auto [routes, hold] : {std::pair{Routes::kept, Hold{1, 1}}, {Routes::drawn_each_round, Hold{4, 2}}}) {
                 Sea sea(blocks);
-                Fleet<Sailor> fleet(blocks, sailors(sea, workers), 3, hold);
+                Fleet<Sailor> fleet(blocks, sailors(sea, workers), 3, routes, hold);
                 constexpr size_t passes = 5;
                 fleet.start(passes);
                 for (size_t pass = 1; pass <= passes; ++pass) {
@@ -114,7 +114,8 @@ void workers_may_be_stopped_and_started_at_any_time() {
         Rng rng(seed, 0, 0);
         const size_t workers = 1 + rng.below(8), blocks = 1 + rng.below(30);
         Sea sea(blocks);
-        Fleet<Sailor> fleet(blocks, sailors(sea, workers), seed, {1 + rng.below(3), 1 + rng.below(2)});
+        Fleet<Sailor> fleet(blocks, sailors(sea, workers), seed, rng.below(2) ? Routes::kept : Routes::drawn_each_round,
+                            {1 + rng.below(3), 1 + rng.below(2)});
         for (size_t leg = 0; leg < 4; ++leg) {
             fleet.start(1000);
             for (size_t n = rng.below(4); n-- > 0;) check(fleet.next().size() == workers);
@@ -135,7 +136,7 @@ void what_a_worker_throws_reaches_the_reader() {
     Sea sea(9);
     auto crew = sailors(sea, 3);
     crew[1]->fail_after = 30;
-    Fleet<Sailor> fleet(9, std::move(crew), 0);
+    Fleet<Sailor> fleet(9, std::move(crew), 0, Routes::kept);
     fleet.start(100);
     try {
         for (size_t pass = 0; pass < 100; ++pass) check(!fleet.next().empty(), "it went on");
@@ -147,7 +148,7 @@ void what_a_worker_throws_reaches_the_reader() {
 
 void an_interrupt_leaves_the_fleet_as_it_is() {
     Sea sea(4);
-    Fleet<Sailor> fleet(4, sailors(sea, 2), 0);
+    Fleet<Sailor> fleet(4, sailors(sea, 2), 0, Routes::drawn_each_round);
     check_interrupt = [] { throw std::domain_error("stop"); };
     fleet.start(1);
     check(fleet.next().size() == 2);
@@ -181,8 +182,35 @@ void refused(Fn fn) {
     }
 }
 
+/// In which order a block sees the workers, round by round.
+std::vector<std::vector<size_t>> routes_of(Routes routes, Block b, size_t workers) {
+    Ledger ledger(b + 1, workers, 5, routes);
+    std::vector<std::vector<size_t>> out(6);
+    for (auto& round : out)
+        for (size_t hop = 0; hop < workers; ++hop) {
+            const size_t w = ledger.next(b);
+            ledger.take(b, w);
+            ledger.give(b, w, out.size() + 1);
+            round.push_back(w);
+        }
+    return out;
+}
+
+void routes_are_kept_or_drawn() {
+    size_t same = 0;
+    for (Block b = 0; b < 8; ++b) {
+        const auto kept = routes_of(Routes::kept, b, 4), drawn = routes_of(Routes::drawn_each_round, b, 4);
+        for (size_t round = 1; round < kept.size(); ++round) {
+            check(kept[round] == kept[0]);
+            same += drawn[round] == drawn[0];
+        }
+        check(kept[0] == drawn[0]);
+    }
+    check(same < 10, "of 40 orders of four workers");
+}
+
 void the_ledger_notices_what_must_not_happen() {
-    Ledger ledger(3, 2, 0);
+    Ledger ledger(3, 2, 0, Routes::kept);
     Rings rings(3, 2);
     for (Block b = 0; b < 3; ++b) rings.push(b, ledger.next(b));
     ledger.audit(rings);
@@ -210,5 +238,6 @@ int main() {
     workers_may_be_stopped_and_started_at_any_time();
     what_a_worker_throws_reaches_the_reader();
     an_interrupt_leaves_the_fleet_as_it_is();
+    routes_are_kept_or_drawn();
     the_ledger_notices_what_must_not_happen();
 }

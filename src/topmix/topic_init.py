@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.likelihoods.categorical import spread_rows
+from topmix.stats import WordSeed
 
 OWN = 0.1  # share of a blended topic that is its document's own
 COMMON = 0.006  # a word this frequent is damped by half, one ten times as frequent by a hundred
@@ -28,23 +29,21 @@ SMALL = 0.05  # of the mean topic: one that holds less starts again
 OWN_AGAIN = 0.9
 
 
-def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
+def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> WordSeed:
     X = corpus.to_scipy()
     mean, rows = _mean(X), _usable(X)
     damping = _damping(mean)
     n_background = min(K - 1, round(BACKGROUND * K * float(mean @ (1.0 - damping))))
+    size = min(PSEUDO_TOKENS, corpus.n_tokens / K)
 
-    seeds = np.empty((K, X.shape[1]))
-    for k in range(n_background):
-        chosen = rng.choice(rows, min(DOCUMENTS_A_BACKGROUND, len(rows)), replace=False)
-        seeds[k] = _mean(X[np.sort(chosen)])
+    background = [rng.choice(rows, min(DOCUMENTS_A_BACKGROUND, len(rows)), replace=False) for _ in range(n_background)]
     chosen = rng.choice(rows, K - n_background, replace=len(rows) < K - n_background)
-    for k, d in enumerate(chosen, start=n_background):
-        seeds[k] = _blend(X, d, OWN, mean * damping, damping)
-    return _scaled(seeds, min(PSEUDO_TOKENS, corpus.n_tokens / K))
+    share, own = _blend(X[chosen], OWN, mean * damping, damping, size)
+    means = [sp.csr_array(size * _mean(X[np.sort(docs)])[None]) for docs in background]
+    return WordSeed.of(mean * damping, np.append(np.zeros(n_background), share), sp.vstack([*means, own], "csr"))
 
 
-def revived(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def revived(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> WordSeed | None:
     """A second start for topics that are small after the first pass, as large as the mean topic; None: all are well."""
     K, small = len(sizes), np.flatnonzero(sizes < SMALL * sizes.mean())
     if len(small) == 0 or corpus.n_tokens == 0:
@@ -53,18 +52,19 @@ def revived(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> np.n
     lengths = row_sums(X.indptr, X.data)
     mean = _mean(X)
     damping = _damping(mean)
-    seeds = np.zeros((K, X.shape[1]))
-    for k, d in zip(small, rng.choice(len(lengths), len(small), p=lengths / lengths.sum())):
-        seeds[k] = _blend(X, d, OWN_AGAIN, mean * damping, damping)
-    return _scaled(seeds, float(sizes.mean()))
+    chosen = rng.choice(len(lengths), len(small), p=lengths / lengths.sum())
+    share = np.zeros(K)
+    share[small], part = _blend(X[chosen], OWN_AGAIN, mean * damping, damping, float(sizes.mean()))
+    where = sp.csr_array((np.ones(len(small)), (small, np.arange(len(small)))), (K, len(small)))
+    return WordSeed.of(mean * damping, share, where @ part)
 
 
-def documents(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
+def documents(corpus: Corpus, K: int, rng: np.random.Generator) -> WordSeed:
     """K documents far from each other, as Hughes & Sudderth (2016) start: k-means++ under the KL divergence."""
     X = corpus.to_scipy()
     mean = _mean(X)
     rows = spread_rows(X, np.ones(X.shape[0]), K, mean, rng)
-    return np.ascontiguousarray(X[rows].toarray().T, dtype=np.float64)
+    return WordSeed.of(mean, np.zeros(K), sp.csr_array(X[rows], dtype=np.float64))
 
 
 def random(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
@@ -72,7 +72,7 @@ def random(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
     return np.ascontiguousarray(rng.gamma(100.0, 0.01, (K, corpus.n_words)).T)
 
 
-STARTS: dict[str, Callable[[Corpus, int, np.random.Generator], np.ndarray]] = {
+STARTS: dict[str, Callable[[Corpus, int, np.random.Generator], WordSeed | np.ndarray]] = {
     "auto": blended,
     "blended": blended,
     "documents": documents,
@@ -97,14 +97,16 @@ def _damping(mean: np.ndarray) -> np.ndarray:
     return 1.0 / (1.0 + (mean / common) ** 2)
 
 
-def _blend(X: sp.csr_array, d: int, own: float, common: np.ndarray, damping: np.ndarray) -> np.ndarray:
-    """[V], `own` of document d, damped, and the rest of what is common to all."""
-    words, counts = X.indices[X.indptr[d] : X.indptr[d + 1]], X.data[X.indptr[d] : X.indptr[d + 1]]
-    seed = (1.0 - own) * common
-    seed[words] += own * counts / max(counts.sum(), 1e-300) * damping[words]
-    return seed
+def _blend(
+    chosen: sp.csr_array, own: float, common: np.ndarray, damping: np.ndarray, size: float
+) -> tuple[np.ndarray, sp.csr_array]:
+    """`own` of each chosen document, damped, and the rest of what is common to all, `size` tokens altogether.
 
-
-def _scaled(seeds: np.ndarray, size: float) -> np.ndarray:  # [K, V] -> [V, K]
-    sums = np.maximum(seeds.sum(axis=1), 1e-300)
-    return np.ascontiguousarray((seeds * (size / sums)[:, None]).T)
+    Returns how much each has of the common [documents], and what it has of its own.
+    """
+    n_words = np.diff(chosen.indptr)
+    each = np.repeat(own / np.maximum(row_sums(chosen.indptr, chosen.data), 1e-300), n_words)
+    part = sp.csr_array((each * chosen.data * damping[chosen.indices], chosen.indices, chosen.indptr), chosen.shape)
+    sums = np.maximum((1.0 - own) * common.sum() + row_sums(part.indptr, part.data), 1e-300)
+    part.data *= np.repeat(size / sums, n_words)
+    return (1.0 - own) * size / sums, part

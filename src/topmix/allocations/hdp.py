@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln
 
 from topmix.allocations.lda import DocTopics
 from topmix.allocations.topic_sticks import Evidence, Sticks
-from topmix.stats import TopicStats, WordStats, WordTotal
+from topmix.stats import TopicStats, WordSeed, WordStats, WordTotal
 
 CONCENTRATION_RANGE = (1e-3, 1e3)  # of alpha and gamma, when learned
 
@@ -42,7 +42,7 @@ class StickPrior:
         """[K], what kernels see."""
         return self.shares[:-1]
 
-    def nothing(self, S: WordTotal) -> TopicStats:
+    def nothing(self, S: WordTotal | WordSeed) -> TopicStats:
         """Statistics of no documents, with these counts of words."""
         K = len(self.alpha)
         return TopicStats(S, 0.0, 0.0, 0.0, 0.0, np.zeros(K + 1), np.zeros(0))

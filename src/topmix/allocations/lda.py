@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, xlogy
 
 from topmix import dirichlet
-from topmix.stats import TopicStats, WordStats, WordTotal
+from topmix.stats import TopicStats, WordSeed, WordStats, WordTotal
 
 LARGEST_STEP = 10.0  # what learning may multiply or divide alpha_0 by at once
 
@@ -31,7 +31,7 @@ class DocumentPrior:
     posterior: str  # "variational" | "collapsed"
     learned: bool = False  # alpha is re-estimated after each pass
 
-    def nothing(self, S: WordTotal) -> TopicStats:
+    def nothing(self, S: WordTotal | WordSeed) -> TopicStats:
         """Statistics of no documents, with these counts of words."""
         K = len(self.alpha)
         return TopicStats(S, 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))

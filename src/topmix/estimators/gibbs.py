@@ -202,7 +202,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         self.model_ = model
         self.doc_topic_prior_ = document_prior_as_given(model.prior.alpha, model.prior.learned)
         self.topic_word_prior_ = word_prior_as_given(model.words.eta)
-        self.components_ = np.ascontiguousarray(model.words.pseudo_counts().T)
+        self.components_ = model.words.pseudo_counts()
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
 
     def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

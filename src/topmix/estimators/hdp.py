@@ -26,7 +26,7 @@ from topmix.local import ExcludingStep, OnlineStep, TopicStep
 from topmix.moves import Adaptation, Scouts
 from topmix.parts import LARGEST, SMALLEST, Parts
 from topmix.stats import WordTotal
-from topmix.topic_init import STARTS, revived
+from topmix.topic_init import blended, revived
 from topmix.topic_model import TopicModel
 
 WARMING = 4  # passes at the beginning of an adaptive fit, collapsed
@@ -199,8 +199,8 @@ class HDP(EditMixin, TopicEstimator):
         order = np.concatenate([numbers[rows] for rows in batches])
 
         def newborn(sizes: np.ndarray, n: int) -> np.ndarray:
-            counts = revived(corpus, np.append(np.full(n, -1.0), sizes), rng)
-            return np.zeros((corpus.n_words, n)) if counts is None else counts[:, :n]
+            seed = revived(corpus, np.append(np.full(n, -1.0), sizes), rng)
+            return np.zeros((corpus.n_words, n)) if seed is None else seed.counts()[:, :n]
 
         return Adaptation(
             engine,
@@ -209,7 +209,7 @@ class HDP(EditMixin, TopicEstimator):
             [lengths[rows] for rows in batches],
             self._options,
             newborn,
-            lambda n: STARTS["auto"](corpus, n, rng),
+            lambda n: blended(corpus, n, rng).counts(),
             lambda docs: X[order[docs]],
             rng,
             self.tol * max(corpus.n_tokens, 1.0),
@@ -233,8 +233,8 @@ class HDP(EditMixin, TopicEstimator):
         posterior = self.model_.words.posterior if hasattr(self, "model_") else self.posterior
         return TopicStep(self._options(K, posterior), 1 if self._adapts() else self.cold_visits)
 
-    def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int) -> TopicModel:
-        model = super()._start(corpus, rng, threads)
+    def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int, *, seed_apart: bool = False) -> TopicModel:
+        model = super()._start(corpus, rng, threads, seed_apart=seed_apart and not self._adapts())
         return replace(model, words=replace(model.words, posterior=self._first_posterior()))
 
     def _learning_step(self, K: int) -> TopicStep:

@@ -41,7 +41,7 @@ from topmix.learners.stochastic import StepSize, blend, rows, tokens
 from topmix.local import ExcludingStep, OnlineStep, TopicStep
 from topmix.moves import Adaptation
 from topmix.progress import shown
-from topmix.stats import TopicStats, WordTotal
+from topmix.stats import TopicStats, WordSeed, WordTotal
 from topmix.topic_init import REVIVED, STARTS, revived
 from topmix.topic_model import TopicModel
 
@@ -79,7 +79,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
     selection: str
     cold_visits: int | None
     rest: str = "best"
-    opening: int = 10
+    opening: int = 20
     n_init: int
     init: Any
     warm_start: bool
@@ -189,7 +189,8 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
             model, state, history = found.model, found.state, found.history
             clock = Clock(clock() + history[-1].seconds)
         else:
-            model, state, history = self._start(corpus, rng, threads), State(), []
+            fades = self.learner == "memoized"
+            model, state, history = self._start(corpus, rng, threads, seed_apart=fades), State(), []
         random = rng.bit_generator.state
         batches = in_order(corpus) if self.learner == "batch" else at_random(corpus, self._n_batches(corpus), rng)
         step = self._learning_step(model.n_components)
@@ -202,7 +203,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         elif self.learner == "memoized" and self._may_revive():
             settings = {"revive": self._revival(corpus, int(rng.integers(2**63)), model)}
         seed = model.no_stats(threads)
-        seed.S = model.words.total
+        seed.S = model.words.total.seed or model.words.total
         lengths = row_sums(corpus.indptr, corpus.value)
         self.history_ = history  # now, so that an interrupted fit has it too
 
@@ -251,14 +252,20 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
         """What changes the number of topics between passes, if anything does."""
         return None
 
-    def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int) -> TopicModel:
+    def _start(self, corpus: Corpus, rng: np.random.Generator, threads: int, *, seed_apart: bool = False) -> TopicModel:
+        """The first model, whose counts are a seed: beside the total, where it can be and the learner lets it fade."""
         K, V = count_of_components(self.n_components), corpus.n_words
         if self.warm_start and hasattr(self, "model_"):
             if self._n_components_kept() != K:
                 raise ValueError(f"warm_start keeps {self._n_components_kept()} topics, but n_components is now {K}")
             return self.model_
+        model = self._empty_model(V, threads)
         if isinstance(self.init, str):
             counts = chosen(STARTS, self.init, "init")(corpus, K, rng)
+            if isinstance(counts, WordSeed):
+                if seed_apart:
+                    return replace(model, words=model.words.update(model.no_stats(threads).S.add(counts)))
+                counts = counts.counts()
         else:
             given = self.init
             if hasattr(given, "fit"):
@@ -270,7 +277,6 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
             counts = np.ascontiguousarray(np.asarray(given, dtype=np.float64).T)
             if counts.shape != (V, K) or not np.all(np.isfinite(counts)) or counts.min() < 0:
                 raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
-        model = self._empty_model(V, threads)
         return replace(model, words=model.words.update(WordTotal(counts, counts.sum(axis=0), 1.0, threads)))
 
     def _n_components_kept(self) -> int:
@@ -284,10 +290,8 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
 
     def _revival(self, corpus: Corpus, seed: int, model: TopicModel) -> Callable[[TopicStats], TopicStats | None]:
         def revive(total: TopicStats) -> TopicStats | None:
-            counts = revived(corpus, np.asarray(total.S.totals), np.random.default_rng(seed))
-            if counts is None:
-                return None
-            return model.prior.nothing(WordTotal(counts, counts.sum(axis=0), 1.0, model.words.total.threads))
+            again = revived(corpus, np.asarray(total.S.totals), np.random.default_rng(seed))
+            return None if again is None else model.prior.nothing(again)
 
         return revive
 
@@ -350,7 +354,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEsti
     def _set_model(self, model: TopicModel) -> None:
         self.model_ = model
         self.topic_word_prior_ = word_prior_as_given(model.words.eta)
-        self.components_ = np.ascontiguousarray(model.words.pseudo_counts().T)
+        self.components_ = model.words.pseudo_counts()
         self.topic_word_ = model.words.mean()
 
     def __sklearn_tags__(self) -> Tags:

@@ -194,7 +194,7 @@ class LDA(EditMixin, TopicEstimator):
         selection: str = "last",
         cold_visits: int | None = 2,
         rest: str = "best",
-        opening: int = 10,
+        opening: int = 20,
         n_init: int = 1,
         init: Any = "auto",
         warm_start: bool = False,

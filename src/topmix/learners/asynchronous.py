@@ -60,7 +60,7 @@ class Course:
 
     n_active: int  # C, topics kept of each entry
     rest: str = "best"  # what the others get: all the same, "mean" or "best"
-    opening: int = 10  # passes under posterior means, which keep documents open until topics have formed
+    opening: int = 20  # passes under posterior means, which keep documents open until topics have formed
     settle: int = 0  # passes of documents under the topics that they start from, before those move
     seed: int = 0  # of the way that blocks take
 

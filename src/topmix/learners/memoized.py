@@ -47,7 +47,8 @@ def memoized(
                 total += new
                 memo[b] = new
             model = model.update(total)
-        if engine.n_shards > 1 or seed is not None:  # what rounding left behind is gone after each pass
+        only_added = state.t == 0 and (seed is None or seed.stays_apart)
+        if not only_added and (engine.n_shards > 1 or seed is not None):  # what rounding left behind is gone
             seed = None
             state.total = total = model.no_stats(engine.threads)
             for b in range(engine.n_shards):

@@ -45,12 +45,17 @@ class TopicWords:
     def tables(self, cols: np.ndarray) -> WordTables:
         K = self.shape[1]
         table, log_scale = np.empty((len(cols), K), np.float32), np.empty(len(cols))
-        norm = self.total.totals + self.prior_totals()
+        norm, seed = self.total.totals + self.prior_totals(), None
+        if (start := self.total.seed) is not None:
+            weight = self.total.seed_weight
+            norm += weight * start.totals
+            seed = (start.common, start.share, start.indptr, start.topic, start.value, weight)
         _core.topic_table(
             self.posterior,
             self.total.raw,
             self.total.factor,
             self.eta,
+            seed,
             norm,
             cols,
             self.total.threads,
@@ -74,14 +79,18 @@ class TopicWords:
         return replace(self, eta=np.full((1, 1), max(eta * per_word / per_topic, 1e-6)))
 
     def pseudo_counts(self) -> np.ndarray:
-        """[V, K] eta + S."""
-        return self.eta + np.maximum(self.total.counts(), 0.0)
+        """[K, V] eta + S."""
+        return self._by_topic(self.eta, as_shares=False)
 
     def mean(self) -> np.ndarray:
         """[K, V] probabilities, rows sum to one: E[phi], or with `smoothing` in the place of eta."""
-        eta = self.eta if self.smoothing is None else self.smoothing
-        lam = eta + np.maximum(self.total.counts(), 0.0)
-        return np.ascontiguousarray((lam / lam.sum(axis=0)).T)
+        return self._by_topic(self.eta if self.smoothing is None else np.full((1, 1), self.smoothing), as_shares=True)
+
+    def _by_topic(self, eta: np.ndarray, as_shares: bool) -> np.ndarray:
+        V, K = self.shape
+        out = np.empty((K, V))
+        _core.topic_rows(self.total.raw, self.total.factor, eta, as_shares, self.total.threads, out)
+        return out
 
     def bound(self) -> float:
         """The words' part of the objective at lam = eta + S.  Eq. (3.10)."""
