@@ -310,7 +310,7 @@ def report(name: str, curves: Curves, *, falls: bool) -> None:
 def lines(curves: Curves, title: str) -> Callable[[Any], None]:
     def plot(axes: Any) -> None:
         for start, points in curves.items():
-            axes.semilogx(*list(zip(*points))[:2], label=start)
+            axes.semilogx(*list(zip(*points))[:2], label=start.replace("from Word + Refine", "W+R"))
         axes.set(xlabel="seconds", title=title)
 
     return plot

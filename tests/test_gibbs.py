@@ -242,7 +242,7 @@ def test_responsibilities_are_what_tokens_are_drawn_from():
 
 
 def test_annealing_ends_where_it_should(planted):
-    """alpha begins at a sum of CONCENTRATION and is itself from sweep `annealing` + 1 on: then it is the chain it was."""
+    """alpha begins at a sum of CONCENTRATION and is itself after `annealing` sweeps: then the chain is the plain one."""
     alpha, eta = np.full(6, 0.1), np.full((1, 1), 0.05)
     plain = make_chain(planted.corpus, alpha, eta, "parallel")
     chain = make_chain(planted.corpus, alpha, eta, "parallel", annealing=4)
@@ -261,7 +261,8 @@ def test_annealing_ends_where_it_should(planted):
 def test_samples_never_come_from_annealed_sweeps(planted):
     with pytest.raises(ValueError, match="annealing must be None or from 0 to the 4 sweeps of burn-in"):
         GibbsLDA(6, max_iter=10, burn_in=4, annealing=5).fit(planted.corpus)
-    for how, want in (({}, 3), ({"sampler": "sequential"}, 0), ({"init": planted.assignments}, 0), ({"annealing": 1}, 1)):
+    given = {"init": planted.assignments}
+    for how, want in (({}, 3), ({"sampler": "sequential"}, 0), (given, 0), ({"annealing": 1}, 1)):
         seen = []
         watch = lambda record, chain, seen=seen: seen.append(chain.annealing) and None  # noqa: E731
         GibbsLDA(6, max_iter=12, callbacks=[watch], **how).fit(planted.corpus)

@@ -30,8 +30,8 @@ class Chain:
     documents of a block at once: a document's own counts follow every draw, those of words stand still until the block
     is done. It is another Markov chain, which approaches the exact one as blocks get smaller.
 
-    In the first `annealing` sweeps alpha falls to what it is, geometrically, from a sum of CONCENTRATION: while documents
-    may have many topics, topics that hold the wrong documents together come apart soon.
+    In the first `annealing` sweeps alpha falls to what it is, geometrically, from a sum of CONCENTRATION: while
+    documents may have many topics, topics that hold the wrong documents together come apart soon.
     """
 
     def __init__(
