@@ -242,7 +242,7 @@ def test_responsibilities_are_what_tokens_are_drawn_from():
 
 
 def test_annealing_ends_where_it_should(planted):
-    """alpha begins at a sum of CONCENTRATION and is itself after `annealing` sweeps: then the chain is the plain one."""
+    """alpha begins at a sum of CONCENTRATION and is itself after `annealing` sweeps: then the chain is plain."""
     alpha, eta = np.full(6, 0.1), np.full((1, 1), 0.05)
     plain = make_chain(planted.corpus, alpha, eta, "parallel")
     chain = make_chain(planted.corpus, alpha, eta, "parallel", annealing=4)
