@@ -16,8 +16,8 @@ from topmix.reference import gibbs as reference
 from topmix.stats import WordTotal
 
 
-def make_corpus(D=23, V=19, seed=0):
-    X = np.random.default_rng(seed).poisson(0.6, (D, V))
+def make_corpus(D=23, V=19, seed=0, mean=0.6):
+    X = np.random.default_rng(seed).poisson(mean, (D, V))
     X[3] = 0
     return Corpus.from_scipy(X.astype(np.float32))
 
@@ -66,6 +66,20 @@ def test_every_draw_is_the_twins(core, monkeypatch, sampler, K, kind):
     np.testing.assert_array_equal(chain.total, counts.total)
     want = reference.log_joint(words, doc, z, alpha, full)
     assert sum(chain.bound().values()) == pytest.approx(want, rel=1e-5)
+
+
+def test_documents_with_more_topics_than_a_vector_has_lanes_draw_as_the_twin_does(core, monkeypatch):
+    monkeypatch.setattr("topmix.gibbs._core", core)
+    corpus, K = make_corpus(D=5, mean=4), 150
+    alpha, eta = priors(K, corpus.n_words, "one")
+    chain = make_chain(corpus, alpha, eta, "parallel")
+    words, _, first = expand(corpus)
+    z, full = chain.z.astype(np.int64), np.broadcast_to(eta, (corpus.n_words, K))
+    assert max(len(set(z[a:b])) for a, b in itertools.pairwise(first)) > 48
+    for sweep in (1, 2, 3, 4):
+        chain.sweep()
+        reference.sample_block(words, first, range(5), z, alpha, full, 5, sweep)
+        np.testing.assert_array_equal(chain.z, z)
 
 
 def test_the_joint_probability_sums_to_one_over_all_words_and_topics():
@@ -225,6 +239,34 @@ def test_responsibilities_are_what_tokens_are_drawn_from():
     w = (np.array([2.0, 0.0]) + alpha)[:, None] * phi
     np.testing.assert_allclose(chain.word.T / corpus.value, w / w.sum(axis=0), atol=0.012)
     np.testing.assert_array_equal(chain.word.sum(axis=1), corpus.value)
+
+
+def test_annealing_ends_where_it_should(planted):
+    """alpha begins at a sum of CONCENTRATION and is itself after `annealing` sweeps: then the chain is plain."""
+    alpha, eta = np.full(6, 0.1), np.full((1, 1), 0.05)
+    plain = make_chain(planted.corpus, alpha, eta, "parallel")
+    chain = make_chain(planted.corpus, alpha, eta, "parallel", annealing=4)
+    sums = []
+    for _ in range(6):
+        chain.sweep()
+        sums.append(chain._annealed().sum())
+    np.testing.assert_allclose(sums, 0.6 * (20 / 0.6) ** np.array([1, 0.75, 0.5, 0.25, 0, 0]))
+    plain.start(chain.z)
+    plain.sweeps = chain.sweeps
+    plain.sweep(), chain.sweep()
+    np.testing.assert_array_equal(plain.z, chain.z)
+    assert plain.bound() == chain.bound()
+
+
+def test_samples_never_come_from_annealed_sweeps(planted):
+    with pytest.raises(ValueError, match="annealing must be None or from 0 to the 4 sweeps of burn-in"):
+        GibbsLDA(6, max_iter=10, burn_in=4, annealing=5).fit(planted.corpus)
+    given = {"init": planted.assignments}
+    for how, want in (({}, 3), ({"sampler": "sequential"}, 0), (given, 0), ({"annealing": 1}, 1)):
+        seen = []
+        watch = lambda record, chain, seen=seen: seen.append(chain.annealing) and None  # noqa: E731
+        GibbsLDA(6, max_iter=12, callbacks=[watch], **how).fit(planted.corpus)
+        assert seen[0] == want, how
 
 
 def test_a_chain_goes_on(planted):

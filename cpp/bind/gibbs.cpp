@@ -1,10 +1,7 @@
 // Topic models with one topic a token: collapsed Gibbs sampling.
 #include "../local/gibbs.hpp"
 
-#include <nanobind/stl/string.h>
-
 #include <cmath>
-#include <string>
 
 #include "../local/gibbs_sequential.hpp"
 #include "arrays.hpp"
@@ -47,9 +44,9 @@ void bind_table(Mat<const int32_t> word, Vec<const int64_t> total, Mat<const dou
                 view(larger), {view(e), K}, {view(mass), prior_blocks(K)});
 }
 
-double bind_sample(const TokenRows& rows, const std::string& how, size_t begin, size_t end, Mat<const float> e,
-                   Mat<const float> mass, Vec<const float> alpha, Vec<const float> inverse, Vec<const float> larger,
-                   float least, uint64_t seed, uint32_t sweep, int threads, Topics z, Counts word, Vec<int64_t> total) {
+double bind_sample(const TokenRows& rows, size_t begin, size_t end, Mat<const float> e, Mat<const float> mass,
+                   Vec<const float> alpha, Vec<const float> inverse, Vec<const float> larger, float least,
+                   uint64_t seed, uint32_t sweep, int threads, Topics z, Counts word, Vec<int64_t> total) {
     const TopicCounts counts = topic_counts(rows, word, total);
     const size_t K = counts.K();
     const Tokens tokens = rows.with(z);
@@ -58,12 +55,9 @@ double bind_sample(const TokenRows& rows, const std::string& how, size_t begin, 
                 mass.shape(1) == prior_blocks(K) && alpha.size() == K && inverse.size() == K && larger.size() == K &&
                 least > 0,
             "table and counts disagree");
-    require(how == "again" || how == "first", "how must be 'again' or 'first'");
     const GibbsTable table{{view(e), K}, {view(mass), prior_blocks(K)}, view(alpha), view(inverse), view(larger),
                            least};
     nb::gil_scoped_release nogil;
-    if (how == "first")
-        return sample_documents<Draw::first>(tokens, begin, end, table, {}, seed, sweep, threads, counts);
     return sample_documents<Draw::again>(tokens, begin, end, table, {}, seed, sweep, threads, counts);
 }
 
@@ -132,8 +126,8 @@ void register_gibbs(nb::module_& m) {
     m.def("gibbs_table", &bind_table, "word"_a, "total"_a, "eta"_a, "eta_totals"_a, "alpha"_a, "threads"_a,
           "inverse"_a.noconvert(), "larger"_a.noconvert(), "e"_a.noconvert(), "mass"_a.noconvert(),
           "What sampling a block needs of the topics.");
-    m.def("gibbs_sample", &bind_sample, "tokens"_a, "how"_a, "begin"_a, "end"_a, "e"_a, "mass"_a, "alpha"_a,
-          "inverse"_a, "larger"_a, "least"_a, "seed"_a, "sweep"_a, "threads"_a, "z"_a.noconvert(), "word"_a.noconvert(),
+    m.def("gibbs_sample", &bind_sample, "tokens"_a, "begin"_a, "end"_a, "e"_a, "mass"_a, "alpha"_a, "inverse"_a,
+          "larger"_a, "least"_a, "seed"_a, "sweep"_a, "threads"_a, "z"_a.noconvert(), "word"_a.noconvert(),
           "total"_a.noconvert(), "Draws the tokens of a block of documents; the documents' part of log p(w, z).");
     m.def("gibbs_draw", &bind_draw, "tokens"_a, "indptr"_a, "topic"_a, "count"_a, "e"_a, "mass"_a, "alpha"_a, "seed"_a,
           "threads"_a, "z"_a.noconvert(), "word"_a.noconvert(), "total"_a.noconvert(),

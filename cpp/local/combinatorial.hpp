@@ -57,8 +57,8 @@ inline void distances(Rows<const int32_t> word, std::span<const int64_t> total, 
     });
 }
 
-/// Scratch of one thread: a document at a time.
-class HardDocument {
+/// Scratch of one thread, on cache lines of its own: a document at a time.
+class alignas(64) HardDocument {
   public:
     HardDocument(Rows<const float> distance, size_t n_topics, double penalty)
         : D(distance),

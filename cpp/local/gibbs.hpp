@@ -27,10 +27,10 @@
 #include "../views.hpp"
 #include "../word_stats.hpp"
 #include "entries.hpp"
+#include "topic_list.hpp"
 
 namespace topmix {
 
-constexpr size_t kLanes = 16;          // weights that are summed side by side
 constexpr size_t kPriorBlock = 64;     // topics to a running sum of the prior's part
 constexpr size_t kGibbsDocuments = 8;  // documents a thread takes at a time
 
@@ -59,13 +59,6 @@ struct GibbsTable {
     std::span<const float> larger;   // [K] (n_k + eta_k) / (n_k + eta_k - 1)
     float least;                     // the smallest eta
 };
-
-/// Asks for a row before it is needed; a gather touches most of its lines.
-inline void prefetch(std::span<const float> row) {
-#if defined(__GNUC__)
-    for (size_t k = 0; k < std::min<size_t>(row.size(), 512); k += 16) __builtin_prefetch(row.data() + k);
-#endif
-}
 
 inline void add_count(int32_t& count, int32_t by) {
     std::atomic_ref<int32_t>(count).fetch_add(by, std::memory_order_relaxed);
@@ -105,65 +98,6 @@ inline void gibbs_table(Rows<const int32_t> word, std::span<const int64_t> total
     });
 }
 
-/// The topics of one document, in order of arrival; arrays are padded with nothing to whole vectors.
-class TopicList {
-  public:
-    explicit TopicList(size_t K) : id_(K + kLanes), count_(K + kLanes), weight_(K + kLanes), place_(K, -1) {}
-
-    size_t size() const { return n_; }
-    size_t id(size_t i) const { return size_t(id_[i]); }
-    float count(size_t i) const { return count_[i]; }
-    int32_t place(size_t k) const { return place_[k]; }
-
-    void clear() {
-        for (size_t i = 0; i < n_; ++i) place_[size_t(id_[i])] = -1, id_[i] = 0, count_[i] = 0;
-        n_ = 0;
-    }
-
-    void add(size_t k, float by = 1) {
-        if (place_[k] < 0) place_[k] = int32_t(n_), id_[n_] = int32_t(k), count_[n_] = 0, ++n_;
-        count_[size_t(place_[k])] += by;
-    }
-
-    void remove(size_t k) {
-        const size_t i = size_t(place_[k]);
-        if ((count_[i] -= 1) > 0) return;
-        --n_;
-        place_[size_t(id_[n_])] = int32_t(i), id_[i] = id_[n_], count_[i] = count_[n_];
-        place_[k] = -1, id_[n_] = 0, count_[n_] = 0;
-    }
-
-    /// sum_i count_i row[id_i]
-    float weigh(const float* __restrict row) {
-        const int32_t* __restrict k = id_.data();
-        const float* __restrict c = count_.data();
-        float* __restrict w = weight_.data();
-        const size_t padded = (n_ + kLanes - 1) / kLanes * kLanes;
-        float s = 0;
-#pragma omp simd reduction(+ : s)
-        for (size_t i = 0; i < padded; ++i) s += w[i] = c[i] * row[k[i]];
-        return s;
-    }
-
-    /// The topic in whose part x of that sum lies, the one at `but` aside; rounding may end it at the last one.
-    size_t pick(float x, size_t but) const {
-        size_t last = but;
-        for (size_t i = 0; i < n_; ++i) {
-            if (i == but) continue;
-            last = i;
-            if ((x -= weight_[i]) < 0) break;
-        }
-        return size_t(id_[last]);
-    }
-
-  private:
-    std::vector<int32_t> id_;     // [K] + padding
-    std::vector<float> count_;    // [K] + padding
-    std::vector<float> weight_;   // [K] + padding, as weighed last
-    std::vector<int32_t> place_;  // [K] where a topic is in the list, or -1
-    size_t n_ = 0;
-};
-
 /// A topic in proportion to alpha_k e_vk, but not `but`: drawn until it is another. Tokens come here seldom, and the
 /// more seldom the more often it would be `but`.
 inline size_t pick_by_prior(const GibbsTable& table, size_t v, size_t but, Rng& rng) {
@@ -185,7 +119,6 @@ inline size_t pick_by_prior(const GibbsTable& table, size_t v, size_t but, Rng& 
 
 enum class Draw {
     again,  // each token given all others
-    first,  // tokens that have no topic yet, given those before them; words and totals count only earlier blocks
     given,  // tokens given the proportions of their document, which do not move
 };
 
@@ -217,20 +150,16 @@ class DocumentSampler {
         for (int64_t u = tokens.X.indptr[d]; u < tokens.X.indptr[d + 1]; ++u) {
             const size_t v = size_t(tokens.X.index[size_t(u)]);
             const float* row = table.e[v].data();
-            if (u + 2 < tokens.X.indptr[d + 1]) prefetch(table.e[size_t(tokens.X.index[size_t(u + 2)])]);
-            [[maybe_unused]] bool weighed = false;  // copies of a word share their weights until one of them moves
-            [[maybe_unused]] float whole = 0;
+            if (u + 2 < tokens.X.indptr[d + 1]) topics.prefetch(table.e[size_t(tokens.X.index[size_t(u + 2)])].data());
             for (auto left = int64_t(tokens.X.value[size_t(u)]); left > 0; --left, ++z) {
                 if constexpr (how == Draw::again) {
-                    if (!weighed) whole = topics.weigh(row), weighed = true;
-                    const size_t from = *z, to = draw_again(v, row, from, whole, rng);
+                    const size_t from = *z, to = draw_again(v, row, from, rng);
                     if (to == from) continue;
-                    topics.remove(from), topics.add(to), weighed = false;
+                    topics.remove(from), topics.add(to);
                     *z = TopicId(to);
                     moved(v, from, to);
                 } else {
                     const size_t to = draw(v, row, rng);
-                    if constexpr (how == Draw::first) topics.add(to);
                     *z = TopicId(to);
                     moved(v, to, to);
                 }
@@ -245,25 +174,24 @@ class DocumentSampler {
     std::span<const double> lga;  // [K] log Gamma(alpha)
     TopicList topics;
 
-    /// Given whole = topics.weigh(row).
-    size_t draw_again(size_t v, const float* row, size_t z, float whole, Rng& rng) {
+    size_t draw_again(size_t v, const float* row, size_t z, Rng& rng) {
         const auto at = size_t(topics.place(z));
         const float e = row[z], n = topics.count(at), a = table.alpha[z], one = table.inverse[z];
         const float without = std::max(e - one, table.least * one) * table.larger[z];  // e with the token taken out
         const float stay = (n - 1 + a) * without;
-        const float document = std::max(whole - n * e, 0.f);
+        const float document = topics.weigh(row, at);
         const float prior = std::max(table.mass[v].back() - a * e, 0.f);
         float x = rng.uniform_float() * (stay + document + prior);
         if (x < stay) return z;
         x -= stay;
-        if (x < document && topics.size() > 1) return topics.pick(x, at);
+        if (x < document) return topics.pick(x);
         return prior > 0 ? pick_by_prior(table, v, z, rng) : z;
     }
 
     size_t draw(size_t v, const float* row, Rng& rng) {
         const size_t none = table.alpha.size();
-        const float document = topics.weigh(row), x = rng.uniform_float() * (document + table.mass[v].back());
-        return x < document ? topics.pick(x, none) : pick_by_prior(table, v, none, rng);
+        const float document = topics.weigh(row, none), x = rng.uniform_float() * (document + table.mass[v].back());
+        return x < document ? topics.pick(x) : pick_by_prior(table, v, none, rng);
     }
 
     double log_probability() const {
@@ -284,22 +212,28 @@ struct Move {
     TopicId from, to;
 };
 
+/// What one thread writes to, on cache lines of its own: the end of a list that grows is written at every move.
+struct alignas(64) SamplingThread {
+    DocumentSampler sampler;
+    std::vector<Move> moves;
+};
+
 /// Each thread takes a range of words and applies what all threads noted for it. Not added at once, atomically: that
 /// would wait for each row of counts to come from memory, token by token.
-inline void apply_moves(const std::vector<std::vector<Move>>& noted, bool had_topics, int threads,
+inline void apply_moves(const std::vector<SamplingThread>& team, bool had_topics, int threads,
                         const TopicCounts& counts) {
     const size_t K = counts.K(), V = counts.word.size() / K, range = (V + size_t(threads) - 1) / size_t(threads);
     parallel_for(V, range, threads, [&](size_t begin, size_t end, size_t) {
-        for (const auto& moves : noted)
-            for (const Move& m : moves) {
+        for (const auto& thread : team)
+            for (const Move& m : thread.moves) {
                 if (size_t(m.v) < begin || size_t(m.v) >= end) continue;
                 int32_t* n = &counts.word[size_t(m.v) * K];
                 if (had_topics) --n[m.from];
                 ++n[m.to];
             }
     });
-    for (const auto& moves : noted)
-        for (const Move& m : moves) {
+    for (const auto& thread : team)
+        for (const Move& m : thread.moves) {
             if (had_topics) --counts.total[m.from];
             ++counts.total[m.to];
         }
@@ -316,18 +250,18 @@ double sample_documents(const Tokens& tokens, size_t begin, size_t end, const Gi
     std::vector<double> lga(K);
     for (size_t k = 0; k < K; ++k) lga[k] = math::lgamma(double(table.alpha[k]));
     std::vector<double> part((docs + kGibbsDocuments - 1) / kGibbsDocuments);
-    std::vector<DocumentSampler> team(size_t(threads), DocumentSampler(table, lga));
-    std::vector<std::vector<Move>> noted{size_t(threads)};  // by thread; whole numbers add up to the same in any order
+    std::vector<SamplingThread> team(size_t(threads), SamplingThread{DocumentSampler(table, lga), {}});
+    for (auto& t : team) t.moves.reserve(size_t(tokens.first[end] - tokens.first[begin]) / size_t(threads));
     parallel_for(docs, kGibbsDocuments, threads, [&](size_t from, size_t to, size_t t) {
-        std::vector<Move>& moves = noted[t];
+        auto& [sampler, moves] = team[t];  // whole numbers add up to the same in any order
         double s = 0;
         for (size_t d = begin + from; d < begin + to; ++d)
-            s += team[t].template visit<how>(
+            s += sampler.template visit<how>(
                 tokens, d, given, Rng(seed, sweep, d),
-                [&](size_t v, size_t old, size_t k) { moves.push_back({int32_t(v), TopicId(old), TopicId(k)}); });
+                [&moves](size_t v, size_t old, size_t k) { moves.push_back({int32_t(v), TopicId(old), TopicId(k)}); });
         part[from / kGibbsDocuments] = s;
     });
-    apply_moves(noted, how == Draw::again, threads, counts);
+    apply_moves(team, how == Draw::again, threads, counts);
     double sum = 0;
     for (const double s : part) sum += s;
     return sum;

@@ -68,7 +68,7 @@ inline void first_selection(Rows<const float> table, size_t L, int threads, Topi
 }
 
 /// Per-document results in task order, joined at the end.
-struct DocPiece {
+struct alignas(64) DocPiece {  // threads write to neighbours at the same time
     std::vector<TopicId> topic;
     std::vector<float> count;
     double entropy = 0;

@@ -19,6 +19,7 @@ from topmix.topic_model import TopicModel
 SAMPLERS = ("parallel", "sequential")
 MOST_BLOCKS = 16
 LEAST_TOKENS = 5_000  # of a block
+CONCENTRATION = 20.0  # of documents on topics, the sum of alpha, where annealing begins
 TABLE_COST = 12  # tokens x this / table entries: as many blocks as keep remaking tables to about a fifth of the work
 
 
@@ -28,15 +29,18 @@ class Chain:
     sampler="sequential" draws one token after another given all others, exactly. sampler="parallel" draws the
     documents of a block at once: a document's own counts follow every draw, those of words stand still until the block
     is done. It is another Markov chain, which approaches the exact one as blocks get smaller.
+
+    In the first `annealing` sweeps alpha falls to what it is, geometrically, from a sum of CONCENTRATION: while
+    documents may have many topics, topics that hold the wrong documents together come apart soon.
     """
 
     def __init__(
         self, corpus: Corpus, prior: DocumentPrior, words: TopicWords, *, sampler: str, seed: int, threads: int,
-        batch_size: int | None = None, sweeps: int = 0,
+        batch_size: int | None = None, sweeps: int = 0, annealing: int = 0,
     ):  # fmt: skip
         V, K = words.shape
         self.prior, self.words = prior, words
-        self.sampler, self.seed, self.threads, self.sweeps = sampler, seed, threads, sweeps
+        self.sampler, self.seed, self.threads, self.sweeps, self.annealing = sampler, seed, threads, sweeps, annealing
         self.tokens = _core.TokenRows(corpus.indptr, corpus.index, corpus.value, V)
         self.n_tokens: int = self.tokens.n_tokens
         self.lengths = np.diff(np.concatenate([[0.0], np.cumsum(corpus.value, dtype=np.float64)])[corpus.indptr])
@@ -76,7 +80,8 @@ class Chain:
     def sweep(self) -> None:
         """Draws every token once, and notes log p(w, z) where it ends."""
         self.sweeps += 1
-        alpha, eta = self.prior.alpha.astype(np.float32), self.words.eta
+        annealed = self._annealed()
+        alpha, eta = annealed.astype(np.float32), self.words.eta
         eta_totals = np.ascontiguousarray(self.words.prior_totals())
         seed, n, z, word, total = self.seed, self.sweeps, self.z, self.word, self.total
         documents = 0.0
@@ -87,16 +92,20 @@ class Chain:
             for begin, end in pairwise(self.bounds):
                 _core.gibbs_table(word, total, eta, eta_totals, alpha, self.threads, inverse, larger, e, mass)
                 documents += _core.gibbs_sample(
-                    self.tokens, "again", begin, end, e, mass, alpha, inverse, larger, float(eta.min()), seed, n,
+                    self.tokens, begin, end, e, mass, alpha, inverse, larger, float(eta.min()), seed, n,
                     self.threads, z, word, total,
                 )  # fmt: skip
-        documents += self._of_lengths()
+        documents += self._of_lengths(float(annealed.sum()))
         words = _core.log_probability_of_words(self.word, self.total, eta, eta_totals, self.threads)
         self._terms = {"words": words, "documents": documents}
 
-    def _of_lengths(self) -> float:
-        """What log p(w, z) has of the lengths of documents: the same in every sweep while alpha is."""
-        a0 = float(self.prior.alpha.sum())
+    def _annealed(self) -> np.ndarray:
+        """alpha of this sweep."""
+        alpha, left = self.prior.alpha, 1 - (self.sweeps - 1) / max(self.annealing, 1)
+        return alpha * max(CONCENTRATION / alpha.sum(), 1.0) ** left if self.sweeps <= self.annealing else alpha
+
+    def _of_lengths(self, a0: float) -> float:
+        """What log p(w, z) has of the lengths of documents: the same in every sweep while the sum of alpha is."""
         if self._lengths_at[0] != a0:
             self._lengths_at = a0, float(np.sum(gammaln(a0) - gammaln(self.lengths + a0)))
         return self._lengths_at[1]
@@ -109,7 +118,7 @@ class Chain:
                 self._sum = self.word.astype(np.float64) if self._sum is None else self._sum + self.word
                 self.n_samples += 1
             yield self, None
-            if n % learn_every == 0:
+            if n % learn_every == 0 and self.sweeps >= self.annealing:
                 self.relearn()
 
     def bound(self, total: None = None) -> dict[str, float]:

@@ -26,6 +26,7 @@ from topmix.stats import WordTotal
 from topmix.topic_model import TopicModel
 
 ACTIVE = 32  # topics kept for a word of a new document
+MOST_ANNEALING = 50  # sweeps
 
 
 class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
@@ -49,6 +50,11 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         Sweeps before samples count. None is half of max_iter.
     thin : int
         After these, every how many-th sweep is a sample. Topics are averages over the samples.
+    annealing : int or None
+        Sweeps at the beginning in which alpha falls to its value from one under which documents have many topics. They
+        must be burn-in. From a random start the chain is then much sooner where it would end. None is 50, or half of
+        the burn-in where that is fewer, for the parallel sampler from a random start, and else 0. history_ then has
+        the objective under the alpha of the sweep.
     learn_every : int
         Sweeps between two updates of priors that are "auto".
     batch_size : int or None
@@ -96,6 +102,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         max_iter: int = 200,
         burn_in: int | None = None,
         thin: int = 5,
+        annealing: int | None = None,
         learn_every: int = 10,
         batch_size: int | None = None,
         init: Any = None,
@@ -112,6 +119,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         self.max_iter = max_iter
         self.burn_in = burn_in
         self.thin = thin
+        self.annealing = annealing
         self.learn_every = learn_every
         self.batch_size = batch_size
         self.init = init
@@ -132,7 +140,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         if not isinstance(burn_in, int | np.integer) or burn_in < 0:
             raise ValueError(f"burn_in must be None or an integer that is not negative, got {self.burn_in!r}")
         learn_every = positive_count(self.learn_every, "learn_every")
-        chain = self._start(corpus, warm)
+        chain = self._start(corpus, warm, self._annealing(warm, int(burn_in)))
         history: list[Record] = []
         self.history_ = history  # now, so that an interrupted fit has it too
         with shown(self.verbose, max_iter, corpus.n_tokens, type(self).__name__) as display:
@@ -151,7 +159,16 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         self._set_model(chain.model())
         return self
 
-    def _start(self, corpus: Corpus, warm: bool) -> Chain:
+    def _annealing(self, warm: bool, burn_in: int) -> int:
+        given = self.annealing
+        if given is None:
+            random = not warm and (self.init is None or (isinstance(self.init, str) and self.init == "random"))
+            return min(MOST_ANNEALING, burn_in // 2) if random and self.sampler == "parallel" else 0
+        if not isinstance(given, int | np.integer) or not 0 <= given <= burn_in:
+            raise ValueError(f"annealing must be None or from 0 to the {burn_in} sweeps of burn-in, got {given!r}")
+        return int(given)
+
+    def _start(self, corpus: Corpus, warm: bool, annealing: int) -> Chain:
         K, V = count_of_components(self.n_components), corpus.n_words
         threads = count_of_threads(self.n_jobs)
         sampler = chosen(dict.fromkeys(SAMPLERS, self.sampler), self.sampler, "sampler")
@@ -169,7 +186,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
             words = TopicWords(eta, WordTotal.zeros(V, K, threads), "collapsed", learn_eta)
         chain = Chain(
             corpus, prior, words, sampler=sampler, seed=int(rng.integers(2**63)), threads=threads,
-            batch_size=batch_size, sweeps=getattr(self, "n_sweeps_", 0) if warm else 0,
+            batch_size=batch_size, sweeps=getattr(self, "n_sweeps_", 0) if warm else 0, annealing=annealing,
         )  # fmt: skip
         start_chain(chain, self if warm else self.init, corpus, rng)
         return chain
