@@ -56,13 +56,17 @@ def zoom(axes: Any, values: Sequence[float], share: float = 0.85, above: float =
     axes.set_ylim(low - room, high + room)
 
 
+INCHES_A_COLUMN = 2.0
+
+
 def legend_below(figure: Any, axes: Sequence[Any], columns: int = 4) -> None:
-    """One legend for all panels, of everything that is in any of them."""
+    """One legend for all panels, of everything that is in any of them; a narrow figure has fewer columns of it."""
     entries: dict[str, Any] = {}
     for a in axes:
         for handle, label in zip(*a.get_legend_handles_labels()):
             entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center",
+                  ncols=max(1, min(columns, int(figure.get_figwidth() / INCHES_A_COLUMN))))  # fmt: skip
 
 
 def save(figure: Any, path: Path, dpi: int = 150) -> None:
