@@ -263,10 +263,10 @@ def test_samples_never_come_from_annealed_sweeps(planted):
         GibbsLDA(6, max_iter=10, burn_in=4, annealing=5).fit(planted.corpus)
     given = {"init": planted.assignments}
     for how, want in (({}, 3), ({"sampler": "sequential"}, 0), (given, 0), ({"annealing": 1}, 1)):
-        seen = []
-        watch = lambda record, chain, seen=seen: seen.append(chain.annealing) and None  # noqa: E731
-        GibbsLDA(6, max_iter=12, callbacks=[watch], **how).fit(planted.corpus)
-        assert seen[0] == want, how
+        chains = []
+        kept = [lambda _, chain, chains=chains: chains.append(chain)]
+        GibbsLDA(6, max_iter=12, callbacks=kept, **how).fit(planted.corpus)
+        assert chains[0].annealing == want, how
 
 
 def test_a_chain_goes_on(planted):
