@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from topmix.blas import one_thread
 from topmix.moves.documents import Documents
 
 SAMPLE = 100  # documents that a topic is split by
 FEWEST = 8  # documents; with fewer there is nothing to tell apart
+TRACE = 0.01  # tokens; with fewer a word says nothing of the topic in a document
 STARTS, SWEEPS, TOKEN_SWEEPS = 4, 8, 8
 SMOOTHING = 0.02  # of a word in each of the two, over the mean count
 
@@ -37,16 +39,17 @@ def splits(
     by_doc = sp.csr_array(N)
     alpha = here.prior.alpha
     found = []
-    for k in topics:
-        rows, size = N.indices[N.indptr[k] : N.indptr[k + 1]], N.data[N.indptr[k] : N.indptr[k + 1]]
-        rows, size = rows[size > 1.0], size[size > 1.0]
-        if len(rows) < FEWEST:
-            continue
-        chosen = np.sort(rng.choice(rows, min(SAMPLE, len(rows)), replace=False, p=size / size.sum()))
-        tokens = _tokens_of(int(k), rows_of(chosen), by_doc[chosen], table, alpha)
-        two = _told_apart(tokens, rng)
-        if two is not None:
-            found.append(_shared_out(int(k), two))
+    with one_thread():  # on such small matrices more threads only wait for each other
+        for k in topics:
+            rows, size = N.indices[N.indptr[k] : N.indptr[k + 1]], N.data[N.indptr[k] : N.indptr[k + 1]]
+            rows, size = rows[size > 1.0], size[size > 1.0]
+            if len(rows) < FEWEST:
+                continue
+            chosen = np.sort(rng.choice(rows, min(SAMPLE, len(rows)), replace=False, p=size / size.sum()))
+            tokens = _tokens_of(int(k), rows_of(chosen), by_doc[chosen], table, alpha)
+            two = _told_apart(tokens, rng)
+            if two is not None:
+                found.append(_shared_out(int(k), two))
     return found
 
 
@@ -63,7 +66,10 @@ def _tokens_of(k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alph
         share = weight[at] * table[X.indices[has], N.indices[at]]
         total[has] += share
         own[has] += np.where(N.indices[at] == k, share, 0.0)
-    return sp.csr_array((X.data * own / np.maximum(total, 1e-300), X.indices, X.indptr), shape=X.shape)
+    tokens = sp.csr_array((X.data * own / np.maximum(total, 1e-300), X.indices, X.indptr), shape=X.shape)
+    tokens.data[tokens.data < TRACE] = 0.0
+    tokens.eliminate_zeros()
+    return tokens
 
 
 def _told_apart(Y: sp.csr_array, rng: np.random.Generator) -> np.ndarray | None:
