@@ -128,7 +128,7 @@ class Adaptation:
             self.fresh -= 1
             self.fit.forget()
             return None
-        merged = self._merged(here)
+        merged, verdict = self._merged(here), None
         if self.trial is not None:
             self.trial.last = merged.bound()
             verdict = self.trial.verdict(merged, is_last)
@@ -138,7 +138,7 @@ class Adaptation:
             self.trial = None
         elif np.isfinite(self.last):
             self.pace = self.pace.after(here.bound() - self.last)
-        quiet = merged is here and merged.bound() - self.last < self.course.least
+        quiet = not verdict and merged is here and merged.bound() - self.last < self.course.least
         here = self.merging.sorted(merged) if quiet or is_last else merged
         if here.model.words.learned:
             here = replace(here, model=replace(here.model, words=here.model.words.relearn()))
@@ -277,9 +277,9 @@ class Adaptation:
         if better:
             self.moves[trial.what], self.pace = gain, trial.pace
             self.merging.refused.clear()
-            if trial.worth(here) > self.course.least:
-                kept = {"refresh": 1} if kind == "refresh" else {"delete": self.failures["delete"]} if kind == "delete" else {}
-                self.failures, self.favourite = dict.fromkeys(ORDER, 0) | kept, kind
+            if gain > self.course.least:
+                kept = {"refresh": {"refresh": 1}, "delete": {"delete": self.failures["delete"]}}
+                self.failures, self.favourite = dict.fromkeys(ORDER, 0) | kept.get(kind, {}), kind
             elif kind in self.failures:  # once more without as many, as long as it pays
                 self.failures[kind] += 1
             return here
