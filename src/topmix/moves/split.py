@@ -66,22 +66,21 @@ def _tokens_of(k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alph
         share = weight[at] * table[X.indices[has], N.indices[at]]
         total[has] += share
         own[has] += np.where(N.indices[at] == k, share, 0.0)
-    tokens = sp.csr_array((X.data * own / np.maximum(total, 1e-300), X.indices, X.indptr), shape=X.shape)
-    tokens.data[tokens.data < TRACE] = 0.0
-    tokens.eliminate_zeros()
-    return tokens
+    return sp.csr_array((X.data * own / np.maximum(total, 1e-300), X.indices, X.indptr), shape=X.shape)
 
 
 def _told_apart(Y: sp.csr_array, rng: np.random.Generator) -> np.ndarray | None:
     """[2, words of Y] expected counts, by documents first and then by tokens; None where there is one kind."""
-    words = np.unique(Y.indices)
-    dense = sp.csr_array(
-        (Y.data, np.searchsorted(words, Y.indices), Y.indptr), shape=(Y.shape[0], len(words))
-    ).toarray()
+    seen = sp.coo_array(Y)
+    row, word, tokens = (part[seen.data > TRACE] for part in (*seen.coords, seen.data))
+    words, column = np.unique(word, return_inverse=True)
+    if not len(words):
+        return None
+    dense = np.zeros((Y.shape[0], len(words)))
+    dense[row, column] = tokens
+    dense = dense[dense.any(axis=1)]
     sizes, mean = dense.sum(axis=1), dense.mean(axis=0)
     least = SMOOTHING * float(mean.mean())
-    if not mean.sum() > 0:
-        return None
 
     def topics(r: np.ndarray) -> np.ndarray:  # [2, documents] -> [2, words] log phi
         counts = r @ dense + least + 0.01 * mean
