@@ -5,8 +5,8 @@ From then on merges are judged after every pass. When a pass neither merged anyt
 something larger is tried: to let documents start from their words again, new topics beside the others, every topic in
 two, or to do without the smallest ones. What stays no better apart is merged again meanwhile. A trial is over when the
 bound is higher than it would be with the old topics by now, or no longer promises to be; what is not better is undone.
-All is settled when each has failed, or gained less than a quiet pass does (a deletion may gain anything: the number of
-topics cannot fall for ever). Documents start from their words once after every other move that gained.
+What gained is tried again first, and then what failed before; but documents start from their words only once with the
+topics that scouts, births or splits found. All is settled when each has failed, or gained less than a quiet pass does.
 
 Topics are looked for under the variational posterior, whose bound judges the moves. Where all topics start anew, a few
 collapsed passes come first: they lead to a higher bound than variational ones. Then documents start from their words a
@@ -40,6 +40,7 @@ REFRESH = 3  # likewise, with the topics that are there
 DELETED = (0.2, 0.05, 0.02)  # topics that are tried without, over K, the smallest; the next share when the last failed
 ROOM = 0.25  # for more topics, over K: with less below the most it is not worth a trial
 ORDER = ("refresh", "birth", "split", "delete")
+AGAIN = {"refresh": ("birth", "split", "delete"), "delete": ("birth", "split")}  # after a gain; after others, all
 FAILURES = {"refresh": 1, "birth": 1, "split": 1, "delete": len(DELETED)}  # after so many a kind of move is given up
 
 
@@ -278,8 +279,9 @@ class Adaptation:
             self.moves[trial.what], self.pace = gain, trial.pace
             self.merging.refused.clear()
             if gain > self.course.least:
-                kept = {"refresh": {"refresh": 1}, "delete": {"delete": self.failures["delete"]}}
-                self.failures, self.favourite = dict.fromkeys(ORDER, 0) | kept.get(kind, {}), kind
+                self.failures |= dict.fromkeys(AGAIN.get(kind, ORDER), 0)
+                self.failures["refresh"] += kind == "refresh"
+                self.favourite = kind
             elif kind in self.failures:  # once more without as many, as long as it pays
                 self.failures[kind] += 1
             return here
