@@ -6,7 +6,8 @@ something larger is tried: to let documents start from their words again, new to
 two, or to do without the smallest ones. What stays no better apart is merged again meanwhile. A trial is over when the
 bound is higher than it would be with the old topics by now, or no longer promises to be; what is not better is undone.
 What gained is tried again first, and then what failed before; but documents start from their words only once with the
-topics that scouts, births or splits found. All is settled when each has failed, or gained less than a quiet pass does.
+topics that scouts, births or splits found. All is settled when each has failed, or gained less than a quiet pass does
+(a deletion may gain anything: the number of topics cannot fall for ever).
 
 Topics are looked for under the variational posterior, whose bound judges the moves. Where all topics start anew, a few
 collapsed passes come first: they lead to a higher bound than variational ones. Then documents start from their words a
@@ -282,7 +283,7 @@ class Adaptation:
                 self.failures |= dict.fromkeys(AGAIN.get(kind, ORDER), 0)
                 self.failures["refresh"] += kind == "refresh"
                 self.favourite = kind
-            elif kind in self.failures:  # once more without as many, as long as it pays
+            elif kind in self.failures and kind != "delete":  # not worth another like it
                 self.failures[kind] += 1
             return here
         self.moves = {f"{trial.what}, undone": gain}
