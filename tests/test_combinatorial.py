@@ -73,7 +73,7 @@ def test_every_difference_is_that_of_the_objective(core, monkeypatch):
     for d in np.unique(doc):
         for t in np.unique(z[doc == d]):
             out = np.empty(6)
-            core.refine_deltas(hard.tokens, d, t, hard.penalty, hard.z, hard.word, hard.total, out)
+            core.refine_deltas(hard.tokens, d, t, hard.penalty, hard.z, hard.word, hard.total, hard._distance, out)
             for k in range(6):
                 moved = np.where((doc == d) & (z == t), k, z)
                 change = reference.objective(words, doc, moved, 6, hard.penalty) - now

@@ -50,7 +50,8 @@ class HardTopics:
 
     def refine(self, order: np.ndarray) -> float:
         """Mini-topics moved where that lowers the objective, documents in this order; by how much it fell."""
-        return _core.refine(self.tokens, order.astype(np.int32), self.penalty, self.z, self.word, self.total)
+        order, scratch = order.astype(np.int32), self._distance
+        return _core.refine(self.tokens, order, self.penalty, self.threads, self.z, self.word, self.total, scratch)
 
     def run(
         self, algorithm: str, rng: np.random.Generator, *, exchanges: bool = True
@@ -91,7 +92,7 @@ class HardTopics:
 
     def n_used(self) -> int:
         """Topics used, summed over documents."""
-        return len(_core.document_topics(self.tokens, self.z, self.n_components, self.threads)[1])
+        return _core.topics_in_use(self.tokens, self.n_components, self.threads, self.z)
 
     def bound(self, total: None = None) -> dict[str, float]:
         """Objective (3.16), term by term. It falls."""
