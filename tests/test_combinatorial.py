@@ -8,7 +8,7 @@ import pytest
 from topmix import LDA, CombinatorialLDA, GibbsLDA
 from topmix.combinatorial import HardTopics
 from topmix.data import Corpus, sample_lda
-from topmix.exchange import exchange, part
+from topmix.exchange import entries_of_tokens, exchange, part
 from topmix.metrics import nmi, topic_recovery_error
 from topmix.reference import combinatorial as reference
 
@@ -160,7 +160,7 @@ def test_an_exchange_fills_an_empty_topic(planted):
 
 def test_a_part_of_a_corpus_has_its_tokens_in_order(planted):
     tokens = np.flatnonzero(planted.assignments == 1)
-    small = part(planted.corpus, tokens)
+    small = part(planted.corpus, entries_of_tokens(planted.corpus)[tokens])
     word = np.repeat(planted.corpus.index, planted.corpus.value.astype(int))
     np.testing.assert_array_equal(np.repeat(small.index, small.value.astype(int)), word[tokens])
     rows = np.repeat(np.arange(600), lengths(planted))[tokens]

@@ -182,7 +182,7 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         if warm and self.model_.shape[1] != K:
             raise ValueError(f"warm_start keeps {self.model_.shape[1]} topics, but n_components is now {K}")
         if init is None or (isinstance(init, str) and init == "random"):
-            hard.start(rng.integers(K, size=hard.n_tokens))
+            hard.start(rng.integers(K, size=hard.n_tokens, dtype=np.uint16))
             return
         if isinstance(init, str):
             raise ValueError(f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator")
