@@ -120,18 +120,18 @@ class alignas(64) HardDocument {
     Rows<const float> D;  // [V, padded(K)]
     size_t K;
     float lambda;
-    std::vector<Block> key;              // [blocks] rho of each topic, or a bound below it; infinite once it is open
-    std::vector<float> low;              // [blocks] the least of them
-    std::vector<uint32_t> seen;          // [blocks] marks made when key was computed
-    std::vector<int32_t> used;           // [K] tokens of the document
-    std::vector<float> extra, far;       // [K] basic: what a first token in a topic costs; what a token costs there
-    std::vector<const float*> rows;      // [U] distances of an entry
-    std::vector<Block> near;             // [blocks, U] the same, sixteen topics at a time
-    std::vector<float> copies, reach;    // [U] tokens; distance to the nearest open topic
+    std::vector<Block> key;                // [blocks] rho of each topic, or a bound below it; infinite once it is open
+    std::vector<float> low;                // [blocks] the least of them
+    std::vector<uint32_t> seen;            // [blocks] marks made when key was computed
+    std::vector<int32_t> used;             // [K] tokens of the document
+    std::vector<float> extra, far;         // [K] basic: what a first token in a topic costs; what a token costs there
+    std::vector<const float*> rows;        // [U] distances of an entry
+    std::vector<Block> near;               // [blocks, U] the same, sixteen topics at a time
+    std::vector<float> copies, reach;      // [U] tokens; distance to the nearest open topic
     std::vector<uint32_t> topic, nearest;  // [U] where it goes; that open topic
-    std::vector<uint32_t> left;          // entries without a mark
-    std::vector<char> open;              // [K]
-    size_t opened = 0;                   // topics
+    std::vector<uint32_t> left;            // entries without a mark
+    std::vector<char> open;                // [K]
+    size_t opened = 0;                     // topics
 
     void count_topics(const Tokens& tokens, size_t d) {
         for (int64_t i = tokens.first[d]; i < tokens.first[d + 1]; ++i) ++used[tokens.z[size_t(i)]];

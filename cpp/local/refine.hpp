@@ -9,9 +9,9 @@
 //           (3.18)
 //
 // O(|S|) a candidate. What one more copy of a word is worth to each topic, G(n_vk + 1) - G(n_vk), is kept beside the
-// counts, so that a word with one copy is a row to add, for sixteen topics at once; for more copies it is looked up. The
-// best candidate is computed once more in double, so that what is accepted does lower the objective. Counts follow each
-// move, so documents come one after another, in an order that is given.
+// counts, so that a word with one copy is a row to add, for sixteen topics at once; for more copies it is looked up.
+// The best candidate is computed once more in double, so that what is accepted does lower the objective. Counts follow
+// each move, so documents come one after another, in an order that is given.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -163,19 +163,19 @@ class Refiner {
     double lambda;
     size_t K;
     Entropies G;
-    Rows<float> more;                  // [V, padded(K)] G(n_vk + 1) - G(n_vk)
-    std::vector<int32_t> used;         // [K] tokens of the document
-    std::vector<size_t> present;       // topics that it has, or had, in order of appearance
-    std::vector<Item> flat, items;     // its words: as they come, and topic by topic
-    std::vector<TopicId> flat_topic;   // topics of flat
-    std::vector<uint32_t> first;       // [K] where a topic's items end, while there are any
-    std::vector<char> mixed;           // [K] another mini-topic has come to it
-    std::vector<Item> gathered;        // the items of such a one
-    std::vector<TopicId> copies;       // topics of the copies of one word
-    std::vector<double> of_total;      // [K] G(n_k)
-    std::vector<double> saved;         // [K] lambda where the document uses the topic
-    std::vector<Block> gain;           // [padded(K)] sum_S G(n_vk + c) - G(n_vk)
-    std::vector<float> candidate;      // [K] Delta
+    Rows<float> more;                 // [V, padded(K)] G(n_vk + 1) - G(n_vk)
+    std::vector<int32_t> used;        // [K] tokens of the document
+    std::vector<size_t> present;      // topics that it has, or had, in order of appearance
+    std::vector<Item> flat, items;    // its words: as they come, and topic by topic
+    std::vector<TopicId> flat_topic;  // topics of flat
+    std::vector<uint32_t> first;      // [K] where a topic's items end, while there are any
+    std::vector<char> mixed;          // [K] another mini-topic has come to it
+    std::vector<Item> gathered;       // the items of such a one
+    std::vector<TopicId> copies;      // topics of the copies of one word
+    std::vector<double> of_total;     // [K] G(n_k)
+    std::vector<double> saved;        // [K] lambda where the document uses the topic
+    std::vector<Block> gain;          // [padded(K)] sum_S G(n_vk + c) - G(n_vk)
+    std::vector<float> candidate;     // [K] Delta
 
     static int64_t most_of_a_word(const TopicCounts& counts) {
         int64_t most = 0;
@@ -188,22 +188,26 @@ class Refiner {
     }
 
     void sort_out(const Tokens& tokens, size_t d) {
-        flat.clear(), flat_topic.clear();
+        const size_t tokens_here = size_t(tokens.first[d + 1] - tokens.first[d]);
+        flat.resize(tokens_here), flat_topic.resize(tokens_here), items.resize(tokens_here);
+        size_t n = 0;
         auto add = [&](int32_t v, int32_t c, TopicId t) {
-            flat.push_back({v, c}), flat_topic.push_back(t);
+            flat[n] = {v, c}, flat_topic[n] = t, ++n;
             ++first[t];
         };
         const TopicId* z = tokens.z.data() + tokens.first[d];
         for (int64_t u = tokens.X.indptr[d]; u < tokens.X.indptr[d + 1]; ++u) {
             const int32_t v = tokens.X.index[size_t(u)], c = int32_t(tokens.X.value[size_t(u)]);
+            if (c == 0) continue;
             bool same = true;
-            for (int32_t i = 0; i < c; ++i) {
-                if (used[z[i]]++ == 0) present.push_back(z[i]);
-                same &= z[i] == z[0];
-            }
+            for (int32_t i = 1; i < c; ++i) same &= z[i] == z[0];
             if (same) {
-                if (c) add(v, c, z[0]);
+                if (used[z[0]] == 0) present.push_back(z[0]);
+                used[z[0]] += c;
+                add(v, c, z[0]);
             } else {
+                for (int32_t i = 0; i < c; ++i)
+                    if (used[z[i]]++ == 0) present.push_back(z[i]);
                 copies.assign(z, z + c);
                 std::ranges::sort(copies);
                 for (auto i = copies.begin(), end = i; i != copies.end(); i = end) {
@@ -213,10 +217,9 @@ class Refiner {
             }
             z += c;
         }
-        items.resize(flat.size());
         uint32_t at = 0;
         for (const size_t t : present) first[t] = at += first[t], saved[t] = lambda;
-        for (size_t i = flat.size(); i-- > 0;) items[--first[flat_topic[i]]] = flat[i];
+        for (size_t i = n; i-- > 0;) items[--first[flat_topic[i]]] = flat[i];
     }
 
     std::span<const Item> by_topic(size_t t) const {
@@ -258,10 +261,9 @@ class Refiner {
         for (size_t b = 0; b < gain.size(); ++b) {
             Block g{};
             for (const auto& [v, c] : mini) {
-                if (c > 1) continue;
                 Block row;
                 std::memcpy(&row, more[size_t(v)].data() + b * kBlock, sizeof row);
-                g += row;
+                g += (c == 1 ? 1.f : 0.f) * row;  // not a branch, which could not be foreseen
             }
             gain[b] = g;
         }
@@ -271,7 +273,7 @@ class Refiner {
         const double out = leaving(mini, t), s = double(used[t]);
         float* __restrict x = candidate.data();
         const int64_t* __restrict total = counts.total.data();
-        const double *__restrict have = of_total.data(), *__restrict there = saved.data();
+        const double* __restrict have = of_total.data(), * __restrict there = saved.data();
 #pragma omp simd
         for (size_t k = 0; k < K; ++k) {
             const double m = double(total[k]) + s;
