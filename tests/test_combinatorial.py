@@ -178,6 +178,18 @@ def test_word_is_better_than_basic_and_refinement_better_still(planted):
     assert found["word+refine"] > max(found["word"], 0.75)
 
 
+def test_word_alone_starts_from_clusters_of_documents(planted):
+    how = {"algorithm": "word", "max_iter": 1, "random_state": 0}
+    given, told = (CombinatorialLDA(8, init=i, **how).fit(planted.corpus).labels_ for i in (None, "documents"))
+    np.testing.assert_array_equal(given, told)
+    scattered = CombinatorialLDA(8, init="random", **how).fit(planted.corpus)
+    assert nmi(planted.assignments, scattered.labels_) < 0.5 < 0.7 < nmi(planted.assignments, told)
+    few = CombinatorialLDA(8, algorithm="word", random_state=0).fit(np.array([[1, 0, 2], [0, 0, 0], [3, 1, 0]]))
+    assert len(few.labels_) == 7  # fewer documents than topics, one of them empty
+    with pytest.raises(ValueError, match="init='nothing'"):
+        CombinatorialLDA(8, init="nothing").fit(planted.corpus)
+
+
 def test_the_penalty_is_chosen_from_the_data(planted):
     model = CombinatorialLDA(8, penalty="auto", random_state=0).fit(planted.corpus)
     assert model.penalty_ == pytest.approx(np.log(8) + np.log(planted.corpus.n_tokens / 600))
