@@ -14,12 +14,13 @@
 //
 // For a closed topic the best W is every unmarked token nearer than the quotient rho itself, which solves
 //     sum_u c_u max(rho_k - D_uk, 0) = lambda,
-// a convex equation that Newton's method descends in a few passes over the entries, for all K topics side by side: no
-// sorting. As tokens are marked rho only rises, so what was computed is a lower bound, and a topic is looked at again
-// only when its bound is the least. An open topic takes tokens one at a time, those nearer than every bound at once.
+// a convex equation that Newton's method descends in a few passes over the entries, for sixteen topics side by side: no
+// sorting. As tokens are marked rho only rises, so what was computed is a lower bound, and sixteen topics are looked at
+// again, from their bounds, only when one of those is the least. An open topic takes tokens one at a time, those nearer
+// than every bound at once.
 // A token that was taken stays, even where a topic that opens later is nearer: what the document's large topics took
 // first is more often theirs than the objective, which knows no proportions, would say.
-// A document of U different words costs O(U K), and O(U) for each topic that is looked at again.
+// A document of U different words costs O(U K), and O(U) for sixteen topics that are looked at again.
 #pragma once
 #include <algorithm>
 #include <cmath>
