@@ -69,8 +69,10 @@ inline size_t topics_in_use(const Tokens& tokens, size_t K, int threads) {
 /// G(n) = n log n, and what c more are worth, looked up for numbers below 2^16.
 class Entropies {
   public:
-    /// For counts up to `most`.
-    explicit Entropies(int64_t most) : G_(size_t(std::min<int64_t>(most + 2, 1 << 16))) {
+    static constexpr size_t kSteps = 16;
+
+    /// For counts up to `most`, and fewer than kSteps more.
+    explicit Entropies(int64_t most) : G_(std::min<size_t>(size_t(most) + kSteps, 1 << 16)) {
         for (size_t n = 0; n < G_.size(); ++n) G_[n] = n_log_n(double(n));
     }
 
@@ -85,7 +87,6 @@ class Entropies {
         return table.data();
     }
     size_t size() const { return G_.size(); }
-    static constexpr size_t kSteps = 16;
 
   private:
     std::vector<double> G_;

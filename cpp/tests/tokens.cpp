@@ -95,7 +95,7 @@ void hard_topics_fall(size_t n, size_t K, double penalty) {
             assign_documents(m.tokens(), step, {D, padded(K)}, K, penalty, threads);
             count_tokens(m.tokens(), threads, m.counts());
             const double placed = objective();
-            check(placed <= last + 1e-6 * std::abs(last));
+            check(placed <= last + 1e-6 * (1 + std::abs(last)));
             last = placed + refine(m.tokens(), order, penalty, threads, m.counts(), {D, padded(K)});
             check(std::abs(objective() - last) <= 1e-6 * (1 + std::abs(last)));
             m.counts_are_those_of_tokens();
