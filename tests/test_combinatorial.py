@@ -8,7 +8,7 @@ import pytest
 from topmix import LDA, CombinatorialLDA, GibbsLDA
 from topmix.combinatorial import HardTopics
 from topmix.data import Corpus, sample_lda
-from topmix.exchange import exchange, part
+from topmix.exchange import entries_of_tokens, exchange, part
 from topmix.metrics import nmi, topic_recovery_error
 from topmix.reference import combinatorial as reference
 
@@ -73,7 +73,7 @@ def test_every_difference_is_that_of_the_objective(core, monkeypatch):
     for d in np.unique(doc):
         for t in np.unique(z[doc == d]):
             out = np.empty(6)
-            core.refine_deltas(hard.tokens, d, t, hard.penalty, hard.z, hard.word, hard.total, out)
+            core.refine_deltas(hard.tokens, d, t, hard.penalty, hard.z, hard.word, hard.total, hard._distance, out)
             for k in range(6):
                 moved = np.where((doc == d) & (z == t), k, z)
                 change = reference.objective(words, doc, moved, 6, hard.penalty) - now
@@ -160,7 +160,7 @@ def test_an_exchange_fills_an_empty_topic(planted):
 
 def test_a_part_of_a_corpus_has_its_tokens_in_order(planted):
     tokens = np.flatnonzero(planted.assignments == 1)
-    small = part(planted.corpus, tokens)
+    small = part(planted.corpus, entries_of_tokens(planted.corpus)[tokens])
     word = np.repeat(planted.corpus.index, planted.corpus.value.astype(int))
     np.testing.assert_array_equal(np.repeat(small.index, small.value.astype(int)), word[tokens])
     rows = np.repeat(np.arange(600), lengths(planted))[tokens]
@@ -176,6 +176,18 @@ def test_word_is_better_than_basic_and_refinement_better_still(planted):
         found[algorithm] = nmi(planted.assignments, model.labels_)
     assert found["basic"] < 0.2 < found["word"]
     assert found["word+refine"] > max(found["word"], 0.75)
+
+
+def test_word_alone_starts_from_clusters_of_documents(planted):
+    how = {"algorithm": "word", "max_iter": 1, "random_state": 0}
+    given, told = (CombinatorialLDA(8, init=i, **how).fit(planted.corpus).labels_ for i in (None, "documents"))
+    np.testing.assert_array_equal(given, told)
+    scattered = CombinatorialLDA(8, init="random", **how).fit(planted.corpus)
+    assert nmi(planted.assignments, scattered.labels_) < 0.5 < 0.7 < nmi(planted.assignments, told)
+    few = CombinatorialLDA(8, algorithm="word", random_state=0).fit(np.array([[1, 0, 2], [0, 0, 0], [3, 1, 0]]))
+    assert len(few.labels_) == 7  # fewer documents than topics, one of them empty
+    with pytest.raises(ValueError, match="init='nothing'"):
+        CombinatorialLDA(8, init="nothing").fit(planted.corpus)
 
 
 def test_the_penalty_is_chosen_from_the_data(planted):

@@ -39,22 +39,38 @@ TopicCounts counts_of(const TokenRows& rows, Mat<int32_t>& word, Vec<int64_t>& t
     return {view(word), view(total)};
 }
 
-double bind_refine(const TokenRows& rows, Vec<const int32_t> order, double penalty, Vec<TopicId> z, Mat<int32_t> word,
-                   Vec<int64_t> total) {
+Rows<float> scratch_of(const TokenRows& rows, size_t K, Mat<float>& scratch) {
+    require(scratch.shape(0) == rows.n_words && scratch.shape(1) == padded(K),
+            "scratch must be [V, K], with K rounded up to whole vectors");
+    return {view(scratch), padded(K)};
+}
+
+double bind_refine(const TokenRows& rows, Vec<const int32_t> order, double penalty, int threads, Vec<TopicId> z,
+                   Mat<int32_t> word, Vec<int64_t> total, Mat<float> scratch) {
     const TopicCounts counts = counts_of(rows, word, total);
+    const Rows<float> more = scratch_of(rows, counts.K(), scratch);
     const Tokens tokens = rows.with(z);
     for (const int32_t d : view(order)) require(d >= 0 && size_t(d) < tokens.X.rows(), "there is no such document");
     nb::gil_scoped_release nogil;
-    return refine(tokens, view(order), penalty, counts);
+    return refine(tokens, view(order), penalty, threads, counts, more);
 }
 
 void bind_deltas(const TokenRows& rows, size_t d, size_t t, double penalty, Vec<TopicId> z, Mat<int32_t> word,
-                 Vec<int64_t> total, Vec<double> out) {
+                 Vec<int64_t> total, Mat<float> scratch, Vec<double> out) {
     const TopicCounts counts = counts_of(rows, word, total);
+    const Rows<float> more = scratch_of(rows, counts.K(), scratch);
     const Tokens tokens = rows.with(z);
     require(d < tokens.X.rows() && t < counts.K() && out.size() == counts.K(), "no such document or topic");
     nb::gil_scoped_release nogil;
-    Refiner(counts, penalty).deltas(tokens, d, t, view(out));
+    Refiner(counts, penalty, more, 1).deltas(tokens, d, t, view(out));
+}
+
+size_t bind_used(const TokenRows& rows, size_t K, int threads, Vec<TopicId> z) {
+    require(1 <= K && K <= kMaxTopics, "K must be from 1 to MAX_TOPICS");
+    const Tokens tokens = rows.with(z);
+    nb::gil_scoped_release nogil;
+    for (const TopicId k : tokens.z) require(k < K, "a token's topic is not below K");
+    return topics_in_use(tokens, K, threads);
 }
 
 double bind_distance(Mat<const int32_t> word, Vec<const int64_t> total, int threads) {
@@ -71,10 +87,14 @@ void register_combinatorial(nb::module_& m) {
           "-log psi for every word and topic.");
     m.def("hard_assign", &bind_assign, "tokens"_a, "step"_a, "D"_a, "K"_a, "penalty"_a, "threads"_a, "z"_a.noconvert(),
           "Every document by 'basic', 'word', or by 'word' from nothing: 'place'. The sum of their costs.");
-    m.def("refine", &bind_refine, "tokens"_a, "order"_a, "penalty"_a, "z"_a.noconvert(), "word"_a.noconvert(),
-          "total"_a.noconvert(), "Moves mini-topics where it lowers the objective; by how much it did.");
+    m.def("refine", &bind_refine, "tokens"_a, "order"_a, "penalty"_a, "threads"_a, "z"_a.noconvert(),
+          "word"_a.noconvert(), "total"_a.noconvert(), "scratch"_a.noconvert(),
+          "Moves mini-topics where it lowers the objective; by how much it did.");
     m.def("refine_deltas", &bind_deltas, "tokens"_a, "d"_a, "t"_a, "penalty"_a, "z"_a.noconvert(), "word"_a.noconvert(),
-          "total"_a.noconvert(), "out"_a.noconvert(), "What moving one mini-topic to each other topic would change.");
+          "total"_a.noconvert(), "scratch"_a.noconvert(), "out"_a.noconvert(),
+          "What moving one mini-topic to each other topic would change.");
+    m.def("topics_in_use", &bind_used, "tokens"_a, "K"_a, "threads"_a, "z"_a,
+          "Topics that documents use, summed over documents.");
     m.def("distance_of_tokens", &bind_distance, "word"_a, "total"_a, "threads"_a,
           "Distances of all tokens to their topics at the optimum.");
 }

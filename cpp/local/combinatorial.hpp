@@ -14,19 +14,22 @@
 //
 // For a closed topic the best W is every unmarked token nearer than the quotient rho itself, which solves
 //     sum_u c_u max(rho_k - D_uk, 0) = lambda,
-// a convex equation that Newton's method descends in a few passes over the entries, for all K topics side by side: no
-// sorting. As tokens are marked rho only rises, so what was computed is a lower bound, and a topic is looked at again
-// only when its bound is the least. An open topic takes tokens one at a time, those nearer than every bound at once.
+// a convex equation that Newton's method descends in a few passes over the entries, for sixteen topics side by side: no
+// sorting. As tokens are marked rho only rises, so what was computed is a lower bound, and sixteen topics are looked at
+// again, from their bounds, only when one of those is the least. An open topic takes tokens one at a time, those nearer
+// than every bound at once.
 // A token that was taken stays, even where a topic that opens later is nearer: what the document's large topics took
 // first is more often theirs than the objective, which knows no proportions, would say.
-// A document of U different words costs O(U K), and O(U) for each topic that is looked at again.
+// A document of U different words costs O(U K), and O(U) for sixteen topics that are looked at again.
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <vector>
 
+#include "block.hpp"
 #include "gibbs.hpp"
 
 namespace topmix {
@@ -64,12 +67,12 @@ class alignas(64) HardDocument {
         : D(distance),
           K(n_topics),
           lambda(float(penalty)),
-          near(distance.cols),
-          mass(distance.cols),
-          key(distance.cols),
-          seen(distance.cols),
+          key(distance.cols / kBlock),
+          low(distance.cols / kBlock),
+          seen(distance.cols / kBlock),
           used(distance.cols),
-          extra(distance.cols) {}
+          extra(distance.cols),
+          far(distance.cols) {}
 
     /// Algorithm 1. Never raises the document's cost: a token may stay where it is.
     void basic(const Tokens& tokens, size_t d) {
@@ -79,9 +82,9 @@ class alignas(64) HardDocument {
         for (int64_t u = tokens.X.indptr[d]; u < tokens.X.indptr[d + 1]; ++u)
             for (auto n = int64_t(tokens.X.value[size_t(u)]); n > 0; --n, ++z) {
                 const float* row = D[size_t(tokens.X.index[size_t(u)])].data();
-                for (size_t k = 0; k < D.cols; ++k) key[k] = row[k] + extra[k];
-                const size_t best = least(key);
-                if (!(key[best] < row[*z])) continue;
+                for (size_t k = 0; k < D.cols; ++k) far[k] = row[k] + extra[k];
+                const auto best = size_t(std::ranges::min_element(far) - far.begin());
+                if (!(far[best] < row[*z])) continue;
                 if (--used[*z] == 0) extra[*z] = lambda;
                 *z = TopicId(best);
                 if (used[best]++ == 0) extra[best] = 0;
@@ -118,21 +121,18 @@ class alignas(64) HardDocument {
     Rows<const float> D;  // [V, padded(K)]
     size_t K;
     float lambda;
-    std::vector<float> near, mass, key;  // [K] tokens within rho, their distances, rho or a bound below it
-    std::vector<uint32_t> seen;          // [K] tokens marked when key was computed
-    std::vector<int32_t> used;           // [K] tokens of the document
-    std::vector<float> extra;            // [K] what a first token in a topic costs
-    std::vector<const float*> rows;      // [U] distances of an entry
-    std::vector<float> copies, reach;    // [U] tokens; distance to the nearest open topic
-    std::vector<size_t> topic, nearest;  // [U] where it goes; that open topic
-    std::vector<size_t> left;            // entries without a mark
-    size_t opened = 0;                   // topics
-
-    static size_t least(const std::vector<float>& x) {
-        float low = x[0];
-        for (const float y : x) low = std::min(low, y);
-        return size_t(std::ranges::find(x, low) - x.begin());
-    }
+    std::vector<Block> key;                // [blocks] rho of each topic, or a bound below it; infinite once it is open
+    std::vector<float> low;                // [blocks] the least of them
+    std::vector<uint32_t> seen;            // [blocks] marks made when key was computed
+    std::vector<int32_t> used;             // [K] tokens of the document
+    std::vector<float> extra, far;         // [K] basic: what a first token in a topic costs; what a token costs there
+    std::vector<const float*> rows;        // [U] distances of an entry
+    std::vector<Block> near;               // [blocks, U] the same, sixteen topics at a time
+    std::vector<float> copies, reach;      // [U] tokens; distance to the nearest open topic
+    std::vector<uint32_t> topic, nearest;  // [U] where it goes; that open topic
+    std::vector<uint32_t> left;            // entries without a mark
+    std::vector<char> open;                // [K]
+    size_t opened = 0;                     // topics
 
     void count_topics(const Tokens& tokens, size_t d) {
         for (int64_t i = tokens.first[d]; i < tokens.first[d + 1]; ++i) ++used[tokens.z[size_t(i)]];
@@ -144,98 +144,105 @@ class alignas(64) HardDocument {
     double cost(const Tokens& tokens, size_t d) {
         const TopicId* z = tokens.z.data() + tokens.first[d];
         double sum = 0;
-        for (int64_t u = tokens.X.indptr[d]; u < tokens.X.indptr[d + 1]; ++u)
+        for (int64_t u = tokens.X.indptr[d]; u < tokens.X.indptr[d + 1]; ++u) {
+            const float* row = D[size_t(tokens.X.index[size_t(u)])].data();
             for (auto n = int64_t(tokens.X.value[size_t(u)]); n > 0; --n, ++z) {
-                sum += double(D[size_t(tokens.X.index[size_t(u)])][*z]);
-                if (used[*z]++ == 0) sum += double(lambda);
+                sum += double(row[*z]);
+                if (!used[*z]) used[*z] = 1, sum += double(lambda);
             }
+        }
         forget(tokens, d);
         return sum;
     }
 
-    /// rho of every topic with all tokens unmarked, from above.
-    void start_keys() {
-        const size_t cols = key.size() / kLanes * kLanes;
-        float* __restrict n = near.data(), * __restrict s = mass.data(), * __restrict rho = key.data();
-        std::ranges::fill(key, std::numeric_limits<float>::infinity());
+    /// rho of the sixteen topics of block b over entries without a mark, from bounds below it: the first step of
+    /// Newton's method goes beyond the solution, all others come back.
+    void renew(size_t b) {
+        constexpr float inf = std::numeric_limits<float>::infinity();
+        const Block* __restrict x = &near[b * rows.size()];
+        const float* __restrict c = copies.data();
+        const uint32_t *i = left.data(), *const end = i + left.size(), *const even = i + left.size() / 2 * 2;
+        Block rho = key[b];
         for (int round = 0; round < 60; ++round) {
-            std::ranges::fill(near, 0.f), std::ranges::fill(mass, 0.f);
-            for (size_t u = 0; u < rows.size(); ++u) {
-                const float* __restrict row = rows[u];
-                const float c = copies[u];
-#pragma omp simd
-                for (size_t k = 0; k < cols; ++k) {
-                    const float in = row[k] <= rho[k] ? c : 0.f;
-                    n[k] += in, s[k] += in * row[k];
-                }
+            Block n{}, s{}, m{}, t{};  // two sums of each, so that one does not wait for the other
+            for (i = left.data(); i < even; i += 2) {
+                const auto in = x[i[0]] <= rho, also = x[i[1]] <= rho;
+                n = in ? n + c[i[0]] : n, s = in ? s + c[i[0]] * x[i[0]] : s;
+                m = also ? m + c[i[1]] : m, t = also ? t + c[i[1]] * x[i[1]] : t;
             }
-            int moved = 0;
-#pragma omp simd reduction(+ : moved)
-            for (size_t k = 0; k < cols; ++k) {
-                const float next = n[k] > 0 ? (lambda + s[k]) / n[k] : rho[k];
-                moved += next < rho[k];
-                rho[k] = std::min(rho[k], next);
+            if (i < end) {
+                const auto in = x[*i] <= rho;
+                n = in ? n + c[*i] : n, s = in ? s + c[*i] * x[*i] : s;
             }
+            n += m, s += t;
+            const Block next = n > 0.f ? (lambda + s) / n : inf + Block{}, last = rho;
+            rho = round == 0 ? next : next < rho ? next : rho;
+            int32_t moved = 0;
+            for (size_t l = 0; l < kBlock; ++l) moved |= int32_t(rho[l] != last[l]);
             if (!moved) break;
         }
-        std::fill(key.begin() + int64_t(K), key.end(), std::numeric_limits<float>::infinity());
+        for (size_t l = 0; l < kBlock; ++l)
+            if (b * kBlock + l >= K || open[b * kBlock + l]) rho[l] = inf;
+        key[b] = rho;
+        settle(b);
     }
 
-    /// rho of one topic, over entries without a mark.
-    float quotient(size_t k) const {
-        float rho = std::numeric_limits<float>::infinity();
-        for (int round = 0; round < 60; ++round) {
-            float n = 0, s = 0;
-            for (const size_t u : left)
-                if (const float x = rows[u][k]; x <= rho) n += copies[u], s += copies[u] * x;
-            const float next = n > 0 ? (lambda + s) / n : rho;
-            if (!(next < rho)) break;
-            rho = next;
-        }
-        return rho;
+    void settle(size_t b) {
+        low[b] = key[b][0];
+        for (size_t l = 1; l < kBlock; ++l) low[b] = std::min(low[b], key[b][l]);
     }
 
     /// Where Algorithm 2 puts each entry: topic [U]; `opened` of them, each with a token.
     void assign(const Tokens& tokens, size_t d) {
-        const size_t at = size_t(tokens.X.indptr[d]), U = size_t(tokens.X.indptr[d + 1]) - at;
+        const size_t at = size_t(tokens.X.indptr[d]), U = size_t(tokens.X.indptr[d + 1]) - at, blocks = key.size();
         constexpr float inf = std::numeric_limits<float>::infinity();
         rows.resize(U), copies.resize(U), left.resize(U), opened = 0;
-        reach.assign(U, inf), topic.assign(U, 0), nearest.assign(U, 0);
+        reach.assign(U, inf), topic.assign(U, 0), nearest.assign(U, 0), open.assign(D.cols, 0);
+        if (near.size() < U * blocks) near.resize(U * blocks);
         for (size_t u = 0; u < U; ++u) {
-            rows[u] = D[size_t(tokens.X.index[at + u])].data(), copies[u] = tokens.X.value[at + u], left[u] = u;
+            rows[u] = D[size_t(tokens.X.index[at + u])].data(), copies[u] = tokens.X.value[at + u];
+            left[u] = uint32_t(u);
+            for (size_t b = 0; b < blocks; ++b) std::memcpy(&near[b * U + u], rows[u] + b * kBlock, sizeof(Block));
         }
         if (U == 0) return;
-        start_keys();
-        std::ranges::fill(seen, 0);
+        for (size_t b = 0; b < blocks; ++b) key[b] = inf + Block{}, seen[b] = 0, renew(b);
+        float closest = inf;  // the least reach of an entry without a mark
+        auto mark = [&](auto&& takes) {
+            closest = inf;
+            size_t kept = 0;
+            for (const uint32_t u : left) {  // no branches: which entries are taken is not to be foreseen
+                const bool taken = takes(u);
+                left[kept] = u, kept += !taken;
+                closest = !taken && reach[u] < closest ? reach[u] : closest;
+            }
+            left.resize(kept);
+        };
         for (uint32_t marks = 0; !left.empty();) {
-            const size_t k = least(key);
-            const auto taken = std::erase_if(left, [&](size_t u) {
-                if (!(reach[u] <= key[k])) return false;
-                topic[u] = nearest[u];
-                return true;
-            });
-            if (taken) {
+            const auto b = size_t(std::ranges::min_element(low) - low.begin());
+            const float rho = low[b];
+            if (closest <= rho) {
+                mark([&](uint32_t u) {
+                    topic[u] = nearest[u];
+                    return reach[u] <= rho;
+                });
                 ++marks;
                 continue;
             }
-            if (seen[k] != marks) {
-                seen[k] = marks;
-                if (const float rho = quotient(k); rho > key[k]) {
-                    key[k] = rho;
-                    continue;
-                }
+            if (seen[b] != marks) {
+                seen[b] = marks, renew(b);
+                continue;
             }
-            ++opened, ++marks;
-            std::erase_if(left, [&](size_t u) {
+            size_t k = b * kBlock;
+            while (key[b][k % kBlock] != rho) ++k;
+            mark([&](uint32_t u) {
                 const float x = rows[u][k];
-                if (x <= key[k]) {
-                    topic[u] = k;
-                    return true;
-                }
-                if (x < reach[u]) reach[u] = x, nearest[u] = k;
-                return false;
+                topic[u] = uint32_t(k);
+                nearest[u] = x < reach[u] ? uint32_t(k) : nearest[u], reach[u] = std::min(reach[u], x);
+                return x <= rho;
             });
-            key[k] = inf;
+            ++opened, ++marks;
+            open[k] = 1, key[b][k % kBlock] = inf;
+            settle(b);
         }
     }
 };

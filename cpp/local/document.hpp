@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "../math.hpp"
+#include "block.hpp"
 #include "top_l.hpp"
 
 namespace topmix {
@@ -50,9 +51,7 @@ struct OwnTokens {
     float least = 0;                  // the smallest prior count of a word, which always stays
 };
 
-constexpr size_t kBlock = 16;
-constexpr float kTiny = 1e-36f;                                            // its inverse is still a number
-using Block = float __attribute__((vector_size(kBlock * sizeof(float))));  // sixteen words
+constexpr float kTiny = 1e-36f;  // its inverse is still a number
 
 inline Block larger(Block a, Block b) { return a > b ? a : b; }
 

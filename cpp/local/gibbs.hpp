@@ -33,6 +33,7 @@ namespace topmix {
 
 constexpr size_t kPriorBlock = 64;     // topics to a running sum of the prior's part
 constexpr size_t kGibbsDocuments = 8;  // documents a thread takes at a time
+constexpr size_t kCountDocuments = 64;
 
 inline size_t prior_blocks(size_t K) { return (K + kPriorBlock - 1) / kPriorBlock; }
 
@@ -285,22 +286,30 @@ inline DocTopics document_topics(const Tokens& tokens, size_t K, int threads) {
     return std::move(out.docs);
 }
 
-/// Counts of the topics that tokens have.
+/// Counts of the topics that tokens have. Threads count for themselves where the counts are few beside the tokens.
 inline void count_tokens(const Tokens& tokens, int threads, const TopicCounts& counts) {
-    const size_t K = counts.K();
-    std::vector<std::vector<int64_t>> totals(size_t(std::max(threads, 1)), std::vector<int64_t>(K));
+    const size_t K = counts.K(), size = counts.word.size(), team = size_t(std::max(threads, 1));
+    const bool apart = team == 1 || size * team <= tokens.z.size();
+    std::vector<std::vector<int32_t>> own(apart ? team - 1 : 0, std::vector<int32_t>(size));
     std::ranges::fill(counts.word, 0);
     std::ranges::fill(counts.total, 0);
-    parallel_for(tokens.X.rows(), kGibbsDocuments, threads, [&](size_t begin, size_t end, size_t t) {
+    parallel_for(tokens.X.rows(), kCountDocuments, threads, [&](size_t begin, size_t end, size_t t) {
+        int32_t* word = apart && t > 0 ? own[t - 1].data() : counts.word.data();
         const TopicId* z = tokens.z.data() + tokens.first[begin];
-        for (int64_t u = tokens.X.indptr[begin]; u < tokens.X.indptr[end]; ++u)
+        for (int64_t u = tokens.X.indptr[begin]; u < tokens.X.indptr[end]; ++u) {
+            int32_t* n = word + size_t(tokens.X.index[size_t(u)]) * K;
             for (auto left = int64_t(tokens.X.value[size_t(u)]); left > 0; --left, ++z) {
-                add_count(counts.word[size_t(tokens.X.index[size_t(u)]) * K + *z], 1);
-                ++totals[t][*z];
+                if (apart)
+                    ++n[*z];
+                else
+                    add_count(n[*z], 1);
             }
+        }
     });
-    for (const auto& total : totals)
-        for (size_t k = 0; k < K; ++k) counts.total[k] += total[k];
+    for (const auto& more : own)
+        for (size_t i = 0; i < size; ++i) counts.word[i] += more[i];
+    for (size_t at = 0; at < size; at += K)
+        for (size_t k = 0; k < K; ++k) counts.total[k] += counts.word[at + k];
 }
 
 }  // namespace topmix

@@ -8,14 +8,20 @@
 //           - sum_S [G(n_vk + c_v) - G(n_vk)] + G(n_k + s) - G(n_k) - lambda [k is used by the document]      Eq.
 //           (3.18)
 //
-// O(|S|) a candidate. For single copies the rise G(n + 1) - G(n) is looked up; the best candidate is computed once more
-// in double, so that what is accepted does lower the objective. Counts follow each move, so documents come one after
-// another, in an order that is given.
+// O(|S|) a candidate. What one more copy of a word is worth to each topic, G(n_vk + 1) - G(n_vk), is kept beside the
+// counts, so that a word with one copy is a row to add, for sixteen topics at once; for more copies it is looked up.
+// The best candidate is computed once more in double, so that what is accepted does lower the objective. Counts follow
+// each move, so documents come one after another, in an order that is given.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cmath>
-#include <utility>
+#include <cstring>
+#include <limits>
+#include <span>
 #include <vector>
 
+#include "block.hpp"
 #include "gibbs.hpp"
 
 namespace topmix {
@@ -28,9 +34,11 @@ inline double distance_of_tokens(Rows<const int32_t> word, std::span<const int64
     std::vector<double> part((V + kWordGrain - 1) / kWordGrain);
     parallel_for(V, kWordGrain, threads, [&](size_t begin, size_t end, size_t) {
         double s = 0;
-        for (size_t v = begin; v < end; ++v)
-            for (const int32_t n : word[v])
-                if (n > 1) s += n_log_n(n);
+        for (size_t v = begin; v < end; ++v) {
+            const int32_t* n = word[v].data();
+#pragma omp simd reduction(+ : s)
+            for (size_t k = 0; k < word.cols; ++k) s += n[k] * math::log(std::max(double(n[k]), 1.0));
+        }
         part[begin / kWordGrain] = s;
     });
     double sum = 0;
@@ -39,144 +47,280 @@ inline double distance_of_tokens(Rows<const int32_t> word, std::span<const int64
     return sum;
 }
 
+/// Topics that documents use, summed over documents.
+inline size_t topics_in_use(const Tokens& tokens, size_t K, int threads) {
+    const size_t docs = tokens.X.rows();
+    std::vector<size_t> part((docs + kCountDocuments - 1) / kCountDocuments);
+    parallel_for(docs, kCountDocuments, threads, [&](size_t begin, size_t end, size_t) {
+        std::vector<uint32_t> last(K);  // the document that used a topic last, counted from 1
+        size_t n = 0;
+        for (size_t d = begin; d < end; ++d)
+            for (int64_t i = tokens.first[d]; i < tokens.first[d + 1]; ++i) {
+                uint32_t& by = last[tokens.z[size_t(i)]];
+                n += by != d + 1 - begin, by = uint32_t(d + 1 - begin);
+            }
+        part[begin / kCountDocuments] = n;
+    });
+    size_t sum = 0;
+    for (const size_t n : part) sum += n;
+    return sum;
+}
+
+/// G(n) = n log n, and what c more are worth, looked up for numbers below 2^16.
+class Entropies {
+  public:
+    static constexpr size_t kSteps = 16;
+
+    /// For counts up to `most`, and fewer than kSteps more.
+    explicit Entropies(int64_t most) : G_(std::min<size_t>(size_t(most) + kSteps, 1 << 16)) {
+        for (size_t n = 0; n < G_.size(); ++n) G_[n] = n_log_n(double(n));
+    }
+
+    double operator()(int64_t n) const { return size_t(n) < G_.size() ? G_[size_t(n)] : n_log_n(double(n)); }
+    double rise(int64_t n, int64_t by) const { return (*this)(n + by) - (*this)(n); }
+
+    /// [n] G(n + by) - G(n), by < kSteps; whoever asks knows that n + by is below size().
+    const float* rises(size_t by) {
+        auto& table = rises_[by];
+        if (table.empty())
+            for (size_t n = 0; n + by < G_.size(); ++n) table.push_back(float(G_[n + by] - G_[n]));
+        return table.data();
+    }
+    size_t size() const { return G_.size(); }
+
+  private:
+    std::vector<double> G_;
+    std::array<std::vector<float>, kSteps> rises_;
+};
+
 class Refiner {
   public:
-    Refiner(const TopicCounts& topic_counts, double penalty)
-        : counts(topic_counts), lambda(penalty), K(counts.K()), used(K), gain(K), candidate(K) {
-        int32_t most = 0;
-        for (const int32_t n : counts.word) most = std::max(most, n);
-        rise.resize(std::min<size_t>(size_t(most) + 2, 1 << 16));
-        for (size_t n = 0; n < rise.size(); ++n) rise[n] = float(n_log_n(double(n) + 1) - n_log_n(double(n)));
+    /// `scratch` is [V, padded(K)].
+    Refiner(const TopicCounts& topic_counts, double penalty, Rows<float> scratch, int threads)
+        : counts(topic_counts),
+          lambda(penalty),
+          K(counts.K()),
+          G(most_of_a_word(counts)),
+          more(scratch),
+          used(K),
+          first(K),
+          mixed(K),
+          of_total(K),
+          saved(K),
+          gain(scratch.cols / kBlock),
+          candidate(K) {
+        for (size_t k = 0; k < K; ++k) of_total[k] = n_log_n(double(counts.total[k]));
+        const bool small = G.size() < 1 << 16;  // every count is in the table, whatever moves
+        const float* __restrict one = G.rises(1);
+        parallel_for(more.rows(), kWordGrain, threads, [&](size_t begin, size_t end, size_t) {
+            for (size_t v = begin; v < end; ++v) {
+                const int32_t* __restrict n = &counts.word[v * K];
+                float* __restrict r = more[v].data();
+                if (small) {
+#pragma omp simd
+                    for (size_t k = 0; k < K; ++k) r[k] = one[n[k]];
+                } else {
+                    for (size_t k = 0; k < K; ++k) r[k] = float(G.rise(n[k], 1));
+                }
+                std::fill(r + K, r + more.cols, 0.f);
+            }
+        });
     }
 
     /// Tries every mini-topic of document d once. Returns the change of the objective.
     double visit(const Tokens& tokens, size_t d) {
-        for (int64_t i = tokens.first[d]; i < tokens.first[d + 1]; ++i)
-            if (used[tokens.z[size_t(i)]]++ == 0) present.push_back(tokens.z[size_t(i)]);
+        sort_out(tokens, d);
         double sum = 0;
-        const std::vector<size_t> mine = present;
-        for (const size_t t : mine) {
-            if (used[t] == 0) continue;
-            gather(tokens, d, t);
-            weigh(t);
-            size_t best = t;
-            for (size_t k = 0; k < K; ++k)
-                if (k != t && (best == t || candidate[k] < candidate[best])) best = k;
+        for (size_t i = 0, n = present.size(); i < n; ++i) {
+            const size_t t = present[i];
+            if (mixed[t]) gather(tokens, d, t);
+            const std::span<const Item> mini = mixed[t] ? std::span(gathered) : by_topic(t);
+            const size_t best = weigh(mini, t);
             if (best == t || !(candidate[best] < 0)) continue;
-            const double change = delta(t, best);
+            const double change = delta(mini, t, best);
             if (!(change < -1e-9)) continue;
-            move(tokens, d, t, best);
+            move(tokens, d, mini, t, best);
             sum += change;
         }
-        for (const size_t k : present) used[k] = 0;
-        present.clear();
+        forget();
         return sum;
     }
 
     /// Delta to every topic, of the mini-topic that document d has in t; nothing moves. Delta to t itself is 0.
     void deltas(const Tokens& tokens, size_t d, size_t t, std::span<double> out) {
-        for (int64_t i = tokens.first[d]; i < tokens.first[d + 1]; ++i)
-            if (used[tokens.z[size_t(i)]]++ == 0) present.push_back(tokens.z[size_t(i)]);
-        gather(tokens, d, t);
-        weigh(t);
+        sort_out(tokens, d);
+        weigh(by_topic(t), t);
         for (size_t k = 0; k < K; ++k) out[k] = k == t ? 0.0 : double(candidate[k]);
-        for (const size_t k : present) used[k] = 0;
-        present.clear();
+        forget();
     }
 
   private:
+    /// A word and its copies in a mini-topic.
+    struct Item {
+        int32_t v, c;
+    };
+
     const TopicCounts& counts;
     double lambda;
     size_t K;
-    std::vector<float> rise;                       // G(n + 1) - G(n)
-    std::vector<int32_t> used;                     // [K] tokens of the document
-    std::vector<size_t> present;                   // topics that it has, or had
-    std::vector<std::pair<size_t, int32_t>> mini;  // S: words and copies
-    std::vector<float> gain;                       // [K] sum_S G(n_vk + c) - G(n_vk)
-    std::vector<float> candidate;                  // [K] Delta
-    int64_t size = 0;                              // s
+    Entropies G;
+    Rows<float> more;                 // [V, padded(K)] G(n_vk + 1) - G(n_vk)
+    std::vector<int32_t> used;        // [K] tokens of the document
+    std::vector<size_t> present;      // topics that it has, or had, in order of appearance
+    std::vector<Item> flat, items;    // its words: as they come, and topic by topic
+    std::vector<TopicId> flat_topic;  // topics of flat
+    std::vector<uint32_t> first;      // [K] where a topic's items end, while there are any
+    std::vector<char> mixed;          // [K] another mini-topic has come to it
+    std::vector<Item> gathered;       // the items of such a one
+    std::vector<TopicId> copies;      // topics of the copies of one word
+    std::vector<double> of_total;     // [K] G(n_k)
+    std::vector<double> saved;        // [K] lambda where the document uses the topic
+    std::vector<Block> gain;          // [padded(K)] sum_S G(n_vk + c) - G(n_vk)
+    std::vector<float> candidate;     // [K] Delta
 
-    void gather(const Tokens& tokens, size_t d, size_t t) {
-        mini.clear(), size = 0;
+    static int64_t most_of_a_word(const TopicCounts& counts) {
+        int64_t most = 0;
+        for (size_t at = 0, K = counts.K(); at < counts.word.size(); at += K) {
+            int64_t sum = 0;
+            for (size_t k = 0; k < K; ++k) sum += counts.word[at + k];
+            most = std::max(most, sum);
+        }
+        return most;
+    }
+
+    void sort_out(const Tokens& tokens, size_t d) {
+        const size_t tokens_here = size_t(tokens.first[d + 1] - tokens.first[d]);
+        flat.resize(tokens_here), flat_topic.resize(tokens_here), items.resize(tokens_here);
+        size_t n = 0;
+        auto add = [&](int32_t v, int32_t c, TopicId t) {
+            flat[n] = {v, c}, flat_topic[n] = t, ++n;
+            ++first[t];
+        };
         const TopicId* z = tokens.z.data() + tokens.first[d];
         for (int64_t u = tokens.X.indptr[d]; u < tokens.X.indptr[d + 1]; ++u) {
-            int32_t copies = 0;
-            for (auto left = int64_t(tokens.X.value[size_t(u)]); left > 0; --left, ++z) copies += *z == t;
-            if (copies) mini.emplace_back(size_t(tokens.X.index[size_t(u)]), copies), size += copies;
+            const int32_t v = tokens.X.index[size_t(u)], c = int32_t(tokens.X.value[size_t(u)]);
+            if (c == 0) continue;
+            bool same = true;
+            for (int32_t i = 1; i < c; ++i) same &= z[i] == z[0];
+            if (same) {
+                if (used[z[0]] == 0) present.push_back(z[0]);
+                used[z[0]] += c;
+                add(v, c, z[0]);
+            } else {
+                for (int32_t i = 0; i < c; ++i)
+                    if (used[z[i]]++ == 0) present.push_back(z[i]);
+                copies.assign(z, z + c);
+                std::ranges::sort(copies);
+                for (auto i = copies.begin(), end = i; i != copies.end(); i = end) {
+                    end = std::upper_bound(i, copies.end(), *i);
+                    add(v, int32_t(end - i), *i);
+                }
+            }
+            z += c;
+        }
+        uint32_t at = 0;
+        for (const size_t t : present) first[t] = at += first[t], saved[t] = lambda;
+        for (size_t i = n; i-- > 0;) items[--first[flat_topic[i]]] = flat[i];
+    }
+
+    std::span<const Item> by_topic(size_t t) const {
+        size_t n = 0;
+        for (int32_t left = used[t]; left > 0; ++n) left -= items[first[t] + n].c;
+        return {items.data() + first[t], n};
+    }
+
+    void forget() {
+        for (const size_t k : present) used[k] = 0, first[k] = 0, mixed[k] = 0, saved[k] = 0;
+        present.clear();
+    }
+
+    void gather(const Tokens& tokens, size_t d, size_t t) {
+        gathered.clear();
+        const TopicId* z = tokens.z.data() + tokens.first[d];
+        for (int64_t u = tokens.X.indptr[d]; u < tokens.X.indptr[d + 1]; ++u) {
+            int32_t c = 0;
+            for (auto left = int64_t(tokens.X.value[size_t(u)]); left > 0; --left, ++z) c += *z == t;
+            if (c) gathered.push_back({tokens.X.index[size_t(u)], c});
         }
     }
 
     /// What t loses when S leaves it.
-    double leaving(size_t t) const {
+    double leaving(std::span<const Item> mini, size_t t) const {
         double sum = 0;
-        for (const auto& [v, c] : mini) {
-            const double n = counts.word[v * K + t];
-            sum += n_log_n(n) - n_log_n(n - c);
-        }
-        const double n = double(counts.total[t]);
-        return sum + n_log_n(n - double(size)) - n_log_n(n);
+        for (const auto& [v, c] : mini) sum += G.rise(counts.word[size_t(v) * K + t] - c, c);
+        return sum + n_log_n(double(counts.total[t] - used[t])) - of_total[t];
     }
 
-    double delta(size_t t, size_t k) const {
-        double sum = leaving(t);
-        for (const auto& [v, c] : mini) {
-            const double n = counts.word[v * K + k];
-            sum -= n_log_n(n + c) - n_log_n(n);
-        }
-        const double n = double(counts.total[k]);
-        return sum + n_log_n(n + double(size)) - n_log_n(n) - (used[k] ? lambda : 0.0);
+    double delta(std::span<const Item> mini, size_t t, size_t k) const {
+        double sum = leaving(mini, t);
+        for (const auto& [v, c] : mini) sum -= G.rise(counts.word[size_t(v) * K + k], c);
+        return sum + n_log_n(double(counts.total[k] + used[t])) - of_total[k] - saved[k];
     }
 
-    void weigh(size_t t) {
-        std::ranges::fill(gain, 0.f);
-        float* __restrict g = gain.data();
-        const float* __restrict r = rise.data();
-        const auto known = int32_t(rise.size());
-        for (const auto& [v, c] : mini) {
-            const int32_t* __restrict n = &counts.word[v * K];
-            int32_t most = 0;
-            if (c > 1 || known == 1 << 16) {
-                for (size_t k = 0; k < K; ++k) most = std::max(most, n[k]);
+    /// Delta to every topic; the best, not counting t itself, or t if there is no other.
+    size_t weigh(std::span<const Item> mini, size_t t) {
+        for (size_t b = 0; b < gain.size(); ++b) {
+            Block g{};
+            for (const auto& [v, c] : mini) {
+                Block row;
+                std::memcpy(&row, more[size_t(v)].data() + b * kBlock, sizeof row);
+                g += (c == 1 ? 1.f : 0.f) * row;  // not a branch, which could not be foreseen
             }
-            if (most + c <= known) {
-                for (int32_t copy = 0; copy < c; ++copy)
-#pragma omp simd
-                    for (size_t k = 0; k < K; ++k) g[k] += r[n[k] + copy];
-            } else {
-                for (size_t k = 0; k < K; ++k) g[k] += float(n_log_n(double(n[k]) + c) - n_log_n(n[k]));
-            }
+            gain[b] = g;
         }
-        const double out = leaving(t), s = double(size);
+        float* __restrict g = reinterpret_cast<float*>(gain.data());
+        for (const auto& [v, c] : mini)
+            if (c > 1) add_several(&counts.word[size_t(v) * K], c, g);
+        const double out = leaving(mini, t), s = double(used[t]);
         float* __restrict x = candidate.data();
         const int64_t* __restrict total = counts.total.data();
+        const double* __restrict have = of_total.data(), * __restrict there = saved.data();
 #pragma omp simd
         for (size_t k = 0; k < K; ++k) {
-            const double n = double(total[k]), m = n + s;
-            const double norm = m * math::log(std::max(m, 1.0)) - n * math::log(std::max(n, 1.0));
-            x[k] = float(out - double(g[k]) + norm - (used[k] ? lambda : 0.0));
+            const double m = double(total[k]) + s;
+            x[k] = float(out - double(g[k]) + m * math::log(m) - have[k] - there[k]);
+        }
+        x[t] = std::numeric_limits<float>::infinity();
+        const auto best = size_t(std::ranges::min_element(candidate) - candidate.begin());
+        return K > 1 ? best : t;
+    }
+
+    void add_several(const int32_t* __restrict n, int32_t c, float* __restrict g) {
+        bool known = size_t(c) < Entropies::kSteps;
+        if (known && G.size() == 1 << 16) {
+            int32_t most = 0;
+            for (size_t k = 0; k < K; ++k) most = std::max(most, n[k]);
+            known = size_t(most) + size_t(c) < G.size();
+        }
+        if (known) {
+            const float* __restrict r = G.rises(size_t(c));
+#pragma omp simd
+            for (size_t k = 0; k < K; ++k) g[k] += r[n[k]];
+        } else {
+            for (size_t k = 0; k < K; ++k) g[k] += float(G.rise(n[k], c));
         }
     }
 
-    void move(const Tokens& tokens, size_t d, size_t t, size_t k) {
+    void move(const Tokens& tokens, size_t d, std::span<const Item> mini, size_t t, size_t k) {
         for (int64_t i = tokens.first[d]; i < tokens.first[d + 1]; ++i)
             if (tokens.z[size_t(i)] == t) tokens.z[size_t(i)] = TopicId(k);
         for (const auto& [v, c] : mini) {
-            counts.word[v * K + t] -= c;
-            const int32_t n = counts.word[v * K + k] += c;
-            while (size_t(n) + 1 >= rise.size() && rise.size() < 1 << 16) {
-                const double x = double(rise.size());
-                rise.push_back(float(n_log_n(x + 1) - n_log_n(x)));
-            }
+            int32_t* n = &counts.word[size_t(v) * K];
+            n[t] -= c, n[k] += c;
+            more[size_t(v)][t] = float(G.rise(n[t], 1)), more[size_t(v)][k] = float(G.rise(n[k], 1));
         }
-        counts.total[t] -= size, counts.total[k] += size;
+        counts.total[t] -= used[t], counts.total[k] += used[t];
+        of_total[t] = n_log_n(double(counts.total[t])), of_total[k] = n_log_n(double(counts.total[k]));
         if (used[k] == 0) present.push_back(k);
-        used[k] += used[t], used[t] = 0;
+        used[k] += used[t], used[t] = 0, mixed[k] = 1;
+        saved[k] = lambda, saved[t] = 0;
     }
 };
 
-/// Every document in the order given. Returns the change of the objective.
-inline double refine(const Tokens& tokens, std::span<const int32_t> order, double penalty, const TopicCounts& counts) {
-    Refiner refiner(counts, penalty);
+/// Every document in the order given. Returns the change of the objective. `scratch` is [V, padded(K)].
+inline double refine(const Tokens& tokens, std::span<const int32_t> order, double penalty, int threads,
+                     const TopicCounts& counts, Rows<float> scratch) {
+    Refiner refiner(counts, penalty, scratch, threads);
     double sum = 0;
     parallel_for(order.size(), kGibbsDocuments, 1, [&](size_t begin, size_t end, size_t) {
         for (size_t i = begin; i < end; ++i) sum += refiner.visit(tokens, size_t(order[i]));

@@ -86,6 +86,7 @@ void hard_topics_fall(size_t n, size_t K, double penalty) {
         std::iota(order.rbegin(), order.rend(), 0);
         auto objective = [&] {
             const DocTopics docs = document_topics(m.tokens(), K, threads);
+            check(docs.topic.size() == topics_in_use(m.tokens(), K, threads));
             return distance_of_tokens({m.word, K}, m.total, threads) + penalty * double(docs.topic.size());
         };
         double last = objective();
@@ -94,8 +95,8 @@ void hard_topics_fall(size_t n, size_t K, double penalty) {
             assign_documents(m.tokens(), step, {D, padded(K)}, K, penalty, threads);
             count_tokens(m.tokens(), threads, m.counts());
             const double placed = objective();
-            check(placed <= last + 1e-6 * std::abs(last));
-            last = placed + refine(m.tokens(), order, penalty, m.counts());
+            check(placed <= last + 1e-6 * (1 + std::abs(last)));
+            last = placed + refine(m.tokens(), order, penalty, threads, m.counts(), {D, padded(K)});
             check(std::abs(objective() - last) <= 1e-6 * (1 + std::abs(last)));
             m.counts_are_those_of_tokens();
         }

@@ -432,11 +432,14 @@ def hard_assign(tokens: TokenRows, step: str, D: Annotated[NDArray[numpy.float32
     Every document by 'basic', 'word', or by 'word' from nothing: 'place'. The sum of their costs.
     """
 
-def refine(tokens: TokenRows, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], penalty: float, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+def refine(tokens: TokenRows, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], penalty: float, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], scratch: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> float:
     """Moves mini-topics where it lowers the objective; by how much it did."""
 
-def refine_deltas(tokens: TokenRows, d: int, t: int, penalty: float, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def refine_deltas(tokens: TokenRows, d: int, t: int, penalty: float, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], scratch: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """What moving one mini-topic to each other topic would change."""
+
+def topics_in_use(tokens: TokenRows, K: int, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    """Topics that documents use, summed over documents."""
 
 def distance_of_tokens(word: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> float:
     """Distances of all tokens to their topics at the optimum."""

@@ -16,7 +16,7 @@ LEAST_SMOOTHING = 0.01  # tokens: below, there is none, and a word that a topic 
 ALGORITHMS = {"basic": ("basic",), "word": ("word",), "word+refine": ("word", "refine")}
 EXCHANGE_EVERY = 3  # passes
 # Times the mean count of a word in a topic at first, and what is left of it pass by pass.
-SMOOTHING = {"basic": (0.0, 0.0), "word": (1.0, 0.5), "word+refine": (10.0, 0.8)}
+SMOOTHING = {"basic": (0.0, 0.0), "word": (0.0, 0.0), "word+refine": (10.0, 0.8)}
 
 
 class HardTopics:
@@ -50,7 +50,8 @@ class HardTopics:
 
     def refine(self, order: np.ndarray) -> float:
         """Mini-topics moved where that lowers the objective, documents in this order; by how much it fell."""
-        return _core.refine(self.tokens, order.astype(np.int32), self.penalty, self.z, self.word, self.total)
+        order, scratch = order.astype(np.int32), self._distance
+        return _core.refine(self.tokens, order, self.penalty, self.threads, self.z, self.word, self.total, scratch)
 
     def run(
         self, algorithm: str, rng: np.random.Generator, *, exchanges: bool = True
@@ -58,9 +59,9 @@ class HardTopics:
         """A pass at a time; none raises the objective.
 
         A word that a topic does not have is infinitely far from it, so that from a random start topics freeze early.
-        Word therefore sees smoothed topics at first: in pass i = 0, 1, ... every count has 10 e^((9 - penalty) / 2)
-        0.8^i times the mean count of a word in a topic added (0.5^i times without refinement). Where topics are cheap
-        a document would open one for a single word that its others hardly have, so those passes are smoother. The
+        With refinement Word therefore sees smoothed topics at first: in pass i = 0, 1, ... every count has
+        10 e^((9 - penalty) / 2) 0.8^i times the mean count of a word in a topic added. Where topics are cheap a
+        document would open one for a single word that its others hardly have, so those passes are smoother. The
         objective knows nothing of that: where it rose, such a pass is taken back, and made again without.
         """
         steps = ALGORITHMS[algorithm]
@@ -91,7 +92,7 @@ class HardTopics:
 
     def n_used(self) -> int:
         """Topics used, summed over documents."""
-        return len(_core.document_topics(self.tokens, self.z, self.n_components, self.threads)[1])
+        return _core.topics_in_use(self.tokens, self.n_components, self.threads, self.z)
 
     def bound(self, total: None = None) -> dict[str, float]:
         """Objective (3.16), term by term. It falls."""

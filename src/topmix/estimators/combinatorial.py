@@ -15,6 +15,7 @@ from topmix.combinatorial import ALGORITHMS, HardTopics, place
 from topmix.data.corpus import Corpus
 from topmix.estimators.assignments import check_whole_counts, checked_labels
 from topmix.estimators.inputs import as_corpus, chosen, count_of_components, count_of_threads, positive_count
+from topmix.estimators.mixtures import MultinomialMixture
 from topmix.estimators.saving import SaveMixin
 from topmix.history import Callback, Clock, Record, passes
 from topmix.parts import ModelFileError, Parts
@@ -46,8 +47,10 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         Passes over the data, at most.
     tol : float
         Stop when a pass lowers the objective by less than this, per token.
-    init : None, "random", array of shape (n_tokens,) or a fitted estimator with labels_
-        The first topics of the tokens.
+    init : None, "random", "documents", array of shape (n_tokens,) or a fitted estimator with labels_
+        The first topics of the tokens. "documents" gives all tokens of a document the cluster that one pass of k-means
+        under the KL divergence puts it in. None is "documents" for "word", which cannot mend a poor start as refinement
+        can, and "random" otherwise.
     warm_start : bool
         Start `fit` from the labels of the last one.
     n_jobs : int or None
@@ -181,11 +184,16 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         init = self if warm else self.init
         if warm and self.model_.shape[1] != K:
             raise ValueError(f"warm_start keeps {self.model_.shape[1]} topics, but n_components is now {K}")
-        if init is None or (isinstance(init, str) and init == "random"):
-            hard.start(rng.integers(K, size=hard.n_tokens))
-            return
+        if init is None:
+            init = "documents" if self.algorithm == "word" else "random"
         if isinstance(init, str):
-            raise ValueError(f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator")
+            chosen(dict.fromkeys(("random", "documents"), init), init, "init")
+            hard.start(
+                rng.integers(K, size=hard.n_tokens, dtype=np.uint16)
+                if init == "random"
+                else topics_of_documents(hard.corpus, K, hard.threads, rng)
+            )
+            return
         labels = getattr(init, "labels_", None) if hasattr(init, "fit") else init
         if labels is None:
             raise ValueError(f"init must have labels_, one topic a token; this {type(init).__name__} has none")
@@ -233,6 +241,13 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         tags.input_tags.positive_only = True
         tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round theirs
         return tags
+
+
+def topics_of_documents(corpus: Corpus, K: int, threads: int, rng: np.random.Generator) -> np.ndarray:
+    """One topic for all tokens of a document: its cluster after one pass of k-means."""
+    how: dict[str, Any] = {"n_active": 1, "max_iter": 1, "tol": -np.inf, "n_jobs": threads}
+    clusters = MultinomialMixture(min(K, corpus.n_docs), random_state=int(rng.integers(2**31)), **how).fit(corpus)
+    return np.repeat(clusters.predict(corpus), corpus.to_scipy().sum(axis=1, dtype=np.float64).astype(np.int64))
 
 
 def penalty_for(given: Any, K: int, corpus: Corpus) -> float:
