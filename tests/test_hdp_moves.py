@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from topmix import HDP, load
 from topmix.data import sample_lda
@@ -14,8 +15,8 @@ from topmix.moves.documents import Documents, renamed_prior
 from topmix.moves.merge import candidates, decide
 from topmix.moves.proposals import deletion, refreshment, split
 from topmix.moves.scouts import Scouts, size
-from topmix.moves.split import _tokens_of, splits
-from topmix.moves.trial import Trial, promise
+from topmix.moves.split import _tokens_of, _told_apart, splits
+from topmix.moves.trial import Pace, Trial
 
 N_TRUE = 5
 FEW = {"random_state": 0, "n_jobs": 1, "batch_size": 200}  # shards: sticks are updated after each
@@ -252,14 +253,47 @@ def test_a_trial_has_to_gain_more_than_the_old_topics_would_have(sample, cut):
     gain = there.bound() - here.bound()
     assert gain > 0
 
-    def verdict(pace, passes=3):
-        trace = [there.bound()] * passes
-        return Trial("refresh", here, {}, set(), pace, trace=trace).verdict(there, least=0.0, is_last=False)
+    def verdict(old, pace=0.0, passes=3):
+        """An old pass gained `old`, the last one on trial `pace`; each is three quarters of the one before."""
+        return Trial("refresh", here, {}, set(), Pace(old), pace=Pace(pace), age=passes).verdict(there, is_last=False)
 
-    assert verdict(0.0)
-    assert verdict(gain / 4)
-    assert not verdict(gain / 2)
+    would_have = 0.75 + 0.75**2 + 0.75**3  # of `old`, after three passes
+    assert verdict(0.0) is True
+    assert verdict(0.99 * gain / would_have) is True
+    assert verdict(1.01 * gain / would_have) is False
+    assert verdict(1.01 * gain / would_have, pace=gain) is None  # it catches up
+    assert verdict(1.01 * gain / would_have, pace=gain, passes=15) is False  # not for ever
     assert verdict(0.0, passes=2) is None
+
+
+def test_merges_are_not_taken_for_the_gain_of_a_pass(sample, cut):
+    here, *_ = a_fit(sample, cut)
+    trial = Trial("split 2", here, {}, set(), Pace())
+    for bound, merged in ((-100.0, -100.0), (-60.0, -20.0), (-12.0, -12.0)):
+        trial.passed(bound)
+        trial.last = merged
+    assert (trial.age, trial.pace.gain) == (3, 8.0)
+
+
+def test_few_documents_are_not_cut_in_many_batches(sample):
+    for n, batches in ((10, 1), (59, 1), (60, 2), (400, 10)):
+        assert HDP(2)._n_batches(sample.corpus[:n]) == batches
+    assert HDP(2, batch_size=10)._n_batches(sample.corpus[:60]) == 6
+
+
+def test_documents_do_not_start_from_their_words_twice_in_vain(adapted, polished):
+    for hdp in (adapted, polished):
+        moves = [what for record in hdp.history_ for what in record.moves if not what.endswith("undone")]
+        told = [what.split()[0] if what != "try refresh" else what for what in moves]
+        told = [what for what in told if what in ("try refresh", "birth", "split")]
+        assert "try refresh" in told
+        assert ("try refresh", "try refresh") not in itertools.pairwise(told)
+
+
+def test_a_topic_of_nothing_is_not_split(sample):
+    X = sp.csr_array(sample.corpus[:9].to_scipy())
+    assert _told_apart(sp.csr_array(X * 1e-4), np.random.default_rng(0)) is None
+    assert _told_apart(X, np.random.default_rng(0)).shape == (2, X.shape[1])
 
 
 def test_no_more_topics_than_half_the_documents(sample):
@@ -321,10 +355,15 @@ def test_scouts_find_the_peak_of_any_bound_with_one(most, peak):
 
 
 def test_a_geometric_series_promises_its_limit():
-    trace = [10.0 - 4.0 * 0.5**i for i in range(6)]
-    assert trace[-1] + promise(trace) == pytest.approx(10.0)
-    assert promise([1.0, 2.0]) == promise([1.0, 3.0, 2.0]) == 0.0
-    assert 0 < promise([1.0, 2.0, 4.0]) < 19.0  # not for ever, however it grows
+    pace = Pace()
+    for i in range(6):
+        pace = pace.after(4.0 * 0.8**i)
+    later = [4.0 * 0.8**i for i in range(6, 200)]
+    assert pace.promise() == pytest.approx(sum(later))
+    assert pace.promise(3) == pytest.approx(sum(later[:3]))
+    assert Pace().promise() == pace.after(-1.0).promise() == 0.0
+    assert pace.after(100.0).promise() == pytest.approx(900.0)  # not for ever, however it grows
+    assert pace.after(1e-3).promise() == pytest.approx(3e-3)  # nor over at once
 
 
 def test_a_refreshment_keeps_the_topics_and_forgets_the_documents(sample, cut):

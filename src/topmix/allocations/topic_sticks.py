@@ -6,21 +6,15 @@ q(u_k) = Beta(rho_k omega_k, (1 - rho_k) omega_k).  docs/math.md Eqs. (3.19)-(3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
 from scipy.special import betaln, digamma, expit, logit
-from threadpoolctl import ThreadpoolController
+
+from topmix.blas import one_thread
 
 LOGIT_RANGE = 35.0  # rho stays inside (0, 1) as a double
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Found once: looking for the libraries takes longer than an update."""
-    return ThreadpoolController()
 
 
 def trigamma(x: np.ndarray) -> np.ndarray:
@@ -121,7 +115,7 @@ class Sticks:
 
         start = np.clip(np.concatenate([logit(self.rho), np.log(self.omega)]) / stretch, low, high)
         options = {"maxiter": max_iter}
-        with _blas().limit(limits=1, user_api="blas"):  # on such small vectors more threads only wait for each other
+        with one_thread():  # on such small vectors more threads only wait for each other
             found = minimize(descent, start, jac=True, method="L-BFGS-B", bounds=Bounds(low, high), options=options)
         better = sticks(found.x)
         return better if better.bound(seen, gamma) >= self.bound(seen, gamma) else self

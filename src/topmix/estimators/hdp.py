@@ -18,6 +18,7 @@ from topmix.estimators.editing import EditMixin
 from topmix.estimators.inputs import (
     chosen,
     count_of_active,
+    count_of_batches,
     count_of_components,
     count_of_threads,
     positive_number,
@@ -39,6 +40,7 @@ WARMING = 4  # passes at the beginning of an adaptive fit, collapsed
 POLISH = 9  # passes at the end of an adaptive fit
 FINISH_WORD_PRIOR = 0.2  # eta in those, where they are collapsed; never more than FIRM_WORD_PRIOR_TOTAL over K
 GHOST = 1e-6  # tokens; with fewer a topic has left a variational document, and would only cost time
+FEWEST_A_BATCH = 30  # documents in memoized fits, unless batch_size says otherwise
 CUT = 2.5  # tokens of a topic in a document at least, where it is collapsed
 
 
@@ -302,6 +304,13 @@ class HDP(EditMixin, TopicEstimator):
 
     def _may_revive(self) -> bool:
         return not self._adapts() and super()._may_revive()
+
+    def _n_batches(self, corpus: Corpus) -> int:
+        """Of few documents an update of the sticks takes longer than the documents do."""
+        if self.learner != "memoized":
+            return super()._n_batches(corpus)
+        usual = min(10, max(1, corpus.n_docs // FEWEST_A_BATCH))
+        return count_of_batches(self.batch_size, corpus, count_of_active(self.n_active, self.n_components), usual)
 
     def _n_components_kept(self) -> int:
         return getattr(self, "truncation_", self.model_.n_components)

@@ -3,10 +3,11 @@
 First a few short fits of other sizes are compared with what was asked for, and the best of them goes on (`scouts.py`).
 From then on merges are judged after every pass. When a pass neither merged anything nor raised the bound by much,
 something larger is tried: to let documents start from their words again, new topics beside the others, every topic in
-two, or to do without the smallest ones. What stays no better apart is merged again meanwhile. A trial goes on for as
-long as its gains, falling as they do, promise more than the old topics do; what does not raise the bound in the end is
-undone. All is settled when each has failed, or gained less than a quiet pass does (a deletion may gain anything: the
-number of topics cannot fall for ever).
+two, or to do without the smallest ones. What stays no better apart is merged again meanwhile. A trial is over when the
+bound is higher than it would be with the old topics by now, or no longer promises to be; what is not better is undone.
+What gained is tried again first, and then what failed before; but documents start from their words only once with the
+topics that scouts, births or splits found. All is settled when each has failed, or gained less than a quiet pass does
+(a deletion may gain anything: the number of topics cannot fall for ever).
 
 Topics are looked for under the variational posterior, whose bound judges the moves. Where all topics start anew, a few
 collapsed passes come first: they lead to a higher bound than variational ones. Then documents start from their words a
@@ -31,15 +32,16 @@ from topmix.moves.fit import Fit
 from topmix.moves.merging import Merging
 from topmix.moves.proposals import Proposal, births, deletion, refreshment, renewal, split
 from topmix.moves.scouts import Scouts, size
-from topmix.moves.trial import TRIAL, Trial
+from topmix.moves.trial import TRIAL, Pace, Trial
 from topmix.stats import TopicStats
 from topmix.topic_model import TopicModel
 
 FRESH = 6  # passes, where all topics start anew, in which documents start from their words
 REFRESH = 3  # likewise, with the topics that are there
-DELETED = (0.2, 0.05, 0.0)  # topics that are tried without, over K, the smallest; the next share when the last failed
+DELETED = (0.2, 0.05, 0.02)  # topics that are tried without, over K, the smallest; the next share when the last failed
 ROOM = 0.25  # for more topics, over K: with less below the most it is not worth a trial
 ORDER = ("refresh", "birth", "split", "delete")
+AGAIN = {"refresh": ("birth", "split", "delete"), "delete": ("birth", "split")}  # after a gain; after others, all
 FAILURES = {"refresh": 1, "birth": 1, "split": 1, "delete": len(DELETED)}  # after so many a kind of move is given up
 
 
@@ -82,9 +84,10 @@ class Adaptation:
     moves: dict[str, float] = field(default_factory=dict)  # since last taken
     trial: Trial | None = None
     failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ORDER, 0))
+    favourite: str = ORDER[0]  # the kind of move that gained last: it is tried again first
     refused_deletion: int = 0  # topics, the last time that it was tried
     last: float = -np.inf
-    pace: float = 0.0  # what the last pass gained that was not on trial
+    pace: Pace = field(default_factory=Pace)  # of passes that were not on trial
     warming: int = field(init=False)  # collapsed passes that are left
     fresh: int = field(init=False)  # passes left after which documents start from their words again
     on_trial: bool = False  # the last pass was
@@ -121,22 +124,23 @@ class Adaptation:
             return None if self.warming else self.fit.under("variational", model)
         here = self.fit.documents(model, total)
         if self.trial is not None:
-            self.trial.trace.append(here.bound())
+            self.trial.passed(here.bound())
         is_last = self.passes_left <= self.course.polish
         if self.fresh and not is_last:
             self.fresh -= 1
             self.fit.forget()
             return None
-        merged = self._merged(here)
+        merged, verdict = self._merged(here), None
         if self.trial is not None:
-            verdict = self.trial.verdict(merged, self.course.least, is_last)
+            self.trial.last = merged.bound()
+            verdict = self.trial.verdict(merged, is_last)
             if verdict is None:
                 return self._put(merged)
             here = merged = self._judged(self.trial, merged, verdict)
             self.trial = None
         elif np.isfinite(self.last):
-            self.pace = max(merged.bound() - self.last, 0.0)
-        quiet = merged is here and merged.bound() - self.last < self.course.least
+            self.pace = self.pace.after(here.bound() - self.last)
+        quiet = not verdict and merged is here and merged.bound() - self.last < self.course.least
         here = self.merging.sorted(merged) if quiet or is_last else merged
         if here.model.words.learned:
             here = replace(here, model=replace(here.model, words=here.model.words.relearn()))
@@ -162,9 +166,10 @@ class Adaptation:
     def _known(self, quiet: bool) -> dict[str, Any]:
         return {
             "quiet": quiet,
-            "pace": self.pace,
+            "pace": list(self.pace),
             "moves": dict(self.moves),
             "failures": dict(self.failures),
+            "favourite": self.favourite,
             "refused": sorted(self.merging.refused),
             "refused_deletion": self.refused_deletion,
             "scouts": None if self.scouts is None else {str(i): b for i, b in self.scouts.bounds.items()},
@@ -176,9 +181,10 @@ class Adaptation:
         try:
             self.moves = {str(what): float(gain) for what, gain in known["moves"].items()}
             self.failures = {kind: int(known["failures"][kind]) for kind in ORDER}
+            self.favourite = str(known["favourite"])
             self.merging.refused = {(int(j), int(k)) for j, k in known["refused"]}
             self.refused_deletion, quiet = int(known["refused_deletion"]), bool(known["quiet"])
-            self.pace = float(known["pace"])
+            self.pace = Pace(*map(float, known["pace"]))
             scouts = known["scouts"]
             if self.scouts is None or scouts is None:
                 self.scouts = None
@@ -229,7 +235,8 @@ class Adaptation:
     def _tried(self, here: Documents) -> TopicModel:
         """Begins the next trial, or says that there is none left."""
         while not self.exhausted:
-            kind = next((kind for kind in ORDER if self.failures[kind] < FAILURES[kind]), None)
+            order = sorted(ORDER, key=lambda kind: kind != self.favourite)
+            kind = next((kind for kind in order if self.failures[kind] < FAILURES[kind]), None)
             if kind is None:
                 self.exhausted = True
                 break
@@ -270,11 +277,13 @@ class Adaptation:
         if trial.size is not None and self.scouts:
             self.scouts.bounds[trial.size] = here.bound()
         if better:
-            self.moves[trial.what] = gain
+            self.moves[trial.what], self.pace = gain, trial.pace
             self.merging.refused.clear()
             if gain > self.course.least:
-                self.failures = dict.fromkeys(ORDER, 0)
-            elif kind in self.failures and kind != "delete":  # once more without as many, as long as it pays
+                self.failures |= dict.fromkeys(AGAIN.get(kind, ORDER), 0)
+                self.failures["refresh"] += kind == "refresh"
+                self.favourite = kind
+            elif kind in self.failures and kind != "delete":  # not worth another like it
                 self.failures[kind] += 1
             return here
         self.moves = {f"{trial.what}, undone": gain}

@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from topmix.blas import one_thread
 from topmix.moves.documents import Documents
 
 SAMPLE = 100  # documents that a topic is split by
 FEWEST = 8  # documents; with fewer there is nothing to tell apart
+TRACE = 0.01  # tokens; with fewer a word says nothing of the topic in a document
 STARTS, SWEEPS, TOKEN_SWEEPS = 4, 8, 8
 SMOOTHING = 0.02  # of a word in each of the two, over the mean count
 
@@ -37,16 +39,17 @@ def splits(
     by_doc = sp.csr_array(N)
     alpha = here.prior.alpha
     found = []
-    for k in topics:
-        rows, size = N.indices[N.indptr[k] : N.indptr[k + 1]], N.data[N.indptr[k] : N.indptr[k + 1]]
-        rows, size = rows[size > 1.0], size[size > 1.0]
-        if len(rows) < FEWEST:
-            continue
-        chosen = np.sort(rng.choice(rows, min(SAMPLE, len(rows)), replace=False, p=size / size.sum()))
-        tokens = _tokens_of(int(k), rows_of(chosen), by_doc[chosen], table, alpha)
-        two = _told_apart(tokens, rng)
-        if two is not None:
-            found.append(_shared_out(int(k), two))
+    with one_thread():  # on such small matrices more threads only wait for each other
+        for k in topics:
+            rows, size = N.indices[N.indptr[k] : N.indptr[k + 1]], N.data[N.indptr[k] : N.indptr[k + 1]]
+            rows, size = rows[size > 1.0], size[size > 1.0]
+            if len(rows) < FEWEST:
+                continue
+            chosen = np.sort(rng.choice(rows, min(SAMPLE, len(rows)), replace=False, p=size / size.sum()))
+            tokens = _tokens_of(int(k), rows_of(chosen), by_doc[chosen], table, alpha)
+            two = _told_apart(tokens, rng)
+            if two is not None:
+                found.append(_shared_out(int(k), two))
     return found
 
 
@@ -68,14 +71,16 @@ def _tokens_of(k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alph
 
 def _told_apart(Y: sp.csr_array, rng: np.random.Generator) -> np.ndarray | None:
     """[2, words of Y] expected counts, by documents first and then by tokens; None where there is one kind."""
-    words = np.unique(Y.indices)
-    dense = sp.csr_array(
-        (Y.data, np.searchsorted(words, Y.indices), Y.indptr), shape=(Y.shape[0], len(words))
-    ).toarray()
+    seen = sp.coo_array(Y)
+    row, word, tokens = (part[seen.data > TRACE] for part in (*seen.coords, seen.data))
+    words, column = np.unique(word, return_inverse=True)
+    if not len(words):
+        return None
+    dense = np.zeros((Y.shape[0], len(words)))
+    dense[row, column] = tokens
+    dense = dense[dense.any(axis=1)]
     sizes, mean = dense.sum(axis=1), dense.mean(axis=0)
     least = SMOOTHING * float(mean.mean())
-    if not mean.sum() > 0:
-        return None
 
     def topics(r: np.ndarray) -> np.ndarray:  # [2, documents] -> [2, words] log phi
         counts = r @ dense + least + 0.01 * mean

@@ -1,8 +1,14 @@
-"""Something that is being tried out: when it has shown whether it is better, and where to go back to if it is not."""
+"""Something that is being tried out: when it has shown whether it is better, and where to go back to if it is not.
+
+Gains of passes fall like those of a geometric series, for what is tried as for what was there before. So what the old
+topics would have by now is known, and so is what more passes promise to either.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from topmix.local import Visited
 from topmix.moves.documents import Documents
@@ -10,15 +16,24 @@ from topmix.moves.merge import Pair
 
 TRIAL = 3  # passes: one while the seed fades, one to settle, one after merges
 LONGEST = 15  # while it promises to pay
+RATIOS = (0.75, 0.9)  # of a pass's gain to the one before; it may fall faster at first, but not for long
 
 
-def promise(trace: list[float]) -> float:
-    """What more passes would gain if the last gain was one of a geometric series."""
-    if len(trace) < 3:
-        return 0.0
-    before, last = trace[-2] - trace[-3], trace[-1] - trace[-2]
-    ratio = min(last / before, 0.9) if before > 0 else 0.9
-    return last * ratio / (1.0 - ratio) if last > 0 else 0.0
+class Pace(NamedTuple):
+    """What a pass gained, and what part of it the next one will."""
+
+    gain: float = 0.0
+    ratio: float = RATIOS[0]
+
+    def after(self, gain: float) -> Pace:
+        """Another pass, and what it gained."""
+        gain = max(gain, 0.0)
+        ratio = gain / self.gain if self.gain > 0 else RATIOS[1]
+        return Pace(gain, min(max(ratio, RATIOS[0]), RATIOS[1]))
+
+    def promise(self, n_passes: float = math.inf) -> float:
+        """What so many more passes would gain."""
+        return self.gain * self.ratio * (1.0 - self.ratio**n_passes) / (1.0 - self.ratio)
 
 
 @dataclass
@@ -27,29 +42,36 @@ class Trial:
     before: Documents
     memory: dict[int, Visited]
     refused: set[Pair]
-    pace: float  # what a pass gained before
+    old: Pace  # before
     size: int | None = None  # which of the scouts' sizes it is, if that is what it is about
-    trace: list[float] = field(default_factory=list)  # bounds of its passes
+    pace: Pace = field(default_factory=Pace)
+    age: int = 0  # passes
+    last: float = -math.inf  # bound
 
     @property
     def kind(self) -> str:
         return self.what.split()[0]
 
+    def passed(self, bound: float) -> None:
+        """Another pass; `last` is then to be what merges made of it."""
+        if self.age:
+            self.pace = self.pace.after(bound - self.last)
+        self.age, self.last = self.age + 1, bound
+
     def gain(self, here: Documents) -> float:
         return here.bound() - self.before.bound()
 
-    def verdict(self, here: Documents, least: float, is_last: bool) -> bool | None:
+    def worth(self, here: Documents) -> float:
+        """What it promises to have gained in the end over what the old topics promised."""
+        return self.gain(here) + self.pace.promise() - self.old.promise()
+
+    def verdict(self, here: Documents, is_last: bool) -> bool | None:
         """Whether what is tried is better; None where it is too early to say. Fits that start anew are judged when they
-        are equally old, other trials by what they promise as well. They have to gain more than the old topics would
-        have by now at the pace they had, and more topics have to be worth a pass besides."""
-        gain, age = self.gain(here), len(self.trace)
+        are equally old, other trials when they are ahead of the old topics, or do not promise to be any more."""
         if self.size is not None or is_last:
-            return gain > 0
-        if age < TRIAL:
+            return self.gain(here) > 0
+        if self.age < TRIAL:
             return None
-        price = self.pace * age
-        if here.model.n_components > self.before.model.n_components:
-            price += least
-        if gain > price:
+        if self.gain(here) > self.old.promise(self.age):
             return True
-        return None if gain + promise(self.trace) > price and age < LONGEST else False
+        return None if self.worth(here) > 0 and self.age < LONGEST else False
