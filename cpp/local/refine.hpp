@@ -5,13 +5,12 @@
 // of word v and s in all, from t to k therefore changes only counts of the words in S:
 //
 //     Delta = sum_S [G(n_vt) - G(n_vt - c_v)] + G(n_t - s) - G(n_t)
-//           - sum_S [G(n_vk + c_v) - G(n_vk)] + G(n_k + s) - G(n_k) - lambda [k is used by the document]      Eq.
-//           (3.18)
+//           - sum_S [G(n_vk + c_v) - G(n_vk)] + G(n_k + s) - G(n_k) - lambda [k is used by the document]
 //
-// O(|S|) a candidate. What one more copy of a word is worth to each topic, G(n_vk + 1) - G(n_vk), is kept beside the
-// counts, so that a word with one copy is a row to add, for sixteen topics at once; for more copies it is looked up.
-// The best candidate is computed once more in double, so that what is accepted does lower the objective. Counts follow
-// each move, so documents come one after another, in an order that is given.
+// (Eq. 3.18), O(|S|) a candidate. What one more copy of a word is worth to each topic, G(n_vk + 1) - G(n_vk), is kept
+// beside the counts, so that a word with one copy is a row to add, for sixteen topics at once; for more copies it is
+// looked up. The best candidate is computed once more in double, so that what is accepted does lower the objective.
+// Counts follow each move, so documents come one after another, in an order that is given.
 #pragma once
 #include <algorithm>
 #include <array>
