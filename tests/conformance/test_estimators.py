@@ -330,8 +330,10 @@ def test_ctrl_c_is_answered_soon(name):
     """In the middle of a kernel that takes seconds; the estimator keeps the history of what it did."""
     script = textwrap.dedent(
         f"""
-        import numpy as np, scipy.sparse as sp, sys, time
+        import numpy as np, scipy.sparse as sp, signal, sys, time
         from topmix.estimators import ESTIMATORS
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits one that ignores it
 
         rng = np.random.default_rng(0)
         n, V, each = 15_000, 1_000, 100
