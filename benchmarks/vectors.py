@@ -103,7 +103,7 @@ class Stopwatch:
 
 def run_topmix(X: np.ndarray, test: np.ndarray, K: int, passes: int, **settings: Any) -> tuple[Stopwatch, list[float]]:
     """The held-out score after each pass, and the seconds of each pass after the first."""
-    model = GaussianMixture(K, max_iter=passes, tol=-np.inf, random_state=0, **settings)
+    model = GaussianMixture(K, max_iter=passes, tol=-np.inf, **{"random_state": 0} | settings)
 
     def watch_pass(_: Any, m: Any) -> None:
         g = m.likelihood
