@@ -14,9 +14,7 @@ from topmix.metrics import topic_recovery_error
 from topmix.moves.documents import Documents, renamed_prior
 from topmix.moves.merge import candidates, decide
 from topmix.moves.proposals import deletion, refreshment, split
-from topmix.moves.scouts import Scouts, size
 from topmix.moves.split import _tokens_of, _told_apart, splits
-from topmix.moves.trial import Pace, Trial
 
 N_TRUE = 5
 FEW = {"random_state": 0, "n_jobs": 1, "batch_size": 200}  # shards: sticks are updated after each
@@ -247,34 +245,6 @@ def test_topics_are_looked_for_under_one_prior_and_end_under_a_firm_one(sample, 
     assert priors == 2 * ([0.03] * 6 + [0.2] * 2)
 
 
-def test_a_trial_has_to_gain_more_than_the_old_topics_would_have(sample, cut):
-    here, *_ = a_fit(sample, cut)
-    there = here.under(here.prior).settled()  # as many topics, and a little higher
-    gain = there.bound() - here.bound()
-    assert gain > 0
-
-    def verdict(old, pace=0.0, passes=3):
-        """An old pass gained `old`, the last one on trial `pace`; each is three quarters of the one before."""
-        return Trial("refresh", here, {}, set(), Pace(old), pace=Pace(pace), age=passes).verdict(there, is_last=False)
-
-    would_have = 0.75 + 0.75**2 + 0.75**3  # of `old`, after three passes
-    assert verdict(0.0) is True
-    assert verdict(0.99 * gain / would_have) is True
-    assert verdict(1.01 * gain / would_have) is False
-    assert verdict(1.01 * gain / would_have, pace=gain) is None  # it catches up
-    assert verdict(1.01 * gain / would_have, pace=gain, passes=15) is False  # not for ever
-    assert verdict(0.0, passes=2) is None
-
-
-def test_merges_are_not_taken_for_the_gain_of_a_pass(sample, cut):
-    here, *_ = a_fit(sample, cut)
-    trial = Trial("split 2", here, {}, set(), Pace())
-    for bound, merged in ((-100.0, -100.0), (-60.0, -20.0), (-12.0, -12.0)):
-        trial.passed(bound)
-        trial.last = merged
-    assert (trial.age, trial.pace.gain) == (3, 8.0)
-
-
 def test_few_documents_are_not_cut_in_many_batches(sample):
     for n, batches in ((10, 1), (59, 1), (60, 2), (400, 10)):
         assert HDP(2)._n_batches(sample.corpus[:n]) == batches
@@ -337,33 +307,6 @@ def test_what_cannot_be_is_refused(sample):
             HDP(4, **{parameter: "magic"}).fit(sample.corpus)
     with pytest.raises(ValueError, match="topic_word_prior"):
         HDP(4, topic_word_prior=np.full((4, 300), 0.1)).fit(sample.corpus)
-
-
-@pytest.mark.parametrize("most", [1, 2, 7, 100, 10_000])
-@pytest.mark.parametrize("peak", [0.0, 1.0, 3.3, 6.6, 8.9, 12.4])
-def test_scouts_find_the_peak_of_any_bound_with_one(most, peak):
-    """Peak is log2 of the best number; the best of the sizes in reach is found, and few others are looked at."""
-    scouts, seen = Scouts(most), []
-    while (i := scouts.following()) is not None:
-        assert size(i) <= most
-        seen.append(size(i))
-        scouts.bounds[i] = -abs(np.log2(size(i)) - peak)
-    assert len(set(seen)) == len(seen) <= 12
-    best = max(seen, key=lambda n: -abs(np.log2(n) - peak))
-    in_reach = [size(i) for i in range(28) if size(i) <= most]
-    assert abs(np.log2(best) - peak) == pytest.approx(min(abs(np.log2(n) - peak) for n in in_reach))
-
-
-def test_a_geometric_series_promises_its_limit():
-    pace = Pace()
-    for i in range(6):
-        pace = pace.after(4.0 * 0.8**i)
-    later = [4.0 * 0.8**i for i in range(6, 200)]
-    assert pace.promise() == pytest.approx(sum(later))
-    assert pace.promise(3) == pytest.approx(sum(later[:3]))
-    assert Pace().promise() == pace.after(-1.0).promise() == 0.0
-    assert pace.after(100.0).promise() == pytest.approx(900.0)  # not for ever, however it grows
-    assert pace.after(1e-3).promise() == pytest.approx(3e-3)  # nor over at once
 
 
 def test_a_refreshment_keeps_the_topics_and_forgets_the_documents(sample, cut):

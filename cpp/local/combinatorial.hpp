@@ -1,16 +1,14 @@
 // Combinatorial topics (Jiang, Sra & Kulis 2016): every token has one topic, and every topic a document uses costs
 // lambda.
 //
-//     minimise  sum over tokens of D_vz + lambda sum_d (topics used by d),      D_vk = -log psi_kv            Eq.
-//     (3.16)
+//     minimise  sum over tokens of D_vz + lambda sum_d (topics used by d),      D_vk = -log psi_kv     Eq. (3.16)
 //
 // psi_kv = n_vk / n_k, fixed while documents are visited, each on its own:
 //
 //   basic   token by token to the nearest topic, where one that the document does not use yet is lambda farther
 //   word    facility location: again and again open the topic, and take the tokens, that cost least a token
 //
-//     (f_k + sum over W of D_vk) / |W|,      f_k = lambda, or 0 once k is open                                Eq.
-//     (3.17)
+//     (f_k + sum over W of D_vk) / |W|,      f_k = lambda, or 0 once k is open                         Eq. (3.17)
 //
 // For a closed topic the best W is every unmarked token nearer than the quotient rho itself, which solves
 //     sum_u c_u max(rho_k - D_uk, 0) = lambda,
@@ -96,25 +94,17 @@ class alignas(64) HardDocument {
     double word(const Tokens& tokens, size_t d) {
         const double before = cost(tokens, d);
         assign(tokens, d);
-        double after = double(lambda) * double(opened);
-        for (size_t u = 0; u < rows.size(); ++u) after += double(copies[u]) * double(rows[u][topic[u]]);
+        const double after = price();
         if (!(after < before - 1e-6 * std::abs(before))) return before;
-        TopicId* z = tokens.z.data() + tokens.first[d];
-        for (size_t u = 0; u < rows.size(); ++u)
-            for (auto n = int64_t(copies[u]); n > 0; --n) *z++ = TopicId(topic[u]);
+        put(tokens, d);
         return after;
     }
 
     /// The same for a document that had nothing: what Algorithm 2 alone says.
     double place(const Tokens& tokens, size_t d) {
         assign(tokens, d);
-        TopicId* z = tokens.z.data() + tokens.first[d];
-        double sum = double(lambda) * double(opened);
-        for (size_t u = 0; u < rows.size(); ++u) {
-            sum += double(copies[u]) * double(rows[u][topic[u]]);
-            for (auto n = int64_t(copies[u]); n > 0; --n) *z++ = TopicId(topic[u]);
-        }
-        return sum;
+        put(tokens, d);
+        return price();
     }
 
   private:
@@ -153,6 +143,18 @@ class alignas(64) HardDocument {
         }
         forget(tokens, d);
         return sum;
+    }
+
+    /// What `assign` found costs.
+    double price() const {
+        double sum = double(lambda) * double(opened);
+        for (size_t u = 0; u < rows.size(); ++u) sum += double(copies[u]) * double(rows[u][topic[u]]);
+        return sum;
+    }
+    void put(const Tokens& tokens, size_t d) const {
+        TopicId* z = tokens.z.data() + tokens.first[d];
+        for (size_t u = 0; u < rows.size(); ++u)
+            for (auto n = int64_t(copies[u]); n > 0; --n) *z++ = TopicId(topic[u]);
     }
 
     /// rho of the sixteen topics of block b over entries without a mark, from bounds below it: the first step of

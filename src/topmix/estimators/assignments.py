@@ -28,13 +28,17 @@ def start_chain(chain: Chain, init: Any, corpus: Corpus, rng: np.random.Generato
     """Gives every token its first topic, as `init` says."""
     K = chain.n_components
     if init is None or (isinstance(init, str) and init == "random"):
-        chain.start(rng.integers(K, size=chain.n_tokens, dtype=np.uint16 if K < 1 << 16 else np.int64))
+        chain.start(random_labels(chain.n_tokens, K, rng))
     elif isinstance(init, str):
         raise ValueError(f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator")
     elif hasattr(init, "fit"):
         _start_from_model(chain, init, corpus)
     else:
         chain.start(checked_labels(init, chain.n_tokens, K))
+
+
+def random_labels(n_tokens: int, K: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.integers(K, size=n_tokens, dtype=np.uint16)
 
 
 def checked_labels(labels: Any, n_tokens: int, K: int) -> np.ndarray:

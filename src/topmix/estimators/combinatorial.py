@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from topmix import _core
 from topmix.combinatorial import ALGORITHMS, HardTopics, place
 from topmix.data.corpus import Corpus
-from topmix.estimators.assignments import check_whole_counts, checked_labels
+from topmix.data.shard import row_sums
+from topmix.estimators.assignments import check_whole_counts, checked_labels, random_labels
 from topmix.estimators.inputs import as_corpus, chosen, count_of_components, count_of_threads, positive_count
 from topmix.estimators.mixtures import MultinomialMixture
 from topmix.estimators.saving import SaveMixin
@@ -187,12 +189,11 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         if init is None:
             init = "documents" if self.algorithm == "word" else "random"
         if isinstance(init, str):
-            chosen(dict.fromkeys(("random", "documents"), init), init, "init")
-            hard.start(
-                rng.integers(K, size=hard.n_tokens, dtype=np.uint16)
-                if init == "random"
-                else topics_of_documents(hard.corpus, K, hard.threads, rng)
-            )
+            starts: dict[str, Callable[[], np.ndarray]] = {
+                "random": lambda: random_labels(hard.n_tokens, K, rng),
+                "documents": lambda: topics_of_documents(hard.corpus, K, hard.threads, rng),
+            }
+            hard.start(chosen(starts, init, "init")())
             return
         labels = getattr(init, "labels_", None) if hasattr(init, "fit") else init
         if labels is None:
@@ -247,7 +248,7 @@ def topics_of_documents(corpus: Corpus, K: int, threads: int, rng: np.random.Gen
     """One topic for all tokens of a document: its cluster after one pass of k-means."""
     how: dict[str, Any] = {"n_active": 1, "max_iter": 1, "tol": -np.inf, "n_jobs": threads}
     clusters = MultinomialMixture(min(K, corpus.n_docs), random_state=int(rng.integers(2**31)), **how).fit(corpus)
-    return np.repeat(clusters.predict(corpus), corpus.to_scipy().sum(axis=1, dtype=np.float64).astype(np.int64))
+    return np.repeat(clusters.predict(corpus), row_sums(corpus.indptr, corpus.value).astype(np.int64))
 
 
 def penalty_for(given: Any, K: int, corpus: Corpus) -> float:
