@@ -34,9 +34,9 @@ import datasets
 from curves import calibrate, fingerprint
 from topmix import LDA, _core
 from topmix.data import Corpus
-from topmix.dirichlet import expected_log, log_normaliser
 from topmix.learners.asynchronous import Course, Fleet
 from topmix.metrics import completion_score
+from topmix.numerics.dirichlet import expected_log, log_normaliser
 
 OUT = Path(__file__).resolve().parent / "results" / "asynchronous.json"
 DENSE: dict[str, Any] = {"n_active": None, "min_topic_mass": 0.0}

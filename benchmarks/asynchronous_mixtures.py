@@ -36,7 +36,7 @@ from topmix.data.vectors import VectorShard
 from topmix.learners.stochastic import blend
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.local import MixtureStep
-from topmix.model import Mixture
+from topmix.models.mixture import Mixture
 from vectors import covtype, held_out
 
 OUT = Path(__file__).resolve().parent / "results" / "asynchronous_mixtures.json"

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from topmix import LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
-from topmix.combinatorial import place
+from topmix.chains.combinatorial import place
 from topmix.data import Corpus, sample_lda
 from topmix.data.generate import LdaSample
 from topmix.metrics import (

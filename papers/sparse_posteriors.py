@@ -41,7 +41,7 @@ from topmix import LDA
 from topmix.data import Corpus
 from topmix.data.shard import Shard
 from topmix.local import TopicStep
-from topmix.topic_model import TopicModel
+from topmix.models.topics import TopicModel
 
 FIGURES = Path(__file__).resolve().parent / "figures"
 VARIATIONAL: dict[str, Any] = {"posterior": "variational", "topic_word_prior": ETA, "within_passes": True}

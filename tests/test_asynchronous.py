@@ -13,9 +13,9 @@ from topmix.allocations.lda import DocumentPrior
 from topmix.data import Corpus, sample_lda
 from topmix.learners.asynchronous import Blocks, Course, Fleet, asynchronous, dealt
 from topmix.likelihoods.topic_words import TopicWords
+from topmix.models.topics import TopicModel
 from topmix.reference.esvi import Esvi
 from topmix.stats import WordTotal
-from topmix.topic_model import TopicModel
 
 K, ETA = 9, 0.1
 

@@ -11,10 +11,10 @@ import pytest
 
 import topmix
 from topmix import LDA
-from topmix.checkpoint import CheckpointError
 from topmix.data import Corpus, sample_lda
 from topmix.data.layout import metadata_crc
-from topmix.parts import ModelFileError
+from topmix.files.reader import ModelFileError
+from topmix.fitting.checkpoint import CheckpointError
 
 N_PASSES = 6
 KINDS = {

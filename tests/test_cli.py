@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import topmix.demo
+import topmix.cli.demo
 from topmix.cli import app
+from topmix.cli.demo import NEXT_STEPS, shorten
 from topmix.data.demo import cache_path
-from topmix.demo import NEXT_STEPS, shorten
 
 TOPMIX = Path(sysconfig.get_path("scripts")) / ("topmix.exe" if sys.platform == "win32" else "topmix")
 SUBJECTS = {
@@ -157,7 +157,7 @@ def test_a_terminal_sees_progress(small):
 
 
 def test_the_first_interrupt_ends_the_fit_and_shows_what_there_is(small, monkeypatch):
-    monkeypatch.setattr(topmix.demo.FitProgress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(topmix.cli.demo.FitProgress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT))
     before = signal.getsignal(signal.SIGINT)
     done = CliRunner().invoke(app, ["demo", "--topics", "7"])
     assert done.exit_code == 130
@@ -167,7 +167,7 @@ def test_the_first_interrupt_ends_the_fit_and_shows_what_there_is(small, monkeyp
 
 
 def test_an_interrupt_before_the_first_pass_is_one_line(small, monkeypatch):
-    monkeypatch.setattr(topmix.demo, "demo_corpus", lambda: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(topmix.cli.demo, "demo_corpus", lambda: signal.raise_signal(signal.SIGINT))
     done = CliRunner().invoke(app, ["demo"])
     assert done.exit_code == 130
     assert done.output.strip() == "topmix: stopped by Ctrl-C before there was anything to show"

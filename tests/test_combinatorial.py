@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from topmix import LDA, CombinatorialLDA, GibbsLDA
-from topmix.combinatorial import HardTopics
+from topmix.chains.combinatorial import HardTopics
+from topmix.chains.exchange import entries_of_tokens, exchange, part
 from topmix.data import Corpus, sample_lda
-from topmix.exchange import entries_of_tokens, exchange, part
 from topmix.metrics import nmi, topic_recovery_error
 from topmix.reference import combinatorial as reference
 
 
 def make(core, monkeypatch, D=17, V=23, K=5, penalty=2.5, seed=0):
     """(topics of a small random corpus, word and document of every token)."""
-    monkeypatch.setattr("topmix.combinatorial._core", core)
+    monkeypatch.setattr("topmix.chains.combinatorial._core", core)
     rng = np.random.default_rng(seed)
     X = rng.poisson(0.5, (D, V))
     X[4] = 0
@@ -99,7 +99,7 @@ def test_refinement_is_the_twins_and_falls_by_what_it_says(core, monkeypatch):
 
 
 def test_long_words_of_large_counts_are_refined_exactly_too(core, monkeypatch):
-    monkeypatch.setattr("topmix.combinatorial._core", core)
+    monkeypatch.setattr("topmix.chains.combinatorial._core", core)
     X = np.array([[70_000, 3, 0], [40_000, 0, 5], [1, 2, 1]], np.float32)
     hard = HardTopics(Corpus.from_scipy(X), 2, 1.0, 1)
     hard.start(np.random.default_rng(0).integers(2, size=hard.n_tokens))

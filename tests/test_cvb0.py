@@ -14,9 +14,9 @@ from topmix.learners import batch, memoized
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import ExcludingStep
 from topmix.metrics import topic_recovery_error
+from topmix.models.topics import TopicModel
 from topmix.reference.cvb0 import cvb0_step as reference_step, textbook
 from topmix.stats import WordStats, WordTotal
-from topmix.topic_model import TopicModel
 
 ETA = 0.1
 

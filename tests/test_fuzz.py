@@ -21,7 +21,7 @@ import pytest
 import topmix
 from topmix.data import Corpus, CorpusError
 from topmix.data.layout import metadata_crc
-from topmix.parts import ModelFileError
+from topmix.files.reader import ModelFileError
 
 FILES = sorted((Path(__file__).parent / "formats").glob("*.topmix"))
 N_FILES = 10_000

@@ -14,7 +14,7 @@ from topmix.data import Table
 from topmix.learners.asynchronous_mixture import Assignments, asynchronous_mixture
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.gaussian_start import empty, start, summary
-from topmix.model import Mixture
+from topmix.models.mixture import Mixture
 from topmix.reference import gaussian_fleet as twin
 from topmix.reference.mixture import responsibilities
 

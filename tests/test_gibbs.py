@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from topmix import LDA, GibbsLDA
 from topmix.allocations.lda import DocumentPrior
+from topmix.chains.gibbs import Chain
 from topmix.data import Corpus, sample_lda
-from topmix.gibbs import Chain
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.metrics import nmi, topic_recovery_error
 from topmix.reference import gibbs as reference
@@ -47,7 +47,7 @@ def priors(K, V, kind):
 @pytest.mark.parametrize("kind", ["one", "words", "topics", "both"])
 @pytest.mark.parametrize(("sampler", "K"), [("sequential", 3), ("sequential", 37), ("parallel", 3), ("parallel", 150)])
 def test_every_draw_is_the_twins(core, monkeypatch, sampler, K, kind):
-    monkeypatch.setattr("topmix.gibbs._core", core)
+    monkeypatch.setattr("topmix.chains.gibbs._core", core)
     corpus = make_corpus()
     alpha, eta = priors(K, corpus.n_words, kind)
     chain = make_chain(corpus, alpha, eta, sampler, batch_size=9)
@@ -69,7 +69,7 @@ def test_every_draw_is_the_twins(core, monkeypatch, sampler, K, kind):
 
 
 def test_documents_with_more_topics_than_a_vector_has_lanes_draw_as_the_twin_does(core, monkeypatch):
-    monkeypatch.setattr("topmix.gibbs._core", core)
+    monkeypatch.setattr("topmix.chains.gibbs._core", core)
     corpus, K = make_corpus(D=5, mean=4), 150
     alpha, eta = priors(K, corpus.n_words, "one")
     chain = make_chain(corpus, alpha, eta, "parallel")

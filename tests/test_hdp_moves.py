@@ -11,10 +11,10 @@ from topmix.data import sample_lda
 from topmix.engines import Serial
 from topmix.learners import State, memoized
 from topmix.metrics import topic_recovery_error
-from topmix.moves.documents import Documents, renamed_prior
-from topmix.moves.merge import candidates, decide
-from topmix.moves.proposals import deletion, refreshment, split
-from topmix.moves.split import _tokens_of, _told_apart, splits
+from topmix.search.documents import Documents, renamed_prior
+from topmix.search.merge import candidates, decide
+from topmix.search.proposals import deletion, refreshment, split
+from topmix.search.split import _tokens_of, _told_apart, splits
 
 N_TRUE = 5
 FEW = {"random_state": 0, "n_jobs": 1, "batch_size": 200}  # shards: sticks are updated after each

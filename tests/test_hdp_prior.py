@@ -9,7 +9,7 @@ from scipy.optimize import check_grad
 from scipy.special import expit, logit
 from scipy.stats import beta as beta_distribution
 
-from topmix import _core, dirichlet
+from topmix import _core
 from topmix.allocations.hdp import StickPrior
 from topmix.allocations.lda import DocTopics, DocumentPrior
 from topmix.allocations.topic_sticks import Evidence, Sticks
@@ -18,8 +18,9 @@ from topmix.engines import Serial
 from topmix.learners import State, batch, memoized
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import TopicStep
+from topmix.models.topics import TopicModel
+from topmix.numerics import dirichlet
 from topmix.stats import WordStats, WordTotal
-from topmix.topic_model import TopicModel
 
 
 def random_sticks(rng, K):

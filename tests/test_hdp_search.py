@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from topmix.moves.scouts import Scouts, size
-from topmix.moves.trial import Pace, Trial
+from topmix.search.scouts import Scouts, size
+from topmix.search.trial import Pace, Trial
 
 
 def at(bound):

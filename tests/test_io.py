@@ -23,7 +23,7 @@ import topmix
 from topmix.data import Corpus, from_texts, sample_lda
 from topmix.data.layout import metadata_crc
 from topmix.estimators import ESTIMATORS
-from topmix.parts import ModelFileError
+from topmix.files.reader import ModelFileError
 
 FORMATS = Path(__file__).parent / "formats"
 

@@ -11,7 +11,7 @@ from topmix.allocations.finite import FiniteDirichlet
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import Shard
 from topmix.likelihoods.categorical import Categorical
-from topmix.model import Mixture
+from topmix.models.mixture import Mixture
 from topmix.reference import mixture as reference
 from topmix.stats import WordStats
 

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from topmix import LDA, MultinomialMixture
 from topmix.data import sample_lda
-from topmix.history import Record
-from topmix.progress import FitProgress, describe, in_short
+from topmix.fitting.history import Record
+from topmix.fitting.progress import FitProgress, describe, in_short
 
 
 @pytest.fixture(scope="module")

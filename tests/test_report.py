@@ -16,8 +16,8 @@ from topmix import LDA, MultinomialMixture
 from topmix.cli import app
 from topmix.data import from_texts, sample_lda
 from topmix.report import write_report
-from topmix.topic_map import hellinger, place
-from topmix.topic_view import view_of
+from topmix.views.topic_map import hellinger, place
+from topmix.views.topics import view_of
 
 EVIL = '</script><script>document.title="owned"</script><img src=x onerror=alert(1)> {{script}} & \u2028 \' "'
 SUBJECTS = {

@@ -16,9 +16,9 @@ from topmix.learners.stochastic import StepSize, blend, tokens
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import OnlineStep, Visited
 from topmix.metrics import topic_recovery_error
+from topmix.models.topics import TopicModel
 from topmix.reference.scvb0 import scvb0_step as reference_step
 from topmix.stats import WordStats, WordTotal
-from topmix.topic_model import TopicModel
 
 PAPER = {"scale": 1.0, "offset": 10.0, "decay": 0.9, "burn_in": 1}
 

@@ -8,7 +8,7 @@ import pytest
 from topmix import LDA
 from topmix.data import sample_lda
 from topmix.metrics import empty_topics, topic_recovery_error
-from topmix.topic_init import OWN_AGAIN, PSEUDO_TOKENS, STARTS, blended, revived
+from topmix.models.topic_start import OWN_AGAIN, PSEUDO_TOKENS, STARTS, blended, revived
 
 
 @pytest.fixture(scope="module")

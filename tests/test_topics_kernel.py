@@ -18,6 +18,7 @@ from topmix.engines import Serial
 from topmix.learners import batch, memoized
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import TopicStep
+from topmix.models.topics import TopicModel
 from topmix.reference.topics import (
     LastVisit,
     Options,
@@ -26,7 +27,6 @@ from topmix.reference.topics import (
     variational_loop,
 )
 from topmix.stats import WordSeed, WordStats, WordTotal
-from topmix.topic_model import TopicModel
 
 POSTERIORS = ["variational", "collapsed"]
 

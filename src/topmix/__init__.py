@@ -9,12 +9,12 @@ from topmix import _core as _core  # at once: without its native module the impo
 
 if TYPE_CHECKING:
     from topmix.estimators import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
-    from topmix.io import load
+    from topmix.files.model_file import load
 
 __version__ = "0.1.0"
 __all__ = ["HDP", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture", "__version__", "load"]
 
-_HOME = {"load": "topmix.io"}  # other public names are estimators
+_HOME = {"load": "topmix.files.model_file"}  # other public names are estimators
 _MODULES = ("data", "export", "metrics", "plot", "report")
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from topmix import _core
 from topmix.allocations.lda import DocTopics
 from topmix.data.shard import Shard
-from topmix.model import Likelihood, MixtureTables
+from topmix.models.mixture import Likelihood, MixtureTables
+from topmix.models.topics import TopicTables
 from topmix.stats import MixtureStats, TopicStats, WordStats
-from topmix.topic_model import TopicTables
 
 
 class LocalStep(Protocol):

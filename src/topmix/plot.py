@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topmix.topic_map import hellinger, place
-from topmix.topic_view import proportions, view_of
+from topmix.views.topic_map import hellinger, place
+from topmix.views.topics import proportions, view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ def top_words(model: Any, topic: int, ax: Axes | None = None, *, n: int = 15, re
 
 
 def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes:
-    """Topics on a plane, near each other where they use the same words (topmix.topic_map). Areas are sizes."""
+    """Topics on a plane, near each other where they use the same words (topmix.views.topic_map). Areas are sizes."""
     ax = _axes(ax)
     view = view_of(model)
     X = place(hellinger(view.topic_word))

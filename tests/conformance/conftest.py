@@ -20,9 +20,9 @@ from topmix.likelihoods.categorical import Categorical
 from topmix.likelihoods.gaussian_start import empty, start, summary
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import ExcludingStep, LocalStep, MixtureStep, OnlineStep, TopicStep
-from topmix.model import Mixture
+from topmix.models.mixture import Mixture
+from topmix.models.topics import TopicModel
 from topmix.stats import WordTotal
-from topmix.topic_model import TopicModel
 
 KIND = {"categorical": "counts"}  # what a likelihood takes; "vectors" if it is not here
 OBJECTIVES = {"": "vb", "-map": "map", "-ml": "ml"}  # by the end of a problem's name

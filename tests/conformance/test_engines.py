@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from topmix.engines import ENGINES, Engine, Serial
+from topmix.engines.worker import Worker
 from topmix.learners import LEARNERS
 from topmix.likelihoods import LIKELIHOODS
-from topmix.worker import Worker
 
 PROBLEMS = [*LIKELIHOODS, "full-ml", "diag-zero", "categorical-sticks", "variational", "collapsed", "scvb0", "cvb0"]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from topmix.engines import Serial
-from topmix.history import Clock, passes
+from topmix.fitting.history import Clock, passes
 from topmix.learners import LEARNERS, State, batch, memoized
 from topmix.likelihoods import LIKELIHOODS
 

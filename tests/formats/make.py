@@ -17,7 +17,7 @@ import pandas as pd
 
 from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus
-from topmix.io import FORMAT_VERSION
+from topmix.files.model_file import FORMAT_VERSION
 
 FOLDER = Path(__file__).parent
 

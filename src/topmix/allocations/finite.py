@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topmix import dirichlet
+from topmix.numerics import dirichlet
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, xlogy
 
-from topmix import dirichlet
+from topmix.numerics import dirichlet
 from topmix.stats import TopicStats, WordSeed, WordStats, WordTotal
 
 LARGEST_STEP = 10.0  # what learning may multiply or divide alpha_0 by at once

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topmix import dirichlet
+from topmix.numerics import dirichlet
 
 
 @dataclass(frozen=True)

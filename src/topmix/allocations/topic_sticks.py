@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 from scipy.special import betaln, digamma, expit, logit
 
-from topmix.blas import one_thread
+from topmix.numerics.blas import one_thread
 
 LOGIT_RANGE = 35.0  # rho stays inside (0, 1) as a double
 

@@ -14,7 +14,7 @@ from topmix.data import CorpusError, write_corpus
 from topmix.data.formats import FORMATS
 from topmix.data.layout import read_header
 from topmix.export import EXPORTS, export
-from topmix.io import FORMAT
+from topmix.files.model_file import FORMAT
 
 
 @with_flags(FIT_GROUPS, CLI_DEFAULTS)

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from topmix.cli.demo import learn_demo, show_demo
 from topmix.cli.manners import INTERRUPTED, AsJson, Seed, Threads, app_of, manners, print_json
-from topmix.demo import learn_demo, show_demo
 
 
 def demo(

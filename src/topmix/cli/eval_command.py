@@ -13,7 +13,7 @@ from rich.table import Table as Lines
 from topmix.cli.flags import with_flags
 from topmix.cli.manners import AsJson, Documents, ModelFile, Seed, Threads, app_of, load_model, manners, print_json
 from topmix.cli.sources import READ_GROUPS, read_all_for, read_table, takes_counts
-from topmix.evaluate import MEANINGS, evaluate_rows, evaluate_topics
+from topmix.views.evaluate import MEANINGS, evaluate_rows, evaluate_topics
 
 
 @with_flags(READ_GROUPS)

@@ -35,10 +35,10 @@ from topmix.cli.sources import (
 )
 from topmix.data import Corpus, Table
 from topmix.estimators import ESTIMATORS
-from topmix.history import TimeLimit
-from topmix.interrupt import StopOnInterrupt
-from topmix.progress import FitProgress
-from topmix.summary import describe_model, model_table
+from topmix.fitting.history import TimeLimit
+from topmix.fitting.interrupt import StopOnInterrupt
+from topmix.fitting.progress import FitProgress
+from topmix.views.summary import describe_model, model_table
 
 SMALL = 2_000_000  # tokens, over all starts that are tried unasked: a second or two
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}

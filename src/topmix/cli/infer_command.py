@@ -24,8 +24,8 @@ from topmix.cli.manners import (
 )
 from topmix.cli.rows import WRITERS, open_writer
 from topmix.cli.sources import READ_GROUPS, read_for, read_table, takes_counts
-from topmix.progress import in_short
-from topmix.topic_view import proportions
+from topmix.fitting.progress import in_short
+from topmix.views.topics import proportions
 
 BLOCK_ROWS = 1 << 14
 

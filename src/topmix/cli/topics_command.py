@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from topmix.cli.manners import AsJson, ModelFile, Seed, Threads, app_of, load_model, manners, print_json
-from topmix.summary import describe_model, model_table
+from topmix.views.summary import describe_model, model_table
 
 SHOWN = 40
 

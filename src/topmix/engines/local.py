@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from topmix.data.shard import Shards
+from topmix.engines.worker import Worker
 from topmix.local import LocalStep
-from topmix.worker import Worker
 
 
 class Engine(Protocol):

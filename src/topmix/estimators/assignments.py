@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from topmix.allocations.lda import DocTopics
+from topmix.chains.gibbs import Chain
 from topmix.data.corpus import Corpus
 from topmix.estimators.inputs import CLONED
-from topmix.gibbs import Chain
 
 
 def check_whole_counts(corpus: Corpus, estimator: str) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from topmix.allocations.lda import DocumentPrior
-from topmix.checkpoint import Checkpoint, Progress
 from topmix.data.corpus import Corpus
 from topmix.estimators.inputs import chosen, count_of_active, count_of_threads, positive_count
-from topmix.history import Callback, Clock, Record, passes
+from topmix.fitting.checkpoint import Checkpoint, Progress
+from topmix.fitting.history import Callback, Clock, Record, passes
 from topmix.learners import State
 from topmix.learners.asynchronous import RESTS, Course, Fleet, asynchronous
-from topmix.topic_model import TopicModel
+from topmix.models.topics import TopicModel
 
 SETTLE = 5  # passes of the documents of a fit that goes on, before topics move again
 

@@ -12,16 +12,16 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from topmix import _core
-from topmix.combinatorial import ALGORITHMS, HardTopics, place
+from topmix.chains.combinatorial import ALGORITHMS, HardTopics, place
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.estimators.assignments import check_whole_counts, checked_labels, random_labels
 from topmix.estimators.inputs import as_corpus, chosen, count_of_components, count_of_threads, positive_count
 from topmix.estimators.mixtures import MultinomialMixture
 from topmix.estimators.saving import SaveMixin
-from topmix.history import Callback, Clock, Record, passes
-from topmix.parts import ModelFileError, Parts
-from topmix.progress import shown
+from topmix.files.reader import ModelFileError, Parts
+from topmix.fitting.history import Callback, Clock, Record, passes
+from topmix.fitting.progress import shown
 
 
 class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMixin, BaseEstimator):

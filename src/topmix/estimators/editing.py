@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from topmix import topic_edit
 from topmix.estimators.inputs import count_of_components
 from topmix.estimators.priors import word_prior_as_given
-from topmix.topic_model import TopicModel
+from topmix.models import edit as topic_edit
+from topmix.models.topics import TopicModel
 
 Seed = Iterable[str | int] | Mapping[str | int, float]
 

@@ -17,7 +17,8 @@ from topmix.data.table import Table
 from topmix.estimators.gaussian_parameters import checked_start, n_parameters, priors, responsibilities
 from topmix.estimators.inputs import as_table, count_of_active, positive_count
 from topmix.estimators.mixture import MixtureEstimator
-from topmix.history import Callback
+from topmix.files.reader import ModelFileError, Parts
+from topmix.fitting.history import Callback
 from topmix.learners.asynchronous_mixture import Assignments, asynchronous_mixture, usual_rows
 from topmix.learners.learner import Passes
 from topmix.likelihoods.covariance import SHAPES, Shape
@@ -25,8 +26,7 @@ from topmix.likelihoods.frame import Frame
 from topmix.likelihoods.gaussian import Gaussian, GaussianPrior, GaussianStats
 from topmix.likelihoods.gaussian_start import at, empty, given, start, summary
 from topmix.local import CandidateStep, MixtureStep
-from topmix.model import Mixture
-from topmix.parts import ModelFileError, Parts
+from topmix.models.mixture import Mixture
 
 
 class GaussianMixture(MixtureEstimator):

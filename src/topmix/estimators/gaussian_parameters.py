@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from topmix.dirichlet import OBJECTIVES
 from topmix.estimators.inputs import chosen, positive_number
 from topmix.likelihoods.covariance import SHAPES
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.gaussian_start import STARTS
+from topmix.numerics.dirichlet import OBJECTIVES
 
 
 def priors(estimator: Any, D: int) -> dict[str, Any]:

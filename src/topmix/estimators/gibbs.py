@@ -10,20 +10,20 @@ from sklearn.utils import Tags, check_random_state
 
 from topmix import _core
 from topmix.allocations.lda import DocumentPrior
+from topmix.chains.gibbs import SAMPLERS, Chain
 from topmix.data.corpus import Corpus
 from topmix.estimators.assignments import check_whole_counts, checked_labels, start_chain
 from topmix.estimators.inputs import as_corpus, chosen, count_of_components, count_of_threads, positive_count
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
 from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
 from topmix.estimators.topic_output import TopicOutputMixin
-from topmix.gibbs import SAMPLERS, Chain
-from topmix.history import Callback, Clock, Record, passes
+from topmix.files.reader import ModelFileError, Parts
+from topmix.fitting.history import Callback, Clock, Record, passes
+from topmix.fitting.progress import shown
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import TopicStep
-from topmix.parts import ModelFileError, Parts
-from topmix.progress import shown
+from topmix.models.topics import TopicModel
 from topmix.stats import WordTotal
-from topmix.topic_model import TopicModel
 
 ACTIVE = 32  # topics kept for a word of a new document
 MOST_ANNEALING = 50  # sweeps

@@ -26,15 +26,15 @@ from topmix.estimators.inputs import (
 from topmix.estimators.priors import FIRM_WORD_PRIOR_TOTAL, concentration, firm_word_prior, word_prior
 from topmix.estimators.saving import words_from_arrays, words_to_arrays
 from topmix.estimators.topic_estimator import TopicEstimator
-from topmix.history import Callback
+from topmix.files.reader import LARGEST, SMALLEST, Parts
+from topmix.fitting.history import Callback
 from topmix.learners import State
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import ExcludingStep, OnlineStep, TopicStep
-from topmix.moves import Adaptation, Course, Fit, Scouts, Sources, largest
-from topmix.parts import LARGEST, SMALLEST, Parts
+from topmix.models.topic_start import blended, revived
+from topmix.models.topics import TopicModel
+from topmix.search import Adaptation, Course, Fit, Scouts, Sources, largest
 from topmix.stats import WordTotal
-from topmix.topic_init import blended, revived
-from topmix.topic_model import TopicModel
 
 WARMING = 4  # passes at the beginning of an adaptive fit, collapsed
 POLISH = 9  # passes at the end of an adaptive fit

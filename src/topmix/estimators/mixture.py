@@ -17,7 +17,6 @@ from topmix.allocations.sticks import StickBreaking
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, at_random, in_order
 from topmix.data.table import Table
-from topmix.dirichlet import OBJECTIVES
 from topmix.engines import ENGINES
 from topmix.estimators.inputs import (
     any_number,
@@ -31,14 +30,15 @@ from topmix.estimators.inputs import (
 )
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
-from topmix.history import Callback, Clock, Record, TimeLimit, passes
+from topmix.files.reader import SMALLEST, Parts
+from topmix.fitting.history import Callback, Clock, Record, TimeLimit, passes
+from topmix.fitting.progress import shown
 from topmix.learners import LEARNERS
 from topmix.learners.learner import Passes
 from topmix.learners.stochastic import StepSize, blend
 from topmix.local import MixtureStep, rows_at_a_time
-from topmix.model import Mixture
-from topmix.parts import SMALLEST, Parts
-from topmix.progress import shown
+from topmix.models.mixture import Mixture
+from topmix.numerics.dirichlet import OBJECTIVES
 
 ALLOCATIONS: dict[str, type[FiniteDirichlet] | type[StickBreaking]] = {
     "dirichlet_distribution": FiniteDirichlet,

@@ -14,10 +14,10 @@ from topmix.data.corpus import Corpus
 from topmix.estimators.inputs import as_corpus, count_of_threads, positive_count, positive_number
 from topmix.estimators.mixture import MixtureEstimator
 from topmix.estimators.saving import words_from_arrays, words_to_arrays
-from topmix.history import Callback
+from topmix.files.reader import ModelFileError, Parts
+from topmix.fitting.history import Callback
 from topmix.likelihoods.categorical import Categorical
-from topmix.model import Mixture
-from topmix.parts import ModelFileError, Parts
+from topmix.models.mixture import Mixture
 
 
 class MultinomialMixture(MixtureEstimator):

@@ -1,4 +1,4 @@
-"""How estimators go to a file and come back (topmix.io).
+"""How estimators go to a file and come back (topmix.files.model_file).
 
 An estimator offers two methods. `_to_arrays` returns what it learned as named arrays of doubles and a small dict for
 JSON; `_from_arrays` takes the same from `Parts`, which checks each type, shape and range. Parameters, feature names,
@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from topmix import io
-from topmix.parts import LARGEST, SMALLEST, Parts
+from topmix.files import model_file as io
+from topmix.files.reader import LARGEST, SMALLEST, Parts
 from topmix.stats import WordTotal
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from topmix.history import Record
+from topmix.fitting.history import Record
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 
 from topmix import _core
-from topmix.checkpoint import Checkpoint, Progress, checkpoint_at
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, at_random, in_order, row_sums
 from topmix.engines import ENGINES, Engine
@@ -35,15 +34,16 @@ from topmix.estimators.priors import word_prior_as_given
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, telling_callbacks
 from topmix.estimators.topic_output import TopicOutputMixin
-from topmix.history import Callback, Clock, Record, TimeLimit, passes
+from topmix.fitting.checkpoint import Checkpoint, Progress, checkpoint_at
+from topmix.fitting.history import Callback, Clock, Record, TimeLimit, passes
+from topmix.fitting.progress import shown
 from topmix.learners import LEARNERS, State
 from topmix.learners.stochastic import StepSize, blend, rows, tokens
 from topmix.local import ExcludingStep, OnlineStep, TopicStep
-from topmix.moves import Adaptation
-from topmix.progress import shown
+from topmix.models.topic_start import REVIVED, STARTS, revived
+from topmix.models.topics import TopicModel
+from topmix.search import Adaptation
 from topmix.stats import TopicStats, WordSeed, WordTotal
-from topmix.topic_init import REVIVED, STARTS, revived
-from topmix.topic_model import TopicModel
 
 
 class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, BaseEstimator):

@@ -11,11 +11,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from topmix import dirichlet
 from topmix.data.shard import Shard, Shards, in_order
 from topmix.estimators.inputs import as_corpus, count_of_threads
 from topmix.local import FoldedIn, TopicStep
-from topmix.topic_model import TopicModel
+from topmix.models.topics import TopicModel
+from topmix.numerics import dirichlet
 
 
 class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):

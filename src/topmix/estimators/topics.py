@@ -20,11 +20,11 @@ from topmix.estimators.priors import (
 )
 from topmix.estimators.saving import words_from_arrays, words_to_arrays
 from topmix.estimators.topic_estimator import TopicEstimator
-from topmix.history import Callback
+from topmix.files.reader import Parts
+from topmix.fitting.history import Callback
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.parts import Parts
+from topmix.models.topics import TopicModel
 from topmix.stats import WordTotal
-from topmix.topic_model import TopicModel
 
 
 class LDA(EditMixin, TopicEstimator):
@@ -109,7 +109,7 @@ class LDA(EditMixin, TopicEstimator):
     n_init : int
         Starts to try; the one with the best objective is kept.
     init : {"auto", "blended", "documents", "random"}, array of shape (n_components, n_features) or a fitted estimator
-        Where topics start: topmix.topic_init says how, and why "auto" is "blended"; or pseudo-counts, given or those in
+        Where topics start: topmix.models.topic_start says how; or pseudo-counts, given or those in
         `components_` of, for instance, a CombinatorialLDA.
     warm_start : bool
         Start `fit` from the topics of the last one.

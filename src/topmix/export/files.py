@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from topmix.data.atomic import atomic_write
-from topmix.topic_view import proportions, view_of
+from topmix.views.topics import proportions, view_of
 
 TOP_WORDS = 100
 

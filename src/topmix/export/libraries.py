@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import LatentDirichletAllocation
 
-from topmix import dirichlet
 from topmix.data.corpus import Corpus
-from topmix.topic_view import proportions, view_of, word_names
+from topmix.numerics import dirichlet
+from topmix.views.topics import proportions, view_of, word_names
 
 
 def to_sklearn(model: Any) -> LatentDirichletAllocation:

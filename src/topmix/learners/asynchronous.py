@@ -17,8 +17,8 @@ from topmix import _core
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.learners.learner import Passes, State
+from topmix.models.topics import TopicModel
 from topmix.stats import TopicStats, WordTotal
-from topmix.topic_model import TopicModel
 
 BYTES_A_BLOCK = 1 << 20  # of a block's rows, in double: what a worker's cache can hold in float, twice
 BLOCKS_A_WORKER = 4  # at least, so that nobody waits

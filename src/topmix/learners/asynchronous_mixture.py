@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
-from topmix.blas import one_thread
 from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
 from topmix.learners.learner import Passes, State
 from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats
 from topmix.local import MixtureStep, rows_at_a_time
-from topmix.model import Mixture
+from topmix.models.mixture import Mixture
+from topmix.numerics.blas import one_thread
 from topmix.stats import MixtureStats
 
 BLOCKS_A_WORKER = 16  # of clusters: its share, which it holds at a time, as far as they have come

@@ -9,9 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import digamma
 
-from topmix import _core, dirichlet
+from topmix import _core
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard
+from topmix.numerics import dirichlet
 from topmix.stats import WordStats, WordTotal
 
 FAINT = 1e-9  # prior of objective "ml", in words: none is impossible

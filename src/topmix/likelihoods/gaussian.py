@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from topmix import _core
-from topmix.blas import one_thread
 from topmix.data.vectors import VectorShard
-from topmix.dirichlet import FAINT
 from topmix.likelihoods.covariance import Shape
 from topmix.likelihoods.frame import Frame
+from topmix.numerics.blas import one_thread
+from topmix.numerics.dirichlet import FAINT
 from topmix.stats import Additive
 
 # Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 
-from topmix.blas import one_thread
 from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.covariance import Shape
 from topmix.likelihoods.frame import LEAST, Frame
 from topmix.likelihoods.gaussian import Gaussian, GaussianPrior, GaussianStats, moments
+from topmix.numerics.blas import one_thread
 
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 40

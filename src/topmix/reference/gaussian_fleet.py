@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topmix.likelihoods.gaussian import Gaussian, GaussianStats
-from topmix.model import Mixture
+from topmix.models.mixture import Mixture
 from topmix.reference.gaussian import moments
 from topmix.reference.top_l import softmax_top_l
 from topmix.stats import MixtureStats

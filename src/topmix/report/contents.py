@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 import topmix
 from topmix.data.corpus import Corpus
 from topmix.report.documents import chosen_documents
-from topmix.topic_map import hellinger, place
-from topmix.topic_view import TopicView, view_of
+from topmix.views.topic_map import hellinger, place
+from topmix.views.topics import TopicView, view_of
 
 RELEVANCES = (1.0, 0.7, 0.4, 0.2, 0.0)  # candidates are the best words at each: the page can sort for those between
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
 from topmix.data.tokens import DEFAULT_PATTERN
-from topmix.summary import EXAMPLE_SMOOTHING
-from topmix.topic_view import TopicView, proportions
+from topmix.views.summary import EXAMPLE_SMOOTHING
+from topmix.views.topics import TopicView, proportions
 
 BLOCK = 4096
 SHOWN = 2500  # documents on a page, about

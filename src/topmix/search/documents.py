@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from topmix.allocations.hdp import StickPrior
 from topmix.allocations.lda import DocTopics
 from topmix.allocations.topic_sticks import Sticks
+from topmix.models.topics import TopicModel
 from topmix.stats import TopicStats, WordStats
-from topmix.topic_model import TopicModel
 
 
 @dataclass(frozen=True)

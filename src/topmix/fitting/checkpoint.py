@@ -1,6 +1,6 @@
 """A fit between two passes, in one file: whoever reads it goes on with the same bits.
 
-The file is laid out like a model (topmix.io) and is as little trusted: every id that a kernel will use as an index is
+The file is laid out like a model and is as little trusted: every id that a kernel will use as an index is
 checked. Between two passes there is nothing but the model, what the learner carries (State), what workers remember of
 their documents, and how the documents were dealt to shards; where the number of topics adapts, what its search knows.
 
@@ -27,14 +27,14 @@ from topmix.allocations.topic_sticks import Sticks
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.engines import Engine
-from topmix.history import Record
-from topmix.io import open_parts, read_history, write_parts
+from topmix.files.model_file import open_parts, read_history, write_parts
+from topmix.files.reader import LARGEST, SMALLEST, ModelFileError, Parts
+from topmix.fitting.history import Record
 from topmix.learners import State
 from topmix.local import Visited
-from topmix.moves import Adaptation, Documents
-from topmix.parts import LARGEST, SMALLEST, ModelFileError, Parts
+from topmix.models.topics import TopicModel
+from topmix.search import Adaptation, Documents
 from topmix.stats import TopicStats, WordStats, WordTotal
-from topmix.topic_model import TopicModel
 
 FORMAT = "topmix-checkpoint"
 LARGEST_COUNT = 2**62

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.chains.exchange import exchange
 from topmix.data.corpus import Corpus
-from topmix.exchange import exchange
 
 LEAST_SMOOTHING = 0.01  # tokens: below, there is none, and a word that a topic does not have is infinitely far
 ALGORITHMS = {"basic": ("basic",), "word": ("word",), "word+refine": ("word", "refine")}

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from topmix.local import TopicStep
-from topmix.moves.documents import Documents
-from topmix.moves.merge import Pair, candidates, decide
+from topmix.search.documents import Documents
+from topmix.search.merge import Pair, candidates, decide
 
 
 @dataclass

@@ -28,8 +28,8 @@ import topmix
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
 from topmix.data.layout import DTYPES, encode_header, metadata_crc, plan, read_array, read_header
-from topmix.history import Record
-from topmix.parts import ModelFileError, Parts
+from topmix.files.reader import ModelFileError, Parts
+from topmix.fitting.history import Record
 
 FORMAT = "topmix-model"
 FORMAT_VERSION = 1

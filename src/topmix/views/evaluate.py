@@ -8,7 +8,7 @@ import numpy as np
 
 from topmix import metrics
 from topmix.data.corpus import Corpus
-from topmix.topic_view import view_of
+from topmix.views.topics import view_of
 
 MEANINGS = {
     "n_unknown_tokens": "of words that the model does not know; left out of all that follows",

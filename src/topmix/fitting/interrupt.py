@@ -6,7 +6,7 @@ import signal
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from topmix.history import Record
+from topmix.fitting.history import Record
 
 
 class StopOnInterrupt:

@@ -16,7 +16,7 @@ from scipy.special import gammaln
 
 from topmix.allocations.hdp import StickPrior
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.moves.documents import Documents, renamed_prior
+from topmix.search.documents import Documents, renamed_prior
 
 NEIGHBOURS = 4  # of each topic, by the cosine of their words, that are looked at
 AT_A_TIME = 256  # pairs

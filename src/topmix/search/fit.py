@@ -12,9 +12,9 @@ from topmix.allocations.lda import DocTopics
 from topmix.engines import Engine
 from topmix.learners import State
 from topmix.local import TopicStep, Visited
-from topmix.moves.documents import Documents
+from topmix.models.topics import TopicModel
+from topmix.search.documents import Documents
 from topmix.stats import TopicStats
-from topmix.topic_model import TopicModel
 
 
 @dataclass

@@ -12,9 +12,9 @@ from rich.table import Table
 from topmix.data import Corpus, demo_corpus
 from topmix.data.demo import cache_path
 from topmix.estimators import LDA
-from topmix.interrupt import StopOnInterrupt
-from topmix.progress import FitProgress, in_short
-from topmix.summary import Topic, summarise
+from topmix.fitting.interrupt import StopOnInterrupt
+from topmix.fitting.progress import FitProgress, in_short
+from topmix.views.summary import Topic, summarise
 
 NEXT_STEPS = """\
 from topmix import LDA

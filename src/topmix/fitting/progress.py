@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from topmix.history import Callback, Record
+from topmix.fitting.history import Callback, Record
 
 SHOWN_TOPICS, SHOWN_WORDS = 6, 10
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from topmix.blas import one_thread
-from topmix.moves.documents import Documents
+from topmix.numerics.blas import one_thread
+from topmix.search.documents import Documents
 
 SAMPLE = 100  # documents that a topic is split by
 FEWEST = 8  # documents; with fewer there is nothing to tell apart

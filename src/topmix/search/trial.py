@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from topmix.local import Visited
-from topmix.moves.documents import Documents
-from topmix.moves.merge import Pair
+from topmix.search.documents import Documents
+from topmix.search.merge import Pair
 
 TRIAL = 3  # passes: one while the seed fades, one to settle, one after merges
 LONGEST = 15  # while it promises to pay

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 
 from topmix.allocations.lda import DocTopics
 from topmix.allocations.topic_sticks import Sticks
-from topmix.moves.documents import Documents
-from topmix.moves.split import splits
+from topmix.models.topics import TopicModel
+from topmix.search.documents import Documents
+from topmix.search.split import splits
 from topmix.stats import WordTotal
-from topmix.topic_model import TopicModel
 
 HEIRS = 4  # topics that a deleted topic's tokens start in
 

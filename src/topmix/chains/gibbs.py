@@ -13,8 +13,8 @@ from topmix import _core
 from topmix.allocations.lda import DocTopics, DocumentPrior
 from topmix.data.corpus import Corpus
 from topmix.likelihoods.topic_words import TopicWords
+from topmix.models.topics import TopicModel
 from topmix.stats import TopicStats, WordStats, WordTotal
-from topmix.topic_model import TopicModel
 
 SAMPLERS = ("parallel", "sequential")
 MOST_BLOCKS = 16

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from topmix.data.corpus import Corpus
-from topmix.topic_view import TopicView, view_of, word_names
+from topmix.views.topics import TopicView, view_of, word_names
 
 # A short document is easily all about one topic. Twenty tokens of anything else are added to each before they are
 # compared, so that a long document on a topic comes before a note that happens to use its words.

@@ -25,16 +25,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from topmix.history import Record
+from topmix.fitting.history import Record
 from topmix.local import Visited
-from topmix.moves.documents import Documents
-from topmix.moves.fit import Fit
-from topmix.moves.merging import Merging
-from topmix.moves.proposals import Proposal, births, deletion, refreshment, renewal, split
-from topmix.moves.scouts import Scouts, size
-from topmix.moves.trial import TRIAL, Pace, Trial
+from topmix.models.topics import TopicModel
+from topmix.search.documents import Documents
+from topmix.search.fit import Fit
+from topmix.search.merging import Merging
+from topmix.search.proposals import Proposal, births, deletion, refreshment, renewal, split
+from topmix.search.scouts import Scouts, size
+from topmix.search.trial import TRIAL, Pace, Trial
 from topmix.stats import TopicStats
-from topmix.topic_model import TopicModel
 
 FRESH = 6  # passes, where all topics start anew, in which documents start from their words
 REFRESH = 3  # likewise, with the topics that are there

@@ -18,7 +18,7 @@ from topmix import _core
 from topmix.data.corpus import Corpus
 
 if TYPE_CHECKING:
-    from topmix.combinatorial import HardTopics
+    from topmix.chains.combinatorial import HardTopics
 
 SPLITS = 8  # topics that are tried at most, the largest first
 SPLIT_PASSES = 2  # the first brings nine tenths of what four would, where there is anything to gain

@@ -9,8 +9,8 @@ import numpy as np
 
 from topmix.allocations.hdp import StickPrior
 from topmix.allocations.topic_sticks import Sticks
+from topmix.models.topics import Prior, TopicModel
 from topmix.stats import WordTotal
-from topmix.topic_model import Prior, TopicModel
 
 SEED = 0.5  # share of a new topic that is its seed's at the start
 

@@ -5,9 +5,9 @@ is judged exactly, without a visit to the data but for one entropy that was gath
 and deletions (`proposals.py`) are tried out: a few passes with them, and back to where it was if the bound fell.
 """
 
-from topmix.moves.adaptation import Adaptation, Course, Sources
-from topmix.moves.documents import Documents
-from topmix.moves.fit import Fit
-from topmix.moves.scouts import Scouts, largest
+from topmix.search.adaptation import Adaptation, Course, Sources
+from topmix.search.documents import Documents
+from topmix.search.fit import Fit
+from topmix.search.scouts import Scouts, largest
 
 __all__ = ["Adaptation", "Course", "Documents", "Fit", "Scouts", "Sources", "largest"]

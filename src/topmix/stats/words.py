@@ -1,72 +1,13 @@
-"""Sufficient statistics: the only thing that leaves a local step.
-
-A statistic is a value that can be added, subtracted and scaled, so every learner is a few lines of this algebra: batch
-sums, memoized adds new and takes away old, stochastic blends, and an engine may return shards from anywhere.
-"""
+"""Statistics of words: what shards report, what topics start from, and the running total."""
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, fields
-from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from topmix import _core
-
-
-class Additive:
-    """Field by field: arrays and numbers add, nested statistics add themselves. For dataclasses."""
-
-    def add(self, other: Self, weight: float = 1.0) -> Self:
-        """self += weight * other, in place."""
-        for f in fields(self):  # type: ignore[arg-type]
-            mine, theirs = getattr(self, f.name), getattr(other, f.name)
-            if isinstance(mine, np.ndarray):
-                mine += weight * theirs
-            elif isinstance(mine, float):
-                setattr(self, f.name, mine + weight * theirs)
-            else:
-                mine.add(theirs, weight)
-        return self
-
-    def scale(self, c: float) -> Self:
-        """self *= c, in place."""
-        for f in fields(self):  # type: ignore[arg-type]
-            mine = getattr(self, f.name)
-            if isinstance(mine, np.ndarray):
-                mine *= c
-            elif isinstance(mine, float):
-                setattr(self, f.name, mine * c)
-            else:
-                mine.scale(c)
-        return self
-
-    @property
-    def stays_apart(self) -> bool:
-        """Whether adding it to a total and taking it away again leaves the very bits that were there."""
-        return False
-
-    def copy(self) -> Self:
-        return copy.deepcopy(self)
-
-    def __iadd__(self, other: Self) -> Self:
-        return self.add(other)
-
-    def __isub__(self, other: Self) -> Self:
-        return self.add(other, -1.0)
-
-    def __add__(self, other: Self) -> Self:
-        return self.copy().add(other)
-
-    def __sub__(self, other: Self) -> Self:
-        return self.copy().add(other, -1.0)
-
-    def __mul__(self, c: float) -> Self:
-        return self.copy().scale(c)
-
-    __rmul__ = __mul__
 
 
 @dataclass(slots=True)
@@ -171,38 +112,3 @@ class WordTotal:
         """Room for new words at the end; their counts are zero."""
         self.raw = np.concatenate([self.raw, np.zeros((n_words - len(self.raw), self.raw.shape[1]))])
         return self
-
-
-@dataclass(slots=True)
-class MixtureStats(Additive):
-    """Summary of rows under a mixture.  docs/math.md Eq. (1.7)."""
-
-    S: Any  # the likelihood's own statistic, for instance WordStats; its total is what it is added to
-    N: np.ndarray  # [K] expected rows in each cluster
-    H: float  # sum_n H[r_n]
-    n_rows: float
-
-
-@dataclass(slots=True)
-class TopicStats(Additive):
-    """Summary of documents under a topic model.  docs/math.md Eq. (3.8).
-
-    With these the objective is linear in the statistics: exact when every document is in the total once, an estimate
-    while a stochastic learner blends. E log pi_dk reads log of the document's point estimate when collapsed.
-    """
-
-    S: Any  # WordStats, or the WordTotal they are added to
-    D: float  # documents
-    H: float  # sum_du c_du H[r_du]
-    G: float  # -sum_d c_Dir(theta_d); zero when collapsed
-    A: float  # sum_dk (N_dk - theta_dk) E log pi_dk; sum_dk N_dk E log pi_dk when collapsed
-    T: np.ndarray  # [K] sum_d E log pi_dk, over all documents, topics they do not use included
-    M: np.ndarray  # [K] sum_d alpha_k [psi(N_dk + alpha_k) - psi(alpha_k)]: what learning alpha needs
-
-    @property
-    def n_rows(self) -> float:
-        return self.D
-
-    @property
-    def stays_apart(self) -> bool:
-        return isinstance(self.S, WordSeed)

@@ -1,0 +1,1 @@
+"""Models with one topic per token: Gibbs sampling and combinatorial optimisation."""

@@ -1,0 +1,1 @@
+"""One fit from start to end: passes, records, progress, interrupts, checkpoints."""

@@ -1,0 +1,1 @@
+"""Models: what is learned. A model is an allocation (how often clusters are used) times a likelihood."""

@@ -1,0 +1,62 @@
+"""Statistics that add, subtract and scale field by field."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import fields
+from typing import Self
+
+import numpy as np
+
+
+class Additive:
+    """Field by field: arrays and numbers add, nested statistics add themselves. For dataclasses."""
+
+    def add(self, other: Self, weight: float = 1.0) -> Self:
+        """self += weight * other, in place."""
+        for f in fields(self):  # type: ignore[arg-type]
+            mine, theirs = getattr(self, f.name), getattr(other, f.name)
+            if isinstance(mine, np.ndarray):
+                mine += weight * theirs
+            elif isinstance(mine, float):
+                setattr(self, f.name, mine + weight * theirs)
+            else:
+                mine.add(theirs, weight)
+        return self
+
+    def scale(self, c: float) -> Self:
+        """self *= c, in place."""
+        for f in fields(self):  # type: ignore[arg-type]
+            mine = getattr(self, f.name)
+            if isinstance(mine, np.ndarray):
+                mine *= c
+            elif isinstance(mine, float):
+                setattr(self, f.name, mine * c)
+            else:
+                mine.scale(c)
+        return self
+
+    @property
+    def stays_apart(self) -> bool:
+        """Whether adding it to a total and taking it away again leaves the very bits that were there."""
+        return False
+
+    def copy(self) -> Self:
+        return copy.deepcopy(self)
+
+    def __iadd__(self, other: Self) -> Self:
+        return self.add(other)
+
+    def __isub__(self, other: Self) -> Self:
+        return self.add(other, -1.0)
+
+    def __add__(self, other: Self) -> Self:
+        return self.copy().add(other)
+
+    def __sub__(self, other: Self) -> Self:
+        return self.copy().add(other, -1.0)
+
+    def __mul__(self, c: float) -> Self:
+        return self.copy().scale(c)
+
+    __rmul__ = __mul__
