@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from topmix import LDA, _core, load
-from topmix.allocations.lda import DocumentPrior
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.data import Corpus, sample_lda
 from topmix.learners.asynchronous import Blocks, Course, Fleet, asynchronous, dealt
 from topmix.likelihoods.topic_words import TopicWords

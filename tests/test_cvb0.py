@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from topmix import LDA
-from topmix.allocations.lda import DocumentPrior
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import Shard
 from topmix.engines import Serial

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from sklearn.datasets import make_blobs
 
 from topmix import GaussianMixture
-from topmix.allocations.sticks import StickBreaking
+from topmix.allocations.stick_breaking import StickBreaking
 from topmix.data import Table
 from topmix.likelihoods.covariance import SHAPES
 from topmix.likelihoods.gaussian_start import empty, start, summary

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from topmix import GaussianMixture, blas
-from topmix.allocations.finite import FiniteDirichlet
+from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.data import Table
 from topmix.learners.asynchronous_mixture import Assignments, asynchronous_mixture
 from topmix.likelihoods.gaussian import Gaussian

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from topmix import LDA, GibbsLDA
-from topmix.allocations.lda import DocumentPrior
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains.gibbs import Chain
 from topmix.data import Corpus, sample_lda
 from topmix.likelihoods.topic_words import TopicWords

@@ -10,8 +10,9 @@ from scipy.special import expit, logit
 from scipy.stats import beta as beta_distribution
 
 from topmix import _core
-from topmix.allocations.hdp import StickPrior
-from topmix.allocations.lda import DocTopics, DocumentPrior
+from topmix.allocations.stick_prior import StickPrior
+from topmix.allocations.doc_topics import DocTopics
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.topic_sticks import Evidence, Sticks
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Serial

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import digamma, gammaln
 
 from topmix import LDA, dirichlet, load
-from topmix.allocations.lda import DocumentPrior
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.data import sample_lda
 from topmix.stats import TopicStats
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import digamma, gammaln, logsumexp
 
 from topmix import MultinomialMixture
-from topmix.allocations.finite import FiniteDirichlet
+from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import Shard
 from topmix.likelihoods.categorical import Categorical

@@ -7,7 +7,7 @@ import pytest
 from sklearn.utils import check_random_state
 
 from topmix import LDA
-from topmix.allocations.lda import DocumentPrior
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import Shard, at_random
 from topmix.engines import Serial

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from scipy.special import digamma, gammaln, logsumexp, xlogy
 
 from topmix import _core
-from topmix.allocations.lda import DocTopics, DocumentPrior
+from topmix.allocations.doc_topics import DocTopics
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.data import Corpus
 from topmix.data.shard import Shard
 from topmix.engines import Serial
@@ -26,7 +27,7 @@ from topmix.reference.topics import (
     topics_step as reference_step,
     variational_loop,
 )
-from topmix.stats import WordSeed, WordStats, WordTotal
+from topmix.stats import PseudoCounts, WordStats, WordTotal
 
 POSTERIORS = ["variational", "collapsed"]
 
@@ -382,7 +383,7 @@ def test_a_seed_beside_the_counts_is_a_seed_among_them(core, posterior):
     V, K, weight = 150, 11, 0.3
     counts, eta = rng.gamma(0.3, 5, (V, K)), np.full((1, 1), 0.1)
     own = sp.random_array((K, V), density=0.1, rng=rng, format="csr")
-    seed = WordSeed.of(rng.random(V), rng.random(K), own)
+    seed = PseudoCounts.of(rng.random(V), rng.random(K), own)
     np.testing.assert_allclose(seed.counts(), np.outer(seed.common, seed.share) + own.toarray().T)
     np.testing.assert_allclose(seed.totals, seed.counts().sum(axis=0))
     want, want_scale, _ = table_of(core, posterior, counts + weight * seed.counts(), eta)

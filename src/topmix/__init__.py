@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 from topmix import _core as _core  # at once: without its native module the import fails, and says what to do
 
 if TYPE_CHECKING:
-    from topmix.estimators import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
-    from topmix.files.model_file import load
+    from topmix.estimators import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, load
 
 __version__ = "0.1.0"
 __all__ = ["HDP", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture", "__version__", "load"]
 
-_HOME = {"load": "topmix.files.model_file"}  # other public names are estimators
-_MODULES = ("data", "export", "metrics", "plot", "report")
+_MODULES = ("data", "engines", "export", "fitting", "inference", "learners", "metrics", "plot", "report", "search")
 
 
 def __getattr__(name: str) -> Any:
@@ -24,7 +22,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"topmix.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'topmix' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME.get(name, "topmix.estimators")), name)
+    value = getattr(importlib.import_module("topmix.estimators"), name)
     globals()[name] = value
     return value
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from topmix import _core
-from topmix.allocations.finite import FiniteDirichlet
-from topmix.allocations.lda import DocumentPrior
-from topmix.allocations.sticks import StickBreaking
+from topmix.allocations.finite_dirichlet import FiniteDirichlet
+from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.stick_breaking import StickBreaking
 from topmix.data import Corpus, Table
 from topmix.data.shard import Shards
 from topmix.likelihoods import LIKELIHOODS

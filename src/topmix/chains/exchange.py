@@ -9,16 +9,13 @@ is the same problem with K = 2 on the tokens of c alone.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from topmix import _core
+from topmix.chains.hard_topics import HardTopics
 from topmix.data.corpus import Corpus
-
-if TYPE_CHECKING:
-    from topmix.chains.combinatorial import HardTopics
 
 SPLITS = 8  # topics that are tried at most, the largest first
 SPLIT_PASSES = 2  # the first brings nine tenths of what four would, where there is anything to gain
@@ -72,11 +69,11 @@ def cheapest_merges(hard: HardTopics) -> list[tuple[float, int, int]]:
 def split(hard: HardTopics, corpus: Corpus, least: float, rng: np.random.Generator) -> tuple[float, np.ndarray]:
     """The tokens of one topic, a corpus of their own, in two: what the objective falls by, and which of them leave. Not
     pursued where the first pass brings no more than `least`."""
-    halves = type(hard)(corpus, 2, hard.penalty, 1)  # a few thousand tokens: not worth a thread
+    halves = HardTopics(corpus, 2, hard.penalty, 1)  # a few thousand tokens: not worth a thread
     halves.count()
     before, gain = sum(halves.bound().values()), 0.0
     halves.start(rng.integers(2, size=halves.n_tokens, dtype=np.uint16))
-    for _ in itertools.islice(halves.run("word+refine", rng, exchanges=False), SPLIT_PASSES):
+    for _ in itertools.islice(halves.run("word+refine", rng), SPLIT_PASSES):
         gain = before - sum(halves.bound().values())
         if gain <= least:
             break

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
 from topmix import _core
-from topmix.allocations.lda import DocTopics, DocumentPrior
+from topmix.allocations.doc_topics import DocTopics
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.data.corpus import Corpus
+from topmix.learners import Passes, PassResult
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.models.topics import TopicModel
 from topmix.stats import TopicStats, WordStats, WordTotal
@@ -59,6 +59,10 @@ class Chain:
     @property
     def n_components(self) -> int:
         return len(self.total)
+
+    def weights(self) -> np.ndarray:
+        """[K] the share of all tokens that each topic has."""
+        return self.total / max(int(self.total.sum()), 1)
 
     def start(self, z: np.ndarray) -> None:
         """From these topics of tokens."""
@@ -110,14 +114,14 @@ class Chain:
             self._lengths_at = a0, float(np.sum(gammaln(a0) - gammaln(self.lengths + a0)))
         return self._lengths_at[1]
 
-    def run(self, *, burn_in: int, thin: int, learn_every: int) -> Generator[tuple[Chain, None], Any, None]:
+    def run(self, *, burn_in: int, thin: int, learn_every: int) -> Passes:
         """A sweep at a time. After `burn_in` of them every `thin`-th is a sample that counts."""
         for n in range(1, 1 << 31):
             self.sweep()
             if n > burn_in and (n - burn_in) % thin == 0:
                 self._sum = self.word.astype(np.float64) if self._sum is None else self._sum + self.word
                 self.n_samples += 1
-            yield self, None
+            yield PassResult(self, None, {})
             if n % learn_every == 0 and self.sweeps >= self.annealing:
                 self.relearn()
 
@@ -149,7 +153,7 @@ class Chain:
         return self._model(counts, counts.sum(axis=0))
 
     def _model(self, counts: np.ndarray, totals: np.ndarray) -> TopicModel:
-        return TopicModel(self.prior, self.words.update(WordTotal(counts, totals, 1.0, self.threads)))
+        return TopicModel(self.prior, self.words.update(WordTotal(counts, totals)))
 
 
 def blocks(corpus: Corpus, n_tokens: int, n_entries: int, batch_size: int | None) -> list[int]:

@@ -14,7 +14,7 @@ from topmix.data import CorpusError, write_corpus
 from topmix.data.formats import FORMATS
 from topmix.data.layout import read_header
 from topmix.export import EXPORTS, export
-from topmix.files.model_file import FORMAT
+from topmix.files.store import MODEL
 
 
 @with_flags(FIT_GROUPS, CLI_DEFAULTS)
@@ -25,7 +25,7 @@ def convert(
         str | None,
         typer.Option(
             help=f"Of a corpus: {', '.join(FORMATS)}. Of a model: {', '.join(EXPORTS)}. By OUTPUT's name if not given.",
-            metavar="FORMAT",
+            metavar="MODEL",
         ),
     ] = None,
     corpus: Annotated[
@@ -74,7 +74,7 @@ def is_model(path: Path) -> bool:
         return False
     try:
         with open(path, "rb") as file:
-            return read_header(file, path)[1].get("format") == FORMAT
+            return read_header(file, path)[1].get("format") == MODEL
     except CorpusError:
         return False
 

@@ -67,6 +67,9 @@ def row_sums(indptr: np.ndarray, value: np.ndarray) -> np.ndarray:
     return sums
 
 
+Batches = Sequence[slice | np.ndarray]  # the rows of each shard
+
+
 class Shards(Sequence[Any]):
     """The shards of a corpus or a table. Those of a corpus are kept once made, unless it is mapped from disk: then, as
     those of a table, they are made anew at each visit."""

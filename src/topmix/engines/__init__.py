@@ -1,7 +1,12 @@
-"""Engines: who runs workers, where, in what order. A new engine is one file and one line here."""
+"""Engines: who runs workers, where, in what order. A new engine is one file and one line here.
 
-from topmix.engines.local import Engine, Serial, Threads
+An engine is a component that a user passes in. `open` gives it data and a local step, and returns the workers that
+learners talk to.
+"""
 
-ENGINES: dict[str, type[Engine]] = {"serial": Serial, "threads": Threads}
+from topmix.engines.engine import Engine, ShardResult, Workers
+from topmix.engines.local import Serial, Threads
 
-__all__ = ["ENGINES", "Engine", "Serial", "Threads"]
+ENGINES: dict[str, type[Engine]] = {"threads": Threads, "serial": Serial}
+
+__all__ = ["ENGINES", "Engine", "Serial", "ShardResult", "Threads", "Workers"]

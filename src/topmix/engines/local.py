@@ -1,54 +1,63 @@
-"""Engines of one process.
+"""Engines of one process: one worker that visits shards in order.
 
-Both run one worker and visit shards in order. `serial` keeps everything on the calling thread; `threads` lets each
-kernel use n_jobs threads, which changes the time and not one bit of the result.
+`Serial` keeps everything on the calling thread. `Threads` lets each kernel use n_jobs threads, which changes the time
+and not one bit of the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from topmix.data.shard import Shards
+from topmix.engines.engine import Engine, ShardResult, Workers
 from topmix.engines.worker import Worker
 from topmix.local import LocalStep
 
 
-class Engine(Protocol):
-    """What learners see. An engine on other machines gives each of its workers some shards and keeps this face."""
-
-    n_shards: int
-    n_rows: float  # or their weight
-    threads: int
-    memory: dict[int, Any]  # what local steps remember of each shard
-
-    def __init__(self, shards: Shards, local: LocalStep, n_jobs: int) -> None: ...
-
-    def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[tuple[int, Any]]:
-        """Statistics of each of `shards`, in that order, under the tables that `tables(columns)` makes for it."""
-        ...
-
-
+@dataclass(frozen=True, repr=False)
 class Threads(Engine):
-    def __init__(self, shards: Shards, local: LocalStep, n_jobs: int):
-        self.n_shards, self.n_rows, self.threads = len(shards), shards.n_rows, n_jobs
-        self.worker = Worker(shards, local, n_jobs)
+    """One process. Kernels use `n_jobs` threads."""
 
-    @property
-    def memory(self) -> dict[int, Any]:
-        return self.worker.memory
+    def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
+        return LocalWorkers(shards, Worker(step, threads))
 
-    @memory.setter
-    def memory(self, memory: dict[int, Any]) -> None:
-        self.worker.memory = memory
 
-    def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[tuple[int, Any]]:
+@dataclass(frozen=True, repr=False)
+class Serial(Engine):
+    """One process and one thread, whatever `n_jobs` says."""
+
+    def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
+        return LocalWorkers(shards, Worker(step, 1))
+
+
+class LocalWorkers:
+    """One worker for all shards."""
+
+    def __init__(self, shards: Shards, worker: Worker):
+        self.n_shards, self.n_rows = len(shards), shards.n_rows
+        self.shards, self.worker = shards, worker
+        self._memory: dict[int, Any] = {}
+
+    def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[ShardResult]:
         for b in shards:
-            yield b, self.worker.step(b, tables(self.worker.columns(b)))
+            shard = self.shards[b]
+            stats, memory, info = self.worker.step(shard, tables(shard.cols), self._memory.get(b))
+            if memory is not None:
+                self._memory[b] = memory
+            yield ShardResult(b, stats, info)
 
+    def recall(self) -> dict[int, Any]:
+        return dict(self._memory)
 
-class Serial(Threads):
-    def __init__(self, shards: Shards, local: LocalStep, n_jobs: int = 1):
-        super().__init__(shards, local, 1)
+    def restore(self, memory: Mapping[int, Any]) -> None:
+        self._memory = dict(memory)
+
+    def forget(self) -> None:
+        self._memory = {}
+
+    def close(self) -> None:
+        self._memory = {}

@@ -1,27 +1,24 @@
-"""A worker owns shards and what their local steps remember. It knows kernels and tables; it never sees a model."""
+"""A worker: threads and native buffers. It knows kernels and tables, and never sees a model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from topmix.data.shard import Shard
-from topmix.local import LocalStep
+from topmix import _core
+from topmix.local import LocalStep, StepResult
+from topmix.numerics.threads import use_threads
 
 
 class Worker:
-    """`step(b, tables)` is the one call between Python that runs once per update and C++ that runs once per shard."""
+    """`step` is the one call between Python that runs once per update and native code that runs once per shard.
 
-    def __init__(self, shards: Sequence[Shard], local: LocalStep, threads: int = 1):
-        self.shards, self.local, self.threads = shards, local, threads
-        self.memory: dict[int, Any] = {}
+    It is pure: everything it needs is in its arguments, and everything it found is in its result.
+    """
 
-    def columns(self, b: int) -> np.ndarray:
-        """The words that shard b uses: what to make tables for."""
-        return self.shards[b].cols
+    def __init__(self, local: LocalStep, threads: int = 1):
+        self.local, self.threads = local, threads
+        self.scratch = _core.TopicScratch()  # buffers; they hold nothing from one call to the next
 
-    def step(self, b: int, tables: Any) -> Any:
-        stats, self.memory[b] = self.local(self.shards[b], tables, self.memory.get(b), self.threads)
-        return stats
+    def step(self, shard: Any, tables: Any, memory: Any = None) -> StepResult:
+        with use_threads(self.threads):
+            return self.local(shard, tables, memory, self.scratch)

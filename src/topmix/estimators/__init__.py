@@ -1,19 +1,13 @@
-"""Estimators: parameters in words, attributes with a trailing underscore, scikit-learn's manners."""
+"""Estimators: parameters in words, attributes with a trailing underscore, following scikit-learn's API."""
 
 from topmix.estimators.combinatorial import CombinatorialLDA
 from topmix.estimators.gaussian import GaussianMixture
 from topmix.estimators.gibbs import GibbsLDA
 from topmix.estimators.hdp import HDP
-from topmix.estimators.mixtures import MultinomialMixture
-from topmix.estimators.topics import LDA
+from topmix.estimators.lda import LDA
+from topmix.estimators.multinomial import MultinomialMixture
+from topmix.estimators.saving import ESTIMATORS, load
 
-ESTIMATORS = {
-    "LDA": LDA,
-    "HDP": HDP,
-    "GibbsLDA": GibbsLDA,
-    "CombinatorialLDA": CombinatorialLDA,
-    "GaussianMixture": GaussianMixture,
-    "MultinomialMixture": MultinomialMixture,
-}
+ESTIMATORS |= {cls.__name__: cls for cls in (LDA, HDP, GibbsLDA, CombinatorialLDA, GaussianMixture, MultinomialMixture)}
 
-__all__ = ["ESTIMATORS", "HDP", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture"]
+__all__ = ["ESTIMATORS", "HDP", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture", "load"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -12,16 +13,22 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from topmix import _core
-from topmix.chains.combinatorial import ALGORITHMS, HardTopics, place
+from topmix.chains.exchange import exchange
+from topmix.chains.hard_topics import ALGORITHMS, HardTopics, place
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
-from topmix.estimators.assignments import check_whole_counts, checked_labels, random_labels
-from topmix.estimators.inputs import as_corpus, chosen, count_of_components, count_of_threads, positive_count
-from topmix.estimators.mixtures import MultinomialMixture
+from topmix.estimators.inputs import as_corpus
+from topmix.estimators.multinomial import MultinomialMixture
 from topmix.estimators.saving import SaveMixin
-from topmix.files.reader import ModelFileError, Parts
-from topmix.fitting.history import Callback, Clock, Record, passes
+from topmix.estimators.token_topics import check_whole_counts, checked_topics, random_topics, read_token_topics
+from topmix.estimators.top_words import top_words
+from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.files.writer import Writer
+from topmix.fitting.history import Callback, Clock, Record
+from topmix.fitting.passes import Log, Stopping, run_passes
 from topmix.fitting.progress import shown
+from topmix.numerics.threads import count_of_threads
+from topmix.parameters.checks import count_of_components, one_of, whole_number
 
 
 class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMixin, BaseEstimator):
@@ -49,7 +56,7 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         Passes over the data, at most.
     tol : float
         Stop when a pass lowers the objective by less than this, per token.
-    init : None, "random", "documents", array of shape (n_tokens,) or a fitted estimator with labels_
+    init : None, "random", "documents", array of shape (n_tokens,) or a fitted estimator with token_topics_
         The first topics of the tokens. "documents" gives all tokens of a document the cluster that one pass of k-means
         under the KL divergence puts it in. None is "documents" for "word", which cannot mend a poor start as refinement
         can, and "random" otherwise.
@@ -61,11 +68,11 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
     verbose : int
         1 shows progress on stderr.
     callbacks : list of callables or None
-        Each is called as f(record, topics) after a pass; a true value ends the fit.
+        Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_tokens,)
+    token_topics_ : ndarray of shape (n_tokens,)
         The topic of each token: row by row, columns sorted, repeated by count.
     components_ : ndarray of shape (n_components, n_features)
         Tokens of each word in each topic, plus `smoothing`.
@@ -115,10 +122,10 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         warm = self.warm_start and hasattr(self, "model_")
         corpus = as_corpus(self, X, reset=not warm)
         check_whole_counts(corpus, type(self).__name__)
-        chosen(ALGORITHMS, self.algorithm, "algorithm")
+        one_of(self.algorithm, ALGORITHMS, "algorithm")
         if not (np.isfinite(self.smoothing) and self.smoothing > 0):
             raise ValueError(f"smoothing must be positive, got {self.smoothing!r}")
-        K, max_iter = count_of_components(self.n_components), positive_count(self.max_iter, "max_iter")
+        K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter")
         penalty = penalty_for(self.penalty, K, corpus)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         hard = HardTopics(corpus, K, penalty, count_of_threads(self.n_jobs))
@@ -126,19 +133,12 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         history: list[Record] = []
         self.history_ = history  # now, so that an interrupted fit has it too
         with shown(self.verbose, max_iter, corpus.n_tokens, type(self).__name__) as display:
-            _, _, converged = passes(
-                hard.run(self.algorithm, rng),
-                max_iter=max_iter,
-                tol=self.tol,
-                scale=max(corpus.n_tokens, 1.0),
-                clock=clock,
-                history=history,
-                callbacks=[*(self.callbacks or ()), *display],
-                falls=True,
-            )
+            log = Log(clock, self._fitted_copy, [*(self.callbacks or ()), *display], history)
+            stopping = Stopping(max_iter, self.tol * max(corpus.n_tokens, 1.0), "falls")
+            _, converged = run_passes(hard.run(self.algorithm, rng, exchange), stopping, log)
         self.n_iter_, self.converged_, self.penalty_ = len(history), converged, penalty
         self.objective_ = history[-1].objective
-        self.labels_ = hard.z.astype(np.int32)
+        self.token_topics_ = hard.z.astype(np.int32)
         self._set_counts(hard.word)
         return self
 
@@ -166,7 +166,7 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         return self.fit(X).transform(X, normalize=normalize)
 
     def assign(self, X: Any) -> np.ndarray:
-        """A topic for each token of X, in the order of labels_, by the algorithm Word under these topics."""
+        """A topic for each token of X, in the order of token_topics_, by the algorithm Word under these topics."""
         return self._place(X)[0].z.astype(np.int32)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -177,9 +177,7 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
     def top_words(self, n: int = 10) -> list[list[str]]:
         """The n most probable words of each topic, best first."""
         check_is_fitted(self, "model_")
-        names = getattr(self, "feature_names_in_", None)
-        best = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
-        return [[str(v) if names is None else str(names[v]) for v in row] for row in best]
+        return top_words(self.components_, getattr(self, "feature_names_in_", None), n)
 
     def _start(self, hard: HardTopics, warm: bool, rng: np.random.Generator) -> None:
         K = hard.n_components
@@ -190,15 +188,15 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
             init = "documents" if self.algorithm == "word" else "random"
         if isinstance(init, str):
             starts: dict[str, Callable[[], np.ndarray]] = {
-                "random": lambda: random_labels(hard.n_tokens, K, rng),
+                "random": lambda: random_topics(hard.n_tokens, K, rng),
                 "documents": lambda: topics_of_documents(hard.corpus, K, hard.threads, rng),
             }
-            hard.start(chosen(starts, init, "init")())
+            hard.start(starts[one_of(init, starts, "init")]())
             return
-        labels = getattr(init, "labels_", None) if hasattr(init, "fit") else init
-        if labels is None:
-            raise ValueError(f"init must have labels_, one topic a token; this {type(init).__name__} has none")
-        hard.start(checked_labels(labels, hard.n_tokens, K))
+        topics = getattr(init, "token_topics_", None) if hasattr(init, "fit") else init
+        if topics is None:
+            raise ValueError(f"init must have token_topics_, one topic per token; this {type(init).__name__} has none")
+        hard.start(checked_topics(topics, hard.n_tokens, K))
 
     def _place(self, X: Any) -> tuple[HardTopics, float]:
         check_is_fitted(self, "model_")
@@ -215,25 +213,25 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays: dict[str, np.ndarray] = {
-            "words.raw": self.model_.astype(np.float64),
-            "labels": self.labels_.astype(np.uint16),
-        }
-        return arrays, {"n_components": self.model_.shape[1]}
+    def _fitted_copy(self, hard: HardTopics) -> Self:
+        """A fitted copy with the topics of this moment, for callbacks."""
+        now = copy.copy(self)
+        now.penalty_, now.token_topics_ = hard.penalty, hard.z.astype(np.int32)
+        now._set_counts(hard.word.copy())
+        return now
 
-    def _from_arrays(self, parts: Parts) -> None:
-        K = parts.integer("n_components", 1, _core.MAX_TOPICS)
-        raw = parts.array("words.raw", parts.n_features, K)
+    def _write(self, out: Writer) -> None:
+        out.value("n_components", self.model_.shape[1])
+        out.array("words.raw", self.model_.astype(np.float64))
+        out.array("token_topics", self.token_topics_.astype(np.uint16))
+
+    def _read(self, file: CheckedReader, K: int) -> None:
+        raw = file.array("words.raw", file.n_features, K)
         if not np.all((raw >= 0) & (raw == np.floor(raw)) & (raw < 2**31)):
             raise ModelFileError("array 'words.raw' has entries that are not counts")
         if not (isinstance(self.smoothing, int | float) and self.smoothing > 0):
             raise ModelFileError(f"smoothing is {str(self.smoothing)[:60]}, expected a positive number")
-        labels = parts.vector("labels", "U16").astype(np.int32)
-        try:
-            self.labels_ = checked_labels(labels, len(labels), K)
-        except ValueError as error:
-            raise ModelFileError(f"array 'labels': {error}") from error
+        self.token_topics_ = read_token_topics(file, K)
         self._set_counts(raw.astype(np.int32))
 
     def __sklearn_tags__(self) -> Tags:

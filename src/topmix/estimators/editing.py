@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from topmix.estimators.inputs import count_of_components
 from topmix.estimators.priors import word_prior_as_given
-from topmix.models import edit as topic_edit
+from topmix.models import edit
 from topmix.models.topics import TopicModel
+from topmix.parameters.checks import count_of_components
 
 Seed = Iterable[str | int] | Mapping[str | int, float]
 
@@ -45,7 +45,7 @@ class EditMixin:
                 raise ValueError(f"{tuple(given)!r} is not two topics or more, to be merged")
             overlapping = [other for other in joined if other & group]
             joined = [other for other in joined if not other & group] + [group.union(*overlapping)]
-        return self._edited(topic_edit.merged(self.model_, [sorted(group) for group in joined]))
+        return self._edited(edit.merged(self.model_, [sorted(group) for group in joined]))
 
     def drop_topics(self, topics: Iterable[int]) -> Self:
         """Removes topics; later ones move up. What documents had of them goes to the other topics when they are next
@@ -54,7 +54,7 @@ class EditMixin:
         gone = sorted(set(self._known_topics(topics)))
         if len(gone) == self.model_.n_components:
             raise ValueError(f"all {len(gone)} topics would be dropped; one has to stay")
-        return self._edited(topic_edit.dropped(self.model_, gone))
+        return self._edited(edit.dropped(self.model_, gone))
 
     def seed_topics(self, seeds: Iterable[Seed], *, topics: Iterable[int] | None = None, strength: float = 0.1) -> Self:
         """Adds a topic for each seed, or pulls existing `topics`, one for each seed, towards its words.
@@ -76,7 +76,7 @@ class EditMixin:
             raise ValueError(f"{len(columns)} seeds need as many different topics, got {where}")
         if where is None:
             count_of_components(self.model_.n_components + len(columns))
-        return self._edited(topic_edit.seeded(self.model_, np.stack(columns, axis=1), where))
+        return self._edited(edit.seeded(self.model_, np.stack(columns, axis=1), where))
 
     def _known_topics(self, topics: Iterable[int]) -> list[int]:
         K = self.model_.n_components

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,22 +10,21 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from topmix import _core
-from topmix.data.shard import Shards, at_random
 from topmix.data.table import Table
+from topmix.engines import Engine
 from topmix.estimators.gaussian_parameters import checked_start, n_parameters, priors, responsibilities
-from topmix.estimators.inputs import as_table, count_of_active, positive_count
+from topmix.estimators.inputs import as_table
 from topmix.estimators.mixture import MixtureEstimator
-from topmix.files.reader import ModelFileError, Parts
+from topmix.files.reader import CheckedReader
 from topmix.fitting.history import Callback
-from topmix.learners.asynchronous_mixture import Assignments, asynchronous_mixture, usual_rows
-from topmix.learners.learner import Passes
-from topmix.likelihoods.covariance import SHAPES, Shape
-from topmix.likelihoods.frame import Frame
-from topmix.likelihoods.gaussian import Gaussian, GaussianPrior, GaussianStats
+from topmix.learners import Asynchronous, Learner, Stochastic
+from topmix.learners.asynchronous_mixture import usual_rows
+from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.gaussian_start import at, empty, given, start, summary
-from topmix.local import CandidateStep, MixtureStep
+from topmix.local import LocalStep
+from topmix.local.candidates import CandidateStep
 from topmix.models.mixture import Mixture
+from topmix.parameters.checks import count_of_active, whole_number
 
 
 class GaussianMixture(MixtureEstimator):
@@ -53,11 +51,13 @@ class GaussianMixture(MixtureEstimator):
         Clusters that a row is scored by, for hundreds of clusters and more: those nearest to the one that it was in at
         the last visit; every tenth pass scores all. None always does, and so does stochastic learning, which remembers
         nothing of a row. The objective is never overstated, but between full scans it may fall.
-    learner : {"memoized", "batch", "stochastic", "asynchronous"}
+    learner : {"memoized", "batch", "stochastic", "asynchronous"} or an object of topmix.learners
         How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each
-        batch, gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
-        Asynchronous gives each of `n_workers` a share of the rows for good, and clusters travel between them; no
-        worker waits for another. It holds the rows and their n_active clusters in memory.
+        batch, gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate. Asynchronous
+        workers keep their share of the rows while clusters travel between them; they hold the rows and their n_active
+        clusters in memory.
+    engine : {"threads", "serial"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
     weight_concentration_prior : float or None
@@ -75,42 +75,28 @@ class GaussianMixture(MixtureEstimator):
     reg_covar : float
         Added to the variances of every cluster after each update, as in scikit-learn. Where it is not small beside
         them, the objective may fall a little.
-    init_params : {"auto", "k-means++", "kmeans", "random", "random_from_data"} or array
+    init_params : {"auto", "k-means++", "kmeans", "random", "random_from_data"}, array or dict
         Where clusters start: rows far from each other, with what is nearest to them; a short k-means; random
-        responsibilities; random rows. "auto" takes the first or the last of these, whichever makes a sample of the data
-        more likely. Or responsibilities (n_samples, n_components), or labels (n_samples,).
-    weights_init, means_init, precisions_init : array or None
-        Instead of what init_params found, in scikit-learn's shapes.
-    batch_size : int or None
-        Rows between two updates. None makes ten batches (memoized) or batches of 4096 (stochastic); asynchronous takes
-        more where covariances are large.
-    total_samples : int or None
-        With partial_fit: how many rows the stream stands for. None is what was seen so far.
-    learning_scale, learning_offset, learning_decay : float
-        Step size of stochastic learning, rho_t = scale / (offset + t)^decay; t counts batches.
+        responsibilities; random rows. "auto" takes "k-means++" or "random_from_data", whichever makes a sample of the
+        data more likely. Or responsibilities (n_samples, n_components), or labels (n_samples,). Or a dict with some of
+        "weights", "means" and "precisions", in the shapes of scikit-learn's weights_init, means_init and
+        precisions_init; the rest is as with "auto".
     max_iter : int
         Passes over the data, at most.
     tol : float
         Stop when a pass lifts the objective by less than this, per row.
-    max_time : float or None
-        Seconds for the whole fit, initialisation and all `n_init` starts counted: the last pass is the last that fits
-        in, going by the one before it; every start makes one at least. None: no limit.
     n_init : int
         Starts to try; the one with the best objective is kept.
     warm_start : bool
         Start `fit` from the clusters of the last one.
-    engine : {"threads", "serial"} or None
-        Who runs the kernels. None is "threads".
-    n_workers : int
-        With learner="asynchronous": workers that share the rows, the clusters and the threads among them. One has all
-        clusters at hand all the time, which serves a row best; with more of them results do not repeat.
     n_jobs : int or None
-        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
+        Threads. None and -1 use all cores (scikit-learn uses one). The results are the same for any value.
     random_state : int, RandomState or None
     verbose : int
-        1 shows progress on stderr: a bar on a terminal, a line a pass elsewhere.
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
     callbacks : list of callables or None
-        Each is called as f(record, model) after a pass; a true value ends the fit.
+        Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView;
+        topmix.fitting.TimeLimit is one.
 
     Attributes
     ----------
@@ -125,7 +111,7 @@ class GaussianMixture(MixtureEstimator):
     lower_bound_ : float
         The same, as scikit-learn has it: per row for "ml".
     history_ : list of Record
-        One record a pass.
+        One record per pass.
     n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
 
     Notes
@@ -133,6 +119,16 @@ class GaussianMixture(MixtureEstimator):
     Rows are computed in the type that they come in: float32 is twice as fast, and where covariances are so thin that
     it would lose more than a thousandth of a nat, float64 takes its place. An array mapped from a file (numpy.memmap,
     or the path of a .npy file) is read a piece at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topmix import GaussianMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(-5, 1, (50, 2)), rng.normal(5, 1, (50, 2))])
+    >>> gm = GaussianMixture(2, random_state=0).fit(X)
+    >>> gm.means_.shape
+    (2, 2)
     """
 
     _likelihood = Gaussian
@@ -146,7 +142,8 @@ class GaussianMixture(MixtureEstimator):
         objective: str = "vb",
         n_active: int | None = 8,
         candidates: int | None = None,
-        learner: str = "memoized",
+        learner: str | Learner = "memoized",
+        engine: str | Engine = "threads",
         weight_concentration_prior_type: str = "dirichlet_distribution",
         weight_concentration_prior: float | None = None,
         mean_prior: Any = None,
@@ -155,21 +152,10 @@ class GaussianMixture(MixtureEstimator):
         covariance_prior: Any = None,
         reg_covar: float = 1e-6,
         init_params: Any = "auto",
-        weights_init: Any = None,
-        means_init: Any = None,
-        precisions_init: Any = None,
-        batch_size: int | None = None,
-        total_samples: float | None = None,
-        learning_scale: float = 1.0,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
         max_iter: int = 100,
         tol: float = 1e-3,
-        max_time: float | None = None,
         n_init: int = 1,
         warm_start: bool = False,
-        engine: str | None = None,
-        n_workers: int = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -182,6 +168,7 @@ class GaussianMixture(MixtureEstimator):
         self.n_active = n_active
         self.candidates = candidates
         self.learner = learner
+        self.engine = engine
         self.weight_concentration_prior_type = weight_concentration_prior_type
         self.weight_concentration_prior = weight_concentration_prior
         self.mean_prior = mean_prior
@@ -190,21 +177,10 @@ class GaussianMixture(MixtureEstimator):
         self.covariance_prior = covariance_prior
         self.reg_covar = reg_covar
         self.init_params = init_params
-        self.weights_init = weights_init
-        self.means_init = means_init
-        self.precisions_init = precisions_init
-        self.batch_size = batch_size
-        self.total_samples = total_samples
-        self.learning_scale = learning_scale
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
         self.max_iter = max_iter
         self.tol = tol
-        self.max_time = max_time
         self.n_init = n_init
         self.warm_start = warm_start
-        self.engine = engine
-        self.n_workers = n_workers
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -227,7 +203,7 @@ class GaussianMixture(MixtureEstimator):
         check_is_fitted(self, "model_")
         rng = check_random_state(self.random_state)
         labels = np.repeat(
-            np.arange(len(self.weights_)), rng.multinomial(positive_count(n_samples, "n_samples"), self.weights_)
+            np.arange(len(self.weights_)), rng.multinomial(whole_number(n_samples, "n_samples"), self.weights_)
         )
         noise = rng.standard_normal((len(labels), self.n_features_in_))
         kind = self._gaussian.covariance_type
@@ -239,11 +215,11 @@ class GaussianMixture(MixtureEstimator):
             noise *= sd if kind == "diag" else sd[:, None]
         return self.means_[labels] + noise, labels
 
-    def _learner(self, K: int, threads: int) -> Callable[[Mixture, Shards, Any, np.random.Generator], Passes]:
-        if self.learner != "asynchronous":
-            return super()._learner(K, threads)
-        L, most = count_of_active(self.n_active, K), positive_count(self.max_iter, "max_iter")
-        workers = positive_count(self.n_workers, "n_workers")
+    def _learner(self, data: Table) -> Learner:  # type: ignore[override]
+        learner: Learner = self._component("learner")
+        learner.check_engine(self._component("engine"))
+        if not isinstance(learner, Asynchronous):
+            return learner
         for parameter, works, why in (
             (
                 "covariance_type",
@@ -256,39 +232,20 @@ class GaussianMixture(MixtureEstimator):
                 "a stick's length depends on all before it",
             ),
             ("candidates", (None,), "a worker scores rows by the clusters that it holds"),
-            ("engine", (None, "threads"), "workers are threads that send clusters to each other"),
         ):
             if getattr(self, parameter) not in works:
                 raise ValueError(
                     f"learner='asynchronous' needs {parameter} to be {' or '.join(map(repr, works))}, not "
                     f"{getattr(self, parameter)!r}: {why}. Use learner='memoized'."
                 )
+        rows = learner.batch_size or usual_rows(data.shape[1], self.covariance_type == "full")
+        return replace(learner, batch_size=rows)
 
-        def learn(start: Mixture, shards: Shards, seed: Any, rng: np.random.Generator) -> Passes:
-            rows = Assignments.none(shards.corpus, shards.weight, shards.rows, L)  # type: ignore[arg-type]
-            return asynchronous_mixture(
-                start, rows, seed, most, workers=workers, threads=threads,
-                rows_at_once=self._rows_at_once(shards.corpus), random_seed=int(rng.integers(2**63)),  # type: ignore[arg-type]
-            )  # fmt: skip
-
-        return learn
-
-    def _rows_at_once(self, data: Table) -> int:
-        """Between two updates of an asynchronous fit."""
-        if self.batch_size is not None:
-            return positive_count(self.batch_size, "batch_size")
-        return usual_rows(data.shape[1], self.covariance_type == "full")
-
-    def _batches(self, data: Any, rng: np.random.Generator) -> list[slice | np.ndarray]:
-        if self.learner != "asynchronous":
-            return super()._batches(data, rng)
-        return at_random(data, min(10, len(data) // (4 * self._rows_at_once(data))), rng)  # of its first pass
-
-    def _step(self, K: int) -> MixtureStep:
+    def _step(self, K: int) -> LocalStep:
         L = count_of_active(self.n_active, K)
-        if self.candidates is None or self.learner == "stochastic":  # which remembers nothing
+        if self.candidates is None or isinstance(self._component("learner"), Stochastic):  # which remembers nothing
             return super()._step(K)
-        if positive_count(self.candidates, "candidates") < L:
+        if whole_number(self.candidates, "candidates") < L:
             raise ValueError(f"candidates must be at least n_active, {L}, got {self.candidates!r}")
         return CandidateStep(Gaussian, L)
 
@@ -300,7 +257,7 @@ class GaussianMixture(MixtureEstimator):
 
     def _how(self) -> dict[str, Any]:
         """What clusters are computed with, and not part of what they are."""
-        return {"n_candidates": int(self.candidates or 0), "threads": self._threads(), "near": None, "age": 0}
+        return {"n_candidates": int(self.candidates or 0), "near": None, "age": 0}
 
     @property
     def _gaussian(self) -> Gaussian:
@@ -311,7 +268,7 @@ class GaussianMixture(MixtureEstimator):
     def _has_matrices(self) -> bool:
         return self._gaussian.shape.is_matrix
 
-    def _read(self, X: Any, *, reset: bool) -> Table:
+    def _data(self, X: Any, *, reset: bool) -> Table:
         return as_table(self, X, reset=reset)
 
     def _prepared(self, data: Table, weight: np.ndarray | None, K: int) -> Gaussian:
@@ -322,13 +279,14 @@ class GaussianMixture(MixtureEstimator):
         return replace(empty(about, str(data.data.dtype), K, **settings), **self._how())
 
     def _first(
-        self, prepared: Gaussian, data: Table, weight: np.ndarray | None, K: int, rng: np.random.Generator, threads: int
+        self, prepared: Gaussian, data: Table, weight: np.ndarray | None, K: int, rng: np.random.Generator
     ) -> tuple[Gaussian, np.ndarray]:
-        r = responsibilities(self.init_params, len(data), K)
+        how = "auto" if isinstance(self.init_params, dict) else self.init_params
+        r = responsibilities(how, len(data), K)
         if r is not None:
-            model = given(prepared, r, data, weight, threads)
+            model = given(prepared, r, data, weight)
         else:
-            model = start(prepared, data, weight, self.init_params, rng, threads)
+            model = start(prepared, data, weight, how, rng)
         weights, means, covariances = checked_start(self, K, data.shape[1])
         N = model.total.N
         if weights is None and means is None and covariances is None:
@@ -345,39 +303,8 @@ class GaussianMixture(MixtureEstimator):
     def _n_parameters(self) -> int:
         return n_parameters(self._gaussian, len(self.weights_))
 
-    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        g = self._gaussian
-        arrays, extra = self._weights_to_arrays()
-        arrays |= {"frame.origin": g.frame.origin, "frame.A": g.frame.A}
-        arrays |= {"prior.m": g.prior.m, "prior.B": np.atleast_1d(g.prior.B), "prior.reg": np.atleast_1d(g.prior.reg)}
-        arrays |= {"moments.N": g.total.N, "moments.first": g.total.first, "moments.second": g.total.second}
-        extra |= {"covariance_type": g.covariance_type, "zero_mean": g.zero_mean, "dtype": g.dtype}
-        return arrays, extra | {"prior.beta": g.prior.beta, "prior.nu": g.prior.nu}
-
-    def _from_arrays(self, parts: Parts) -> None:
-        K, D = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
-        weights = self._weights_from_arrays(parts, K)
-        shape = Shape(parts.choice("covariance_type", SHAPES), D)
-        one = (D, D) if shape.is_matrix else (D if shape.name == "diag" else 1,)
-        frame = Frame(parts.array("frame.origin", D), parts.array("frame.A", *one))
-        B, reg = parts.array("prior.B", *one), parts.array("prior.reg", *one)
-        if shape.name == "spherical":
-            B, reg = B[0], reg[0]
-        beta, nu = parts.number("prior.beta", 1e-20), parts.number("prior.nu", 1e-20)
-        prior = GaussianPrior(beta, parts.array("prior.m", D), nu, np.asarray(B), np.asarray(reg))
-        total = GaussianStats(
-            parts.array("moments.N", K),
-            parts.array("moments.first", K, D),
-            parts.array("moments.second", shape.n_matrices(K), shape.quadratic_size()),
-        )
-        dtype = parts.choice("dtype", ("float32", "float64"))
-        g = Gaussian(shape.name, weights.objective, parts.flag("zero_mean"), dtype, frame, prior, total)
-        with np.errstate(all="ignore"):
-            tables = g.tables(np.arange(D))  # raises where a covariance is none
-            numbers = (*tables[2:], g.mean(), g.covariances())
-        if not all(np.all(np.isfinite(x)) for x in numbers):
-            raise ModelFileError("the parameters of clusters make no sense")
-        self._set_model(Mixture(weights, g, D, K))
+    def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Gaussian:
+        return Gaussian.read(file, file.n_features, K, objective)
 
 
 def _refuse_what_does_not_fit(K: int, D: int, covariance_type: str) -> None:

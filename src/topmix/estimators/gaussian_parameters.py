@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from topmix.estimators.inputs import chosen, positive_number
 from topmix.likelihoods.covariance import SHAPES
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.gaussian_start import STARTS
 from topmix.numerics.dirichlet import OBJECTIVES
+from topmix.parameters.checks import one_of, positive_number
 
 
 def priors(estimator: Any, D: int) -> dict[str, Any]:
     """What `gaussian_start.empty` takes."""
     kind = estimator.covariance_type
-    chosen(dict.fromkeys(SHAPES), kind, "covariance_type")
-    chosen(dict.fromkeys(OBJECTIVES), estimator.objective, "objective")
+    one_of(kind, SHAPES, "covariance_type")
+    one_of(estimator.objective, OBJECTIVES, "objective")
     reg = estimator.reg_covar
     if isinstance(reg, bool) or not isinstance(reg, int | float | np.number) or not 0 <= float(reg) < np.inf:
         raise ValueError(f"reg_covar must be a number that is not negative, got {reg!r}")
@@ -47,7 +47,7 @@ def priors(estimator: Any, D: int) -> dict[str, Any]:
 def responsibilities(init: Any, n_rows: int, K: int) -> np.ndarray | None:
     """[N, K] where init_params is an array; None where it is the name of a start."""
     if isinstance(init, str):
-        chosen(dict.fromkeys(STARTS), init, "init_params")
+        one_of(init, STARTS, "init_params")
         return None
     r = np.asarray(init)
     if r.ndim == 1 and len(r) == n_rows and r.dtype.kind in "iu" and r.min() >= 0 and r.max() < K:
@@ -61,21 +61,26 @@ def responsibilities(init: Any, n_rows: int, K: int) -> np.ndarray | None:
 def checked_start(
     estimator: Any, K: int, D: int
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:  # weights, means, covariances
-    """weights_init, means_init and the inverse of precisions_init, where given."""
-    weights, means, precisions = estimator.weights_init, estimator.means_init, estimator.precisions_init
+    """What init_params gives of weights, means and covariances, the inverse of its precisions."""
+    if not isinstance(estimator.init_params, dict):
+        return None, None, None
+    unknown = set(estimator.init_params) - {"weights", "means", "precisions"}
+    if unknown:
+        raise ValueError(f"init_params may have 'weights', 'means' and 'precisions', not {sorted(unknown)[0]!r}")
+    weights, means, precisions = (estimator.init_params.get(name) for name in ("weights", "means", "precisions"))
     if weights is not None:
-        weights = array(weights, (K,), "weights_init")
+        weights = array(weights, (K,), "init_params['weights']")
         if weights.min() < 0 or not np.isclose(weights.sum(), 1):
-            raise ValueError("weights_init must not be negative and must sum to one")
+            raise ValueError("init_params['weights'] must not be negative and must sum to one")
     if means is not None:
         if estimator.zero_mean:
-            raise ValueError("means_init does not go with zero_mean=True")
-        means = array(means, (K, D), "means_init")
+            raise ValueError("init_params['means'] does not go with zero_mean=True")
+        means = array(means, (K, D), "init_params['means']")
     if precisions is None:
         return weights, means, None
     shapes: dict[str, tuple[int, ...]] = {"full": (K, D, D), "tied": (D, D), "diag": (K, D), "spherical": (K,)}
     is_matrix = estimator.covariance_type in ("full", "tied")
-    precisions = positive(precisions, shapes[estimator.covariance_type], is_matrix, "precisions_init")
+    precisions = positive(precisions, shapes[estimator.covariance_type], is_matrix, "init_params['precisions']")
     return weights, means, np.linalg.inv(precisions) if is_matrix else 1.0 / precisions
 
 

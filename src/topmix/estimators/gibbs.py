@@ -8,21 +8,24 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 
-from topmix import _core
-from topmix.allocations.lda import DocumentPrior
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains.gibbs import SAMPLERS, Chain
 from topmix.data.corpus import Corpus
-from topmix.estimators.assignments import check_whole_counts, checked_labels, start_chain
-from topmix.estimators.inputs import as_corpus, chosen, count_of_components, count_of_threads, positive_count
+from topmix.estimators.inputs import as_corpus
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
-from topmix.estimators.saving import SaveMixin, words_from_arrays, words_to_arrays
+from topmix.estimators.saving import SaveMixin
+from topmix.estimators.token_topics import check_whole_counts, read_token_topics, start_chain
 from topmix.estimators.topic_output import TopicOutputMixin
-from topmix.files.reader import ModelFileError, Parts
-from topmix.fitting.history import Callback, Clock, Record, passes
+from topmix.files.reader import CheckedReader
+from topmix.files.writer import Writer
+from topmix.fitting.history import Callback, Clock, Record
+from topmix.fitting.passes import Log, Stopping, run_passes
 from topmix.fitting.progress import shown
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.local import TopicStep
+from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
+from topmix.numerics.threads import count_of_threads, use_threads
+from topmix.parameters.checks import count_of_components, one_of, whole_number, whole_number_or_none
 from topmix.stats import WordTotal
 
 ACTIVE = 32  # topics kept for a word of a new document
@@ -62,20 +65,20 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         tables would take more than about a fifth of the time.
     init : None, "random", array of shape (n_tokens,) or a fitted estimator
         The first topics of the tokens: at random, as given (row by row, sorted columns, repeated by count), those in
-        `labels_` of a model that was fitted to the same documents, or drawn from the responsibilities of a fitted LDA.
+        `token_topics_` of a model of the same documents, or drawn from the responsibilities of a fitted LDA.
     warm_start : bool
-        Go on from where the last `fit` ended: from its labels if the tokens are as many, else from its topics.
+        Continue from the last `fit`: from its token topics if there are as many tokens, else from its topics.
     n_jobs : int or None
         Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
     random_state : int, RandomState or None
     verbose : int
         1 shows progress on stderr.
     callbacks : list of callables or None
-        Each is called as f(record, chain) after a sweep; a true value ends the fit. `chain.model()` has the topics.
+        Each is called as f(record, view) after a sweep; a true value ends the fit. See topmix.fitting.PassView.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_tokens,)
+    token_topics_ : ndarray of shape (n_tokens,)
         The topic of each token after the last sweep: row by row, columns sorted, repeated by count.
     components_ : ndarray of shape (n_components, n_features)
         Tokens of each word in each topic, averaged over the samples, plus the prior.
@@ -135,29 +138,29 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         warm = self.warm_start and hasattr(self, "model_")
         corpus = as_corpus(self, X, reset=not warm)
         check_whole_counts(corpus, type(self).__name__)
-        max_iter, thin = positive_count(self.max_iter, "max_iter"), positive_count(self.thin, "thin")
-        burn_in = max_iter // 2 if self.burn_in is None else self.burn_in
-        if not isinstance(burn_in, int | np.integer) or burn_in < 0:
-            raise ValueError(f"burn_in must be None or an integer that is not negative, got {self.burn_in!r}")
-        learn_every = positive_count(self.learn_every, "learn_every")
-        chain = self._start(corpus, warm, self._annealing(warm, int(burn_in)))
+        max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")
+        given = whole_number_or_none(self.burn_in, "burn_in", least=0)
+        burn_in = max_iter // 2 if given is None else given
+        learn_every = whole_number(self.learn_every, "learn_every")
+        chain = self._start(corpus, warm, self._annealing(warm, burn_in))
         history: list[Record] = []
         self.history_ = history  # now, so that an interrupted fit has it too
-        with shown(self.verbose, max_iter, corpus.n_tokens, type(self).__name__) as display:
-            passes(
-                chain.run(burn_in=int(burn_in), thin=thin, learn_every=learn_every),
-                max_iter=max_iter,
-                tol=-np.inf,
-                scale=1.0,
-                clock=clock,
-                history=history,
-                callbacks=[*(self.callbacks or ()), *display],
-            )
-        self.n_iter_, self.n_samples_, self.n_sweeps_ = len(history), chain.n_samples, chain.sweeps
-        self.objective_ = history[-1].objective
-        self.labels_ = chain.z.astype(np.int32)
-        self._set_model(chain.model())
+        with (
+            use_threads(count_of_threads(self.n_jobs)),
+            shown(self.verbose, max_iter, corpus.n_tokens, type(self).__name__) as display,
+        ):
+            log = Log(clock, self._fitted_copy, [*(self.callbacks or ()), *display], history)
+            sweeps = chain.run(burn_in=burn_in, thin=thin, learn_every=learn_every)
+            run_passes(sweeps, Stopping(max_iter, -np.inf), log)
+            self.n_iter_, self.n_samples_, self.n_sweeps_ = len(history), chain.n_samples, chain.sweeps
+            self.objective_ = history[-1].objective
+            self.token_topics_ = chain.z.astype(np.int32)
+            self._set_model(chain.model())
         return self
+
+    def _fitted_copy(self, model: Any) -> Self:
+        """A fitted copy with the topics of the chain, for callbacks."""
+        return super()._fitted_copy(model.model() if isinstance(model, Chain) else model)
 
     def _annealing(self, warm: bool, burn_in: int) -> int:
         given = self.annealing
@@ -171,19 +174,19 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
     def _start(self, corpus: Corpus, warm: bool, annealing: int) -> Chain:
         K, V = count_of_components(self.n_components), corpus.n_words
         threads = count_of_threads(self.n_jobs)
-        sampler = chosen(dict.fromkeys(SAMPLERS, self.sampler), self.sampler, "sampler")
+        sampler = one_of(self.sampler, SAMPLERS, "sampler")
         if warm and self.model_.n_components != K:
             raise ValueError(f"warm_start keeps {self.model_.n_components} topics, but n_components is now {K}")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        batch_size = None if self.batch_size is None else positive_count(self.batch_size, "batch_size")
+        batch_size = whole_number_or_none(self.batch_size, "batch_size")
         if warm:
-            prior, words = self.model_.prior, self.model_.words.update(WordTotal.zeros(V, K, threads))
+            prior, words = self.model_.prior, self.model_.words.update(WordTotal.zeros(V, K))
             assert isinstance(prior, DocumentPrior)
         else:
             alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
             eta, learn_eta = word_prior(self.topic_word_prior, V, K)
             prior = DocumentPrior(alpha, "collapsed", learn_alpha)
-            words = TopicWords(eta, WordTotal.zeros(V, K, threads), "collapsed", learn_eta)
+            words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed", learn_eta)
         chain = Chain(
             corpus, prior, words, sampler=sampler, seed=int(rng.integers(2**63)), threads=threads,
             batch_size=batch_size, sweeps=getattr(self, "n_sweeps_", 0) if warm else 0, annealing=annealing,
@@ -191,12 +194,8 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         start_chain(chain, self if warm else self.init, corpus, rng)
         return chain
 
-    def _step(self, K: int) -> TopicStep:
-        options = _core.TopicOptions(
-            posterior="collapsed", exclude=True, select_often=False, mean_change=False,
-            L=min(ACTIVE, K), eps=0.0, max_iter=100, tol=0.05, restarts=0, restart_iter=3,
-        )  # fmt: skip
-        return TopicStep(options)
+    def _documents(self) -> DocumentOptions:
+        return DocumentOptions(n_active=ACTIVE, exclude=True, tol=0.05)
 
     def _set_model(self, model: TopicModel) -> None:
         self.model_ = model
@@ -205,24 +204,19 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         self.components_ = model.words.pseudo_counts()
         self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
 
-    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        prior, words = self.model_.prior, self.model_.words
-        arrays, extra = words_to_arrays(words.eta, words.total)
-        extra |= {"n_components": self.model_.n_components}
-        extra |= {"prior.learned": prior.learned, "words.learned": words.learned}
-        return {"prior.alpha": prior.alpha, "labels": self.labels_.astype(np.uint16)} | arrays, extra
+    def _write(self, out: Writer) -> None:
+        out.value("n_components", self.model_.n_components)
+        self.model_.write(out)
+        out.array("token_topics", self.token_topics_.astype(np.uint16))
 
-    def _from_arrays(self, parts: Parts) -> None:
-        K, V = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
-        alpha = parts.array("prior.alpha", K, positive=True)
-        eta, total = words_from_arrays(parts, K, eta_shape=({1, V}, {1, K}), threads=count_of_threads(self.n_jobs))
-        words = TopicWords(eta, total, "collapsed", parts.flag("words.learned"))
-        labels = parts.vector("labels", "U16").astype(np.int32)
-        try:
-            self.labels_ = checked_labels(labels, len(labels), K)
-        except ValueError as error:
-            raise ModelFileError(f"array 'labels': {error}") from error
-        self._set_model(TopicModel(DocumentPrior(alpha, "collapsed", parts.flag("prior.learned")), words))
+    def _read(self, file: CheckedReader, K: int) -> None:
+        prior, words = (
+            DocumentPrior(np.ones(K), "collapsed"),
+            TopicWords(np.ones((1, 1)), WordTotal.zeros(file.n_features, K), "collapsed"),
+        )
+        model = TopicModel(prior, words).read(file, K)
+        self.token_topics_ = read_token_topics(file, K)
+        self._set_model(model)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

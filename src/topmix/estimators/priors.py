@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from topmix.estimators.inputs import positive_number
+from topmix.parameters.checks import positive_number
 
 DOCUMENT_TOTAL = 0.5  # alpha, summed over topics
 WORD_PRIOR = 0.03  # eta

@@ -1,48 +1,191 @@
-"""How estimators go to a file and come back (topmix.files.model_file).
+"""How estimators go to a file and come back.
 
-An estimator offers two methods. `_to_arrays` returns what it learned as named arrays of doubles and a small dict for
-JSON; `_from_arrays` takes the same from `Parts`, which checks each type, shape and range. Parameters, feature names,
-history and the attributes named in `_saved_attributes` are saved for it.
+An estimator offers two methods. `_write` puts what it learned into a `Writer`; `_read` takes the same from a
+`CheckedReader`, which checks each type, shape and range. Parameters, feature names, history and the attributes named in
+`_saved_attributes` are saved for it.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import typing
 from abc import abstractmethod
-from typing import Any, ClassVar
+from pathlib import Path
+from types import NoneType
+from typing import IO, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from topmix.files import model_file as io
-from topmix.files.reader import LARGEST, SMALLEST, Parts
-from topmix.stats import WordTotal
+import topmix
+from topmix import _core
+from topmix.data.errors import CorpusError
+from topmix.estimators.components import FAMILIES
+from topmix.estimators.first_format import upgrade_model, upgrade_parameters
+from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.files.store import MODEL, open_file, write_file
+from topmix.files.writer import Writer
+from topmix.fitting.history import read_history
+from topmix.parameters.component import Component, from_dict
+
+LARGEST_INTEGER = 2**31  # of a parameter: what kernels count with
+ESTIMATORS: dict[str, Any] = {}  # the classes that `load` knows, by name; filled in __init__.py
+
+logger = logging.getLogger(__name__)
 
 
 class SaveMixin:
-    """`save`, for estimators that offer `_to_arrays` and `_from_arrays`."""
+    """`save`, for estimators that offer `_write` and `_read`."""
 
     _saved_attributes: ClassVar[tuple[str, ...]] = ("n_iter_", "converged_", "elbo_")  # numbers, where they are set
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, at once or not at all; `topmix.load` reads it."""
-        io.save(self, path)
+        """Writes the fitted model to one file that `topmix.load` reads. Atomic: the whole file is written, or none.
+
+        Any safetensors library reads its arrays. Callbacks are not saved. A parameter that is neither JSON, an array
+        nor a component, for instance a RandomState, is left out: a note in the file says so, and the loaded estimator
+        has the default.
+        """
+        save(self, path)
 
     @abstractmethod
-    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]: ...
+    def _write(self, out: Writer) -> None: ...
 
     @abstractmethod
-    def _from_arrays(self, parts: Parts) -> None: ...
+    def _read(self, file: CheckedReader, K: int) -> None: ...
 
 
-def words_to_arrays(eta: np.ndarray, total: WordTotal) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The counts as they are kept, factor aside, so that the loaded model has the same bits."""
-    arrays = {"words.eta": eta, "words.raw": total.raw, "words.totals": total.totals}
-    return arrays, {"words.factor": total.factor}
+def save(estimator: Any, path: str | os.PathLike[str]) -> None:
+    name = type(estimator).__name__
+    if ESTIMATORS.get(name) is not type(estimator):
+        raise ModelFileError(f"{name} is not an estimator of topmix, so `load` would not know it: use pickle or joblib")
+    check_is_fitted(estimator, "model_")
+    out = Writer()
+    estimator._write(out)
+    parameters, given_arrays, notes = _parameters(estimator)
+    for note in notes:
+        logger.warning("%s: %s", path, note)
+    names = getattr(estimator, "feature_names_in_", None)
+    about = {
+        "estimator": name,
+        "parameters": parameters,
+        "notes": notes,
+        "n_features": int(estimator.n_features_in_),
+        "feature_names": None if names is None else [str(word) for word in names],
+        "history": [record.to_dict() for record in getattr(estimator, "history_", [])],
+        "attributes": {a: getattr(estimator, a) for a in estimator._saved_attributes if hasattr(estimator, a)},
+        "extra": out.values,
+    }
+    if hasattr(estimator, "tokenizer_"):
+        about["tokenizer"] = estimator.tokenizer_
+    write_file(Path(path), MODEL, out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}, about)
 
 
-def words_from_arrays(
-    parts: Parts, K: int, *, eta_shape: tuple[int | set[int], int | set[int]], threads: int
-) -> tuple[np.ndarray, WordTotal]:
-    eta = parts.array("words.eta", *eta_shape, positive=True)
-    raw, totals = parts.array("words.raw", parts.n_features, K), parts.array("words.totals", K)
-    return eta, WordTotal(raw, totals, parts.number("words.factor", SMALLEST, LARGEST), threads)
+def load(path: str | os.PathLike[str]) -> Any:
+    """The estimator that `save` wrote, ready to predict, to be fitted further or to be saved again."""
+    path = Path(path)
+    with open(path, "rb") as file:
+        try:
+            return _load(file, path)
+        except CorpusError as error:  # the layout's own, which is the corpus's too
+            raise ModelFileError(str(error)) from error
+        except (ValueError, RecursionError) as error:  # ModelFileError, or a parameter that its estimator refuses
+            raise ModelFileError(f"{path}: {error}") from error
+
+
+def _load(opened: IO[bytes], path: Path) -> Any:
+    file, version = open_file(opened, path, MODEL)
+    name = file.text("estimator")
+    if name not in ESTIMATORS:
+        raise ModelFileError(f"holds a {name!r}, which topmix {topmix.__version__} does not know")
+    if version == 1:
+        upgrade_model(file, name)
+    estimator = _construct(ESTIMATORS[name], file, version)
+    estimator.n_features_in_ = file.n_features
+    if (words := file.strings("feature_names", file.n_features)) is not None:
+        estimator.feature_names_in_ = np.array(words, dtype=object)
+    if "tokenizer" in file.about:  # not where rows are no texts
+        estimator.tokenizer_ = file.table("tokenizer", missing=None)
+    estimator.history_ = read_history(file)
+    for attribute, value in (file.table("attributes") or {}).items():
+        if attribute not in estimator._saved_attributes or not isinstance(value, bool | int | float):
+            raise ModelFileError(f"{name} has no attribute {attribute!r} that could be {str(value)[:60]!r}")
+        setattr(estimator, attribute, value)
+    estimator._read(file, file.integer("n_components", 1, _core.MAX_TOPICS))
+    if file.left:
+        raise ModelFileError(f"has arrays that a {name} does not have: {', '.join(sorted(file.left))[:200]}")
+    return estimator
+
+
+def _construct(cls: Any, file: CheckedReader, version: int) -> Any:
+    """The estimator with its parameters: known names, and values of the types that its signature declares."""
+    hints, known = typing.get_type_hints(cls.__init__), cls._get_param_names()
+    parameters = dict(file.table("parameters") or {})
+    if version == 1:
+        parameters = upgrade_parameters(cls.__name__, parameters)
+    for name, value in parameters.items():
+        if name in known and name in FAMILIES and isinstance(value, dict):
+            parameters[name] = from_dict(value, FAMILIES[name], name)
+        elif not isinstance(value, Component) and (
+            name not in known or name == "callbacks" or not _fits(value, hints[name])
+        ):
+            raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be {str(value)[:60]!r}")
+    for full_name in sorted(file.left):
+        name, _, key = full_name.removeprefix("parameters.").partition(".")
+        if not full_name.startswith("parameters."):
+            continue
+        if name not in known or hints[name] is not Any or (name in parameters and not key):
+            raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be an array")
+        array = file.any_array(full_name)
+        if key:  # one entry of a table of arrays
+            table = parameters[name] if isinstance(parameters.get(name), dict) else {}
+            parameters[name] = {**table, key: array}
+        else:
+            parameters[name] = array
+    return cls(**parameters)
+
+
+def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[str]]:
+    """Those that JSON holds, those that are arrays, and a note on each that is neither."""
+    plain: dict[str, Any] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    notes = []
+    for name, value in estimator.get_params(deep=False).items():
+        if name == "callbacks":
+            continue
+        value = value.item() if isinstance(value, np.generic) else value
+        if isinstance(value, Component):
+            plain[name] = value.to_dict()
+        elif _is_array(value):
+            arrays[name] = value.astype(np.float64)
+        elif isinstance(value, dict) and value and all(_is_array(np.asarray(v)) for v in value.values()):
+            arrays |= {f"{name}.{key}": np.atleast_1d(np.asarray(v, np.float64)) for key, v in value.items()}
+        elif _is_json(value):
+            plain[name] = value
+        else:
+            notes.append(f"{name} was a {type(value).__name__}, which a file cannot hold; the default stands for it")
+    return plain, arrays, notes
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.size > 0
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(_is_json(v) for v in value)
+    return value is None or isinstance(value, bool | int | float | str | np.number)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value may be a parameter declared so. An integer passes for a float, and true and false for either."""
+    if hint is Any:
+        return _is_json(value)
+    kinds = typing.get_args(hint) or (hint,)
+    if isinstance(value, float):
+        return float in kinds
+    if isinstance(value, bool | int):
+        return float in kinds or (any(kind in kinds for kind in (bool, int)) and abs(value) < LARGEST_INTEGER)
+    return (NoneType if value is None else type(value)) in kinds

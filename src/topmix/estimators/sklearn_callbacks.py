@@ -1,20 +1,20 @@
-"""scikit-learn's callbacks (`set_callbacks`, from its version 1.9 on) on our fits: a pass is a task.
+"""scikit-learn's callbacks (`set_callbacks`, from its version 1.9 on) on our fits: each pass is a task.
 
     from sklearn.callback import ProgressBar
     LDA(50).set_callbacks(ProgressBar()).fit(X)
 
-Our own `callbacks` parameter is the shorter way; this one also reaches through pipelines and searches. Where
-scikit-learn is older there is nothing to do, and `set_callbacks` does not exist.
+The parameter `callbacks` is shorter; this way also works through pipelines and grid searches. Where scikit-learn is
+older, `set_callbacks` does not exist, and nothing happens here.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
 from topmix.fitting.history import Record
+from topmix.fitting.view import PassView
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -27,13 +27,13 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "telling_callbacks"]
+__all__ = ["CallbackSupportMixin", "with_sklearn_callbacks"]
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
-def telling_callbacks(fit: Fit) -> Fit:
-    """For `fit` methods of estimators with `callbacks`, `max_iter` and `_set_model`."""
+def with_sklearn_callbacks(fit: Fit) -> Fit:
+    """For `fit` methods of estimators with `callbacks` and `max_iter`."""
 
     @wraps(fit)
     def run(self: Any, X: Any, *args: Any, **more: Any) -> Any:
@@ -53,19 +53,17 @@ def telling_callbacks(fit: Fit) -> Fit:
 
 
 class _Bridge:
-    """A callback of ours that tells those of scikit-learn; it ends the fit when one of them says so."""
+    """A callback of ours that calls those of scikit-learn. It ends the fit when one of them asks for that."""
 
     def __init__(self, estimator: Any, context: Any, X: Any):
         self.estimator, self.context, self.X = estimator, context, X
 
-    def __call__(self, record: Record, model: Any) -> bool:
+    def __call__(self, record: Record, view: PassView) -> bool:
         task = self.context.subcontext(task_name=f"pass {record.n_pass}")
         task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
 
         def attributes() -> dict[str, Any]:
-            now = copy.copy(self.estimator)
-            now._set_model(model)
-            return _attributes(now) | {"n_iter_": record.n_pass}
+            return _attributes(view.fitted()) | {"n_iter_": record.n_pass}
 
         return bool(task.call_on_fit_task_end(estimator=self.estimator, X=self.X, reconstruction_attributes=attributes))
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,15 +14,20 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard, Shards, in_order
-from topmix.estimators.inputs import as_corpus, count_of_threads
-from topmix.local import FoldedIn, TopicStep
+from topmix.engines import Engine, Threads
+from topmix.estimators.inputs import as_corpus
+from topmix.estimators.top_words import top_words
+from topmix.local.fold_in import FoldedIn, FoldIn
+from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
 from topmix.numerics import dirichlet
+from topmix.numerics.threads import count_of_threads, use_threads
 
 
 class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """For estimators with `model_`, `components_` and a `_step` that solves documents under fixed topics."""
+    """For estimators with `model_` and `components_`, which say how documents are solved under fixed topics."""
 
     model_: TopicModel
     components_: np.ndarray
@@ -27,7 +35,14 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     random_state: Any
 
     @abstractmethod
-    def _step(self, K: int) -> TopicStep: ...
+    def _documents(self) -> DocumentOptions: ...
+
+    @abstractmethod
+    def _set_model(self, model: TopicModel) -> None: ...
+
+    def _engine(self) -> Engine:
+        """Who solves new documents."""
+        return Threads()
 
     def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> np.ndarray | sp.csr_array:
         """`fit`, then `transform`."""
@@ -40,11 +55,10 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
         """
         check_is_fitted(self, "model_")
-        corpus = as_corpus(self, X, reset=False)
         alpha, K = self.model_.prior.alpha, self.model_.n_components
         parts = []
-        for shard in Shards(corpus, in_order(corpus)):
-            docs = self._fold_in(shard).docs
+        for shard, folded in self._fold_in(as_corpus(self, X, reset=False)):
+            docs = folded.docs
             counts = sp.csr_array((docs.count.astype(np.float64), docs.topic, docs.indptr), shape=(shard.n_rows, K))
             scale = 1.0 / (shard.lengths + alpha.sum()) if normalize else np.ones(shard.n_rows)
             if sparse_output:
@@ -59,17 +73,17 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def score(self, X: Any, y: Any = None) -> float:
         """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
 
-        scikit-learn's adds what the topics themselves cost, -KL(q(phi) || p(phi)), the same number whatever X is.
+        scikit-learn adds the cost of the topics themselves, -KL(q(phi) || p(phi)), the same number for any X.
         Collapsed: a lower bound on the log likelihood at the topics' and the documents' estimated proportions.
         """
         check_is_fitted(self, "model_")
-        corpus = as_corpus(self, X, reset=False)
-        return sum(self._fold_in(shard, want_words=True).bound for shard in Shards(corpus, in_order(corpus)))
+        return sum(folded.bound for _, folded in self._fold_in(as_corpus(self, X, reset=False), want_bound=True))
 
-    def perplexity(self, X: Any) -> float:
+    def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
         """exp(-score per token): of the documents' own words, after they were seen. Not a held-out measure by itself.
 
         For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on.
+        `sub_sampling` is scikit-learn's, for documents that are a sample; the ratio does not depend on it.
         """
         check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
@@ -78,9 +92,7 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def top_words(self, n: int = 10) -> list[list[str]]:
         """The n most probable words of each topic, best first."""
         check_is_fitted(self, "model_")
-        names = getattr(self, "feature_names_in_", None)
-        best = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
-        return [[str(v) if names is None else str(names[v]) for v in row] for row in best]
+        return top_words(self.components_, getattr(self, "feature_names_in_", None), n)
 
     @property
     def exp_dirichlet_component_(self) -> np.ndarray:
@@ -92,9 +104,22 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self, "model_")
         return check_random_state(self.random_state)
 
-    def _fold_in(self, shard: Shard, *, want_words: bool = False) -> FoldedIn:
-        step, tables = self._step(self.model_.n_components), self.model_.tables(shard.cols)
-        return step.fold_in(shard, tables, count_of_threads(self.n_jobs), want_words)
+    def _fold_in(self, corpus: Corpus, *, want_bound: bool = False) -> Iterator[tuple[Shard, FoldedIn]]:
+        """Documents under the topics as they are, a shard at a time, by the engine's workers."""
+        model = replace(self.model_, documents=self._documents())
+        shards, threads = Shards(corpus, in_order(corpus)), count_of_threads(self.n_jobs)
+        workers = self._engine().open(shards, FoldIn(want_bound), threads)
+        for b in range(len(shards)):
+            with use_threads(threads):
+                ((_, folded, _),) = workers.run(model.tables, [b])
+            yield shards[b], folded
+        workers.close()
+
+    def _fitted_copy(self, model: TopicModel) -> Self:
+        """A fitted copy of the estimator with this model, for callbacks."""
+        now = copy.copy(self)
+        now._set_model(copy.deepcopy(model))
+        return now
 
     @property
     def _n_features_out(self) -> int:

@@ -1,7 +1,8 @@
-"""The parts of a model file, handed out one by one: each is there and is what was asked for, or ModelFileError."""
+"""Reading a file that nobody vouches for: each part is there and is what was asked for, or ModelFileError is raised."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,12 @@ class ModelFileError(ValueError):
     """A file that is not a model, is damaged, or was written by a newer topmix; or a model that no file can hold."""
 
 
-class Parts:
-    """Arrays are read when they are taken, after their type and shape were compared with what is wanted."""
+class CheckedReader:
+    """The arrays and values of a file, under dotted names such as "words.eta".
+
+    An array is read when it is taken, after its type and shape were compared with what is wanted. `at("words")` is the
+    same file seen from inside "words.": what `Writer.at` wrote there reads itself without knowing where it is.
+    """
 
     def __init__(
         self,
@@ -26,12 +31,31 @@ class Parts:
         read: Callable[[str], NDArray[Any]],
         about: dict[str, Any],
     ):
-        self.arrays, self.read, self.about = arrays, read, about
+        self.arrays, self.read, self.about, self.prefix = arrays, read, about, ""
         self.left = set(arrays)  # not taken yet
         self.n_features = self._integer(about.get("n_features"), "n_features", 1, MAX_FEATURES)
 
+    def at(self, name: str) -> CheckedReader:
+        inner = copy.copy(self)
+        inner.prefix = f"{self.prefix}{name}."
+        return inner
+
+    def rename(self, names: dict[str, str]) -> None:
+        """Arrays of an older format under the names of this one, {old: new}. Names without an array are passed over."""
+        stored = {new: old for old, new in names.items() if old in self.arrays}
+        for new, old in stored.items():
+            self.arrays[new] = self.arrays.pop(old)
+        self.left = set(self.arrays)
+        read = self.read
+        self.read = lambda name: read(stored.get(name, name))
+
+    def has(self, name: str) -> bool:
+        """Whether there is an array of this name that was not taken yet."""
+        return self.prefix + name in self.left
+
     def array(self, name: str, *shape: int | set[int], positive: bool = False) -> NDArray[np.float64]:
         """Finite doubles of this shape, where a set means any of its sizes."""
+        name = self.prefix + name
         if name not in self.left:
             raise ModelFileError(f"has no array {name!r}")
         dtype, found = self.arrays[name]
@@ -43,6 +67,7 @@ class Parts:
 
     def any_array(self, name: str) -> NDArray[np.float64]:
         """Finite doubles of one or two dimensions."""
+        name = self.prefix + name
         dtype, shape = self.arrays[name]
         if dtype != "F64" or len(shape) not in (1, 2) or 0 in shape:
             raise ModelFileError(f"array {name!r} is {dtype} of {shape}, expected F64 of one or two dimensions")
@@ -50,6 +75,7 @@ class Parts:
 
     def vector(self, name: str, dtype: str, length: int | None = None) -> NDArray[Any]:
         """Finite numbers of this type (as safetensors spells it), as many as asked for."""
+        name = self.prefix + name
         if name not in self.left:
             raise ModelFileError(f"has no array {name!r}")
         found = self.arrays[name]
@@ -67,6 +93,10 @@ class Parts:
     def integer(self, name: str, low: int, high: int) -> int:
         return self._integer(self._extra(name), name, low, high)
 
+    def count(self, name: str) -> int:
+        """A number of things, at the top of the file."""
+        return self._integer(self.about.get(name), name, 0, MAX_FEATURES)
+
     def flag(self, name: str) -> bool:
         value = self._extra(name)
         if not isinstance(value, bool):
@@ -76,7 +106,8 @@ class Parts:
     def choice(self, name: str, choices: tuple[str, ...], missing: str | None = None) -> str:
         """One of these words; `missing` stands for what files of older versions do not say."""
         extra = self.about.get("extra")
-        value = missing if missing and isinstance(extra, dict) and name not in extra else self._extra(name)
+        is_missing = missing and isinstance(extra, dict) and self.prefix + name not in extra
+        value = missing if is_missing else self._extra(name)
         if value not in choices:
             raise ModelFileError(f"{name} is {str(value)[:60]!r}, expected one of {', '.join(choices)}")
         return str(value)
@@ -107,7 +138,18 @@ class Parts:
             raise ModelFileError(f"{name!r} is not a list of {length} strings")
         return value
 
+    def rows_of_topics(self, n: int | None, K: int) -> tuple[NDArray[np.int64], NDArray[np.uint16]]:
+        """`indptr` and `topic` of n sparse rows (None: any number): rows in order, and no topic past the last."""
+        indptr = self.vector("indptr", "I64", None if n is None else n + 1)
+        topic = self.vector("topic", "U16")
+        if not (len(indptr) and indptr[0] == 0 and indptr[-1] == len(topic) and np.all(np.diff(indptr) >= 0)):
+            raise ModelFileError(f"{self.prefix}indptr is not where rows begin")
+        if len(topic) and topic.max() >= K:
+            raise ModelFileError(f"{self.prefix}topic has topics that are not from 0 to {K - 1}")
+        return indptr, topic
+
     def _extra(self, name: str) -> Any:
+        name = self.prefix + name
         extra = self.about.get("extra")
         if not isinstance(extra, dict) or name not in extra:
             raise ModelFileError(f"does not say {name!r}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 from topmix.fitting.history import Record
+from topmix.fitting.view import PassView
 
 
 class StopOnInterrupt:
@@ -18,7 +19,7 @@ class StopOnInterrupt:
     def __init__(self) -> None:
         self.stopped = False
 
-    def __call__(self, record: Record, model: Any) -> bool:
+    def __call__(self, record: Record, view: PassView) -> bool:
         return self.stopped
 
     def __enter__(self) -> Self:

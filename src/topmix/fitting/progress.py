@@ -1,4 +1,4 @@
-"""How far a fit is: a bar where there is a terminal, a line a pass where there is none.
+"""The progress of a fit: a bar where there is a terminal, a line per pass where there is none.
 
     with FitProgress(n_passes=20, n_tokens=corpus.n_tokens) as progress:
         LDA(max_iter=20, callbacks=[progress]).fit(corpus)
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from rich.console import Console, Group
@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from topmix.fitting.history import Callback, Record
+from topmix.fitting.view import PassView
 
 SHOWN_TOPICS, SHOWN_WORDS = 6, 10
 
@@ -30,17 +31,17 @@ class FitProgress:
     Parameters
     ----------
     n_passes : int
-        Passes that the fit makes at most; all starts together where it has several.
+        Passes that the fit makes at most, over all its starts.
     n_tokens : float or None
         Tokens or rows of the data. With it the objective is shown per token, and the speed.
     title : str
-        What stands before the bar.
+        The text before the bar.
     words : sequence of str or None
-        The vocabulary: with it a terminal also sees the words of the largest topics, as they are at the moment.
+        The vocabulary. With it a terminal also shows the words of the largest topics.
     unit : str
         What n_tokens counts.
     lines : bool
-        Print a line a pass where there is no terminal. Otherwise nothing is shown there.
+        Whether to print a line per pass where there is no terminal.
     """
 
     def __init__(
@@ -73,14 +74,14 @@ class FitProgress:
         self._task = self._bar.add_task(title, total=n_passes, detail="", left="")
         self._live = Live(self._bar, console=self.console, transient=words is not None) if live else None
 
-    def __call__(self, record: Record, model: Any) -> None:
+    def __call__(self, record: Record, view: PassView) -> None:
         self.n_calls += 1
         detail = describe(record, self.n_tokens, self.unit)
         if self._live is not None:
             left = record.seconds / max(self.n_calls, 1) * (self.n_passes - self.n_calls)
             said = f"≤ {in_time(left)} left" if left >= 1 else ""
             self._bar.update(self._task, completed=self.n_calls, detail=detail, left=said)
-            self._live.update(Group(self._bar, *self._topics(model)))
+            self._live.update(Group(self._bar, *self._topics(view)))
         if self.lines:
             text = f"{self.title}: pass {record.n_pass}, {record.seconds:.1f} s, {detail}"
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -96,9 +97,9 @@ class FitProgress:
         if self._live is not None:
             self._live.stop()
 
-    def _topics(self, model: Any) -> list[Text]:
+    def _topics(self, view: PassView) -> list[Text]:
         """A line each for the largest topics."""
-        if self.words is None or (counts := topic_counts(model)) is None:
+        if self.words is None or (counts := view.counts()) is None:
             return []
         largest = np.argsort(-counts.sum(axis=0), kind="stable")[:SHOWN_TOPICS].tolist()
         lines = []
@@ -108,15 +109,6 @@ class FitProgress:
             said = " ".join(self.words[v] for v in best.tolist())
             lines.append(Text(f"  {k:>4}  {said}", style="dim", no_wrap=True, overflow="ellipsis"))
         return lines
-
-
-def topic_counts(model: Any) -> np.ndarray | None:
-    """[V, K] of a model in the middle of a fit, where it is one of words."""
-    for holder in (getattr(model, "words", None), getattr(model, "likelihood", None)):
-        total = getattr(holder, "total", None)
-        if isinstance(raw := getattr(total, "raw", None), np.ndarray) and raw.ndim == 2:
-            return raw
-    return None
 
 
 @contextmanager
@@ -134,7 +126,7 @@ def describe(record: Record, n_tokens: float | None, unit: str = "token") -> str
     if not n_tokens:
         return f"objective {record.objective:.6g}"
     speed = n_tokens * record.n_pass / max(record.seconds, 1e-9)
-    return f"{record.objective / n_tokens:.4f} a {unit}  {in_short(speed)} {unit}s/s"
+    return f"{record.objective / n_tokens:.4f} per {unit}  {in_short(speed)} {unit}s/s"
 
 
 def in_time(seconds: float) -> str:

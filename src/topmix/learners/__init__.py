@@ -1,14 +1,33 @@
-"""Learners: how statistics of shards become the next model. A new learner is one file and one line here.
+"""Learners: how the statistics of shards become the next model. A new learner is one file and one line here.
 
-A learner is a generator: each `next` makes one pass and yields (model, total). It sees an engine, the algebra of
-statistics and `model.update`; it never sees a likelihood, a thread or a socket.
+A learner is a component that a user passes in. Its `passes` is a generator: each `next` makes one pass over the data
+and yields the model. It sees workers, the algebra of statistics and `model.update`; it never sees a likelihood, a
+thread or a socket.
 """
 
-from topmix.learners.batch import batch
-from topmix.learners.learner import Learner, State
-from topmix.learners.memoized import memoized
-from topmix.learners.stochastic import stochastic
+from topmix.learners.asynchronous import Asynchronous
+from topmix.learners.batch import Batch
+from topmix.learners.learner import Learner, Passes, PassResult, State
+from topmix.learners.memoized import Memoized
+from topmix.learners.stochastic import Stochastic
+from topmix.learners.task import Task
 
-LEARNERS: dict[str, Learner] = {"batch": batch, "memoized": memoized, "stochastic": stochastic}
+LEARNERS: dict[str, type[Learner]] = {
+    "memoized": Memoized,
+    "batch": Batch,
+    "stochastic": Stochastic,
+    "asynchronous": Asynchronous,
+}
 
-__all__ = ["LEARNERS", "Learner", "State", "batch", "memoized", "stochastic"]
+__all__ = [
+    "LEARNERS",
+    "Asynchronous",
+    "Batch",
+    "Learner",
+    "Memoized",
+    "PassResult",
+    "Passes",
+    "State",
+    "Stochastic",
+    "Task",
+]

@@ -1,13 +1,12 @@
-"""Asynchronous learning of Gaussian mixtures: rows stay with their worker, clusters travel.  docs/math.md, section G.1.
+"""Asynchronous workers on the rows of a table: Gaussian clusters travel between them.  docs/math.md, section G.1.
 
-Extreme stochastic variational inference (Zhang et al. 2019), as in asynchronous.py. The first pass is one of memoized
-learning, on all threads: it leaves every row with responsibilities to begin with. From then on workers solve them anew
-for the clusters that they hold, and what is yielded are snapshots, taken while they go on.
+The first pass is memoized, on all threads: it gives every row responsibilities to begin with. From then on workers
+solve them again for the clusters that they hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,21 +15,22 @@ import numpy as np
 from topmix import _core
 from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
-from topmix.learners.learner import Passes, State
+from topmix.learners.learner import Passes, PassResult, State
+from topmix.learners.task import Task
 from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats
-from topmix.local import MixtureStep, rows_at_a_time
+from topmix.local.mixture import MixtureStep, rows_at_a_time
 from topmix.models.mixture import Mixture
 from topmix.numerics.blas import one_thread
 from topmix.stats import MixtureStats
 
-BLOCKS_A_WORKER = 16  # of clusters: its share, which it holds at a time, as far as they have come
-ROWS_A_DIMENSION = 48  # solved between two updates where covariances are matrices, which cost the cube of it
-ROWS_AT_ONCE = 4096  # where they are not
+BLOCKS_PER_WORKER = 16  # of clusters
+ROWS_PER_DIMENSION = 48  # solved between two updates where covariances are matrices, whose update costs D^3
+ROWS_PER_UPDATE = 4096  # where they are not
 
 
 @dataclass
 class Assignments:
-    """Every row's clusters and shares, in the order in which rows are dealt."""
+    """The clusters and shares of every row, in the order in which rows are dealt."""
 
     data: Table
     weight: np.ndarray | None  # [N]
@@ -49,130 +49,133 @@ class Assignments:
         """[N] which row of the table each is."""
         return np.concatenate(self._order)
 
-    def first_pass(self, model: Mixture, seed: Any, threads: int) -> tuple[Mixture, MixtureStats]:
-        """A pass of memoized learning: the seed fades, and clusters move after each batch.  Eq. (1.9)."""
-        total, at, L = model.no_stats(threads), 0, self.cluster.shape[1]
+    def first_pass(self, model: Mixture, pseudo_counts: Any) -> tuple[Mixture, MixtureStats]:
+        """A memoized pass: the pseudo-counts fade, and clusters move after each batch.  Eq. (1.9)."""
+        total, at, L = model.no_stats(), 0, self.cluster.shape[1]
         step = MixtureStep(Gaussian, L)
-        if seed is not None:
-            total += seed
+        if pseudo_counts is not None:
+            total += pseudo_counts
         for rows in self.batches:
             weight = None if self.weight is None else self.weight[rows]
             shard = VectorShard(self.data.data, rows, weight)
             self._order.append(np.arange(len(self.data))[rows])
             tables = model.tables(shard.cols)
             for piece in shard.pieces(rows_at_a_time(model.n_components, L, len(shard.cols))):
-                a = Gaussian.assign(piece, tables.likelihood, tables.log_weights, L, threads)
+                a = Gaussian.assign(piece, tables.likelihood, tables.log_weights, L)
                 here = slice(at, at := at + piece.n_rows)
                 self.cluster[here], self.r[here] = a.cluster, a.r
-                total += step.summary(piece, a, tables, threads)
-            if seed is not None:
-                total.add(seed, -1.0 / len(self.batches))
+                total += step.summary(piece, a, tables)
+            if pseudo_counts is not None:
+                total.add(pseudo_counts, -1.0 / len(self.batches))
             model = model.update(total)
         return model, total
 
 
-@dataclass
-class Fleet:
-    """The workers on one table, and what their snapshots mean in the terms of a model."""
+class AsynchronousMixture:
+    """Native workers on one table. One worker makes one pass at a time, and always the same; several do not wait for
+    whoever looks at them. Each has its share of the threads."""
 
-    native: Any  # _core.GaussianFleet32 or 64
-    n_rows: float
+    n_shards = 0  # rows are the workers' own
 
-    @classmethod
-    def of(cls, model: Mixture, rows: Assignments, workers: int, threads: int, rows_at_once: int, seed: int) -> Fleet:
-        g, K = model.likelihood, model.n_components
+    def __init__(self, task: Task, workers: int, rows_per_update: int, seed: int):
+        assert isinstance(task.data, Table)
+        self.rows = Assignments.none(task.data, task.weight, task.batches, task.n_active)
+        self.workers, self.threads, self.rows_per_update = workers, task.threads, rows_per_update
+        self.max_iter, self.seed = task.max_iter, seed
+        self.n_rows = float(len(task.data)) if task.weight is None else float(task.weight.sum())
+        self.native: Any = None  # _core.GaussianFleet32 or 64
+        self.latest: Mixture = task.model
+
+    def passes(self, model: Mixture, state: State) -> Passes:
+        pseudo, state.pseudo_counts = state.pseudo_counts, None
+        model, state.total = self.rows.first_pass(model, pseudo)
+        self.latest = model
+        yield PassResult(model, state.total, {})
+        made = before = 1  # passes
+        with one_thread():  # for as long as workers call BLAS, whatever the caller does in between
+            try:
+                while made < self.max_iter:
+                    if self.native is None:
+                        dtype, before = precision(model.likelihood), made
+                        self.native = self._opened(model)
+                        if self.workers > 1:
+                            self.native.start(self.max_iter - before)
+                    if self.workers == 1:
+                        self.native.start(made - before + 1)
+                    snapshot = self.native.next()
+                    assert snapshot is not None  # nobody else stops them
+                    state.total, made = self.statistics(snapshot), made + 1
+                    self.latest = model = model.update(state.total)
+                    yield PassResult(model, state.total, {})
+                    if precision(model.likelihood) != dtype:  # clusters got thin: continue in double
+                        self.rows.cluster, self.rows.r = self.native.whereabouts()
+                        self.native = None
+            finally:
+                self.close()
+
+    def _opened(self, model: Mixture) -> Any:
+        g, K, workers, rows = model.likelihood, model.n_components, self.workers, self.rows
         assert isinstance(g, Gaussian)
         shape, p, dtype, n = g.shape, g.prior, precision(g), len(rows.data)
         order = rows.order
         x = np.ascontiguousarray(rows.data.data[order], dtype)
         z, weight = np.empty_like(x), None if rows.weight is None else rows.weight[order]
         blocks, most = in_blocks(K, workers)
-        with one_thread():
-            _core.to_frame(x, g.frame.origin, np.ascontiguousarray(g.frame.scale), threads, z)
-            make = _core.GaussianFleet32 if dtype == np.float32 else _core.GaussianFleet64
-            native = make(
-                shape.quadratic,
-                not g.zero_mean,
-                g.objective == "vb",
-                p.beta,
-                p.m,
-                p.nu,
-                shape.packed(np.asarray(p.B)[None])[0].ravel(),
-                shape.packed(np.asarray(p.reg)[None])[0].ravel(),
-                model.allocation.prior,  # type: ignore[attr-defined]
-                z,
-                weight,
-                np.linspace(0, n, workers + 1).astype(np.int64),
-                rows.cluster,
-                rows.r.astype(dtype, copy=False),
-                g.posterior.m.astype(dtype),
-                blocks,
-                most,
-                rows_at_once,
-                max(1, threads // workers),
-                seed,
-            )
-        return cls(native, float(n) if weight is None else float(weight.sum()))
+        _core.to_frame(x, g.frame.origin, np.ascontiguousarray(g.frame.scale), self.threads, z)
+        make = _core.GaussianFleet32 if dtype == np.float32 else _core.GaussianFleet64
+        return make(
+            shape.quadratic,
+            not g.zero_mean,
+            g.objective == "vb",
+            p.beta,
+            p.m,
+            p.nu,
+            shape.packed(np.asarray(p.B)[None])[0].ravel(),
+            shape.packed(np.asarray(p.reg)[None])[0].ravel(),
+            model.allocation.prior,  # type: ignore[attr-defined]
+            z,
+            weight,
+            np.linspace(0, n, workers + 1).astype(np.int64),
+            rows.cluster,
+            rows.r.astype(dtype, copy=False),
+            g.posterior.m.astype(dtype),
+            blocks,
+            most,
+            self.rows_per_update,
+            max(1, self.threads // workers),
+            self.seed,
+        )
 
     def statistics(self, snapshot: Any) -> MixtureStats:
         """Of all rows. Exact: what the workers posted belongs together."""
         N, first, second, H = snapshot
         return MixtureStats(GaussianStats(N, first, second), N, H, self.n_rows)
 
+    def interrupted(self, model: Mixture) -> Mixture:
+        """The last snapshot."""
+        return self.latest
+
+    def recall(self) -> dict[int, Any]:
+        return {}
+
+    def restore(self, memory: Mapping[int, Any]) -> None:
+        """Rows start from the clusters of the model."""
+
+    def close(self) -> None:
+        if self.native is not None:
+            self.native.stop()
+
 
 def usual_rows(D: int, has_matrices: bool) -> int:
-    """Between two updates: more where an update costs more."""
-    return ROWS_A_DIMENSION * D if has_matrices else ROWS_AT_ONCE
+    """Rows between two updates: more where an update costs more."""
+    return ROWS_PER_DIMENSION * D if has_matrices else ROWS_PER_UPDATE
 
 
 def in_blocks(K: int, workers: int) -> tuple[int, int]:
     """How many blocks of clusters travel, two clusters each at least, and how many a worker holds at a time."""
-    blocks = max(1, min(K // 2, BLOCKS_A_WORKER * workers)) if workers > 1 else 1
+    blocks = max(1, min(K // 2, BLOCKS_PER_WORKER * workers)) if workers > 1 else 1
     return blocks, max(1, blocks // workers)
 
 
 def precision(g: Any) -> type[np.floating[Any]]:
     return np.float64 if g.dtype == "float64" or g.rounding() > TOLERANCE else np.float32
-
-
-def asynchronous_mixture(
-    model: Mixture,
-    rows: Assignments,
-    seed: Any,
-    max_iter: int,
-    *,
-    workers: int = 1,
-    threads: int = 1,
-    rows_at_once: int = ROWS_AT_ONCE,
-    random_seed: int = 0,
-    state: State | None = None,
-) -> Passes:
-    """One worker makes one pass at a time, and always the same. Several do not wait for whoever looks at them.
-
-    Each has its share of the threads.
-    """
-    state = State() if state is None else state
-    model, state.total = rows.first_pass(model, seed, threads)
-    yield model, state.total
-    made, fleet = 1, None  # passes
-    with one_thread():  # for as long as workers call BLAS, whatever the caller does in between
-        try:
-            while made < max_iter:
-                if fleet is None:
-                    dtype, before = precision(model.likelihood), made
-                    fleet = Fleet.of(model, rows, workers, threads, rows_at_once, random_seed)
-                    if workers > 1:
-                        fleet.native.start(max_iter - before)
-                if workers == 1:
-                    fleet.native.start(made - before + 1)
-                snapshot = fleet.native.next()
-                assert snapshot is not None  # nobody else stops them
-                state.total, made = fleet.statistics(snapshot), made + 1
-                model = model.update(state.total)
-                yield model, state.total
-                if precision(model.likelihood) != dtype:  # clusters got thin: on in double from here
-                    rows.cluster, rows.r = fleet.native.whereabouts()
-                    fleet = None
-        finally:
-            if fleet is not None:
-                fleet.native.stop()

@@ -1,26 +1,84 @@
-"""The face of a learner."""
+"""What every learner offers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from abc import abstractmethod
+from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
-# Each `next` makes a pass and yields (model, total). A model that is sent back is what the next pass starts from: so
-# priors are learned and topics edited between passes, and no learner knows of it.
-Passes = Generator[tuple[Any, Any], Any, None]
-Learner = Callable[..., Passes]  # (model, engine, seed, *, state, **its own settings)
+import numpy as np
+
+from topmix.data.corpus import Corpus
+from topmix.data.shard import Batches, Shards
+from topmix.data.table import Table
+from topmix.engines import Engine, Workers
+from topmix.learners.task import Task
+from topmix.local import Info
+from topmix.parameters.component import Component
+
+PAIRS_PER_BATCH = 1 << 26  # responsibilities, of 6 bytes, that a step holds unless batch_size asks for more
+
+
+class PassResult(NamedTuple):
+    model: Any
+    total: Any  # statistics of all the data, as the learner has them
+    info: Info  # of the local steps of this pass, added up
+
+
+# A model that is sent back is what the next pass starts from. So priors are learned and topics edited between passes,
+# and no learner knows of it.
+Passes = Generator[PassResult, Any, None]
 
 
 @dataclass
 class State:
-    """What a learner carries from pass to pass beside the model: it writes here, and goes on from what it finds here.
+    """What a learner carries from pass to pass besides the model: it writes here, and continues from what it finds.
 
-    Between two passes this, the model and what the engine's workers remember are all there is: a fit that is put
-    together from them goes on with the same bits.
+    Between two passes this, the model and what the workers remember are all there is: a fit that is put together from
+    them continues with the same bits.
     """
 
-    total: Any = None  # None: nothing was seen yet, the seed counts
+    total: Any = None  # None: no pass was made yet
     memo: dict[int, Any] = field(default_factory=dict)  # memoized: the last statistics of each shard
-    t: int = 0  # steps so far: passes, or for stochastic shards
-    seed: Any = None  # memoized: statistics that nobody observed, to fade through the next pass
+    t: int = 0  # steps so far: passes, or batches for stochastic learning
+    pseudo_counts: Any = None  # statistics that nobody observed, for the next pass to start from
+    n_tokens: float | None = None  # stochastic: a batch stands for its share of these tokens instead of all rows
+
+
+class Learner(Component):
+    fades: ClassVar[bool] = False  # whether pseudo-counts fade through the first pass, and may stay sparse
+
+    @abstractmethod
+    def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+        """Which rows are visited together. `default` is how many batches to make where no size is set."""
+
+    def open(self, task: Task, rng: np.random.Generator) -> Workers:
+        """The workers that `passes` asks."""
+        return task.engine.open(Shards(task.data, task.batches, task.weight), task.step, task.threads)
+
+    @abstractmethod
+    def passes(self, model: Any, workers: Any, state: State) -> Passes:
+        """Passes without end, from this model and this state."""
+
+    def check_engine(self, engine: Engine) -> None:
+        """Raises ValueError where the learner cannot use this engine."""
+
+    def updates_per_pass(self, n_batches: int) -> int:
+        return 1
+
+    def interrupted(self, workers: Any, model: Any) -> Any:
+        """The model at the moment of an interrupt; None where the learner may be in the middle of a total."""
+        return None
+
+    def opening_passes(self, task: Task) -> int:
+        """First passes whose objective says nothing of convergence."""
+        return 0
+
+
+def count_of_batches(batch_size: int | None, data: Corpus | Table, L: int, default: int) -> int:
+    """Batches per pass: `default` of them, more where one would hold too much in memory, or as batch_size says."""
+    if batch_size is None:
+        held = data.nnz * L if isinstance(data, Corpus) else 0  # rows of a table are visited a piece at a time
+        return min(max(default, -(-held // PAIRS_PER_BATCH)), max(len(data), 1))
+    return -(-len(data) // batch_size)

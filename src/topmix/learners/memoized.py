@@ -1,58 +1,89 @@
-"""Memoized: total += new - old, so the total is exact and the model moves at every shard.  docs/math.md Eq. (1.9).
+"""Memoized: total += new - old, so the total is exact and the model moves at every round.  docs/math.md Eq. (1.9).
 
-A seed is statistics that nobody observed, to start from. Dropped after the first shard it would leave the model with
-what that shard happens to hold, and topics that it does not use would die; so it fades as the first pass goes on, and
-none of it is left at the end. What starts again after the first pass, because it came to nothing, does so by a second
-seed, which fades through the second pass; and so does a model that was changed between two passes, by `state.seed` with
-nothing in the total.
+Pseudo-counts are statistics that nobody observed, to start from. If they were dropped after the first round, the model
+would keep only what that round happens to contain, and topics that it does not use would die. So they fade as the pass
+goes on, and none of them is left at its end. Whoever changes the model between two passes may set new ones in the
+state, which fade through the next pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from topmix.engines.local import Engine
-from topmix.learners.learner import Passes, State
+import numpy as np
+
+from topmix.data.corpus import Corpus
+from topmix.data.shard import Batches, at_random
+from topmix.data.table import Table
+from topmix.engines import Workers
+from topmix.learners.learner import Learner, Passes, PassResult, State, count_of_batches
+from topmix.local import Info, add_info
+from topmix.parameters.checks import whole_number, whole_number_or_none
 
 
-def memoized(
-    model: Any,
-    engine: Engine,
-    seed: Any = None,
-    *,
-    state: State | None = None,
-    revive: Callable[[Any], Any] = lambda total: None,
-) -> Passes:
-    """`revive` sees the total of the first pass and may answer with a seed for the second."""
-    state = State() if state is None else state
-    memo = state.memo
-    if state.total is None:
-        state.seed = seed
-    while True:
-        if state.total is None:
-            state.total = model.no_stats(engine.threads)
-        elif state.t == 1:
-            state.seed = revive(state.total)
-        total, seed, state.seed = state.total, state.seed, None
-        if seed is not None:
-            total += seed
-            model = model.update(total)
-        for b in range(engine.n_shards):
-            for _, new in engine.run(model.tables, [b]):
-                if b in memo:
-                    total -= memo[b]  # first out, then in: with one shard this is batch, bit for bit
-                if seed is not None:
-                    total.add(seed, -1.0 / engine.n_shards)
-                total += new
-                memo[b] = new
-            model = model.update(total)
-        only_added = state.t == 0 and (seed is None or seed.stays_apart)
-        if not only_added and (engine.n_shards > 1 or seed is not None):  # what rounding left behind is gone
-            seed = None
-            state.total = total = model.no_stats(engine.threads)
-            for b in range(engine.n_shards):
-                total += memo[b]
-            model = model.update(total)
-        state.t += 1
-        model = (yield model, total) or model
+@dataclass(frozen=True, repr=False)
+class Memoized(Learner):
+    """Visits batches in turn and updates after each round, without a learning rate.
+
+    Parameters
+    ----------
+    batch_size : int or None
+        Rows per batch. None makes ten batches.
+    batches_per_update : int
+        Batches per round. The batches of a round are computed under the same model, so several workers can share
+        them. The result depends on this number, and never on the number of workers.
+
+    Examples
+    --------
+    >>> from topmix.learners import Memoized
+    >>> Memoized(batch_size=1000)
+    Memoized(batch_size=1000)
+    """
+
+    batch_size: int | None = None
+    batches_per_update: int = 1
+
+    fades: ClassVar[bool] = True
+
+    def check(self) -> None:
+        whole_number_or_none(self.batch_size, "batch_size")
+        whole_number(self.batches_per_update, "batches_per_update")
+
+    def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+        return at_random(data, count_of_batches(self.batch_size, data, L, default), rng)
+
+    def updates_per_pass(self, n_batches: int) -> int:
+        return -(-n_batches // self.batches_per_update)
+
+    def passes(self, model: Any, workers: Workers, state: State) -> Passes:
+        memo, n = state.memo, workers.n_shards
+        while True:
+            info = Info()
+            if state.total is None:
+                state.total = model.no_stats()
+            total, pseudo, state.pseudo_counts = state.total, state.pseudo_counts, None
+            if pseudo is not None:
+                total += pseudo
+                model = model.update(total)
+            for begin in range(0, n, self.batches_per_update):
+                round_ = range(begin, min(begin + self.batches_per_update, n))
+                results = list(workers.run(model.tables, round_))  # all of them before the total moves
+                for b, new, more in results:
+                    if b in memo:
+                        total -= memo[b]  # first out, then in: with one shard this is batch, bit for bit
+                    if pseudo is not None:
+                        total.add(pseudo, -1.0 / n)
+                    total += new
+                    memo[b] = new
+                    add_info(info, more)
+                model = model.update(total)
+            was_exact = state.t == 0 and (pseudo is None or pseudo.is_removable)
+            if not was_exact and (n > 1 or pseudo is not None):  # sum again, without the rounding of differences
+                pseudo = None
+                state.total = total = model.no_stats()
+                for b in range(n):
+                    total += memo[b]
+                model = model.update(total)
+            state.t += 1
+            model = (yield PassResult(model, total, info)) or model

@@ -12,7 +12,10 @@ from scipy.special import digamma
 from topmix import _core
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard
+from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.files.writer import Writer
 from topmix.numerics import dirichlet
+from topmix.numerics.threads import threads
 from topmix.stats import WordStats, WordTotal
 
 FAINT = 1e-9  # prior of objective "ml", in words: none is impossible
@@ -50,7 +53,6 @@ class Categorical:
         K: int,
         prior: float,
         rng: np.random.Generator,
-        threads: int,
         objective: str = "vb",
     ) -> Categorical:
         """Each cluster starts from one row, drawn by k-means++ under the KL divergence, smoothed by the mean row."""
@@ -61,14 +63,14 @@ class Categorical:
         sums = weight @ X
         mean = sums / max(sums.sum(), 1e-300)
         rows = X[spread_rows(X, weight, K, mean, rng)].toarray().astype(np.float64)
-        total = cls.zeros(corpus.shape[1], K, threads)
+        total = cls.zeros(corpus.shape[1], K)
         total.raw += rows.T + mean[:, None] * np.maximum(rows.sum(axis=1), 1.0)
         total.totals += total.raw.sum(axis=0)
         return cls(eta, total, objective)
 
     @staticmethod
-    def zeros(n_words: int, K: int, threads: int) -> WordTotal:
-        return WordTotal.zeros(n_words, K, threads)
+    def zeros(n_words: int, K: int) -> WordTotal:
+        return WordTotal.zeros(n_words, K)
 
     @property
     def lam(self) -> np.ndarray:  # [V, K]
@@ -86,32 +88,45 @@ class Categorical:
         return CategoricalTables((Elogphi - offset[:, None]).astype(np.float32), offset)
 
     @staticmethod
-    def assign(shard: Shard, t: CategoricalTables, log_weights: np.ndarray, L: int, threads: int) -> Assignment:
+    def assign(shard: Shard, t: CategoricalTables, log_weights: np.ndarray, L: int) -> Assignment:
         weights = log_weights.astype(np.float32)
         return Assignment(
-            *_core.assign_categorical(shard.indptr, shard.index, shard.value, t.Elogphi, t.offset, weights, L, threads)
+            *_core.assign_categorical(
+                shard.indptr, shard.index, shard.value, t.Elogphi, t.offset, weights, L, threads()
+            )
         )
 
     @staticmethod
-    def summarise(shard: Shard, a: Assignment, K: int, threads: int) -> WordStats:
+    def summarise(shard: Shard, a: Assignment, K: int) -> WordStats:
         return WordStats(
             shard.cols,
             *_core.sum_rows_by_word(
-                shard.starts, shard.order, shard.row_of, shard.value, a.cluster, a.r, shard.weight, K, threads
+                shard.starts, shard.order, shard.row_of, shard.value, a.cluster, a.r, shard.weight, K, threads()
             ),
         )
 
-    def update(self, total: WordTotal) -> Categorical:
+    def update(self, S: WordTotal, N: np.ndarray) -> Categorical:
         """Conjugate update.  Eq. (2.3)."""
-        return replace(self, total=total)
+        return replace(self, total=S)
 
-    def bound(self, total: WordTotal) -> float:
-        """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), or its like at a point.  Eq. (2.4)."""
-        return dirichlet.bound(total.counts(), np.broadcast_to(self.eta, total.raw.shape), self.lam, self.objective)
+    def bound(self, S: WordTotal, N: np.ndarray) -> float:
+        """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), or the same term at a point.  Eq. (2.4)."""
+        return dirichlet.bound(S.counts(), np.broadcast_to(self.eta, S.raw.shape), self.lam, self.objective)
 
     def mean(self) -> np.ndarray:
         """E[phi], [K, V], rows sum to one."""
         return (self.lam / self.lam.sum(axis=0)).T
+
+    def write(self, out: Writer) -> None:
+        out.array("eta", self.eta)
+        self.total.write(out)
+
+    @classmethod
+    def read(cls, file: CheckedReader, V: int, K: int, objective: str) -> Categorical:
+        eta, total = file.array("eta", V, 1, positive=True), WordTotal.read(file, V, K)
+        if not (total.raw.min() * total.factor > -eta.min() and total.totals.min() >= 0):
+            raise ModelFileError(f"array '{file.prefix}raw' has negative counts")
+        return cls(eta, total, objective)
 
 
 def spread_rows(

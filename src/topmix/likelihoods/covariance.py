@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import digamma, multigammaln
 
 from topmix import _core
+from topmix.numerics.threads import threads
 
 
 class SingularCovariance(ValueError):
@@ -49,6 +50,10 @@ class Shape:
     def repeat(self) -> int:
         """Dimensions that each precision speaks for."""
         return self.D if self.name == "spherical" else 1
+
+    def one(self) -> tuple[int, ...]:
+        """The shape of one precision as an array in a file."""
+        return (self.D, self.D) if self.is_matrix else (self.D if self.name == "diag" else 1,)
 
     def n_matrices(self, K: int) -> int:
         return 1 if self.name == "tied" else K
@@ -92,7 +97,6 @@ class Shape:
         reg: np.ndarray,
         beta: np.ndarray,
         m: np.ndarray,
-        threads: int,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """B_k = base + S_k + N_k reg - beta_k m_k m_k', B_k^-1 and log |B_k|, the latter summed over copies.
 
@@ -109,7 +113,7 @@ class Shape:
             N, beta, m = N.sum(keepdims=True), np.zeros(1), np.zeros((1, self.D))
         B, inverse = (np.empty((len(second), self.D, self.D)) for _ in range(2))
         log_det = np.empty(len(second))
-        _core.update_precisions(second, N, base, reg, beta, m, threads, B, inverse, log_det)
+        _core.update_precisions(second, N, base, reg, beta, m, threads(), B, inverse, log_det)
         if np.isnan(log_det).any():
             raise _singular(np.flatnonzero(np.isnan(log_det)))
         return B, inverse, log_det

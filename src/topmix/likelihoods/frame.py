@@ -10,6 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from topmix.files.reader import CheckedReader
+from topmix.files.writer import Writer
+from topmix.likelihoods.covariance import Shape
+
 LEAST = 1e-12  # of the largest variance: a direction with less, a constant column say, counts as having this much
 
 
@@ -59,6 +63,14 @@ class Frame:
             B = np.linalg.inv(self.A)
             return np.asarray(B.T @ C @ B)
         return C / np.square(self.A)
+
+    def write(self, out: Writer) -> None:
+        out.array("origin", self.origin)
+        out.array("A", self.A)
+
+    @classmethod
+    def read(cls, file: CheckedReader, shape: Shape) -> Frame:
+        return cls(file.array("origin", shape.D), file.array("A", *shape.one()))
 
 
 def _floored(variances: np.ndarray) -> np.ndarray:

@@ -17,10 +17,13 @@ import numpy as np
 
 from topmix import _core
 from topmix.data.vectors import VectorShard
-from topmix.likelihoods.covariance import Shape
+from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.files.writer import Writer
+from topmix.likelihoods.covariance import SHAPES, Shape
 from topmix.likelihoods.frame import Frame
 from topmix.numerics.blas import one_thread
 from topmix.numerics.dirichlet import FAINT
+from topmix.numerics.threads import threads
 from topmix.stats import Additive
 
 # Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
@@ -38,6 +41,15 @@ class GaussianStats(Additive):
     first: np.ndarray  # [K, D] sum w r z
     second: np.ndarray  # [K, Q] sum w r z z': upper triangles, diagonals or traces; [1, Q] where covariances are tied
 
+    def write(self, out: Writer) -> None:
+        for name in ("N", "first", "second"):
+            out.array(name, getattr(self, name))
+
+    @classmethod
+    def read(cls, file: CheckedReader, shape: Shape, K: int) -> GaussianStats:
+        second = file.array("second", shape.n_matrices(K), shape.quadratic_size())
+        return cls(file.array("N", K), file.array("first", K, shape.D), second)
+
 
 @dataclass(frozen=True)
 class GaussianPrior:
@@ -54,6 +66,20 @@ class GaussianPrior:
         """Of maximum likelihood: it keeps a cluster without rows finite, as the Gaussian of all the data."""
         one = np.eye(shape.D) if shape.is_matrix else np.ones(shape.D) if shape.name == "diag" else np.array(shape.D)
         return cls(FAINT, np.zeros(shape.D), FAINT, FAINT * one, reg)
+
+    def write(self, out: Writer) -> None:
+        out.array("m", self.m)
+        out.array("B", np.atleast_1d(self.B))
+        out.array("reg", np.atleast_1d(self.reg))
+        out.value("beta", self.beta)
+        out.value("nu", self.nu)
+
+    @classmethod
+    def read(cls, file: CheckedReader, shape: Shape) -> GaussianPrior:
+        B, reg = (np.asarray(file.array(name, *shape.one())) for name in ("B", "reg"))
+        if shape.name == "spherical":
+            B, reg = np.asarray(B[0]), np.asarray(reg[0])
+        return cls(file.number("beta", 1e-20), file.array("m", shape.D), file.number("nu", 1e-20), B, reg)
 
 
 class GaussianTables(NamedTuple):
@@ -110,7 +136,6 @@ class Gaussian:
     prior: GaussianPrior
     total: GaussianStats
     n_candidates: int = 0  # clusters near each that tables name; 0 for none
-    threads: int = 1
     near: np.ndarray | None = None  # the neighbours that tables had some updates ago
     age: int = 0  # how many
 
@@ -118,19 +143,19 @@ class Gaussian:
     def shape(self) -> Shape:
         return Shape(self.covariance_type, len(self.frame.origin))
 
-    def zeros(self, n_features: int, K: int, threads: int) -> GaussianStats:
+    def zeros(self, n_features: int, K: int) -> GaussianStats:
         shape = Shape(self.covariance_type, n_features)
         return GaussianStats(
             np.zeros(K), np.zeros((K, n_features)), np.zeros((shape.n_matrices(K), shape.quadratic_size()))
         )
 
-    def update(self, total: GaussianStats) -> Gaussian:
-        """Conjugate update.  Eq. (G.6)."""
+    def update(self, S: GaussianStats, N: np.ndarray) -> Gaussian:
+        """Conjugate update.  Eq. (G.6). The moments hold N too, as summed with them: S.N and N differ in rounding."""
         tables = self.__dict__.get("_tables")
         near, age = self.near if tables is None else tables.neighbours, self.age + 1
         if age == STALE:
             near, age = None, 0
-        new = replace(self, total=total, near=near, age=age)
+        new = replace(self, total=S, near=near, age=age)
         new.posterior  # noqa: B018  (now, before the learner goes on with the total)
         return new
 
@@ -144,7 +169,7 @@ class Gaussian:
             if not self.zero_mean:
                 m = (p.beta * p.m + t.first) / beta[:, None]
                 base = p.B + shape.prior_outer(len(N), p.beta, p.m)[0]
-            B, P, log_det = shape.updated(t.second, N, base, p.reg, beta, m, self.threads)
+            B, P, log_det = shape.updated(t.second, N, base, p.reg, beta, m)
             P *= nu.reshape(-1, *[1] * (B.ndim - 1))
             Pm = shape.apply(P, m)
             is_bayes = self.objective == "vb" and not self.zero_mean
@@ -161,19 +186,19 @@ class Gaussian:
                 wobble=shape.D / beta if is_bayes else np.zeros_like(beta),
             )
 
-    def bound(self, total: GaussianStats) -> float:
+    def bound(self, S: GaussianStats, N: np.ndarray) -> float:
         """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), Eq. (G.8); at a point, its log posterior or likelihood."""
         shape, p, q, D = self.shape, self.prior, self.posterior, self.shape.D
         K, is_bayes = len(q.beta), self.objective == "vb"
         has_prior = float(self.objective != "ml")
         # The rows and the prior say these; under "vb" the entropy of q takes its own away again.
-        degrees = has_prior * p.nu + shape.degrees(total.N)
-        beta = has_prior * p.beta + total.N
-        first = has_prior * p.beta * p.m + total.first
-        second = shape.unpacked(total.second) + shape.spread(total.N, p.reg) + has_prior * p.B
+        degrees = has_prior * p.nu + shape.degrees(S.N)
+        beta = has_prior * p.beta + S.N
+        first = has_prior * p.beta * p.m + S.first
+        second = shape.unpacked(S.second) + shape.spread(S.N, p.reg) + has_prior * p.B
         if not self.zero_mean:
             second = second + has_prior * shape.prior_outer(K, p.beta, p.m)
-        value = total.N.sum() * (self.frame.log_det() - 0.5 * D * np.log(2 * np.pi))
+        value = S.N.sum() * (self.frame.log_det() - 0.5 * D * np.log(2 * np.pi))
         if is_bayes:
             degrees = degrees - q.nu
             second = second - q.B
@@ -269,34 +294,54 @@ class Gaussian:
         return float(np.sqrt(terms[worst])) * 16 / np.sqrt(1 + shape.D / 16) * 2.0**-24
 
     @staticmethod
-    def assign(
-        shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, threads: int
-    ) -> GaussianAssignment:
-        return _assigned(shard, t, log_weights, L, None, threads)
+    def assign(shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int) -> GaussianAssignment:
+        return _assigned(shard, t, log_weights, L, None)
 
     @staticmethod
     def assign_near(
-        shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, was: np.ndarray, threads: int
+        shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, was: np.ndarray
     ) -> GaussianAssignment:
         """As `assign`, but each row is scored only by the neighbours of the cluster that it was in."""
-        return _assigned(shard, t, log_weights, L, was, threads)
+        return _assigned(shard, t, log_weights, L, was)
 
     @staticmethod
-    def summarise(shard: VectorShard, a: GaussianAssignment, K: int, threads: int) -> GaussianStats:
-        return moments(a.z, a.cluster, a.r, shard.weight, a.tables.centre, a.tables.shape, threads)
+    def summarise(shard: VectorShard, a: GaussianAssignment, K: int) -> GaussianStats:
+        return moments(a.z, a.cluster, a.r, shard.weight, a.tables.centre, a.tables.shape)
+
+    def write(self, out: Writer) -> None:
+        """Everything but what clusters are computed with: the number of candidates is a setting of the estimator."""
+        self.frame.write(out.at("frame"))
+        self.prior.write(out.at("prior"))
+        self.total.write(out.at("moments"))
+        out.value("covariance_type", self.covariance_type)
+        out.value("zero_mean", self.zero_mean)
+        out.value("dtype", self.dtype)
+
+    @classmethod
+    def read(cls, file: CheckedReader, D: int, K: int, objective: str) -> Gaussian:
+        shape = Shape(file.choice("covariance_type", SHAPES), D)
+        frame, prior = Frame.read(file.at("frame"), shape), GaussianPrior.read(file.at("prior"), shape)
+        total, dtype = GaussianStats.read(file.at("moments"), shape, K), file.choice("dtype", ("float32", "float64"))
+        g = cls(shape.name, objective, file.flag("zero_mean"), dtype, frame, prior, total)
+        with np.errstate(all="ignore"):
+            tables = g.tables(np.arange(D))  # raises where a covariance cannot be inverted
+            numbers = (*tables[2:], g.mean(), g.covariances())
+        if not all(np.all(np.isfinite(x)) for x in numbers):
+            raise ModelFileError("the parameters of clusters make no sense")
+        return g
 
 
 def _assigned(
-    shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, was: np.ndarray | None, threads: int
+    shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, was: np.ndarray | None
 ) -> GaussianAssignment:
     dtype, n = t.W.dtype, shard.n_rows
     x = shard.rows_as(dtype)
     z = np.empty_like(x)
     constant = (t.constant + log_weights).astype(dtype)
     a = GaussianAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), z, t)
-    how = (t.shape.quadratic, t.linear, threads)
+    how = (t.shape.quadratic, t.linear, threads())
     with one_thread():
-        _core.to_frame(x, t.origin, t.A, threads, z)
+        _core.to_frame(x, t.origin, t.A, threads(), z)
         if was is None:
             _core.assign_gaussian(z, t.W, constant, *how, *a[:4])
         else:
@@ -314,14 +359,13 @@ def moments(
     weight: np.ndarray | None,
     centre: np.ndarray,
     shape: Shape,
-    threads: int,
 ) -> GaussianStats:
     """What rows in the frame give to the clusters that they are assigned to.  Eq. (G.5)."""
     K = len(centre)
     S = GaussianStats(np.zeros(K), np.zeros(centre.shape), np.zeros((shape.n_matrices(K), shape.quadratic_size())))
     with one_thread():
         second = np.zeros((K, 0)) if shape.name == "tied" else S.second
-        _core.add_moments(z, cluster, r, weight, centre, shape.quadratic, threads, S.N, S.first, second)
+        _core.add_moments(z, cluster, r, weight, centre, shape.quadratic, threads(), S.N, S.first, second)
         if shape.name == "tied":  # sum w z z', whatever the clusters
             z64 = z.astype(np.float64)
             S.second += shape.packed((z64.T @ (z64 if weight is None else weight[:, None] * z64))[None])

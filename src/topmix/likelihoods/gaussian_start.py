@@ -111,7 +111,6 @@ def start(
     weight: np.ndarray | None,
     init: str,
     rng: np.random.Generator,
-    threads: int,
 ) -> Gaussian:
     """First clusters, by one of STARTS, from statistics that come to as many rows as there are.
 
@@ -127,8 +126,9 @@ def start(
     n_rows = float(len(table)) if weight is None else float(weight.sum())
 
     def started(how: str) -> Gaussian:
-        S = sample_moments(model, z, w, how, rng, threads)
-        return model.update(S.scale(n_rows / S.N.sum()))
+        S = sample_moments(model, z, w, how, rng)
+        S.scale(n_rows / S.N.sum())
+        return model.update(S, S.N)
 
     if init != "auto":
         return started(init)
@@ -137,21 +137,19 @@ def start(
     tries = [started("k-means++"), started("random_from_data")]
     for t in tries:
         log_weights = np.log(t.total.N / t.total.N.sum())
-        a = t.assign(VectorShard(table.data, few), t.tables(np.zeros(0)), log_weights, 1, threads)
+        a = t.assign(VectorShard(table.data, few), t.tables(np.zeros(0)), log_weights, 1)
         likelihood.append(a.likelihood.sum())
     return tries[int(np.argmax(likelihood))]
 
 
-def sample_moments(
-    model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng: np.random.Generator, threads: int
-) -> GaussianStats:
+def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng: np.random.Generator) -> GaussianStats:
     """Moments of first clusters, from a sample of rows in the frame."""
     K, D = model.total.first.shape
     origin = np.zeros((K, D))
     if init == "random":
         r = rng.random((len(z), K))
         r /= r.sum(axis=1, keepdims=True)
-        return moments(z, *_everyone(r), w, origin, model.shape, threads)
+        return moments(z, *_everyone(r), w, origin, model.shape)
     if init == "kmeans":
         seed = int(rng.integers(2**31))
         fit = KMeans(min(K, len(z)), n_init=1, random_state=seed, max_iter=10).fit(z, sample_weight=w)
@@ -167,19 +165,19 @@ def sample_moments(
     every = np.concatenate([z, seeds])  # a seed belongs to its own cluster, also where two are equal
     own = np.concatenate([labels, np.arange(K, dtype=np.int32)])[:, None]
     share = np.concatenate([w, np.full(K, 1e-3 * w.sum() / len(w))])
-    return shrunk(moments(every, own, np.ones(own.shape), share, origin, model.shape, threads), model)
+    return shrunk(moments(every, own, np.ones(own.shape), share, origin, model.shape), model)
 
 
-def given(model: Gaussian, r: np.ndarray, table: Table, weight: np.ndarray | None, threads: int) -> Gaussian:
+def given(model: Gaussian, r: np.ndarray, table: Table, weight: np.ndarray | None) -> Gaussian:
     """Clusters as the update of responsibilities [N, K], which scikit-learn starts from too."""
     K = r.shape[1]
-    total = model.zeros(table.shape[1], K, threads)
+    total = model.zeros(table.shape[1], K)
     for begin in range(0, len(table), 4096):
         rows = slice(begin, begin + 4096)
         z = model.frame.points(np.ascontiguousarray(table.data[rows], np.float64))
         w = None if weight is None else weight[rows]
-        total += moments(z, *_everyone(r[rows]), w, np.zeros((K, z.shape[1])), model.shape, threads)
-    return model.update(total)
+        total += moments(z, *_everyone(r[rows]), w, np.zeros((K, z.shape[1])), model.shape)
+    return model.update(total, total.N)
 
 
 def at(model: Gaussian, N: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> Gaussian:
@@ -193,7 +191,7 @@ def at(model: Gaussian, N: np.ndarray, means: np.ndarray, covariances: np.ndarra
     if not model.zero_mean:
         B = B - shape.prior_outer(len(N), p.beta, p.m) + shape.outer(beta, m, m)
     first = beta[:, None] * m - (0.0 if model.zero_mean else p.beta * p.m)
-    return model.update(GaussianStats(N.copy(), first, shape.packed(B)))
+    return model.update(GaussianStats(N.copy(), first, shape.packed(B)), N)
 
 
 def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:

@@ -9,6 +9,9 @@ import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
 from topmix import _core
+from topmix.files.reader import CheckedReader
+from topmix.files.writer import Writer
+from topmix.numerics.threads import threads
 from topmix.stats import WordTotal
 
 
@@ -45,20 +48,20 @@ class TopicWords:
     def tables(self, cols: np.ndarray) -> WordTables:
         K = self.shape[1]
         table, log_scale = np.empty((len(cols), K), np.float32), np.empty(len(cols))
-        norm, seed = self.total.totals + self.prior_totals(), None
-        if (start := self.total.seed) is not None:
-            weight = self.total.seed_weight
+        norm, pseudo = self.total.totals + self.prior_totals(), None
+        if (start := self.total.pseudo) is not None:
+            weight = self.total.pseudo_weight
             norm += weight * start.totals
-            seed = (start.common, start.share, start.indptr, start.topic, start.value, weight)
+            pseudo = (start.common, start.share, start.indptr, start.topic, start.value, weight)
         _core.topic_table(
             self.posterior,
             self.total.raw,
             self.total.factor,
             self.eta,
-            seed,
+            pseudo,
             norm,
             cols,
-            self.total.threads,
+            threads(),
             table,
             log_scale,
         )
@@ -89,7 +92,7 @@ class TopicWords:
     def _by_topic(self, eta: np.ndarray, as_shares: bool) -> np.ndarray:
         V, K = self.shape
         out = np.empty((K, V))
-        _core.topic_rows(self.total.raw, self.total.factor, eta, as_shares, self.total.threads, out)
+        _core.topic_rows(self.total.raw, self.total.factor, eta, as_shares, threads(), out)
         return out
 
     def bound(self) -> float:
@@ -99,9 +102,26 @@ class TopicWords:
         is_point = self.posterior == "collapsed" and not self.bounds_evidence
         kind = "collapsed" if is_point else "variational"
         total = self.total
-        sum_of_words = _core.topic_bound(kind, total.raw, total.factor, self.eta, total.threads, norm)
+        sum_of_words = _core.topic_bound(kind, total.raw, total.factor, self.eta, threads(), norm)
         if is_point:  # sum (S + eta) log phi
             return sum_of_words - float(xlogy(norm, norm).sum())
         prior = np.broadcast_to(self.eta, (V, K)) if self.eta.shape[0] > 1 else np.broadcast_to(self.eta, (1, K))
         each = gammaln(prior).sum() * (V if self.eta.shape[0] == 1 else 1)
         return float(gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + sum_of_words)
+
+    def write(self, out: Writer, *, with_total: bool = True) -> None:
+        out.array("eta", self.eta)
+        out.value("posterior", self.posterior)
+        out.value("learned", self.learned)
+        if with_total:
+            self.total.write(out)
+
+    @classmethod
+    def read(
+        cls, file: CheckedReader, V: int, K: int, *, total: WordTotal | None = None, bounds_evidence: bool = False
+    ) -> TopicWords:
+        """`total` is given where the counts are kept elsewhere in the file."""
+        eta = file.array("eta", {1, V}, {1, K}, positive=True)
+        posterior = file.choice("posterior", ("collapsed", "variational"))
+        total = WordTotal.read(file, V, K) if total is None else total
+        return cls(eta, total, posterior, file.flag("learned"), bounds_evidence)

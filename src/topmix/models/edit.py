@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from topmix.allocations.hdp import StickPrior
+from topmix.allocations.stick_prior import StickPrior
 from topmix.allocations.topic_sticks import Sticks
 from topmix.models.topics import Prior, TopicModel
 from topmix.stats import WordTotal
@@ -59,7 +59,7 @@ def seeded(model: TopicModel, seeds: np.ndarray, topics: Sequence[int] | None) -
 
 def _with(model: TopicModel, counts: np.ndarray, alpha: np.ndarray, eta: np.ndarray, kept: np.ndarray) -> TopicModel:
     raw = np.ascontiguousarray(counts[:, kept])
-    total = WordTotal(raw, raw.sum(axis=0), 1.0, model.words.total.threads)
+    total = WordTotal.of(raw)
     eta = np.ascontiguousarray(eta[:, kept]) if eta.shape[1] > 1 else eta
     return replace(model, prior=_prior(model.prior, alpha[kept]), words=replace(model.words, eta=eta, total=total))
 

@@ -1,4 +1,4 @@
-"""Models: an allocation (how often clusters are used) times a likelihood (what they say of a row)."""
+"""Mixtures: an allocation (how often clusters are used) times a likelihood (what they say of a row)."""
 
 from __future__ import annotations
 
@@ -7,35 +7,41 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from topmix.files.writer import Writer
 from topmix.stats import MixtureStats
 
 
 class Allocation(Protocol):
-    """q(pi). `update` and `bound` see the expected number of rows in each cluster."""
+    """q(pi). `update` and `bound` receive N, the expected number of rows in each cluster."""
 
     def log_weights(self) -> np.ndarray: ...
     def weights(self) -> np.ndarray: ...
     def counts(self) -> np.ndarray: ...
     def update(self, N: np.ndarray) -> Self: ...
     def bound(self, N: np.ndarray) -> float: ...
+    def write(self, out: Writer) -> None: ...
 
 
 class Likelihood(Protocol):
-    """q(phi). The static half runs wherever a Worker runs and sees tables only; the rest stays with the learner."""
+    """q(phi). The static half runs where a worker runs and sees tables only; the rest runs where the learner is.
+
+    S is the likelihood's own statistic, N the expected number of rows in each cluster.
+    """
 
     @property
     def total(self) -> Any: ...
 
     def tables(self, cols: np.ndarray) -> Any: ...
-    def update(self, total: Any) -> Self: ...
-    def bound(self, total: Any) -> float: ...
+    def update(self, S: Any, N: np.ndarray) -> Self: ...
+    def bound(self, S: Any, N: np.ndarray) -> float: ...
     def mean(self) -> np.ndarray: ...
-    def zeros(self, n_features: int, K: int, threads: int) -> Any: ...
+    def zeros(self, n_features: int, K: int) -> Any: ...
+    def write(self, out: Writer) -> None: ...
 
     @staticmethod
-    def assign(shard: Any, tables: Any, log_weights: np.ndarray, L: int, threads: int) -> Any: ...
+    def assign(shard: Any, tables: Any, log_weights: np.ndarray, L: int) -> Any: ...
     @staticmethod
-    def summarise(shard: Any, assignment: Any, K: int, threads: int) -> Any: ...
+    def summarise(shard: Any, assignment: Any, K: int) -> Any: ...
 
 
 class MixtureTables(NamedTuple):
@@ -57,10 +63,10 @@ class Mixture:
     def tables(self, cols: np.ndarray) -> MixtureTables:
         return MixtureTables(self.likelihood.tables(cols), self.allocation.log_weights())
 
-    def no_stats(self, threads: int = 1) -> MixtureStats:
+    def no_stats(self) -> MixtureStats:
         """The empty total that shards are added to."""
         K = self.n_components
-        return MixtureStats(self.likelihood.zeros(self.n_features, K, threads), np.zeros(K), 0.0, 0.0)
+        return MixtureStats(self.likelihood.zeros(self.n_features, K), np.zeros(K), 0.0, 0.0)
 
     def as_stats(self) -> MixtureStats:
         """Statistics that this model would be the update of, for a learner to start from."""
@@ -68,12 +74,17 @@ class Mixture:
 
     def update(self, total: MixtureStats) -> Mixture:
         """Global step."""
-        return replace(self, allocation=self.allocation.update(total.N), likelihood=self.likelihood.update(total.S))
+        N = total.N
+        return replace(self, allocation=self.allocation.update(N), likelihood=self.likelihood.update(total.S, N))
 
     def bound(self, total: MixtureStats) -> dict[str, float]:
-        """The evidence lower bound, term by term. Linear in the statistics, so exact for any learner's total."""
+        """The evidence lower bound, term by term. It is linear in the statistics, so exact for any learner's total."""
         return {
-            "data": self.likelihood.bound(total.S),
+            "data": self.likelihood.bound(total.S, total.N),
             "entropy": total.H,
             "allocation": self.allocation.bound(total.N),
         }
+
+    def weights(self) -> np.ndarray:
+        """[K] the expected share of each cluster."""
+        return self.allocation.weights()

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.likelihoods.categorical import spread_rows
-from topmix.stats import WordSeed
+from topmix.stats import PseudoCounts
 
 OWN = 0.1  # share of a blended topic that is its document's own
 COMMON = 0.006  # a word this frequent is damped by half, one ten times as frequent by a hundred
@@ -29,7 +29,7 @@ SMALL = 0.05  # of the mean topic: one that holds less starts again
 OWN_AGAIN = 0.9
 
 
-def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> WordSeed:
+def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
     X = corpus.to_scipy()
     mean, rows = _mean(X), _usable(X)
     damping = _damping(mean)
@@ -40,10 +40,10 @@ def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> WordSeed:
     chosen = rng.choice(rows, K - n_background, replace=len(rows) < K - n_background)
     share, own = _blend(X[chosen], OWN, mean * damping, damping, size)
     means = [sp.csr_array(size * _mean(X[np.sort(docs)])[None]) for docs in background]
-    return WordSeed.of(mean * damping, np.append(np.zeros(n_background), share), sp.vstack([*means, own], "csr"))
+    return PseudoCounts.of(mean * damping, np.append(np.zeros(n_background), share), sp.vstack([*means, own], "csr"))
 
 
-def revived(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> WordSeed | None:
+def restarted(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> PseudoCounts | None:
     """A second start for topics that are small after the first pass, as large as the mean topic; None: all are well."""
     K, small = len(sizes), np.flatnonzero(sizes < SMALL * sizes.mean())
     if len(small) == 0 or corpus.n_tokens == 0:
@@ -56,15 +56,15 @@ def revived(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> Word
     share = np.zeros(K)
     share[small], part = _blend(X[chosen], OWN_AGAIN, mean * damping, damping, float(sizes.mean()))
     where = sp.csr_array((np.ones(len(small)), (small, np.arange(len(small)))), (K, len(small)))
-    return WordSeed.of(mean * damping, share, where @ part)
+    return PseudoCounts.of(mean * damping, share, where @ part)
 
 
-def documents(corpus: Corpus, K: int, rng: np.random.Generator) -> WordSeed:
+def documents(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
     """K documents far from each other, as Hughes & Sudderth (2016) start: k-means++ under the KL divergence."""
     X = corpus.to_scipy()
     mean = _mean(X)
     rows = spread_rows(X, np.ones(X.shape[0]), K, mean, rng)
-    return WordSeed.of(mean, np.zeros(K), sp.csr_array(X[rows], dtype=np.float64))
+    return PseudoCounts.of(mean, np.zeros(K), sp.csr_array(X[rows], dtype=np.float64))
 
 
 def random(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
@@ -72,14 +72,14 @@ def random(corpus: Corpus, K: int, rng: np.random.Generator) -> np.ndarray:
     return np.ascontiguousarray(rng.gamma(100.0, 0.01, (K, corpus.n_words)).T)
 
 
-STARTS: dict[str, Callable[[Corpus, int, np.random.Generator], WordSeed | np.ndarray]] = {
+STARTS: dict[str, Callable[[Corpus, int, np.random.Generator], PseudoCounts | np.ndarray]] = {
     "auto": blended,
     "blended": blended,
     "documents": documents,
     "random": random,
 }
 
-REVIVED = ("auto", "blended")  # starts whose small topics start once more
+RESTARTED = ("auto", "blended")  # starts whose small topics start once more
 
 
 def _usable(X: sp.csr_array) -> np.ndarray:

@@ -1,13 +1,12 @@
-"""Moves that change the number of topics, each kept only if the bound of the whole corpus rises.
+"""The search for the number of topics: moves that are kept only if the bound of the whole corpus rises.
 
-`Documents` is what they see: the last statistics of every shard and the topics of every document. With these a merge
-is judged exactly, without a visit to the data but for one entropy that was gathered in the pass before. Births, splits
-and deletions (`proposals.py`) are tried out: a few passes with them, and back to where it was if the bound fell.
+`Documents` is what moves see: the last statistics of every shard and the topics of every document. With these a merger
+is judged exactly, without a visit to the data, except for one entropy that the pass before gathered. Births, splits and
+deletions (`proposals.py`) are tried: a few passes with them, and back to the state before if the bound is not higher.
 """
 
-from topmix.search.adaptation import Adaptation, Course, Sources
-from topmix.search.documents import Documents
-from topmix.search.fit import Fit
-from topmix.search.scouts import Scouts, largest
+from topmix.search.settings import TopicSearch
 
-__all__ = ["Adaptation", "Course", "Documents", "Fit", "Scouts", "Sources", "largest"]
+SEARCHES = {"auto": TopicSearch}
+
+__all__ = ["SEARCHES", "TopicSearch"]

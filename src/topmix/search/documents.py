@@ -1,4 +1,4 @@
-"""All documents as they were last left, under one model: what moves judge, rename and put back."""
+"""The state of a fit as moves see it: one model, the topics of all documents, and the statistics of every shard."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from topmix.allocations.hdp import StickPrior
-from topmix.allocations.lda import DocTopics
+from topmix.allocations.doc_topics import DocTopics
+from topmix.allocations.stick_prior import StickPrior
 from topmix.allocations.topic_sticks import Sticks
 from topmix.models.topics import TopicModel
 from topmix.stats import TopicStats, WordStats
@@ -29,7 +29,7 @@ class Documents:
         return self.model.prior
 
     def bound(self) -> float:
-        """Of the total as it is when first asked: it is the learner's, who goes on with it."""
+        """Of the total as it is when first asked: the learner will change it later."""
         return self._bound
 
     @cached_property
@@ -45,7 +45,7 @@ class Documents:
     def under(self, prior: StickPrior) -> Documents:
         """The same responsibilities, with topics and every q(pi_d) at their best under this prior."""
         memo = [prior.summarise(m.S, d, n, m.H) for m, d, n in zip(self.memo, self.docs, self.lengths)]
-        total = replace(self.model, prior=prior).no_stats(self.model.words.total.threads)
+        total = replace(self.model, prior=prior).no_stats()
         for stats in memo:
             total += stats
         model = replace(self.model, prior=prior, words=self.model.words.update(total.S))

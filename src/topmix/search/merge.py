@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln
 
-from topmix.allocations.hdp import StickPrior
+from topmix.allocations.stick_prior import StickPrior
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.search.documents import Documents, renamed_prior
 

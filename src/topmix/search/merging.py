@@ -1,39 +1,39 @@
-"""Merges from pass to pass: which pairs of topics a pass is to look at, and what was refused before."""
+"""Mergers from pass to pass: which pairs of topics a pass is to weigh, and which were refused before."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from topmix.local import TopicStep
+from topmix.local import Info
+from topmix.models.topics import TopicModel
 from topmix.search.documents import Documents
 from topmix.search.merge import Pair, candidates, decide
 
 
 @dataclass
 class Merging:
-    step: TopicStep
     refused: set[Pair] = field(default_factory=set)
 
-    def watch(self, here: Documents) -> None:
-        """The next pass gathers what the best pairs would lose."""
+    def weigh(self, here: Documents, model: TopicModel) -> TopicModel:
+        """The model whose next pass gathers what the best pairs of `here` would lose."""
         partner = np.full(here.model.n_components, -1, np.int32)
         for j, k in candidates(here, self.refused):
             partner[j], partner[k] = k, j
-        self.step.watch(partner)
+        return replace(model, partner=partner)
 
-    def merged(self, here: Documents) -> tuple[Documents, dict[Pair, float]]:
-        """With the pairs that the last pass found worth it in one; and what each gained."""
-        partner = self.step.partner
-        if partner is None or len(partner) != here.model.n_components:
+    def merged(self, here: Documents, info: Info) -> tuple[Documents, dict[Pair, float]]:
+        """The pairs that the last pass found worth merging become one topic each; and what each merger gained."""
+        partner = here.model.partner
+        if partner is None:
             return here, {}
         lower = np.flatnonzero(partner > np.arange(len(partner)))
         pairs = [(int(j), int(partner[j])) for j in lower]
         if not pairs:
             return here, {}
         base = here.under(here.prior)
-        found = decide(base, pairs, self.step.lost[lower])
+        found = decide(base, pairs, info["merge_entropy"][lower])
         self.refused |= set(pairs) - set(found.gains)
         if not found.gains:
             return here, {}
@@ -41,7 +41,7 @@ class Merging:
         return base.renamed(found.names, found.lost).settled(), found.gains
 
     def sorted(self, here: Documents) -> Documents:
-        """Topics in order of size, where the bound agrees that it is better so."""
+        """Topics in order of size, where the bound is not lower so."""
         order = np.argsort(-here.total.S.totals, kind="stable")
         if np.array_equal(order, np.arange(len(order))):
             return here

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from topmix.allocations.lda import DocTopics
+from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.topic_sticks import Sticks
 from topmix.models.topics import TopicModel
 from topmix.search.documents import Documents
@@ -35,18 +35,18 @@ def births(here: Documents, n: int, newborn: Callable[[np.ndarray, int], np.ndar
     K, shares = here.model.n_components, here.prior.sticks.shares()[:-1]
     counts = np.hstack([here.total.S.counts(), newborn(here.total.S.totals, n)])
     shares = np.concatenate([shares, np.full(n, shares.sum() / K)]) * K / (K + n)
-    return Proposal(f"birth {n}", _seeded(here, counts, shares))
+    return Proposal(f"birth {n}", _started(here, counts, shares))
 
 
 def renewal(here: Documents, counts: np.ndarray) -> Proposal:
     """Other topics altogether, [V, n] counts."""
     n = counts.shape[1]
-    return Proposal(f"renew {n}", _seeded(here, counts, np.full(n, 1.0 / (n + 1.0))))
+    return Proposal(f"renew {n}", _started(here, counts, np.full(n, 1.0 / (n + 1.0))))
 
 
 def refreshment(here: Documents) -> Proposal:
     """The same topics; documents start from their words."""
-    return Proposal("refresh", _seeded(here, here.total.S.counts(), here.prior.sticks.shares()[:-1]))
+    return Proposal("refresh", _started(here, here.total.S.counts(), here.prior.sticks.shares()[:-1]))
 
 
 def split(
@@ -67,7 +67,7 @@ def split(
     stays[parent] -= weight
     goes = sp.csr_array((weight, (parent, np.arange(n))), shape=(K, n))
     moved = sp.hstack([sp.diags_array(stays), goes]).tocsr()
-    return Proposal(f"split {n}", _seeded(here, np.hstack([counts, born.reshape(-1, n)]), shares), _moved(here, moved))
+    return Proposal(f"split {n}", _started(here, np.hstack([counts, born.reshape(-1, n)]), shares), _moved(here, moved))
 
 
 def deletion(here: Documents, gone: np.ndarray) -> Proposal:
@@ -83,7 +83,7 @@ def deletion(here: Documents, gone: np.ndarray) -> Proposal:
         part = counts[:, k] @ rest
         heirs = np.argsort(-part, kind="stable")[:HEIRS]
         moved[k, heirs] = (part[heirs] + 1e-300) / (part[heirs] + 1e-300).sum()
-    return Proposal(f"delete {len(gone)}", _seeded(here, counts[:, kept], shares), _moved(here, moved.tocsr()))
+    return Proposal(f"delete {len(gone)}", _started(here, counts[:, kept], shares), _moved(here, moved.tocsr()))
 
 
 def _moved(here: Documents, M: sp.csr_array) -> list[DocTopics]:
@@ -97,9 +97,9 @@ def _moved(here: Documents, M: sp.csr_array) -> list[DocTopics]:
     return docs
 
 
-def _seeded(here: Documents, counts: np.ndarray, shares: np.ndarray) -> TopicModel:
+def _started(here: Documents, counts: np.ndarray, shares: np.ndarray) -> TopicModel:
     sticks = Sticks.of_shares(shares, here.total.D, here.prior.stick_prior)
     prior = replace(here.prior, sticks=sticks, D=0.0, T=np.zeros(0))
     raw = np.ascontiguousarray(np.maximum(counts, 0.0))
-    total = WordTotal(raw, raw.sum(axis=0), 1.0, here.model.words.total.threads)
+    total = WordTotal.of(raw)
     return replace(here.model, prior=prior, words=here.model.words.update(total))

@@ -1,4 +1,4 @@
-"""Something that is being tried out: when it has shown whether it is better, and where to go back to if it is not.
+"""A trial of other topics: when it has shown whether they are better, and the state to go back to if they are not.
 
 Gains of passes fall like those of a geometric series, for what is tried as for what was there before. So what the old
 topics would have by now is known, and so is what more passes promise to either.
@@ -10,11 +10,11 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from topmix.local import Visited
+from topmix.local.topics import Visit
 from topmix.search.documents import Documents
 from topmix.search.merge import Pair
 
-TRIAL = 3  # passes: one while the seed fades, one to settle, one after merges
+TRIAL = 3  # passes: one while pseudo-counts fade, one to settle, one after mergers
 LONGEST = 15  # while it promises to pay
 RATIOS = (0.75, 0.9)  # of a pass's gain to the one before; it may fall faster at first, but not for long
 
@@ -40,10 +40,10 @@ class Pace(NamedTuple):
 class Trial:
     what: str
     before: Documents
-    memory: dict[int, Visited]
+    memory: dict[int, Visit]
     refused: set[Pair]
     old: Pace  # before
-    size: int | None = None  # which of the scouts' sizes it is, if that is what it is about
+    size: int | None = None  # which of the sizes is tried, if the trial is of a size
     pace: Pace = field(default_factory=Pace)
     age: int = 0  # passes
     last: float = -math.inf  # bound
@@ -53,7 +53,7 @@ class Trial:
         return self.what.split()[0]
 
     def passed(self, bound: float) -> None:
-        """Another pass; `last` is then to be what merges made of it."""
+        """Another pass; `last` is then to be the bound after mergers."""
         if self.age:
             self.pace = self.pace.after(bound - self.last)
         self.age, self.last = self.age + 1, bound
@@ -66,8 +66,9 @@ class Trial:
         return self.gain(here) + self.pace.promise() - self.old.promise()
 
     def verdict(self, here: Documents, is_last: bool) -> bool | None:
-        """Whether what is tried is better; None where it is too early to say. Fits that start anew are judged when they
-        are equally old, other trials when they are ahead of the old topics, or do not promise to be any more."""
+        """Whether the topics on trial are better; None where it is too early to say. Fits of another size are judged
+        when they are equally old. Other trials are judged when they are ahead of the old topics, or no longer promise
+        to be."""
         if self.size is not None or is_last:
             return self.gain(here) > 0
         if self.age < TRIAL:

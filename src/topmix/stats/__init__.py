@@ -6,7 +6,8 @@ sums, memoized adds new and subtracts old, stochastic blends, and an engine may 
 
 from topmix.stats.additive import Additive
 from topmix.stats.mixture import MixtureStats
+from topmix.stats.pseudo_counts import PseudoCounts
 from topmix.stats.topics import TopicStats
-from topmix.stats.words import WordSeed, WordStats, WordTotal
+from topmix.stats.words import WordStats, WordTotal
 
-__all__ = ["Additive", "MixtureStats", "TopicStats", "WordSeed", "WordStats", "WordTotal"]
+__all__ = ["Additive", "MixtureStats", "PseudoCounts", "TopicStats", "WordStats", "WordTotal"]

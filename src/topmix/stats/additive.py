@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Additive:
-    """Field by field: arrays and numbers add, nested statistics add themselves. For dataclasses."""
+    """For dataclasses: arrays and numbers add, nested statistics add themselves."""
 
     def add(self, other: Self, weight: float = 1.0) -> Self:
         """self += weight * other, in place."""
@@ -37,8 +37,8 @@ class Additive:
         return self
 
     @property
-    def stays_apart(self) -> bool:
-        """Whether adding it to a total and taking it away again leaves the very bits that were there."""
+    def is_removable(self) -> bool:
+        """Whether adding this to a total and subtracting it again leaves the bits that were there before."""
         return False
 
     def copy(self) -> Self:

@@ -14,7 +14,7 @@ from topmix.stats.additive import Additive
 class MixtureStats(Additive):
     """Summary of rows under a mixture.  docs/math.md Eq. (1.7)."""
 
-    S: Any  # the likelihood's own statistic, for instance WordStats; its total is what it is added to
+    S: Any  # the likelihood's own statistic, for instance WordStats; a total holds what these are added to
     N: np.ndarray  # [K] expected rows in each cluster
     H: float  # sum_n H[r_n]
     n_rows: float

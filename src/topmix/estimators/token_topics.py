@@ -1,4 +1,4 @@
-"""Where samplers of token topics start: at random, from given assignments, or from another model."""
+"""Topics of tokens: where they start (at random, as given, or from another model), and how they are checked."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from topmix.allocations.lda import DocTopics
+from topmix.allocations.doc_topics import DocTopics
 from topmix.chains.gibbs import Chain
 from topmix.data.corpus import Corpus
 from topmix.estimators.inputs import CLONED
+from topmix.files.reader import CheckedReader, ModelFileError
 
 
 def check_whole_counts(corpus: Corpus, estimator: str) -> None:
@@ -28,41 +29,50 @@ def start_chain(chain: Chain, init: Any, corpus: Corpus, rng: np.random.Generato
     """Gives every token its first topic, as `init` says."""
     K = chain.n_components
     if init is None or (isinstance(init, str) and init == "random"):
-        chain.start(random_labels(chain.n_tokens, K, rng))
+        chain.start(random_topics(chain.n_tokens, K, rng))
     elif isinstance(init, str):
         raise ValueError(f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator")
     elif hasattr(init, "fit"):
         _start_from_model(chain, init, corpus)
     else:
-        chain.start(checked_labels(init, chain.n_tokens, K))
+        chain.start(checked_topics(init, chain.n_tokens, K))
 
 
-def random_labels(n_tokens: int, K: int, rng: np.random.Generator) -> np.ndarray:
+def random_topics(n_tokens: int, K: int, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(K, size=n_tokens, dtype=np.uint16)
 
 
-def checked_labels(labels: Any, n_tokens: int, K: int) -> np.ndarray:
-    z = np.asarray(labels)
+def checked_topics(topics: Any, n_tokens: int, K: int) -> np.ndarray:
+    z = np.asarray(topics)
     if z.shape != (n_tokens,):
         raise ValueError(f"init must have one topic for each of the {n_tokens} tokens, got an array of {z.shape}")
     if z.size and not (np.issubdtype(z.dtype, np.integer) and z.min() >= 0 and z.max() < K):
-        raise ValueError(f"init must hold whole numbers from 0 to {K - 1}, one topic a token")
+        raise ValueError(f"init must hold whole numbers from 0 to {K - 1}, one topic per token")
     return z
 
 
 def _start_from_model(chain: Chain, model: Any, corpus: Corpus) -> None:
-    """The labels of a model of these very tokens, or else draws from a topic model's responsibilities."""
+    """The token topics of a model of the same tokens, or else draws from a topic model's responsibilities."""
     name = type(model).__name__
     if not hasattr(model, "topic_word_"):
         raise ValueError(f"init must be fitted before; this {name} has no topics yet{CLONED}")
     if model.topic_word_.shape != chain.word.T.shape:
         K, V = chain.word.T.shape
         raise ValueError(f"init has topics of shape {model.topic_word_.shape}, but ({K}, {V}) are needed")
-    labels = getattr(model, "labels_", None)
-    if labels is not None and len(labels) == chain.n_tokens:
-        chain.start(checked_labels(labels, chain.n_tokens, chain.n_components))
+    topics = getattr(model, "token_topics_", None)
+    if topics is not None and len(topics) == chain.n_tokens:
+        chain.start(checked_topics(topics, chain.n_tokens, chain.n_components))
         return
     alpha = np.broadcast_to(np.asarray(getattr(model, "doc_topic_prior_", chain.prior.alpha), float), chain.total.shape)
     theta = model.transform(corpus, normalize=False, sparse_output=True)
     counts = np.maximum(theta.data - alpha[theta.indices], 0.0) if hasattr(model, "doc_topic_prior_") else theta.data
     chain.draw(DocTopics(theta.indptr, theta.indices, counts), alpha, model.topic_word_)
+
+
+def read_token_topics(file: CheckedReader, K: int) -> np.ndarray:
+    """[tokens] int32, from a model file."""
+    topics = file.vector("token_topics", "U16").astype(np.int32)
+    try:
+        return checked_topics(topics, len(topics), K)
+    except ValueError as error:
+        raise ModelFileError(f"array 'token_topics': {error}") from error

@@ -1,4 +1,4 @@
-"""Mixtures of bags of words as scikit-learn estimators."""
+"""Mixtures of bags of words as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import scipy.sparse as sp
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from topmix import _core
 from topmix.data.corpus import Corpus
-from topmix.estimators.inputs import as_corpus, count_of_threads, positive_count, positive_number
+from topmix.engines import Engine
+from topmix.estimators.inputs import as_corpus
 from topmix.estimators.mixture import MixtureEstimator
-from topmix.estimators.saving import words_from_arrays, words_to_arrays
-from topmix.files.reader import ModelFileError, Parts
+from topmix.files.reader import CheckedReader
+from topmix.files.writer import Writer
 from topmix.fitting.history import Callback
+from topmix.learners import Learner
 from topmix.likelihoods.categorical import Categorical
 from topmix.models.mixture import Mixture
+from topmix.parameters.checks import positive_number, whole_number
 
 
 class MultinomialMixture(MixtureEstimator):
@@ -35,21 +37,17 @@ class MultinomialMixture(MixtureEstimator):
         and words, at its mode in log odds; or the likelihood alone (EM).
     n_active : int or None
         Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
-    learner : {"memoized", "batch", "stochastic"}
+    learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
         How the data is visited. Memoized and batch climb the same bound, and memoized, which moves after each batch,
-        gets there sooner; stochastic remembers nothing of a batch once it is gone, and its bound is an estimate.
+        gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate.
+    engine : {"threads", "serial"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
     weight_concentration_prior : float or None
         Dirichlet prior on the weight of each cluster, alpha / K, or the process's concentration. None is 1 / K.
-    word_prior : float
+    topic_word_prior : float
         Dirichlet prior on the words of a cluster, eta.
-    batch_size : int or None
-        Rows between two updates of the memoized and stochastic learners. None makes ten batches.
-    total_samples : int or None
-        With partial_fit: how many rows the stream stands for. None is what was seen so far.
-    learning_scale, learning_offset, learning_decay : float
-        Step size of stochastic learning, rho_t = scale / (offset + t)^decay; t counts batches.
     max_iter : int
         Passes over the data, at most.
     tol : float
@@ -58,20 +56,20 @@ class MultinomialMixture(MixtureEstimator):
         Starts to try; the one with the best bound is kept.
     warm_start : bool
         Start `fit` from the clusters of the last one.
-    engine : {"threads", "serial"} or None
-        Who runs the kernels. None is "threads".
     n_jobs : int or None
-        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
+        Threads. None and -1 use all cores. The results are the same for any value.
     random_state : int, RandomState or None
     verbose : int
-        1 shows progress on stderr: a bar on a terminal, a line a pass elsewhere.
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
     callbacks : list of callables or None
-        Each is called as f(record, model) after a pass; a true value ends the fit.
+        Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Expected word probabilities; rows sum to one.
+        Pseudo-counts: expected tokens of each word in each cluster, plus the prior.
+    topic_word_ : ndarray of shape (n_components, n_features)
+        Probabilities of words in clusters; rows sum to one.
     weights_ : ndarray of shape (n_components,)
         Expected share of each cluster.
     elbo_ : float
@@ -79,8 +77,17 @@ class MultinomialMixture(MixtureEstimator):
     lower_bound_ : float
         The same, as scikit-learn has it: per row for "ml".
     history_ : list of Record
-        One record a pass.
+        One record per pass.
     n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topmix import MultinomialMixture
+    >>> X = np.array([[5, 0, 1], [4, 1, 0], [0, 6, 2], [0, 5, 1]])
+    >>> labels = MultinomialMixture(2, random_state=0).fit_predict(X)
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
     """
 
     _likelihood = Categorical
@@ -91,20 +98,15 @@ class MultinomialMixture(MixtureEstimator):
         *,
         objective: str = "vb",
         n_active: int | None = 8,
-        learner: str = "memoized",
+        learner: str | Learner = "memoized",
+        engine: str | Engine = "threads",
         weight_concentration_prior_type: str = "dirichlet_distribution",
         weight_concentration_prior: float | None = None,
-        word_prior: float = 0.1,
-        batch_size: int | None = None,
-        total_samples: float | None = None,
-        learning_scale: float = 1.0,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
+        topic_word_prior: float = 0.1,
         max_iter: int = 100,
         tol: float = 1e-3,
         n_init: int = 1,
         warm_start: bool = False,
-        engine: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -114,19 +116,14 @@ class MultinomialMixture(MixtureEstimator):
         self.objective = objective
         self.n_active = n_active
         self.learner = learner
+        self.engine = engine
         self.weight_concentration_prior_type = weight_concentration_prior_type
         self.weight_concentration_prior = weight_concentration_prior
-        self.word_prior = word_prior
-        self.batch_size = batch_size
-        self.total_samples = total_samples
-        self.learning_scale = learning_scale
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
+        self.topic_word_prior = topic_word_prior
         self.max_iter = max_iter
         self.tol = tol
         self.n_init = n_init
         self.warm_start = warm_start
-        self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -136,45 +133,38 @@ class MultinomialMixture(MixtureEstimator):
         """Rows of `length` words drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
         check_is_fitted(self, "model_")
         rng = check_random_state(self.random_state)
-        n_samples, length = positive_count(n_samples, "n_samples"), positive_count(length, "length")
+        n_samples, length = whole_number(n_samples, "n_samples"), whole_number(length, "length")
         labels = np.repeat(np.arange(len(self.weights_)), rng.multinomial(n_samples, self.weights_))
-        rows = [sp.csr_array(rng.multinomial(length, self.components_[k])[None]) for k in labels]
+        rows = [sp.csr_array(rng.multinomial(length, self.topic_word_[k])[None]) for k in labels]
         return sp.vstack(rows, format="csr"), labels
 
-    def _read(self, X: Any, *, reset: bool) -> Corpus:
+    def _data(self, X: Any, *, reset: bool) -> Corpus:
         return as_corpus(self, X, reset=reset)
 
     def _prepared(self, data: Corpus, weight: np.ndarray | None, K: int) -> None:
-        positive_number(self.word_prior, "word_prior")
+        positive_number(self.topic_word_prior, "topic_word_prior")
         self._allocation(K)
 
     def _first(
-        self, prepared: None, data: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator, threads: int
+        self, prepared: None, data: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator
     ) -> tuple[Categorical, np.ndarray | None]:
-        start = Categorical.start(data, weight, K, self.word_prior, rng, threads, self.objective)
+        start = Categorical.start(data, weight, K, self.topic_word_prior, rng, self.objective)
         return start, np.ones(K) if self.objective == "ml" else None
 
     def _set_attributes(self, model: Mixture) -> None:
-        self.components_ = model.likelihood.mean()
+        words = model.likelihood
+        assert isinstance(words, Categorical)
+        self.components_, self.topic_word_ = np.ascontiguousarray(words.lam.T), words.mean()
 
     def _n_parameters(self) -> int:
         K, V = self.components_.shape
         return K - 1 + K * (V - 1)
 
-    def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        words = self.model_.likelihood
-        assert isinstance(words, Categorical)
-        weights, about = self._weights_to_arrays()
-        arrays, extra = words_to_arrays(words.eta, words.total)
-        return weights | arrays, about | extra
+    def _write_likelihood(self, out: Writer) -> None:
+        self.model_.likelihood.write(out.at("words"))
 
-    def _from_arrays(self, parts: Parts) -> None:
-        K, V = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
-        weights = self._weights_from_arrays(parts, K)
-        eta, total = words_from_arrays(parts, K, eta_shape=(V, 1), threads=count_of_threads(self.n_jobs))
-        if not (total.raw.min() * total.factor > -eta.min() and total.totals.min() >= 0):
-            raise ModelFileError("array 'words.raw' has negative counts")
-        self._set_model(Mixture(weights, Categorical(eta, total, weights.objective), V, K))
+    def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Categorical:
+        return Categorical.read(file.at("words"), file.n_features, K, objective)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from topmix.files.reader import SMALLEST, CheckedReader
+from topmix.files.writer import Writer
 from topmix.numerics import dirichlet
 
 
@@ -50,6 +52,14 @@ class StickBreaking:
     def bound(self, N: np.ndarray) -> float:
         """Eq. (1.13): (0.3) or (0.5) for each stick."""
         return dirichlet.bound(reached(N), self._prior(), self.sticks, self.objective)
+
+    def write(self, out: Writer) -> None:
+        out.array("sticks", self.sticks)
+        out.value("prior", self.prior)
+
+    @classmethod
+    def read(cls, file: CheckedReader, K: int, objective: str) -> StickBreaking:
+        return cls(file.number("prior", SMALLEST), file.array("sticks", 2, K, positive=True), objective)
 
 
 def reached(N: np.ndarray) -> np.ndarray:

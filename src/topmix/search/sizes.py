@@ -1,8 +1,8 @@
-"""With how many topics to start: the bound of short fits, all of the same age, says so.
+"""With how many topics to start: the bounds of short fits, all of the same age, say so.
 
-The bound of fits that are equally old has one peak over the number of topics, and the peak is where it is long before
-the fits are over. Sizes are powers of the root of two: every other one is tried from the middle outwards, until the
-best lies between two that are worse; then those beside the best.
+The bound of fits that are equally old has one peak over the number of topics, and the peak stays at the same number
+until the fits are over. Sizes are powers of the root of two: every other one is tried from the middle outwards, until
+the best lies between two that are worse; then those beside the best.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ def size(i: int) -> int:
     return round(2 ** (i / 2))
 
 
-def largest(most: int) -> int:
-    """Of the sizes up to `most`. What scouts cannot try, later moves had better leave alone: where the bound wants more
-    than there may be, these would creep up to `most`, pass by pass."""
+def largest_size(most: int) -> int:
+    """The largest of the sizes up to `most`. Later moves do not ask for more than this either: where the bound wants
+    more topics than allowed, they would approach `most` pass by pass."""
     return max(size(i) for i in range(2 * most.bit_length() + 1) if size(i) <= most)
 
 
 @dataclass
-class Scouts:
+class SizeSearch:
     most: int  # topics
     bounds: dict[int, float] = field(default_factory=dict)  # of the sizes that were tried
 

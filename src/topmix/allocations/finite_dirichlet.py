@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from topmix.files.reader import SMALLEST, CheckedReader
+from topmix.files.writer import Writer
 from topmix.numerics import dirichlet
 
 
@@ -42,3 +44,11 @@ class FiniteDirichlet:
     def bound(self, N: np.ndarray) -> float:
         """E[log p(z | pi)] - KL(q(pi) || p(pi)), or its like at a point.  Eqs. (0.3), (0.5)."""
         return dirichlet.bound(N, np.full_like(self.gamma, self.prior), self.gamma, self.objective)
+
+    def write(self, out: Writer) -> None:
+        out.array("gamma", self.gamma)
+        out.value("prior", self.prior)
+
+    @classmethod
+    def read(cls, file: CheckedReader, K: int, objective: str) -> FiniteDirichlet:
+        return cls(file.number("prior", SMALLEST), file.array("gamma", K, positive=True), objective)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from topmix import _core
-from topmix.chains.exchange import exchange
 from topmix.data.corpus import Corpus
+from topmix.learners import Passes, PassResult
 
 LEAST_SMOOTHING = 0.01  # tokens: below, there is none, and a word that a topic does not have is infinitely far
 ALGORITHMS = {"basic": ("basic",), "word": ("word",), "word+refine": ("word", "refine")}
@@ -34,6 +33,10 @@ class HardTopics:
     def n_components(self) -> int:
         return len(self.total)
 
+    def weights(self) -> np.ndarray:
+        """[K] the share of all tokens that each topic has."""
+        return self.total / max(int(self.total.sum()), 1)
+
     def start(self, z: np.ndarray) -> None:
         self.z[:] = z
         self.count()
@@ -54,9 +57,12 @@ class HardTopics:
         return _core.refine(self.tokens, order, self.penalty, self.threads, self.z, self.word, self.total, scratch)
 
     def run(
-        self, algorithm: str, rng: np.random.Generator, *, exchanges: bool = True
-    ) -> Generator[tuple[HardTopics, None], Any, None]:
-        """A pass at a time; none raises the objective.
+        self,
+        algorithm: str,
+        rng: np.random.Generator,
+        exchange: Callable[[HardTopics, np.random.Generator], float] | None = None,
+    ) -> Passes:
+        """A pass at a time; none raises the objective. `exchange` is tried every few passes where there is refinement.
 
         A word that a topic does not have is infinitely far from it, so that from a random start topics freeze early.
         With refinement Word therefore sees smoothed topics at first: in pass i = 0, 1, ... every count has
@@ -80,10 +86,10 @@ class HardTopics:
                 self._pass(steps, 0.0, order)
                 now = sum(self.bound().values())
             last = now
-            if exchanges and "refine" in steps and n % EXCHANGE_EVERY == 0:
+            if exchange is not None and "refine" in steps and n % EXCHANGE_EVERY == 0:
                 last += exchange(self, rng)
             smoothing = fading * smoothing if fading * smoothing > LEAST_SMOOTHING else 0.0
-            yield self, None
+            yield PassResult(self, None, {})
 
     def _pass(self, steps: tuple[str, ...], smoothing: float, order: np.ndarray) -> None:
         self.assign(steps[0], smoothing)

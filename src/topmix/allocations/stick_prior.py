@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from topmix.allocations.lda import DocTopics
+from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.topic_sticks import Evidence, Sticks
-from topmix.stats import TopicStats, WordSeed, WordStats, WordTotal
+from topmix.files.reader import LARGEST, SMALLEST, CheckedReader, ModelFileError
+from topmix.files.writer import Writer
+from topmix.stats import PseudoCounts, TopicStats, WordStats, WordTotal
 
 CONCENTRATION_RANGE = (1e-3, 1e3)  # of alpha and gamma, when learned
 
@@ -42,14 +44,14 @@ class StickPrior:
         """[K], what kernels see."""
         return self.shares[:-1]
 
-    def nothing(self, S: WordTotal | WordSeed) -> TopicStats:
+    def no_stats(self, S: WordTotal | PseudoCounts) -> TopicStats:
         """Statistics of no documents, with these counts of words."""
         K = len(self.alpha)
         return TopicStats(S, 0.0, 0.0, 0.0, 0.0, np.zeros(K + 1), np.zeros(0))
 
-    def so_far(self, S: WordTotal) -> TopicStats:
+    def past_stats(self, S: WordTotal) -> TopicStats:
         """Past documents, as far as sticks need them."""
-        return replace(self.nothing(S), D=self.D, T=self.T.copy()) if self.D else self.nothing(S)
+        return replace(self.no_stats(S), D=self.D, T=self.T.copy()) if self.D else self.no_stats(S)
 
     def summarise(self, words: WordStats, docs: DocTopics, lengths: np.ndarray, H: float) -> TopicStats:
         """Eq. (3.8) with K + 1 proportions; no document has a token in the last."""
@@ -89,3 +91,29 @@ class StickPrior:
 
     def _evidence(self, total: TopicStats) -> Evidence:
         return Evidence(total.D, self.concentration, total.T)
+
+    def write(self, out: Writer) -> None:
+        out.array("rho", self.sticks.rho)
+        out.array("omega", self.sticks.omega)
+        out.array("T", self.T)
+        out.value("D", self.D)
+        out.value("concentration", self.concentration)
+        out.value("stick_prior", self.stick_prior)
+        out.value("learns_concentration", self.learns_concentration)
+        out.value("learns_stick_prior", self.learns_stick_prior)
+
+    @classmethod
+    def read(cls, file: CheckedReader, K: int) -> StickPrior:
+        sticks = Sticks(file.array("rho", K, positive=True), file.array("omega", K, positive=True))
+        if not np.all(sticks.rho < 1):
+            raise ModelFileError(f"{file.prefix}rho has shares of a stick that are not smaller than one")
+        D, T = file.number("D", 0.0, LARGEST), file.array("T", {0, K + 1})
+        return cls(
+            sticks,
+            file.number("concentration", SMALLEST, LARGEST),
+            file.number("stick_prior", SMALLEST, LARGEST),
+            file.flag("learns_concentration"),
+            file.flag("learns_stick_prior"),
+            D if len(T) else 0.0,
+            T,
+        )

@@ -8,19 +8,13 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, xlogy
 
+from topmix.allocations.doc_topics import DocTopics
+from topmix.files.reader import CheckedReader
+from topmix.files.writer import Writer
 from topmix.numerics import dirichlet
-from topmix.stats import TopicStats, WordSeed, WordStats, WordTotal
+from topmix.stats import PseudoCounts, TopicStats, WordStats, WordTotal
 
 LARGEST_STEP = 10.0  # what learning may multiply or divide alpha_0 by at once
-
-
-@dataclass(frozen=True)
-class DocTopics:
-    """Tokens of each document in each of its topics, sparse: N_dk > 0 only."""
-
-    indptr: np.ndarray  # [D + 1] int64
-    topic: np.ndarray  # uint16, ascending within a document
-    count: np.ndarray  # float32
 
 
 @dataclass(frozen=True)
@@ -31,14 +25,14 @@ class DocumentPrior:
     posterior: str  # "variational" | "collapsed"
     learned: bool = False  # alpha is re-estimated after each pass
 
-    def nothing(self, S: WordTotal | WordSeed) -> TopicStats:
+    def no_stats(self, S: WordTotal | PseudoCounts) -> TopicStats:
         """Statistics of no documents, with these counts of words."""
         K = len(self.alpha)
         return TopicStats(S, 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))
 
-    def so_far(self, S: WordTotal) -> TopicStats:
-        """Past documents, of which it keeps nothing."""
-        return self.nothing(S)
+    def past_stats(self, S: WordTotal) -> TopicStats:
+        """Statistics of past documents: this prior keeps nothing of them."""
+        return self.no_stats(S)
 
     def update(self, total: TopicStats) -> DocumentPrior:
         """It does not move with the topics; see `relearn`."""
@@ -116,3 +110,11 @@ class DocumentPrior:
         else:
             log_a = high if excess(high) <= 0 else brentq(excess, low, high, xtol=1e-10)
         return np.exp(log_a) * c / c.sum()
+
+    def write(self, out: Writer) -> None:
+        out.array("alpha", self.alpha)
+        out.value("learned", self.learned)
+
+    @classmethod
+    def read(cls, file: CheckedReader, K: int, posterior: str) -> DocumentPrior:
+        return cls(file.array("alpha", K, positive=True), posterior, file.flag("learned"))

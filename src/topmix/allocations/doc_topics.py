@@ -1,0 +1,29 @@
+"""The topics of documents, sparse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from topmix.files.reader import CheckedReader
+from topmix.files.writer import Writer
+
+
+@dataclass(frozen=True)
+class DocTopics:
+    """Tokens of each document in each of its topics: N_dk > 0 only."""
+
+    indptr: np.ndarray  # [D + 1] int64
+    topic: np.ndarray  # uint16, ascending within a document
+    count: np.ndarray  # float32
+
+    def write(self, out: Writer) -> None:
+        out.array("indptr", self.indptr)
+        out.array("topic", self.topic)
+        out.array("count", self.count)
+
+    @classmethod
+    def read(cls, file: CheckedReader, K: int) -> DocTopics:
+        indptr, topic = file.rows_of_topics(None, K)
+        return cls(indptr, topic, file.vector("count", "F32", len(topic)))

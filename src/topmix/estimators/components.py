@@ -1,0 +1,62 @@
+"""Component parameters of estimators: `get_params` and `set_params` reach the settings inside them.
+
+lda.set_params(inference__min_topic_mass=1.0)
+GridSearchCV(lda, {"learner": [Memoized(), Batch()], "inference__own_discount": [0.25, 0.5]})
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from topmix.engines import ENGINES
+from topmix.inference import INFERENCES
+from topmix.learners import LEARNERS
+from topmix.parameters.component import Component, resolved, with_settings
+from topmix.search import SEARCHES
+
+FAMILIES: dict[str, dict[str, type[Component]]] = {
+    "inference": INFERENCES,  # type: ignore[dict-item]
+    "learner": LEARNERS,  # type: ignore[dict-item]
+    "engine": ENGINES,  # type: ignore[dict-item]
+    "search": SEARCHES,  # type: ignore[dict-item]
+}
+
+
+class ComponentParameters:
+    """For scikit-learn estimators, before BaseEstimator in the bases."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; deep ones are those of components, as `component__setting`."""
+        parameters: dict[str, Any] = super().get_params(deep=deep)  # type: ignore[misc]
+        if deep:
+            for name in [name for name in parameters if name in FAMILIES]:
+                component = self._component(name, missing=None)
+                for setting, value in (component.settings() if component else {}).items():
+                    parameters[f"{name}__{setting}"] = value
+        return parameters
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Sets parameters, and settings of components as `component__setting`."""
+        own = {name: value for name, value in parameters.items() if name.partition("__")[0] not in FAMILIES}
+        whole = {name: value for name, value in parameters.items() if name in FAMILIES}
+        super().set_params(**own, **whole)  # type: ignore[misc]
+        changes: dict[str, dict[str, Any]] = {}
+        for name, value in parameters.items():
+            family, _, setting = name.partition("__")
+            if family in FAMILIES and setting:
+                if family not in super().get_params(deep=False):  # type: ignore[misc]
+                    raise ValueError(f"{type(self).__name__} has no parameter {family!r}")
+                changes.setdefault(family, {})[setting] = value
+        for family, settings in changes.items():
+            setattr(self, family, with_settings(self._component(family), settings, family))
+        return self
+
+    def _component(self, name: str, missing: Any = "refused") -> Any:
+        """The component that a parameter stands for. `missing=None`: None where it is not a valid one."""
+        given = getattr(self, name)
+        try:
+            return resolved(given, FAMILIES[name], name)
+        except ValueError:
+            if missing is None:
+                return None
+            raise

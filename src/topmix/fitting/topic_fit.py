@@ -1,0 +1,190 @@
+"""One start of a topic model: from its first model, or from a checkpoint, to its last pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from topmix.data.corpus import Corpus
+from topmix.data.shard import Batches, row_sums
+from topmix.engines import Engine
+from topmix.fitting.checkpoint import Checkpoint, CheckpointError, Progress
+from topmix.fitting.history import Clock, Record
+from topmix.fitting.passes import Between, Log, Stopping, run_passes
+from topmix.learners import Learner, PassResult, State, Task
+from topmix.local import LocalStep
+from topmix.local.topics import Visit
+from topmix.models.topic_start import restarted
+from topmix.models.topics import TopicModel
+from topmix.search.documents import Documents
+from topmix.search.paused_fit import PausedFit
+from topmix.search.search import Search
+
+
+@dataclass(frozen=True)
+class TopicProblem:
+    """Everything that a fit needs, as the estimator's parameters say."""
+
+    corpus: Corpus
+    empty: TopicModel  # priors and options, without counts
+    start: Callable[[np.random.Generator], TopicModel]
+    step: LocalStep
+    learner: Learner
+    engine: Engine
+    threads: int
+    n_active: int  # L
+    max_iter: int
+    tol: float  # per token
+    default_batches: int = 10
+    is_warm: bool = False  # topics are those of an earlier fit
+    restarts_small_topics: bool = False  # topics that are small after the first pass start again
+    weighs_tokens: bool = False  # stochastic: a batch stands for its share of the tokens
+    options: Callable[[str, bool], Any] | None = None  # of documents, where the number of topics is searched for
+    search: Callable[[PausedFit, Batches, np.random.Generator, int], Search] | None = None
+
+
+class TopicFit(Between):
+    def __init__(self, problem: TopicProblem, rng: np.random.Generator, log: Log, checkpoint: Checkpoint | None):
+        self.problem, self.rng, self.log, self.checkpoint = problem, rng, log, checkpoint
+        self.lengths = row_sums(problem.corpus.indptr, problem.corpus.value)
+        self.search: Search | None = None
+        self.interrupted: TopicModel | None = None  # what there is of a fit that Ctrl-C ended
+        self.updates_per_pass = 1
+
+    def run(self) -> tuple[TopicModel, bool]:
+        """The model at the end, and whether it has converged."""
+        p, learner, rng = self.problem, self.problem.learner, self.rng
+        found = self.checkpoint.read(p.empty) if self.checkpoint else None
+        if found:
+            found.restore_generator(rng)
+            self.log.history[:] = found.history
+            self.log.clock = Clock(self.log.clock() + found.history[-1].seconds)
+            model, self.state = found.following or found.model, found.state
+        else:
+            model = p.start(rng)
+            self.state = State(pseudo_counts=model.pseudo_counts())
+        self.state.n_tokens = p.corpus.n_tokens if p.weighs_tokens else None
+        self.dealt_with = rng.bit_generator.state  # so that a resumed fit deals documents as this one
+        batches = learner.batches(p.corpus, p.n_active, rng, p.default_batches)
+        self.updates_per_pass = learner.updates_per_pass(len(batches))
+        task = Task(
+            p.corpus, model, batches, p.step, p.engine, p.threads, p.n_active,
+            max_iter=p.max_iter - len(self.log.history), is_warm=p.is_warm or found is not None,
+        )  # fmt: skip
+        self.workers = learner.open(task, rng)
+        self.second_start = int(rng.integers(2**63)) if learner.fades and p.restarts_small_topics else None
+        if p.search is not None and p.options is not None:
+            lengths = [self.lengths[rows] for rows in batches]
+            paused = PausedFit(self.workers, self.state, lengths, p.options)
+            self.search = p.search(paused, batches, rng, len(self.log.history))
+        if found:
+            model = self._resume(found, model)
+        passes = learner.passes(model, self.workers, self.state)
+        try:
+            learned, converged = run_passes(passes, self._stopping(task), self.log, self)
+        except KeyboardInterrupt:
+            self.interrupted = learner.interrupted(self.workers, model)
+            raise
+        finally:
+            passes.close()
+            self.workers.close()
+        return self._ended(learned or model), converged
+
+    def _stopping(self, task: Task) -> Stopping:
+        p, documents = self.problem, task.model.documents
+        moves = task.model.learns_priors or documents.own_discount > 0
+        direction = "wavers" if moves and task.model.words.posterior == "collapsed" else "rises"
+        least = p.tol * max(p.corpus.n_tokens, 1.0)
+        return Stopping(p.max_iter, least, direction, p.learner.opening_passes(task))
+
+    def _resume(self, found: Progress, model: TopicModel) -> TopicModel:
+        """Gives workers and search their memory back; returns the model that the next pass starts from."""
+        if len(found.memory) != self.workers.n_shards:
+            raise CheckpointError(f"the checkpoint is of {len(found.memory)} shards, expected {self.workers.n_shards}")
+        self.workers.restore(found.memory)
+        if self.search is not None:
+            return resume_search(self.search, found)
+        self._restart_small_topics()
+        return model
+
+    def _restart_small_topics(self) -> None:
+        """After the first pass: pseudo-counts for topics that found next to nothing, to fade through the second."""
+        if self.second_start is None or self.state.t != 1:
+            return
+        rng = np.random.default_rng(self.second_start)
+        again = restarted(self.problem.corpus, np.asarray(self.state.total.S.totals), rng)
+        self.state.pseudo_counts = None if again is None else self.problem.empty.prior.no_stats(again)
+
+    # What happens between two passes
+
+    def moves(self) -> dict[str, float]:
+        return self.search.take_moves() if self.search else {}
+
+    def has_converged(self, history: list[Record], stopping: Stopping) -> bool:
+        return self.search.is_done if self.search else stopping.has_converged(history)
+
+    def after(self, result: PassResult, is_last: bool) -> TopicModel | None:
+        if self.search:
+            return self.search.after(result)
+        if not is_last:
+            self._restart_small_topics()
+        following: TopicModel | None = result.model.relearn(result.total, self.lengths)
+        return following
+
+    def keep(self, model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
+        history, checkpoint = self.log.history, self.checkpoint
+        if checkpoint is None:
+            return
+        if self.search:
+            write_search(checkpoint, self.search, history, self.dealt_with)
+        elif is_last or len(history) % checkpoint.every == 0:
+            memory = self.workers.recall()
+            checkpoint.write(Progress(model, following, self.state, memory, history, self.dealt_with))
+
+    def _ended(self, model: TopicModel) -> TopicModel:
+        """A search that was stopped in the middle of a trial ends with what was there before, and the last record says
+        so."""
+        search, history = self.search, self.log.history
+        if search is None or not search.was_trial or search.safe_point is None:
+            return model
+        here = search.safe_point.here
+        terms, moves = here.model.bound(here.total), history[-1].moves | search.moves | {"stopped": 0.0}
+        history[-1] = replace(
+            history[-1],
+            objective=sum(terms.values()),
+            n_components=here.model.n_components,
+            terms=terms,
+            moves={what: gain for what, gain in moves.items() if not what.startswith("try")},
+        )
+        return here.model
+
+
+def write_search(checkpoint: Checkpoint, search: Search, history: list[Record], dealt_with: Any) -> None:
+    """A search is kept as it was when nothing was on trial, some passes ago. A trial leaves that state untouched; other
+    passes do not, so then it is written now or later."""
+    safe = search.safe_point
+    if safe is None or not (safe.n_passes == len(history) or search.trial):
+        return
+    if safe.n_passes // checkpoint.every == checkpoint.n_passes // checkpoint.every and search.phase != "polish":
+        return
+    checkpoint.n_passes, here = safe.n_passes, safe.here
+    state = State(here.total, dict(enumerate(here.memo)), safe.n_passes)
+    memory = {b: Visit(safe.memory[b].times, docs) for b, docs in enumerate(here.docs)}
+    checkpoint.write(Progress(here.model, None, state, memory, history[: safe.n_passes], dealt_with, safe.known))
+
+
+def resume_search(search: Search, found: Progress) -> TopicModel:
+    """Continues from a moment with nothing on trial."""
+    docs, lengths = [found.memory[b].docs for b in range(len(found.memory))], search.fit.lengths
+    whole = [d for d, n in zip(docs, lengths) if d is not None and len(d.indptr) == len(n) + 1]
+    if len(whole) != len(docs) or len(found.state.memo) != len(docs):
+        raise CheckpointError("the checkpoint lacks documents")
+    memo = [found.state.memo[b] for b in range(len(docs))]
+    here = Documents(found.model, found.state.total, memo, whole, lengths)
+    try:
+        return search.resume(here, found.search or {})
+    except ValueError as error:
+        raise CheckpointError(f"the checkpoint cannot be continued from: {error}") from error

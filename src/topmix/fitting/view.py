@@ -1,0 +1,48 @@
+"""What a callback sees of a fit after a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class PassView:
+    """The state of a fit after a pass, the same for every estimator. It is valid during the callback only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topmix import LDA
+    >>> def largest(record, view):
+    ...     print(record.n_pass, view.n_components, view.weights.shape)
+    >>> X = np.random.default_rng(0).poisson(0.3, (50, 20))
+    >>> _ = LDA(3, max_iter=1, random_state=0, callbacks=[largest]).fit(X)
+    1 3 (3,)
+    """
+
+    def __init__(self, model: Any, fitted: Callable[[Any], Any]):
+        self._model, self._fitted = model, fitted
+
+    @property
+    def n_components(self) -> int:
+        return int(self._model.n_components)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """[K] the share of each topic or cluster."""
+        return np.asarray(self._model.weights())
+
+    def counts(self) -> np.ndarray | None:
+        """[V, K] tokens of each word in each topic, not to be changed; None where rows are not words."""
+        for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
+            raw = getattr(getattr(holder, "total", None), "raw", None)
+            if isinstance(raw, np.ndarray) and raw.ndim == 2:
+                return raw
+        word = getattr(self._model, "word", None)
+        return word if isinstance(word, np.ndarray) else None
+
+    def fitted(self) -> Any:
+        """A fitted copy of the estimator as it is now: yours to keep, to score and to save."""
+        return self._fitted(self._model)

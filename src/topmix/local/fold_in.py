@@ -1,0 +1,35 @@
+"""Documents under fixed topics: their proportions, and a bound on their likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topmix import _core
+from topmix.allocations.doc_topics import DocTopics
+from topmix.data.shard import Shard
+from topmix.local.solve import solve
+from topmix.local.step import StepResult
+from topmix.models.topics import TopicTables
+
+
+class FoldedIn(NamedTuple):
+    docs: DocTopics
+    bound: float  # on the documents' log likelihood; NaN unless asked for
+
+
+@dataclass(frozen=True)
+class FoldIn:
+    want_bound: bool = False
+
+    def __call__(self, shard: Shard, tables: TopicTables, memory: Any, scratch: _core.TopicScratch) -> StepResult:
+        words, docs, H, _ = solve(shard, tables, scratch, want_words=self.want_bound)
+        if not self.want_bound:
+            return StepResult(FoldedIn(docs, float("nan")))
+        table, log_scale = tables.words.table, tables.words.log_scale  # Eq. (3.13)
+        word = np.repeat(np.arange(len(shard.cols)), np.diff(words.indptr))
+        log_phi = np.log(table[word, words.topic].astype(np.float64)) + log_scale[word]
+        stats = tables.prior.summarise(words, docs, shard.lengths, H)
+        return StepResult(FoldedIn(docs, float(words.value @ log_phi) + H + tables.prior.documents(stats)))

@@ -1,0 +1,58 @@
+"""The local step of topic models: documents solved by a fixed point.  docs/math.md Eqs. (3.5)-(3.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from topmix import _core
+from topmix.allocations.doc_topics import DocTopics
+from topmix.data.shard import Shard
+from topmix.local.solve import solve
+from topmix.local.step import Info, StepResult
+from topmix.models.topics import TopicTables
+from topmix.numerics.threads import threads
+
+
+class Visit(NamedTuple):
+    """What a topic step remembers of a shard."""
+
+    times: int
+    docs: DocTopics | None = None  # the topics of its documents, if the next visit needs them
+
+
+@dataclass(frozen=True)
+class TopicStep:
+    """How a document is solved travels in the tables; here is only where it starts."""
+
+    cold_visits: int | None = None  # visits that start from the words alone; later ones start from the last visit
+    cold_start: Callable[[Shard], np.ndarray] | None = None  # counts [documents, K] to start cold visits from
+
+    def __call__(
+        self, shard: Shard, tables: TopicTables, memory: Visit | None, scratch: _core.TopicScratch
+    ) -> StepResult:
+        times, last = memory or Visit(0)
+        start: DocTopics | np.ndarray | None = None if self._is_cold(times) else last
+        if start is None and self.cold_start is not None:
+            start = self.cold_start(shard)
+        discounts = tables.documents.own_discount > 0
+        words, docs, H, effort = solve(shard, tables, scratch, start=start, last=last if discounts else None)
+        info: Info = dict(zip(("iterations", "restarts", "accepted"), map(float, effort)))
+        if tables.partner is not None:
+            info["merge_entropy"] = _merge_entropy(tables, tables.partner, scratch)
+        is_needed = discounts or not self._is_cold(times + 1)
+        stats = tables.prior.summarise(words, docs, shard.lengths, H)
+        return StepResult(stats, Visit(times + 1, docs if is_needed else None), info)
+
+    def _is_cold(self, times: int) -> bool:
+        return self.cold_visits is None or times < self.cold_visits
+
+
+def _merge_entropy(tables: TopicTables, partner: np.ndarray, scratch: _core.TopicScratch) -> np.ndarray:
+    """[K] what merging the pairs would take from the entropy of this shard, at the lower topic of each pair."""
+    lost = np.empty(len(partner))
+    _core.merged_entropy(scratch, tables.documents.L(len(partner)), partner, threads(), lost)
+    return lost

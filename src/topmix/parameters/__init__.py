@@ -1,0 +1,1 @@
+"""Settings that users pass in: how they are checked, named, printed and written to files."""
