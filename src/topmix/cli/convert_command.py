@@ -25,7 +25,7 @@ def convert(
         str | None,
         typer.Option(
             help=f"Of a corpus: {', '.join(FORMATS)}. Of a model: {', '.join(EXPORTS)}. By OUTPUT's name if not given.",
-            metavar="MODEL",
+            metavar="FORMAT",
         ),
     ] = None,
     corpus: Annotated[
