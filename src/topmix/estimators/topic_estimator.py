@@ -13,6 +13,7 @@ from sklearn.utils import Tags, check_random_state
 
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
+from topmix.engines import Engine
 from topmix.estimators.checkpoints import checkpoint_of
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.inputs import CLONED, as_corpus
@@ -171,7 +172,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
             start=lambda rng: self._start(empty, corpus, rng, learner.fades and searches),
             step=inference.step(self._step_seed() if inference.by_tokens else 0),
             learner=learner,
-            engine=self._component("engine"),
+            engine=self._engine(),
             threads=threads,
             n_active=count_of_active(self.n_active, K),
             max_iter=whole_number(self.max_iter, "max_iter"),
@@ -209,6 +210,11 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
             raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
         return counts
 
+    def _engine(self) -> Engine:
+        """Workers of the engine that learned the topics solve new documents too."""
+        engine: Engine = self._component("engine")
+        return engine
+
     def _step_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))
 
@@ -225,7 +231,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
 
     def _learner(self) -> Learner:
         learner: Learner = self._component("learner")
-        learner.check_engine(self._component("engine"))
+        learner.check_engine(self._engine())
         return learner
 
     def _inference(self) -> Inference:
