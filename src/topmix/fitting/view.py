@@ -38,12 +38,14 @@ class PassView:
 
     def counts(self) -> np.ndarray | None:
         """[V, K] tokens of each word in each topic, not to be changed; None where rows are not words."""
+        of_tokens = getattr(self._model, "word", None)  # where each token has one topic
+        if isinstance(of_tokens, np.ndarray):
+            return of_tokens
         for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
             total = getattr(holder, "total", None)
             if isinstance(total, WordTotal):
                 return total.raw if total.factor == 1.0 else total.counts()
-        word = getattr(self._model, "word", None)
-        return word if isinstance(word, np.ndarray) else None
+        return None
 
     def fitted(self) -> Any:
         """A fitted copy of the estimator as it is now: yours to keep, to score and to save."""
