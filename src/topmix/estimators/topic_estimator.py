@@ -145,6 +145,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
                 self.n_batch_iter_, self.n_seen_, self.n_tokens_seen_, self.history_ = 0, 0.0, 0.0, []
             else:
                 model = replace(self._grown(corpus), documents=problem.empty.documents)
+                self.n_batch_iter_ = getattr(self, "n_batch_iter_", 0)
             self._count_documents(corpus)
             stream = learner if isinstance(learner, Stochastic) else Stochastic()
             stands_for = float(stream.total_samples or self.n_seen_)
