@@ -38,6 +38,7 @@ lint: | $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
 
 # The kernels alone, without Python, under the address, undefined-behaviour and thread sanitizers.

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import topmix
 from topmix import _core
+from topmix._version import __version__
 from topmix.data.atomic import atomic_write
 from topmix.data.builder import CorpusBuilder as CorpusBuilder
 from topmix.data.corpus import Corpus
@@ -70,7 +70,7 @@ def write_store(
         metadata = {
             "format": FORMAT,
             "format_version": str(FORMAT_VERSION),
-            "library_version": topmix.__version__,
+            "library_version": __version__,
             "n_docs": str(len(indptr) - 1),
             "n_words": str(n_words),
             "nnz": str(len(index)),
@@ -163,7 +163,7 @@ def _check_metadata(path: Path, metadata: dict[str, str]) -> dict[str, int]:
     version = metadata.get("format_version", "")
     if version != str(FORMAT_VERSION):
         raise CorpusError(
-            f"{path}: byte 8: format version {version!r}; topmix {topmix.__version__} reads version {FORMAT_VERSION}"
+            f"{path}: byte 8: format version {version!r}; topmix {__version__} reads version {FORMAT_VERSION}"
         )
     rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
     if metadata.get("metadata_crc32") != metadata_crc(rest):

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-import topmix
 from topmix import _core
+from topmix._version import __version__
 from topmix.data.errors import CorpusError
 from topmix.estimators.components import FAMILIES
 from topmix.estimators.first_format import upgrade_model, upgrade_parameters
@@ -99,7 +99,7 @@ def _load(opened: IO[bytes], path: Path) -> Any:
     file, version = open_file(opened, path, MODEL)
     name = file.text("estimator")
     if name not in ESTIMATORS:
-        raise ModelFileError(f"holds a {name!r}, which topmix {topmix.__version__} does not know")
+        raise ModelFileError(f"holds a {name!r}, which topmix {__version__} does not know")
     if version == 1:
         upgrade_model(file, name)
     estimator = _construct(ESTIMATORS[name], file, version)

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix import _core
+from topmix.likelihoods.likelihood import Likelihood
 from topmix.local.mixture import rows_at_a_time
 from topmix.local.step import StepResult
-from topmix.models.mixture import Likelihood, MixtureTables
+from topmix.models.mixture import MixtureTables
 
 
 class Assigned(NamedTuple):

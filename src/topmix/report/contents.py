@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import topmix
+from topmix._version import __version__
 from topmix.data.corpus import Corpus
 from topmix.report.documents import chosen_documents
 from topmix.views.topic_map import hellinger, place
@@ -110,7 +110,7 @@ def _about(model: Any, view: TopicView, corpus: Corpus | None) -> dict[str, Any]
         "n_topics": view.n_topics,
         "n_words": len(view.words),
         "tokens": round(view.tokens),
-        "version": topmix.__version__,
+        "version": __version__,
         "passes": len(history),
         "seconds": round(history[-1].seconds, 2) if history else None,
         "converged": bool(getattr(model, "converged_", False)),
