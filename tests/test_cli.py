@@ -138,11 +138,11 @@ def test_a_closed_pipe_is_no_disaster(small):
 def test_a_terminal_sees_progress(small):
     import pty
 
-    ours, theirs = pty.openpty()
+    ours, treceivers = pty.openpty()
     with subprocess.Popen(
-        [TOPMIX, "demo", "--topics", "5"], env=small, stdout=subprocess.PIPE, stderr=theirs
+        [TOPMIX, "demo", "--topics", "5"], env=small, stdout=subprocess.PIPE, stderr=treceivers
     ) as process:
-        os.close(theirs)
+        os.close(treceivers)
         seen = b""
         try:
             while block := os.read(ours, 4096):

@@ -69,8 +69,8 @@ def dense(native, n=N) -> np.ndarray:
 
 def same(native, total, rtol=1e-9):
     N_, first, second, H = native.now()
-    for mine, theirs in ((N_, total.S.N), (first, total.S.first), (second, total.S.second), (H, total.H)):
-        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=rtol * N)
+    for mine, treceivers in ((N_, total.S.N), (first, total.S.first), (second, total.S.second), (H, total.H)):
+        np.testing.assert_allclose(mine, treceivers, rtol=rtol, atol=rtol * N)
 
 
 KINDS = [("full", "vb", False, 0.0), ("diag", "vb", False, 1e-2), ("spherical", "map", False, 1e-2),
@@ -228,8 +228,8 @@ def test_clusters_that_get_thin_go_on_in_double():
     X[:200, 1] += 1
     settings = {"objective": "ml", "reg_covar": 1e-10, "random_state": 0, "max_iter": 30, "tol": -np.inf, "n_active": 2}
     mine = GaussianMixture(2, learner="asynchronous", n_jobs=1, **settings).fit(X)
-    theirs = GaussianMixture(2, learner="memoized", **settings).fit(X)
-    assert mine.elbo_ == pytest.approx(theirs.elbo_, rel=1e-3)
+    treceivers = GaussianMixture(2, learner="memoized", **settings).fit(X)
+    assert mine.elbo_ == pytest.approx(treceivers.elbo_, rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from topmix import _core
-from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.stick_breaking import StickBreaking
 from topmix.data import Corpus, Table
 from topmix.data.shard import Shards

@@ -28,7 +28,7 @@ class Threads(Engine):
 
 @dataclass(frozen=True, repr=False)
 class Serial(Engine):
-    """One process and one thread, whatever `n_jobs` says."""
+    """One process and one thread, for any `n_jobs`."""
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         return LocalWorkers(shards, Worker(step, 1))

@@ -63,7 +63,7 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
     warm_start : bool
         Start `fit` from the labels of the last one.
     n_jobs : int or None
-        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is. Refinement uses one.
+        Threads. None and -1 use all cores. The results are the same for any value. Refinement uses one.
     random_state : int, RandomState or None
     verbose : int
         1 shows progress on stderr.
@@ -238,7 +238,7 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round theirs
+        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round treceivers
         return tags
 
 

@@ -35,7 +35,7 @@ class EditMixin:
         """Makes one topic of each pair (or larger group) of topics, for instance [(2, 7), (3, 4)].
 
         It has the words of all, in the place of the lowest; later topics move up. Pairs that share a topic join:
-        [(0, 1), (1, 2)] is [(0, 1, 2)]. The prior of a merged topic is the sum of theirs.
+        [(0, 1), (1, 2)] is [(0, 1, 2)]. The prior of a merged topic is the sum of treceivers.
         """
         check_is_fitted(self, "model_")
         joined: list[set[int]] = []

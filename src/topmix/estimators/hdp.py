@@ -13,7 +13,7 @@ from topmix.data.corpus import Corpus
 from topmix.engines import Engine
 from topmix.estimators.editing import EditMixin
 from topmix.estimators.hdp_search import search_for
-from topmix.estimators.priors import FIRM_WORD_PRIOR_TOTAL, concentration, firm_word_prior, word_prior
+from topmix.estimators.priors import COLLAPSED_WORD_PRIOR_TOTAL, collapsed_word_prior, concentration, word_prior
 from topmix.estimators.topic_estimator import TopicEstimator
 from topmix.fitting.history import Callback
 from topmix.fitting.topic_fit import TopicProblem
@@ -28,7 +28,7 @@ from topmix.parameters.checks import count_of_components, positive_number, whole
 from topmix.search import TopicSearch
 from topmix.stats import WordTotal
 
-FINISH_WORD_PRIOR = 0.2  # eta of collapsed passes after a search; never more than FIRM_WORD_PRIOR_TOTAL over K
+FINISH_WORD_PRIOR = 0.2  # eta of collapsed passes after a search; never more than COLLAPSED_WORD_PRIOR_TOTAL over K
 LEAST_MASS = 1e-6  # tokens: with fewer a topic has left a variational document, and would only cost time
 RESTARTS = 5  # of variational documents, unless `inference` says otherwise
 FEWEST_PER_BATCH = 30  # documents in memoized fits, unless batch_size says otherwise
@@ -179,18 +179,18 @@ class HDP(EditMixin, TopicEstimator):
     def _default_eta(self, K: int, posterior: str, is_searching: bool) -> Any:
         """The search has one eta for all K, so that their bounds can be compared. Topics that are there to predict have
         a larger one."""
-        if is_searching or not self._is_firm(posterior):
+        if is_searching or not self._has_collapsed_prior(posterior):
             return self.topic_word_prior
         searches = self._search() is not None
-        return min(FINISH_WORD_PRIOR, FIRM_WORD_PRIOR_TOTAL / K) if searches else firm_word_prior(K)
+        return min(FINISH_WORD_PRIOR, COLLAPSED_WORD_PRIOR_TOTAL / K) if searches else collapsed_word_prior(K)
 
-    def _is_firm(self, posterior: str) -> bool:
+    def _has_collapsed_prior(self, posterior: str) -> bool:
         return self.topic_word_prior is None and posterior == "collapsed"
 
     def _reported(self, words: TopicWords) -> TopicWords:
         smoothing = None if self.smoothing is None else positive_number(self.smoothing, "smoothing")
-        if smoothing is None and self._is_firm(words.posterior):
-            smoothing = min(firm_word_prior(words.shape[1]), float(words.eta[0, 0]))
+        if smoothing is None and self._has_collapsed_prior(words.posterior):
+            smoothing = min(collapsed_word_prior(words.shape[1]), float(words.eta[0, 0]))
         return replace(words, smoothing=smoothing)
 
     def _with_posterior(self, model: TopicModel, posterior: str, *, is_searching: bool) -> TopicModel:

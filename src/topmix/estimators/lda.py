@@ -9,9 +9,9 @@ from topmix.allocations.document_prior import DocumentPrior
 from topmix.engines import Engine
 from topmix.estimators.editing import EditMixin
 from topmix.estimators.priors import (
+    collapsed_word_prior,
     document_prior,
     document_prior_as_given,
-    firm_word_prior,
     word_prior,
     word_smoothing,
 )
@@ -166,17 +166,19 @@ class LDA(EditMixin, TopicEstimator):
     def _empty_model(self, V: int) -> TopicModel:
         K, posterior = count_of_components(self.n_components), self._inference().posterior
         alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
-        eta, learn_eta = word_prior(firm_word_prior(K) if self._is_firm() else self.topic_word_prior, V, K)
+        eta, learn_eta = word_prior(
+            collapsed_word_prior(K) if self._has_collapsed_prior() else self.topic_word_prior, V, K
+        )
         words = TopicWords(eta, WordTotal.zeros(V, K), posterior, learn_eta)
         prior = DocumentPrior(alpha, posterior, learn_alpha)
         return TopicModel(prior, self._reported(words), self._documents())
 
-    def _is_firm(self) -> bool:
+    def _has_collapsed_prior(self) -> bool:
         """Whether the prior on words is the large one that collapsed topics learn best with."""
         return self.topic_word_prior is None and self._inference().posterior == "collapsed"
 
     def _reported(self, words: TopicWords) -> TopicWords:
-        return replace(words, smoothing=word_smoothing(self.smoothing, words.eta, self._is_firm()))
+        return replace(words, smoothing=word_smoothing(self.smoothing, words.eta, self._has_collapsed_prior()))
 
     def _set_model(self, model: TopicModel) -> None:
         super()._set_model(replace(model, words=self._reported(model.words)))  # `smoothing` may have changed

@@ -64,7 +64,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
     def _first(
         self, prepared: Any, data: Any, weight: np.ndarray | None, K: int, rng: np.random.Generator
     ) -> tuple[Any, np.ndarray | None]:
-        """A likelihood to start from, and how many rows each of its clusters stands for, if that is known."""
+        """A likelihood to start from, and the number of rows in each of its clusters, if that is known."""
 
     @abstractmethod
     def _set_attributes(self, model: Mixture) -> None: ...

@@ -1,4 +1,4 @@
-"""Reading a file that nobody vouches for: each part is there and is what was asked for, or ModelFileError is raised."""
+"""Reading an untrusted file: each part is there and is what was asked for, or ModelFileError is raised."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class CheckedReader:
         return value
 
     def choice(self, name: str, choices: tuple[str, ...], missing: str | None = None) -> str:
-        """One of these words; `missing` stands for what files of older versions do not say."""
+        """One of these words; `missing` is used where files of older versions have no such value."""
         extra = self.about.get("extra")
         is_missing = missing and isinstance(extra, dict) and self.prefix + name not in extra
         value = missing if is_missing else self._extra(name)

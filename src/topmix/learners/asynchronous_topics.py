@@ -17,7 +17,7 @@ from topmix.models.topics import TopicModel
 from topmix.stats import TopicStats, WordTotal
 
 BYTES_PER_BLOCK = 1 << 20  # of a block's rows, in double: what a worker's cache can hold in float, twice
-BLOCKS_PER_WORKER = 4  # at least, so that nobody waits
+BLOCKS_PER_WORKER = 4  # at least, so that no worker is idle
 Snapshot = tuple[np.ndarray, float, float, np.ndarray]  # counts [V, K], entropy, documents' log Gammas, rise [K]
 
 

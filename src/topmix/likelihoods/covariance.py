@@ -1,7 +1,7 @@
 """Shapes of covariances: what full, diagonal, spherical and tied clusters do differently, and nothing else.
 
-A precision Lambda_k has a Wishart prior: one D x D matrix a cluster (full) or for all (tied), or D numbers (diag), or
-one (spherical), where a Wishart of size one is a gamma distribution. Arrays of them, precisions, covariances or
+A precision Lambda_k has a Wishart prior: one D x D matrix per cluster (full) or for all (tied), or D numbers (diag),
+or one (spherical), where a Wishart of size one is a gamma distribution. Arrays of them, precisions, covariances or
 scatter, are [K, D, D], [1, D, D], [K, D] and [K] (for spherical, the trace).  docs/math.md, section G.
 """
 
@@ -48,7 +48,7 @@ class Shape:
 
     @property
     def repeat(self) -> int:
-        """Dimensions that each precision speaks for."""
+        """Dimensions that share each precision."""
         return self.D if self.name == "spherical" else 1
 
     def one(self) -> tuple[int, ...]:

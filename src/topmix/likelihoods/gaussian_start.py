@@ -78,7 +78,7 @@ def empty(
     else:
         reg = frame.covariances(np.full(D, reg_covar))
         reg = reg if covariance_type == "diag" else np.array(reg.sum())
-    prior = GaussianPrior.faint(shape, reg)
+    prior = GaussianPrior.negligible(shape, reg)
     if objective != "ml":
         if covariance_prior is None:
             covariance_prior = default_covariance_prior(data.covariance, covariance_type, reg_covar)
@@ -215,7 +215,7 @@ def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool, norm: np.ndar
 
         tr(S_n S_k^-1) - log |S_n S_k^-1| - D,      S_n proportional to b I + z_n z_n',
 
-    where b stands for the prior: a row alone has no covariance.
+    where b plays the part of the prior: a single row has no covariance.
     """
     norm = np.einsum("nd,nd->n", z, z) if norm is None else norm
     with one_thread():
@@ -238,7 +238,7 @@ def spread_rows(
     fewer than clusters.
 
     As in scikit-learn each seed is the best of a few that were drawn: a row that is far from all is drawn often, and
-    when it is far from its like too, it brings little.
+    where it is an outlier it brings little.
     """
     n_tries = 2 + int(np.log(K))
     chosen = [int(rng.choice(len(z), p=weight / weight.sum()))]

@@ -32,7 +32,7 @@ class TopicWords:
     total: WordTotal
     posterior: str  # "variational" | "collapsed"
     learned: bool = False  # eta is one number, re-estimated after each pass
-    bounds_evidence: bool = False  # the objective is the variational one, whatever the tables are
+    bounds_evidence: bool = False  # the objective is variational even where the tables are collapsed
     smoothing: float | None = None  # in the place of eta where topics are reported
 
     @property

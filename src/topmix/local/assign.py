@@ -16,7 +16,7 @@ from topmix.models.mixture import MixtureTables
 
 class Assigned(NamedTuple):
     cluster: np.ndarray  # [rows, L] int32 ascending; empty unless kept
-    r: np.ndarray  # [rows, L], likewise
+    r: np.ndarray  # [rows, L]; empty unless kept
     likelihood: np.ndarray  # [rows] log of the summed weights of the chosen clusters
 
 

@@ -1,4 +1,4 @@
-"""Counts of words that nobody observed: what topics start from, and what a prior adds to some words of some topics."""
+"""Counts of words that are not from data: what topics start from, and what a prior adds to some words of topics."""
 
 from __future__ import annotations
 
