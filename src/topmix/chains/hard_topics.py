@@ -1,4 +1,4 @@
-"""Combinatorial topics: one topic per token, and a price for each topic that a document uses.  docs/math.md, section 3.8."""
+"""Combinatorial topics: one topic per token, a price for each topic of a document.  docs/math.md, 3.8."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
     sampler : {"parallel", "sequential"}
         "sequential" is the textbook sampler, exactly, in one thread; a token takes time proportional to K. "parallel"
         draws the documents of a block at once, on all cores, with the counts of words from the beginning of the block;
-        a token takes time proportional to the topics of its document. It approximates the same chain; docs/math.md, section 3.7, says how.
+        a token takes time proportional to the topics of its document. It approximates the same chain; see docs/math.md,
+        section 3.7.
     doc_topic_prior : float, array of shape (n_components,), "auto" or None
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
