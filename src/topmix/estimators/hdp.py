@@ -12,6 +12,7 @@ from topmix.allocations.topic_sticks import Sticks
 from topmix.data.corpus import Corpus
 from topmix.engines import Engine
 from topmix.estimators.editing import EditMixin
+from topmix.estimators.first_topics import first_topics
 from topmix.estimators.hdp_search import search_for
 from topmix.estimators.priors import COLLAPSED_WORD_PRIOR_TOTAL, collapsed_word_prior, concentration, word_prior
 from topmix.estimators.topic_estimator import TopicEstimator
@@ -151,7 +152,8 @@ class HDP(EditMixin, TopicEstimator):
                 raise ValueError("topic_word_prior cannot differ by topic while their number is searched: search=None")
 
         def start(rng: np.random.Generator) -> TopicModel:
-            model = self._start(empty, corpus, rng, sparse=learner.fades and searches and not is_searching)
+            sparse = learner.fades and searches and not is_searching
+            model = first_topics(self, empty, corpus, rng, sparse=sparse)
             return self._with_posterior(model, empty.words.posterior, is_searching=is_searching)
 
         problem = replace(problem, empty=empty, start=start)
