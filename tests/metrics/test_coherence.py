@@ -103,7 +103,7 @@ class TestGensim:
 
     @pytest.fixture
     def model(self, texts):
-        models = pytest.importorskip("gensim.models", reason="gensim is not installed (it is in the bench extra)")
+        models = pytest.importorskip("gensim.models", reason="gensim is not installed")
         from gensim.corpora import Dictionary
 
         dictionary = Dictionary([WORDS])
@@ -118,7 +118,7 @@ class TestGensim:
     @pytest.fixture
     def windows_keep_repeated_words(self, monkeypatch):
         # gensim drops a word from the window when its first copy leaves, though another is still in it.
-        text_analysis = pytest.importorskip("gensim.topic_coherence.text_analysis")
+        text_analysis = pytest.importorskip("gensim.topic_coherence.text_analysis", reason="gensim is not installed")
 
         def slide(self, window, doc_num):
             self._uniq_words[:] = False
