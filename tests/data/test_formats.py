@@ -130,7 +130,7 @@ def test_parquet_of_others(tmp_path):
     pq.write_table(pa.table({"words": [["b", "a", "b"], []], "counts": [[1.0, 2.0, 1.0], []]}), path)
     assert read_corpus(path).to_scipy().toarray().tolist() == [[2, 2], [0, 0]]
     pq.write_table(pa.table({"doc": [1, 2, 1], "word": [0, 0, 0], "count": [1, 1, 1]}), path)
-    with pytest.raises(CorpusError, match=r"x\.parquet: the entries of document 1 do not stand together"):
+    with pytest.raises(CorpusError, match=r"x\.parquet: the entries of document 1 are not consecutive"):
         read_corpus(path)
     pq.write_table(pa.table({"a": [1]}), path)
     with pytest.raises(CorpusError, match="expected words and counts"):
@@ -156,7 +156,7 @@ def test_parquet_of_others(tmp_path):
         ("docword.x.txt", "2\n3\n3\n1 1 1\n2 3 1\n", "line 6: the file ends after 2 entries, but the header says 3"),
         ("docword.x.txt", "2\n3\n1\n1 1 1\n2 3 1\n", "line 5: 2 entries up to here, but the header says 1"),
         ("docword.x.txt", "2\n3\n2\n1 1 1\n2 3 1", "line 5: the file ends inside this line, without a newline"),
-        ("docword.x.txt", "2\n3\n", "line 3: the file ends here, but expected the number of entries"),
+        ("docword.x.txt", "2\n3\n", "line 3: the file ends here, but a line with the number of entries is expected"),
         ("docword.x.txt", "2\nx\n", "line 2: expected the number of words, found 'x'"),
         ("docword.x.txt", "2\n3\n9\n", "line 3: the header says 9 entries, more than 2 × 3"),
         ("docword.x.txt", "99999999999\n3\n9\n", "line 3: the header says 99999999999 documents"),
@@ -203,7 +203,7 @@ def test_vocabularies(small, tmp_path):
     vocab.write_bytes(b"a\nb\n\xff\nd\ne\nf\ng\n")
     with pytest.raises(CorpusError, match=r"vocab\.x\.txt: line 3: not UTF-8"):
         read_corpus(tmp_path / "docword.x.txt")
-    with pytest.raises(CorpusError, match="the vocabulary given has 1"):
+    with pytest.raises(CorpusError, match="the given vocabulary has 1"):
         read_corpus(tmp_path / "docword.x.txt", vocabulary=["a"])
     (tmp_path / "y.ldac").write_text("1 5:1\n")
     with pytest.raises(CorpusError, match="line 1: expected a pair word:count with a word id from 0 to 1"):

@@ -152,8 +152,8 @@ class TestGensim:
     ("args", "kwargs", "match"),
     [
         ((TOPICS,), {}, "either X"),
-        ((TOPICS, np.ones((2, 30))), {}, "give the vocabulary"),
-        (([[0, 1]],), {"texts": [["w0"]]}, "give the vocabulary"),
+        ((TOPICS, np.ones((2, 30))), {}, "pass vocabulary="),
+        (([[0, 1]],), {"texts": [["w0"]]}, "pass vocabulary="),
         (([["x", "w0"]], np.ones((2, 30))), {"vocabulary": WORDS}, "'x' is not in"),
         (([[0, 30]], np.ones((2, 30))), {}, "not among the 30 words"),
         (([[0]], np.ones((2, 30))), {}, "two top words"),
