@@ -31,6 +31,7 @@ ALLOWED_SKIPS = {
     # Packages that are not in the `test` group.
     r"(tomotopy|pyLDAvis) is not installed": "peers for documentation and export, too slow to install in every run",
     r"(Playwright is not installed|there is no chromium here)": "the browser tests need a browser of 200 MB",
+    r"node is not installed": "the scripts of the report are also checked in a browser",
     r"MkDocs is not installed: pip install --group docs": "the documentation has a dependency group of its own",
     r"stubs are made by nanobind's stubgen": "nanobind is in the `native` group",
     r"scikit-learn's callbacks came with 1\.9": "older versions of scikit-learn are supported without callbacks",
