@@ -116,7 +116,10 @@ def write_lines(words: Sequence[str], path: Path) -> None:
         for n, word in enumerate(words):
             if "\n" in word or "\r" in word:
                 raise CorpusError(f"word {n} has a line break, so {path.name} cannot hold it: {word!r}")
-            file.write(word.encode() + b"\n")
+            try:
+                file.write(word.encode() + b"\n")
+            except UnicodeEncodeError as error:
+                raise CorpusError(f"word {n} cannot be written as UTF-8: {word!r}") from error
 
 
 @contextmanager

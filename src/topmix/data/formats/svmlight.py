@@ -7,6 +7,7 @@ of documents: a file that was cut between two lines reads as a shorter corpus.
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from topmix.data.formats.write import pair_lines
 from topmix.data.textfile import TextFile, write_text
 
 SUFFIXES = (".svmlight", ".svm", ".libsvm")
+LABEL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
 def matches(head: bytes) -> bool:
@@ -49,8 +51,8 @@ def read(path: Path, options: Options) -> Corpus:
 def write(corpus: Corpus, path: Path) -> None:
     labels = ["0"] * corpus.n_docs if corpus.names is None else list(corpus.names)
     for d, label in enumerate(labels):
-        if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", label):
-            raise CorpusError(f"document {d} has the name {label!r}, but svmlight needs a number as the label")
+        if not LABEL.fullmatch(label) or not math.isfinite(float(label)):
+            raise CorpusError(f"document {d} has the name {label!r}, but svmlight needs a finite number as the label")
     write_vocabulary(corpus, path)
     with write_text(path) as file:
         for lines in pair_lines(corpus, 1, labels):

@@ -40,6 +40,10 @@ def number_texts(value: NDArray[np.float32]) -> list[str]:
     """The shortest texts that read back as the same float32 numbers."""
     if (value == value.round()).all() and (value < 2**53).all():
         return [str(x) for x in value.astype(np.int64).tolist()]
-    return [
-        np.format_float_scientific(x, trim="-") if x >= 1e16 else np.format_float_positional(x, trim="-") for x in value
-    ]
+    return [_number_text(x) for x in value]
+
+
+def _number_text(x: np.float32) -> str:
+    if x == np.finfo(np.float32).max:
+        return "3.4028234e+38"  # the shortest text, 3.4028235e+38, is above the maximum when it is read as a double
+    return np.format_float_scientific(x, trim="-") if x >= 1e16 else np.format_float_positional(x, trim="-")
