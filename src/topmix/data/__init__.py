@@ -1,4 +1,4 @@
-"""Data: documents as bags of words (`Corpus`), rows of numbers (`Table`), and where they come from."""
+"""Data: documents as bags of words (`Corpus`), rows of numbers (`Table`), and the functions that read them."""
 
 from topmix.data.corpus import Corpus
 from topmix.data.demo import demo_corpus

@@ -1,7 +1,7 @@
-"""Build a corpus block by block, in memory or in a file larger than memory.
+"""Build a corpus block by block, in memory or in a file that is larger than memory.
 
-Each block is checked and tidied as it comes, then spooled: to lists, or to temporary files beside the final one.
-`finish` renames columns if asked, writes the one final file, and removes the temporary ones.
+Each block is checked, sorted and then stored: in lists, or in temporary files in the folder of the final file.
+`finish` renumbers the columns if asked, writes the final file and removes the temporary files.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from topmix.data.errors import CorpusError
 from topmix.data.rows import MAX_WORDS, Rows, as_rows, check_lengths, check_n_words, tidy
 from topmix.data.strings import Strings
 
-BLOCK_ENTRIES = 1 << 21  # entries renamed at a time: 16 MB, twice
+BLOCK_ENTRIES = 1 << 21  # entries renumbered at a time: 16 MB of input and 16 MB of output
 T = TypeVar("T", bound=np.generic)
 
 
 class CorpusBuilder:
-    """Collects blocks of rows; `finish` makes them a corpus.
+    """Collects blocks of rows; `finish` turns them into a corpus.
 
-    With a path, memory stays bounded: what was appended lies in temporary files beside it, and the finished corpus is
-    opened from the file. Leave a `with` block by an exception, or drop the builder, and the temporary files go.
+    With a path, memory stays bounded: the appended rows are kept in temporary files, and the finished corpus is mapped
+    from the final file. The temporary files are removed when a `with` block ends or the builder is garbage-collected.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -38,23 +38,25 @@ class CorpusBuilder:
         self._spools: list[Spool[Any]] = []
         self._remove = weakref.finalize(self, _close, self._spools)
         self._indptr, self._index, self._value = self._row_spools()
-        self._names: _Strings | None = None
+        self._names: _NameSpool | None = None
         self._n_docs = 0
         self._max_id = -1
         self._finished = False
 
     def append(self, indptr: ArrayLike, index: ArrayLike, value: ArrayLike, names: Sequence[str] | None = None) -> None:
-        """Add rows: indptr from 0, word ids, counts. Rows need not be sorted; duplicates are summed, zeros dropped."""
+        """Add rows of word ids and counts; indptr starts at 0. Rows are sorted, duplicates summed and zeros dropped."""
         self._check_open()
         rows = as_rows(indptr, index, value)
         n_rows = len(rows[0]) - 1
         check_lengths(n_rows, 0, None, names)
         if n_rows and self._n_docs and (names is None) != (self._names is None):
-            raise CorpusError(f"row {self._n_docs}: some blocks have names and some have none")
+            raise CorpusError(
+                f"row {self._n_docs}: some blocks have names and others do not; give names for all or none"
+            )
         rows = tidy(*rows, MAX_WORDS, first_row=self._n_docs)
         if names is not None:
             if self._names is None:
-                self._names = _Strings(self._spool(np.uint8, "names"), self._spool(np.int64, "names_offsets"))
+                self._names = _NameSpool(self._spool(np.uint8, "names"), self._spool(np.int64, "names_offsets"))
             self._names.extend(names)
         if len(rows[1]):
             self._max_id = max(self._max_id, int(rows[1].max()))
@@ -69,15 +71,15 @@ class CorpusBuilder:
         remap: NDArray[Any] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> Corpus:
-        """The corpus of everything appended.
+        """The corpus of all appended rows.
 
-        `remap[old id]` is the new id of a word, or -1 to drop it. Without a vocabulary or `n_words`, the largest id
-        that occurs sets the number of words.
+        `remap[old id]` is the new id of a word, or -1 to drop the word. Without a vocabulary and without `n_words`,
+        the number of words is the largest id that occurs plus one.
         """
         self._check_open()
         n_words = self._n_words(vocabulary, n_words, remap)
         if remap is not None:
-            self._rename(np.ascontiguousarray(remap, np.int64), n_words)
+            self._renumber(np.ascontiguousarray(remap, np.int64), n_words)
         words = None if vocabulary is None else Strings.pack(vocabulary, "word")
         names = None if self._names is None else self._names.strings()
         arrays = self._indptr.array(), self._index.array(), self._value.array()
@@ -94,7 +96,7 @@ class CorpusBuilder:
         return corpus
 
     def close(self) -> None:
-        """Drop what was appended and remove the temporary files."""
+        """Drop the appended rows and remove the temporary files."""
         self._finished = True
         self._remove()
 
@@ -108,7 +110,7 @@ class CorpusBuilder:
 
     def _check_open(self) -> None:
         if self._finished:
-            raise RuntimeError("this builder is finished; start a new one")
+            raise RuntimeError("this CorpusBuilder is finished or closed: create a new one")
 
     def _spool(self, dtype: type[T], part: str) -> Spool[T]:
         spool = Spool(dtype, None if self._path is None else temporary_path(self._path, part))
@@ -121,9 +123,9 @@ class CorpusBuilder:
         return indptr, self._spool(np.int32, "index"), self._spool(np.float32, "value")
 
     def _n_words(self, vocabulary: Sequence[str] | None, n_words: int | None, remap: NDArray[Any] | None) -> int:
-        """How many words there will be, checked against what was appended."""
+        """The number of words of the corpus, checked against the appended ids."""
         if remap is not None and (remap.ndim != 1 or remap.dtype.kind not in "iu" or len(remap) <= self._max_id):
-            raise CorpusError(f"remap must be a one-dimensional array of integers, at least {self._max_id + 1} of them")
+            raise CorpusError(f"remap must be a one-dimensional array of at least {self._max_id + 1} integers")
         seen = self._max_id + 1 if remap is None else int(max(remap.max(initial=-1), -1)) + 1
         if vocabulary is not None:
             if n_words is not None and n_words != len(vocabulary):
@@ -134,8 +136,8 @@ class CorpusBuilder:
             raise CorpusError(f"word id {seen - 1} occurs, but there are only {n_words} words")
         return n_words
 
-    def _rename(self, remap: NDArray[np.int64], n_words: int) -> None:
-        """Rewrite all rows with new columns, a block at a time."""
+    def _renumber(self, remap: NDArray[np.int64], n_words: int) -> None:
+        """Rewrite all rows with new column numbers, one block at a time."""
         indptr, index, value = self._indptr.array(), self._index.array(), self._value.array()
         new = self._row_spools()
         begin = 0
@@ -154,7 +156,7 @@ class CorpusBuilder:
 
 
 class Spool(Generic[T]):
-    """One growing array: a list of blocks, or a temporary file."""
+    """An array that grows: a list of blocks in memory, or a temporary file."""
 
     def __init__(self, dtype: type[T] | np.dtype[T], path: Path | None) -> None:
         self.dtype = np.dtype(dtype)
@@ -173,7 +175,7 @@ class Spool(Generic[T]):
             self._file.write(np.ascontiguousarray(block).data)
 
     def array(self) -> NDArray[T]:
-        """Everything so far: in memory, or mapped from the file."""
+        """All values so far: in memory, or mapped from the file."""
         if self._file is None:
             if len(self._blocks) != 1:
                 self._blocks = [np.concatenate(self._blocks) if self._blocks else np.empty(0, self.dtype)]
@@ -191,8 +193,8 @@ class Spool(Generic[T]):
             self._path.unlink(missing_ok=True)
 
 
-class _Strings:
-    """Growing names: bytes and offsets."""
+class _NameSpool:
+    """The names of documents while they are collected: UTF-8 bytes and offsets."""
 
     def __init__(self, text: Spool[np.uint8], offsets: Spool[np.int64]) -> None:
         self._text, self._offsets = text, offsets
