@@ -10,22 +10,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
+from topmix.data.parts import CorpusParts
+from topmix.data.row_builder import RowBuilder
 from topmix.data.rows import Rows, as_rows, check_n_words
-from topmix.data.store import CorpusBuilder
 
 Row = Mapping[int, float] | Iterable[tuple[int, float]]
 
 
 def rows_from_array(X: Any) -> tuple[tuple[*Rows, int], Sequence[str] | None, Sequence[str] | None]:
-    """(indptr, index, value, n_words), vocabulary and names; the last two from a Corpus or DataFrame.
+    """(indptr, index, value, n_words), vocabulary and names; the last two from a DataFrame.
 
     The rows may be unsorted and may hold duplicates and zeros.
     """
     vocabulary = names = None
-    if isinstance(X, Corpus):
-        return (X.indptr, X.index, X.value, X.n_words), X.vocabulary, X.names
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         vocabulary = [str(c) for c in X.columns]
         if getattr(X, "index", None) is not None and type(X.index).__name__ != "RangeIndex":
@@ -50,9 +48,9 @@ def build_from_rows(
     n_words: int | None = None,
     out: str | os.PathLike[str] | None = None,
     block: int = 4096,
-) -> Corpus:
-    """A corpus from documents that come one by one; `block` documents are in memory at a time."""
-    with CorpusBuilder(out) as builder:
+) -> CorpusParts:
+    """The parts of a corpus from documents that come one by one; `block` documents are in memory at a time."""
+    with RowBuilder(out) as builder:
         source = iter(rows)
         d = 0
         while chunk := list(islice(source, block)):
@@ -61,7 +59,7 @@ def build_from_rows(
             d += len(chunk)
         if names is not None and len(names) != d:
             raise CorpusError(f"there are {len(names)} names for {d} documents")
-        return builder.finish(vocabulary, n_words)
+        return builder.finish_parts(vocabulary, n_words)
 
 
 def _pack(chunk: list[Row], first_row: int) -> Rows:

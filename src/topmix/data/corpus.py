@@ -16,8 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topmix import _core
+from topmix.data.convert import build_from_rows, rows_from_array
 from topmix.data.errors import CorpusError
+from topmix.data.parts import CorpusParts
 from topmix.data.rows import MAX_WORDS, as_rows, check_lengths, check_n_words, tidy
+from topmix.data.store import open_store, verify_store, write_store
 from topmix.data.strings import Strings
 
 if TYPE_CHECKING:
@@ -98,15 +101,23 @@ class Corpus:
         return corpus
 
     @classmethod
+    def of_parts(cls, parts: CorpusParts) -> Corpus:
+        """A corpus of parts that were checked before."""
+        p = parts
+        rows = p.indptr, p.index, p.value, p.n_words
+        return cls.trusted(*rows, p.vocabulary, p.names, meta=p.meta, path=p.path, n_tokens=p.n_tokens)
+
+    @classmethod
     def from_scipy(cls, X: Any, vocabulary: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Corpus:
         """A corpus from a sparse or dense array of counts, or a DataFrame.
 
         The columns of a DataFrame become the vocabulary. Its index becomes the names, unless it is a RangeIndex. The
         corpus shares the memory of X if X is a CSR array of float32 with sorted rows: do not change X afterwards.
         """
-        from topmix.data.convert import rows_from_array
-
-        rows, found_vocabulary, found_names = rows_from_array(X)
+        if isinstance(X, Corpus):
+            rows, found_vocabulary, found_names = (X.indptr, X.index, X.value, X.n_words), X.vocabulary, X.names
+        else:
+            rows, found_vocabulary, found_names = rows_from_array(X)
         indptr, index, value, n_words = rows
         if _core.check_rows(indptr, index, value, n_words)[:2] != ("", 0):
             indptr, index, value = tidy(indptr, index, value, n_words)
@@ -129,9 +140,7 @@ class Corpus:
 
         With `out` the corpus is built in that file, in bounded memory, and mapped from it.
         """
-        from topmix.data.convert import build_from_rows
-
-        return build_from_rows(rows, vocabulary, names, n_words=n_words, out=out)
+        return cls.of_parts(build_from_rows(rows, vocabulary, names, n_words=n_words, out=out))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Corpus:
@@ -139,22 +148,27 @@ class Corpus:
 
         The sizes in the header are checked against the file. `verify=True` also calls `Corpus.verify`.
         """
-        from topmix.data.store import open_corpus
-
-        corpus = open_corpus(Path(path))
+        corpus = cls.of_parts(open_store(Path(path)))
         return corpus.verify() if verify else corpus
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a `.topmix` file, atomically. `Corpus.open` maps it, and any safetensors library can read it."""
-        from topmix.data.store import save_corpus
-
-        save_corpus(self, Path(path))
+        vocabulary = None if self.vocabulary is None else Strings.pack(self.vocabulary, "word")
+        names = None if self.names is None else Strings.pack(self.names, "name")
+        arrays = self.indptr, self.index, self.value
+        write_store(Path(path), *arrays, self.n_words, vocabulary=vocabulary, names=names, meta=self.meta)
 
     def verify(self) -> Corpus:
         """Check all checksums and all rows; raise CorpusError at the first error. Returns the corpus."""
-        from topmix.data.store import verify_corpus
-
-        verify_corpus(self)
+        where = "" if self.path is None else f"{self.path}: "
+        if self.path is not None:
+            verify_store(self.path)
+        problem, n_zeros, _ = _core.check_rows(self.indptr, self.index, self.value, self.n_words)
+        if problem or n_zeros:
+            raise CorpusError(where + (problem or f"{n_zeros} counts are zero"))
+        for what, strings in (("vocabulary", self.vocabulary), ("names", self.names)):
+            if isinstance(strings, Strings) and self.path is not None and (problem := strings.problem()):
+                raise CorpusError(f"{where}{what}: {problem}")
         return self
 
     @property

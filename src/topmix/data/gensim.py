@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from topmix.data.convert import build_from_rows
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 
@@ -20,7 +19,7 @@ def from_gensim(
 
     With `out` the corpus is built in that file, in bounded memory, and mapped from it.
     """
-    return build_from_rows(corpus, None if id2word is None else _words(id2word), out=out)
+    return Corpus.from_rows(corpus, None if id2word is None else _words(id2word), out=out)
 
 
 def _words(id2word: Mapping[int, str] | Sequence[str]) -> list[str]:

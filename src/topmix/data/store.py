@@ -21,13 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix import _core
 from topmix._version import __version__
 from topmix.data.atomic import atomic_write
-from topmix.data.builder import CorpusBuilder as CorpusBuilder
-from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.layout import DTYPES, Entry, encode_header, map_arrays, metadata_crc, plan, read_header
+from topmix.data.parts import CorpusParts
 from topmix.data.strings import Strings
 
 FORMAT = "topmix-corpus"
@@ -37,13 +35,6 @@ BLOCK = 1 << 23  # bytes written at a time
 # In the order of the file: wide types first, so that each array is aligned.
 _DTYPES = {"indptr": "I64", "vocabulary_offsets": "I64", "names_offsets": "I64", "index": "I32", "value": "F32",
            "vocabulary": "U8", "names": "U8"}  # fmt: skip
-
-
-def save_corpus(corpus: Corpus, path: Path) -> None:
-    write_store(path, corpus.indptr, corpus.index, corpus.value, corpus.n_words,
-                vocabulary=None if corpus.vocabulary is None else Strings.pack(corpus.vocabulary, "word"),
-                names=None if corpus.names is None else Strings.pack(corpus.names, "name"),
-                meta=corpus.meta)  # fmt: skip
 
 
 def write_store(
@@ -99,7 +90,7 @@ def write_store(
         file.write((len(text) - 8 + padding).to_bytes(8, "little") + text[8:] + b" " * padding)
 
 
-def open_corpus(path: Path) -> Corpus:
+def open_store(path: Path) -> CorpusParts:
     """Map a saved corpus. Checks the header against the file, and the first and last value of indptr."""
     with open(path, "rb") as file:
         entries, metadata, start = read_header(file, path)
@@ -121,41 +112,33 @@ def open_corpus(path: Path) -> Corpus:
                 at = start + entries[f"{name}_offsets"].begin
                 raise CorpusError(f"{path}: byte {at}: the offsets of {name} do not go from 0 to {len(arrays[name])}")
             strings[name] = Strings(arrays[name], offsets)
-    return Corpus.trusted(
+    return CorpusParts(
         indptr, arrays["index"], arrays["value"], counts["n_words"], strings.get("vocabulary"), strings.get("names"),
-        meta=json.loads(metadata["meta"]), path=path, n_tokens=float(metadata["n_tokens"]))  # fmt: skip
+        json.loads(metadata["meta"]), path, float(metadata["n_tokens"]))  # fmt: skip
 
 
-def verify_corpus(corpus: Corpus) -> None:
-    """Check the checksums of a mapped file, then all rows and strings, in bounded memory."""
-    where = ""
-    if corpus.path is not None:
-        where = f"{corpus.path}: "
-        with open(corpus.path, "rb") as file:
-            entries, metadata, start = read_header(file, corpus.path)
-            _check_metadata(corpus.path, metadata)
-            checksums = json.loads(metadata["crc32"])
-            if checksums.keys() != entries.keys():
-                raise CorpusError(f"{where}the checksums in the header do not belong to the arrays of the file")
-            for name, crc in checksums.items():
-                begin, end = start + entries[name].begin, start + entries[name].end
-                file.seek(begin)
-                found, left = 0, end - begin
-                while left:
-                    block = file.read(min(BLOCK, left))
-                    if not block:
-                        raise CorpusError(f"{where}byte {end - left}: the file became shorter while it was read")
-                    found, left = zlib.crc32(block, found), left - len(block)
-                if f"{found:08x}" != crc:
-                    raise CorpusError(
-                        f"{where}bytes {begin} to {end}: {name} does not match its checksum: the file is corrupt"
-                    )
-    problem, n_zeros, _ = _core.check_rows(corpus.indptr, corpus.index, corpus.value, corpus.n_words)
-    if problem or n_zeros:
-        raise CorpusError(where + (problem or f"{n_zeros} counts are zero"))
-    for what, strings in (("vocabulary", corpus.vocabulary), ("names", corpus.names)):
-        if isinstance(strings, Strings) and corpus.path is not None and (problem := strings.problem()):
-            raise CorpusError(f"{where}{what}: {problem}")
+def verify_store(path: Path) -> None:
+    """Check the checksums of a corpus file, in bounded memory."""
+    where = f"{path}: "
+    with open(path, "rb") as file:
+        entries, metadata, start = read_header(file, path)
+        _check_metadata(path, metadata)
+        checksums = json.loads(metadata["crc32"])
+        if checksums.keys() != entries.keys():
+            raise CorpusError(f"{where}the checksums in the header do not belong to the arrays of the file")
+        for name, crc in checksums.items():
+            begin, end = start + entries[name].begin, start + entries[name].end
+            file.seek(begin)
+            found, left = 0, end - begin
+            while left:
+                block = file.read(min(BLOCK, left))
+                if not block:
+                    raise CorpusError(f"{where}byte {end - left}: the file became shorter while it was read")
+                found, left = zlib.crc32(block, found), left - len(block)
+            if f"{found:08x}" != crc:
+                raise CorpusError(
+                    f"{where}bytes {begin} to {end}: {name} does not match its checksum: the file is corrupt"
+                )
 
 
 def _check_metadata(path: Path, metadata: dict[str, str]) -> dict[str, int]:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
-from topmix.data.store import CorpusBuilder
 from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer, resolve_stop_words
 from topmix.data.vocabulary import check_cut, given_vocabulary, select_terms
 

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from topmix import _core
 from topmix.data.atomic import temporary_path
-from topmix.data.builder import CorpusBuilder, Spool
+from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Options, find_vocabulary
 from topmix.data.rows import MAX_WORDS
+from topmix.data.spool import Spool
 from topmix.data.textfile import TextFile
 
 ENTRY = np.dtype([("doc", "<i8"), ("word", "<i4"), ("value", "<f4")])
