@@ -1,0 +1,43 @@
+"""LDA or HDP of topmix, as a method that trains and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.harness.methods.method import Report, TimeIsUp, Topics
+from benchmarks.harness.stopwatch import Stopwatch
+
+
+def topics(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report, **settings: Any) -> None:
+    """LDA, or the `estimator` of that name, with these settings (ours.py).
+
+    Reports after each pass. Stochastic learning reports after each batch, because its passes are long; `within_passes`
+    asks for that, or for its opposite, of any learner. Without max_iter and tol a fit ends with its budget.
+    """
+    with watch.pause():
+        from benchmarks.harness.engines import reporting_engine
+        from benchmarks.harness.methods import ours
+
+        n_tokens = float(X.sum())
+    construct = ours.ESTIMATORS[settings.pop("estimator", "LDA")]
+    within = settings.pop("within_passes", settings.get("learner") == "stochastic")
+
+    def after_pass(record: Any, view: Any) -> bool:
+        facts = {"objective": record.objective / n_tokens, "n_components": record.n_components, **record.effort}
+        return report(lambda: ours.topics_in(view), record.n_pass, **facts)
+
+    def after_batch(topics: Callable[[], Topics], n_pass: float) -> None:
+        if report(topics, n_pass):
+            raise TimeIsUp
+
+    endless = {"max_iter": 1_000_000, "tol": -np.inf}
+    settings = {"n_jobs": threads, "random_state": seed, "callbacks": [after_pass]} | endless | settings
+    with reporting_engine(after_batch if within else None) as engine:
+        try:
+            construct(K, **settings, engine=engine).fit(X)
+        except TimeIsUp:
+            pass
