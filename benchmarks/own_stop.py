@@ -8,7 +8,6 @@ on which settings may be compared.
 
 from __future__ import annotations
 
-import sys
 
 from benchmarks.harness import arguments, datasets, evaluate
 from benchmarks.harness.methods import ours
@@ -49,4 +48,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.command(main)

@@ -12,7 +12,6 @@ solving documents and summing them by word, and the rest, which is sums and upda
 
 from __future__ import annotations
 
-import sys
 import time
 
 from benchmarks.harness import arguments, datasets
@@ -66,4 +65,4 @@ def measure(data: datasets.Dataset, K: int, L: int, passes: int, threads: int) -
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.command(main)

@@ -144,4 +144,4 @@ def draw(corpus: str, K: int, runs: list[Run], folder: Path | None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.command(main)

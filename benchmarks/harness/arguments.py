@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from benchmarks.harness import datasets
 from benchmarks.harness.machine import ROOT
@@ -38,3 +41,12 @@ def add_runs(p: argparse.ArgumentParser) -> None:
 
 def add_draw(p: argparse.ArgumentParser, default: Path | None = None) -> None:
     p.add_argument("--draw", type=Path, default=default, metavar="FOLDER", help="draw figures into this folder")
+
+
+def command(main: Callable[[], int]) -> NoReturn:
+    """Runs a script. Missing data is a message, not a traceback."""
+    try:
+        sys.exit(main())
+    except datasets.MissingData as missing:
+        print(missing, file=sys.stderr)
+        sys.exit(2)

@@ -63,6 +63,15 @@ class Curve:
         """The value of the last point that has one; NaN if there is none."""
         return next((v for _, v in reversed(self.series(of))), float("nan"))
 
+    def pass_seconds(self) -> list[float]:
+        """Seconds of each pass but the first, which has initialisation in it. One point per pass."""
+        return [b - a for a, b in zip(self.seconds, self.seconds[1:])]
+
+    def brief(self, most: int = 10, digits: int = 3) -> str:
+        """Some of the points, in one line."""
+        some = self.series()
+        return "  ".join(f"{t:.1f}s {s:.{digits}f}" for t, s in some[:: max(1, len(some) // most)])
+
     def keep(self, points: list[int]) -> None:
         """Only these points stay."""
         for column in (self.seconds, self.score, self.n_pass, *self.extras.values()):

@@ -1,15 +1,18 @@
-"""LDA or HDP of topmix, as a method that trains and reports."""
+"""topmix: LDA or HDP as a method that trains and reports, and the Gaussian mixture pass by pass."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.harness.curve import Curve
 from benchmarks.harness.methods.method import Report, TimeIsUp, Topics
-from benchmarks.harness.stopwatch import Stopwatch
+from benchmarks.harness.stopwatch import Clock, Stopwatch
+from benchmarks.harness.vectors import Vectors, held_out
 
 
 def topics(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report, **settings: Any) -> None:
@@ -41,3 +44,22 @@ def topics(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
             construct(K, **settings, engine=engine).fit(X)
         except TimeIsUp:
             pass
+
+
+def gaussian_mixture(
+    data: Vectors, K: int, passes: int, clock: Clock = time.perf_counter, **settings: Any
+) -> Curve:  # fmt: skip
+    """The held-out score after each pass; initialisation is in the seconds of the first."""
+    from benchmarks.harness.methods import ours
+
+    curve = Curve("topmix")
+
+    def after_pass(record: Any, view: Any) -> None:
+        with watch.pause():
+            curve.add(watch.seconds, held_out(data.test, *ours.gaussians_in(view)), record.n_pass)
+
+    common = {"max_iter": passes, "tol": -np.inf, "random_state": 0, "callbacks": [after_pass]}
+    model = ours.gaussian_mixture(K, **common | settings)
+    watch = Stopwatch(clock)
+    model.fit(data.train)
+    return curve
