@@ -99,7 +99,7 @@ def topics_in(view: Any) -> Topics:
 
 def pseudo_counts_in(view: Any) -> np.ndarray:
     """[K, V], of q(phi)."""
-    return np.ascontiguousarray(view.words.pseudo_counts().T)
+    return np.array(view.words.pseudo_counts())
 
 
 def gaussians_in(view: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
