@@ -1,6 +1,8 @@
 """Figures 2 and 3 of Hughes, Kim & Sudderth, Reliable and Scalable Variational Inference for the HDP (2015).
 
-    python papers/hdp.py [--quick] [--out papers/figures] [--figures 2 3] [--corpus nips]
+    python -m papers.hdp [--quick] [--figures 2 3] [--corpus nips]
+
+Is the surrogate a bound, and do restarts help a document?
 
 2   the surrogate of E[c_Dir(alpha beta)], their Eq. (12), beside the exact value: over alpha, for several beta; and
     what one more topic that nobody uses costs, by the exact value, by the surrogate and by a point estimate of beta
@@ -9,25 +11,23 @@
 
 Their figure 3 has one document of Science, and does not say how it was chosen. Here some documents of nips (generated
 ones with --quick) are solved; what is printed is of them all, and the one that gains most by restarts is drawn, since a
-document whose first run is at its best shows nothing. Needs matplotlib to draw, and prints the main numbers without.
+document whose first run is already the best shows nothing. The main numbers are printed too.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-
-import datasets
-import drawing
-from topmix import HDP, dirichlet
+from benchmarks.harness import arguments, datasets, drawing
+from benchmarks.harness.methods import ours
+from benchmarks.harness.results import Results
+from papers import FIGURES
 from topmix.allocations.topic_sticks import Sticks
+from topmix.numerics import dirichlet
 
 ALPHAS = np.logspace(-3, 3, 61)
 GHOST = 1e-3  # tokens; a topic with fewer has left, and there is nothing to be gained by trying without it
@@ -46,7 +46,7 @@ def surrogate(alpha: np.ndarray | float, u: np.ndarray) -> np.ndarray:
     return K * np.log(alpha) + np.log(u).sum(axis=-1) + np.log1p(-u) @ np.arange(K, 0, -1.0)
 
 
-def figure_2(draws: int, folder: Path) -> None:
+def figure_2(draws: int, folder: Path, out: Results) -> None:
     rng = np.random.default_rng(0)
     print("Figure 2: c_Dir(alpha beta) and the surrogate")
     print(f"  {'K':>5}{'gamma':>8}{'least gap':>14}{'gap at alpha = 0.5':>20}{'at alpha = 10':>16}")
@@ -65,10 +65,11 @@ def figure_2(draws: int, folder: Path) -> None:
     print("  one document's change of the bound, for 1 to 20 empty topics beside 5:")
     for name, values in cost.items():
         print(f"    {name:<28}{values[1]:>10.4f}{values[5]:>10.4f}{values[20]:>10.4f}   (1, 5, 20)")
-    plt = drawing.pyplot()
-    if plt is None:
+    out.add({"change_by_empty_topics": cost}, {"figure": 2, "draws": draws})
+    page = drawing.page(folder, "hdp_2.png", (8.4, 3.4), columns=2)
+    if page is None:
         return
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4), layout="constrained")
+    left, right = page.panels[0]
     for (K, gamma, gap), color in zip(shown, drawing.PALETTE):
         left.plot(ALPHAS, np.maximum(gap, 1e-8), color=color, label=f"K = {K}, γ = {gamma:g}")
     left.set(xscale="log", yscale="log", xlabel="α", ylabel="c_Dir(αβ) − surrogate, mean of draws")
@@ -81,12 +82,11 @@ def figure_2(draws: int, folder: Path) -> None:
     right.axhline(0.0, color=drawing.GREY, lw=0.8)
     right.set_title("empty topics cost a little, or are rewarded")
     right.legend()
-    drawing.save(figure, folder / "hdp_2.png")
-    plt.close(figure)
+    page.save()
 
 
 def empty_topics(alpha: float = 0.5, gamma: float = 10.0, D: int = 100) -> dict[str, np.ndarray]:
-    """What empty topics change, a document, where D documents have 20 tokens in each of 5 topics.
+    """What empty topics change per document, if D documents have 20 tokens in each of 5 topics.
 
     Empty topics have 0.002 of the sticks each, taken from the 0.2 that are left over. A point estimate has the exact
     c_Dir(alpha beta), and the density of its sticks in the place of a divergence.
@@ -114,7 +114,7 @@ class OneDocument:
         self.c, self.log_phi, self.prior = counts, log_phi, prior  # [U], [U, K], [K + 1]
 
     def ascend(self, N: np.ndarray, n: int) -> tuple[np.ndarray, list[float]]:
-        """n iterations from N [K]; returns where it got, and the bound after each. What is zero stays so."""
+        """n iterations from N [K]. Returns N, and the bound after each iteration. A zero stays zero."""
         trace = []
         for _ in range(n):
             with np.errstate(divide="ignore"):
@@ -129,7 +129,7 @@ class OneDocument:
         return N, trace
 
     def bound(self, N: np.ndarray, r: np.ndarray) -> float:
-        """With q(pi) at its best, less what does not depend on r; docs/math.md Eq. (3.9)."""
+        """With q(pi) at its best, without terms that do not depend on r; docs/math.md Eq. (3.9)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             words = np.where(r > 0, r * (self.log_phi - np.log(r)), 0.0)
         a = self.prior[:-1]
@@ -138,7 +138,7 @@ class OneDocument:
     def restarts(
         self, N: np.ndarray, trace: list[float], n: int, tries: int = 5
     ) -> tuple[np.ndarray, list[float], list[np.ndarray], int]:
-        """Without each of the smallest topics in turn; what is higher after n iterations is kept."""
+        """Tries to do without each of the smallest topics; keeps what is higher after n iterations."""
         trace, stops, tried = list(trace), [N], 0
         failed: set[int] = set()
         while True:
@@ -167,25 +167,26 @@ class Solved(NamedTuple):
     runs: list[tuple[np.ndarray, list[float]]]  # N and the trace of each start
     N: np.ndarray
     trace: list[float]
-    stops: list[np.ndarray]  # N at each fixed point that restarts came by
+    stops: list[np.ndarray]  # N at each fixed point on the way
     tried: int
 
     def gain(self) -> float:
         return (self.trace[-1] - self.runs[0][1][-1]) / self.tokens
 
 
-def figure_3(corpus: str, K: int, documents: int, starts: int, iterations: int, folder: Path) -> None:
-    data = datasets.load(corpus)
-    hdp = HDP(K, posterior="variational", adapt=False, max_iter=15, random_state=0).fit(data.train)
+def figure_3(
+    data: datasets.Dataset, K: int, documents: int, starts: int, iterations: int, folder: Path, out: Results
+) -> None:  # fmt: skip
+    hdp = ours.hdp(K, inference="variational", search=None, max_iter=15, random_state=0).fit(data.train)
     lam = hdp.components_.T
     expected = digamma(lam) - digamma(lam.sum(axis=0))
     prior = hdp.concentration_ * np.append(hdp.topic_shares_, 1.0 - hdp.topic_shares_.sum())
     rng = np.random.default_rng(0)
     all_solved = []
-    for d in range(min(documents, data.test.shape[0])):
-        row = slice(data.test.indptr[d], data.test.indptr[d + 1])
-        counts = data.test.data[row].astype(np.float64)
-        document = OneDocument(counts, expected[data.test.indices[row]], prior)
+    for d in range(min(documents, data.scored.shape[0])):
+        row = slice(data.scored.indptr[d], data.scored.indptr[d + 1])
+        counts = data.scored.data[row].astype(np.float64)
+        document = OneDocument(counts, expected[data.scored.indices[row]], prior)
         runs = [document.ascend(counts.sum() * rng.dirichlet(np.ones(K)), iterations) for _ in range(starts)]
         all_solved.append(Solved(counts.sum(), runs, *document.restarts(*runs[0], n=max(3, iterations // 10))))
     gains = np.array([s.gain() for s in all_solved])
@@ -193,17 +194,20 @@ def figure_3(corpus: str, K: int, documents: int, starts: int, iterations: int, 
     before = np.mean([np.count_nonzero(s.runs[0][0]) for s in all_solved])
     after = np.mean([np.count_nonzero(s.N) for s in all_solved])
     accepted = sum(len(s.stops) - 1 for s in all_solved) / max(1, sum(s.tried for s in all_solved))
-    print(f"Figure 3: {len(gains)} documents of {corpus}, K = {K}, {starts} starts of {iterations} iterations each")
-    print(f"  of restarts accepted {accepted:.0%}, topics a document {before:.1f} before and {after:.1f} after")
-    print(f"  bound a token: {gains.mean():+.4f} by restarts, {gains.max():+.4f} where it is most")
+    print(f"Figure 3: {len(gains)} documents of {data.name}, K = {K}, {starts} starts of {iterations} iterations each")
+    print(f"  of restarts accepted {accepted:.0%}, topics per document {before:.1f} before and {after:.1f} after")
+    print(f"  bound per token: {gains.mean():+.4f} by restarts, {gains.max():+.4f} where it is most")
     print(f"  as high as {beaten.mean():.0%} of the starts or higher; the best of them in {np.mean(beaten == 1):.0%}")
-    plt = drawing.pyplot()
-    if plt is not None:
-        draw_restarts(plt, all_solved[int(np.argmax(gains))], folder)
+    found = {"gains": gains, "share_of_starts_reached": beaten, "topics": [before, after], "accepted": accepted}
+    out.add(found, {"figure": 3, "K": K, "starts": starts, "iterations": iterations}, data)
+    draw_restarts(all_solved[int(np.argmax(gains))], folder)
 
 
-def draw_restarts(plt: Any, s: Solved, folder: Path) -> None:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4), layout="constrained")
+def draw_restarts(s: Solved, folder: Path) -> None:
+    page = drawing.page(folder, "hdp_3.png", (8.4, 3.4), columns=2)
+    if page is None:
+        return
+    left, right = page.panels[0]
     order = np.argsort(-np.max(s.stops, axis=0), kind="stable")[:20]
     shown = [s.stops[i] for i in sorted({0, len(s.stops) // 2, len(s.stops) - 1})]
     names = (
@@ -223,25 +227,26 @@ def draw_restarts(plt: Any, s: Solved, folder: Path) -> None:
     right.plot(at, np.array(s.trace) / s.tokens, color=drawing.RED, lw=2, label="with restarts")
     values = [v / s.tokens for _, t in s.runs for v in t[5:]] + [v / s.tokens for v in s.trace[5:]]
     drawing.zoom(right, values, above=0.1)
-    right.set(xscale="log", xlabel="iterations", ylabel="bound of the document, nats a token")
+    right.set(xscale="log", xlabel="iterations", ylabel="bound of the document, nats per token")
     right.legend()
-    drawing.save(figure, folder / "hdp_3.png")
-    plt.close(figure)
+    page.save()
 
 
-def main(argv: list[str] | None = None) -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--quick", action="store_true")
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__, quick="a generated corpus, few documents and draws")
+    arguments.add_corpus(p, "nips")
     p.add_argument("--figures", nargs="+", default=["2", "3"], choices=["2", "3"])
-    p.add_argument("--corpus", default="nips")
-    p.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "figures")
+    arguments.add_draw(p, FIGURES)
     a = p.parse_args(argv)
+    out = Results(a.out, "papers.hdp")
     if "2" in a.figures:
-        figure_2(20 if a.quick else 2000, a.out)
+        figure_2(20 if a.quick else 2000, a.draw, out)
     if "3" in a.figures:
-        corpus, K, documents, starts = (datasets.GENERATED, 30, 5, 5) if a.quick else (a.corpus, 100, 20, 20)
-        figure_3(corpus, K, documents, starts, 60 if a.quick else 100, a.out)
+        data = datasets.load(datasets.GENERATED if a.quick else a.corpus, split=a.split, role=a.role)
+        K, documents, starts, iterations = (30, 5, 5, 60) if a.quick else (100, 20, 20, 100)
+        figure_3(data, K, documents, starts, iterations, a.draw, out)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    arguments.command(main)
