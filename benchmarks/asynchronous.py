@@ -88,8 +88,9 @@ class Comparison:
         best = max(range(len(GRID)), key=lambda i: grid[i].last("elbo"))
         found["stochastic"] = grid[best]
         target = found["batch"].last("elbo")
-        print(f"  {self.data.name} K = {K}: seconds to the end of batch ({target / self.tokens:.4f} per token): "
-              + ", ".join(f"{name} {c.time_to(target, 'elbo'):.2f}" for name, c in found.items()), flush=True)  # fmt: skip
+        times = ", ".join(f"{name} {c.time_to(target, 'elbo'):.2f}" for name, c in found.items())
+        end = f"seconds to the end of batch ({target / self.tokens:.4f} per token)"
+        print(f"  {self.data.name} K = {K}: {end}: {times}", flush=True)
         for panel in ("fig4", "fig6"):
             for name, curve in found.items():
                 self.write(panel, name, curve, K)

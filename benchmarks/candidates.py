@@ -9,7 +9,6 @@ passes after it are compared, and the whole run beside them.
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from benchmarks.harness import arguments
@@ -38,7 +37,9 @@ def main(argv: list[str] | None = None) -> int:
         curve = topmix.gaussian_mixture(data, a.K, a.passes, **settings)
         of_pass, whole, score = float(np.median(curve.pass_seconds())), curve.seconds[-1], curve.last()
         name = "full scan" if candidates is None else f"{candidates} candidates"
-        print(f"{name}: {of_pass:.2f} s per pass, {whole:.1f} s in all with initialisation; {score:.4f} nats at the end")
+        print(
+            f"{name}: {of_pass:.2f} s per pass, {whole:.1f} s in all with initialisation; {score:.4f} nats at the end"
+        )
         print(f"  {curve.brief()}", flush=True)
         if full is None:
             full = of_pass, whole, score

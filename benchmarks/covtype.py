@@ -8,7 +8,6 @@ is scikit-learn's best score within the time; initialisation counts.
 
 from __future__ import annotations
 
-
 from benchmarks.harness import arguments
 from benchmarks.harness.methods import sklearn, topmix
 from benchmarks.harness.results import Results

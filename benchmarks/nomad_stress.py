@@ -63,7 +63,9 @@ def mixture(rng: np.random.Generator, seed: int) -> Run:
     K, workers, n, D = (int(rng.integers(a, b)) for a, b in ((1, 24), (1, 9), (1, 300), (1, 6)))
     X = rng.normal(size=(n, D)) + 4 * rng.integers(3, size=(n, 1))
     weight = rng.uniform(0.5, 2.0, n) if rng.random() < 0.3 else None
-    estimator = ours.gaussian_mixture(K, covariance_type=str(rng.choice(["full", "diag", "spherical"])), random_state=seed)
+    estimator = ours.gaussian_mixture(
+        K, covariance_type=str(rng.choice(["full", "diag", "spherical"])), random_state=seed
+    )
     data = Table(X)
     start, first = estimator._started(estimator._prepared(data, weight, K), data, weight, K, rng, 1)
     rows = Assignments.none(data, weight, [slice(0, n)], int(rng.integers(1, K + 1)))

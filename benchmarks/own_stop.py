@@ -8,7 +8,6 @@ on which settings may be compared.
 
 from __future__ import annotations
 
-
 from benchmarks.harness import arguments, datasets, evaluate
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results

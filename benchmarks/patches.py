@@ -11,7 +11,6 @@ initialisation; reg_covar is 1e-6 for all.
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from benchmarks.harness import arguments

@@ -7,10 +7,10 @@
 Does SCVB0 learn better topics sooner than stochastic and batch variational inference?
 
 Figure 1: held-out log likelihood per token against seconds of training; half of each test document's tokens is given,
-the other half predicted (topmix.metrics.half_split_score, alpha = 0.1 for all). SVB-Bx-Oy is our own stochastic variational
-learner with x iterations per document and priors y above those of SCVB0. Figure 2: the same runs against documents
-visited. Figure 3: SCVB0 against batch VB on all documents and on fewer. Table 2: topics after five seconds on nips,
-K = 20: coherence (NPMI of the top 10 words in the training corpus) over --seeds runs, and some topics to read.
+the other half predicted (topmix.metrics.half_split_score, alpha = 0.1 for all). SVB-Bx-Oy is our own stochastic
+variational learner with x iterations per document and priors y above those of SCVB0. Figure 2: the same runs against
+documents visited. Figure 3: SCVB0 against batch VB on all documents and on fewer. Table 2: topics after five seconds on
+nips, K = 20: coherence (NPMI of the top 10 words in the training corpus) over --seeds runs, and some topics to read.
 
 The paper's settings: minibatches of 100 documents, step sizes 10 / (1000 + t)^0.9 for topics and 1 / (10 + t)^0.9 for
 documents, one burn-in pass, alpha = 0.1, eta = 0.01, all K topics for every token. Beside them SCVB0 with L = 16, the

@@ -180,7 +180,11 @@ class Runs:
 
 def key(plan: Plan) -> str:
     """Two runs with the same key are the same run."""
-    what = {"machine": machine.fingerprint(), "version": version_of(plan.method), "corpus": datasets.sha256(plan.corpus)}
+    what = {
+        "machine": machine.fingerprint(),
+        "version": version_of(plan.method),
+        "corpus": datasets.sha256(plan.corpus),
+    }
     return machine.digest([json.dumps(asdict(plan) | {"of": what}, sort_keys=True).encode()])[:16]
 
 

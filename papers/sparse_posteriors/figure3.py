@@ -58,7 +58,7 @@ def figure_3(
 
 
 def cost_of_pass(data: datasets.Dataset, K: int, L: int | None, passes: int, threads: int) -> dict[str, float]:
-    """Seconds per pass of memoized learning: tables, local step with its sums, and the rest, which is the global step."""
+    """Seconds per pass of memoized learning: tables, local step with its sums; the rest is the global step."""
     settings = dict(DENSE) if L is None else {"n_active": L}
     settings |= {"inference": "variational", "topic_word_prior": ETA, "cold_visits": None, "max_iter": passes}
     wall = PassTimes()

@@ -18,7 +18,9 @@ def figure_4(
     for corpus in corpora:
         for K in Ks:
             some = {name: runs.run("topmix", name, corpus, K, 0, seconds, s) for name, s in LEARNERS.items()}
-            some |= {m: runs.run(m, setting, corpus, K, 0, seconds, SETTINGS[m][setting]) for m, setting in peers.items()}
+            some |= {
+                m: runs.run(m, setting, corpus, K, 0, seconds, SETTINGS[m][setting]) for m, setting in peers.items()
+            }
             known[corpus, K] = some
             when = ", ".join(f"{seconds / n:g}" for n in (8, 4, 2, 1))
             print(f"\nFigure 4: {corpus}, K = {K}: score after {when} s")

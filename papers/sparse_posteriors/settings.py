@@ -35,4 +35,3 @@ STYLES: dict[str, Settings] = {
     "gensim": {"color": drawing.SKY},
     "tomotopy": {"color": drawing.BLACK},
 }
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,6 @@ def gaussian_mixture(data: Vectors, K: int, seconds: float, covariance_type: str
 
     model = Watched(n_components=K, covariance_type=covariance_type, max_iter=100_000, tol=0.0, random_state=0)
     watch = Stopwatch()
-    try:
+    with suppress(TimeIsUp):
         model.fit(data.train)
-    except TimeIsUp:
-        pass
     return curve

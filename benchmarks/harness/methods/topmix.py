@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,8 @@ def topics(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
 
     endless = {"max_iter": 1_000_000, "tol": -np.inf}
     settings = {"n_jobs": threads, "random_state": seed, "callbacks": [after_pass]} | endless | settings
-    with reporting_engine(after_batch if within else None) as engine:
-        try:
-            construct(K, **settings, engine=engine).fit(X)
-        except TimeIsUp:
-            pass
+    with reporting_engine(after_batch if within else None) as engine, suppress(TimeIsUp):
+        construct(K, **settings, engine=engine).fit(X)
 
 
 def gaussian_mixture(
