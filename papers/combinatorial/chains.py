@@ -77,7 +77,7 @@ def report(s: Sizes, name: str, curves: list[Curve], sign: int) -> None:
             f"  {curve.name}: {there if at < NEVER else 'not reached'}; ends at {sign * curve.last():.3f}", flush=True
         )
     for curve in curves:
-        s.write({"curve": curve.to_dict()}, figure=1, data=name, start=curve.name)
+        s.write({"curve": curve.to_dict()}, figure=1, sample=name, start=curve.name)
 
 
 def sweeps_to(curve: Curve, score: float) -> float:
