@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     a = p.parse_args(argv)
     try:
         for name in a.corpus:
-            datasets.find(name)
+            datasets.check(name)
     except datasets.MissingData as error:
         print(error, file=sys.stderr)
         return 2

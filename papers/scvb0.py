@@ -165,10 +165,10 @@ def table_2(
         print(f"  {name:<16}{spread}{np.mean(diversity):10.3f}{np.mean(visited):12,.0f}", flush=True)
         found = {"npmi": npmi, "diversity": diversity, "documents": visited}
         out.add(found, settings | {"table": 2, "name": name, "K": K, "seconds": seconds, "init": init}, data)
-    for name, topics in read.items():
+    for name, lines in read.items():
         print(f"  {name}")
-        for topic in topics:
-            print(f"    {topic}")
+        for line in lines:
+            print(f"    {line}")
 
 
 if __name__ == "__main__":

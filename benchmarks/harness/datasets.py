@@ -75,10 +75,14 @@ def folders() -> list[Path]:
     return [*given, ROOT.parent / "shared" / "data"]
 
 
-def find(name: str, file: str = "X.npz") -> Path | None:
-    """A file of a corpus; None if the corpus needs none."""
-    if name == GENERATED:
-        return None
+def check(name: str) -> None:
+    """Raises MissingData if there is no such corpus."""
+    if name != GENERATED:
+        find(name)
+
+
+def find(name: str, file: str = "X.npz") -> Path:
+    """A file of a corpus or of other data."""
     for folder in folders():
         if (folder / name / file).exists():
             return folder / name / file
@@ -88,10 +92,10 @@ def find(name: str, file: str = "X.npz") -> Path | None:
 
 def sha256(name: str) -> str:
     """Of the corpus's X.npz, as the command sha256sum has it; of the counts, if the corpus is generated."""
-    path = find(name)
-    if path is None:
-        X, _ = _read(name)
+    if name == GENERATED:
+        X, _ = generated()
         return digest([X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data])
+    path = find(name)
     return _sha256_of_file(path, path.stat().st_mtime_ns)
 
 
@@ -102,9 +106,9 @@ def _sha256_of_file(path: Path, modified: int) -> str:
 
 
 def _read(name: str) -> tuple[sp.csr_array, list[str]]:
-    path = find(name)
-    if path is None:
+    if name == GENERATED:
         return generated()
+    path = find(name)
     X = sp.csr_array(sp.load_npz(path), dtype=np.float32)
     X.sum_duplicates()
     return X, path.with_name("vocab.txt").read_text(encoding="utf-8").split("\n")[: X.shape[1]]

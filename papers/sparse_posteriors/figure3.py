@@ -44,8 +44,8 @@ def figure_3(
             often = cost_of_local_step(shard, fitted, L, "often")[0]
             local, both, proportions[L] = cost_of_local_step(shard, fitted, L, "last")
             costs.setdefault(k, []).append((L, local, max(both - local, 0.0), often))
-            parts = f"local {local:8.3f} ({often:.3f} when selecting often)   sums {both - local:8.3f}"
-            print(f"  K = {k:<6}L = {L:<6}{parts}", flush=True)
+            cells = f"local {local:8.3f} ({often:.3f} when selecting often)   sums {both - local:8.3f}"
+            print(f"  K = {k:<6}L = {L:<6}{cells}", flush=True)
         distances = {L: 0.5 * np.abs(x - proportions[k]).sum(axis=1) for L, x in proportions.items() if k > L}
     print(f"Figure 3d: variational distance from dense at K = {Ks[-1]}: median and 90% of documents")
     for L, d in distances.items():
