@@ -1,16 +1,15 @@
-"""Short asynchronous runs with random threads, interrupts and snapshots: no hang, no crash, no row lost or doubled.
+"""Do asynchronous runs survive random threads, interrupts and snapshots: no hang, no crash, no row lost or doubled?
 
-    python benchmarks/nomad_stress.py --runs 1000
+    python -m benchmarks.nomad_stress --runs 1000
 
-Every other run is of topics, the others are of Gaussian mixtures. Each has 1 to 8 workers, some topics kept of each
-entry or clusters of each row, and a few legs: the workers are started, some snapshots are read, and they are stopped
-after a moment, by a call or, in the main thread's wait, by a real SIGINT. After every leg the ledger is audited: each
-block is there once, holds what the workers say, and the tokens, or rows, are all there to 1e-9.
+Every other run is of topics, the others are of Gaussian mixtures. Each has 1 to 8 workers, some topics kept per entry
+or clusters per row, and a few legs: the workers are started, some snapshots are read, and the workers are stopped after
+a moment, by a call or, in the main thread's wait, by a real SIGINT. After every leg the ledger is audited: each block
+is there once, holds what the workers say, and the tokens, or rows, are all there to 1e-9.
 """
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import signal
 import threading
@@ -21,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from topmix import LDA, GaussianMixture
+from benchmarks.harness import arguments
+from benchmarks.harness.methods import ours
+from benchmarks.harness.results import Results
 from topmix.data import sample_lda
 from topmix.data.table import Table
 from topmix.learners.asynchronous import Course, Fleet
@@ -32,17 +33,17 @@ LONGEST = 60.0  # seconds without an end are a hang
 
 @dataclass
 class Run:
-    """Workers at something, and what has to be true of it at any time."""
+    """Workers, and what has to be true of their state at any time."""
 
     native: Any  # the fleet
-    check: Callable[[Any], None]  # raises AssertionError if a snapshot cannot be
-    meanwhile: Callable[[], None]  # what else may be done to it between two legs
+    check: Callable[[Any], None]  # raises AssertionError if a snapshot is impossible
+    meanwhile: Callable[[], None]  # something that is done between two legs
 
 
 def topics(rng: np.random.Generator, seed: int) -> Run:
     K, workers = int(rng.integers(1, 40)), int(rng.integers(1, 9))
     corpus = sample_lda(int(rng.integers(1, 120)), int(rng.integers(2, 90)), 3, doc_length=20, random_state=seed).corpus
-    start = LDA(K, posterior="variational")._start(corpus, rng, 1)
+    start = ours.lda(K, inference="variational")._start(corpus, rng, 1)
     course = Course(int(rng.integers(1, K + 1)), str(rng.choice(["best", "mean"])), int(rng.integers(3)), 0, seed)
     fleet = Fleet.of(corpus, start, workers, course)
     tokens = float(corpus.n_tokens)
@@ -62,7 +63,9 @@ def mixture(rng: np.random.Generator, seed: int) -> Run:
     K, workers, n, D = (int(rng.integers(a, b)) for a, b in ((1, 24), (1, 9), (1, 300), (1, 6)))
     X = rng.normal(size=(n, D)) + 4 * rng.integers(3, size=(n, 1))
     weight = rng.uniform(0.5, 2.0, n) if rng.random() < 0.3 else None
-    estimator = GaussianMixture(K, covariance_type=str(rng.choice(["full", "diag", "spherical"])), random_state=seed)
+    estimator = ours.gaussian_mixture(
+        K, covariance_type=str(rng.choice(["full", "diag", "spherical"])), random_state=seed
+    )
     data = Table(X)
     start, first = estimator._started(estimator._prepared(data, weight, K), data, weight, K, rng, 1)
     rows = Assignments.none(data, weight, [slice(0, n)], int(rng.integers(1, K + 1)))
@@ -109,23 +112,26 @@ def one(seed: int) -> tuple[int, int, int]:
         run.check(run.native.now())
     visits = run.native.visits
     if rng.random() < 0.5:
-        run.native.start(10**6)  # and it is destroyed at work
+        run.native.start(10**6)  # and it is destroyed while its workers run
     return visits, snapshots, interrupts
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__)
+    p.add_argument("--runs", type=int, default=1000)
+    p.add_argument("--seed", type=int, default=0)
+    a = p.parse_args(argv)
     sums = np.zeros(3, np.int64)
-    for n in range(given.runs):
+    for n in range(a.runs):
         faulthandler.dump_traceback_later(LONGEST, exit=True)
-        sums += one(given.seed + n)
+        sums += one(a.seed + n)
         faulthandler.cancel_dump_traceback_later()
-    visits, snapshots, interrupts = sums
-    print(f"{given.runs} runs, {visits:,} visits to blocks, {snapshots:,} snapshots, {interrupts} interrupts: all well")
+    visits, snapshots, interrupts = sums.tolist()
+    print(f"{a.runs} runs, {visits:,} visits to blocks, {snapshots:,} snapshots, {interrupts} interrupts: all well")
+    found = {"visits": visits, "snapshots": snapshots, "interrupts": interrupts}
+    Results(a.out, "nomad_stress").add(found, {"runs": a.runs, "seed": a.seed})
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    arguments.command(main)

@@ -1,13 +1,14 @@
-"""Figures in one style: matplotlib where it is installed, and a word where it is not."""
+"""The style of all figures. Without matplotlib nothing is drawn, and a line says so."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-# Colours that stay apart in grey and for the colour-blind (Okabe & Ito).
+# Colours that can be told apart in grey and by colour-blind readers (Okabe & Ito).
 BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#b8a800",
 )  # fmt: skip
@@ -17,7 +18,7 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X", "<")
 
 
 def pyplot() -> Any | None:
-    """matplotlib's pyplot, set up for figures of a paper; None, having said so, where it is not installed."""
+    """matplotlib's pyplot, set up for figures of a paper; None, with a message, if it is not installed."""
     try:
         import matplotlib
     except ImportError:
@@ -56,20 +57,42 @@ def zoom(axes: Any, values: Sequence[float], share: float = 0.85, above: float =
     axes.set_ylim(low - room, high + room)
 
 
-INCHES_A_COLUMN = 2.0
+INCHES_PER_COLUMN = 2.0
 
 
 def legend_below(figure: Any, axes: Sequence[Any], columns: int = 4) -> None:
-    """One legend for all panels, of everything that is in any of them; a narrow figure has fewer columns of it."""
+    """One legend for all panels, with every label that any of them has; fewer columns in a narrow figure."""
     entries: dict[str, Any] = {}
     for a in axes:
         for handle, label in zip(*a.get_legend_handles_labels()):
             entries.setdefault(label, handle)
     figure.legend(entries.values(), entries.keys(), loc="outside lower center",
-                  ncols=max(1, min(columns, int(figure.get_figwidth() / INCHES_A_COLUMN))))  # fmt: skip
+                  ncols=max(1, min(columns, int(figure.get_figwidth() / INCHES_PER_COLUMN))))  # fmt: skip
 
 
-def save(figure: Any, path: Path, dpi: int = 150) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=dpi)
-    print(f"  {path.name} drawn", flush=True)
+@dataclass
+class Page:
+    """A figure that is being drawn."""
+
+    path: Path
+    dpi: int
+    figure: Any
+    panels: Any  # [rows, columns] axes
+    plt: Any
+
+    def save(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.figure.savefig(self.path, dpi=self.dpi)
+        self.plt.close(self.figure)
+        print(f"  {self.path.name} drawn", flush=True)
+
+
+def page(
+    folder: Path | None, name: str, size: tuple[float, float], rows: int = 1, columns: int = 1, dpi: int = 150
+) -> Page | None:
+    """A figure with panels to draw on; None if no folder was given, or matplotlib is not installed."""
+    plt = pyplot() if folder is not None else None
+    if plt is None or folder is None:
+        return None
+    figure, panels = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    return Page(folder / name, dpi, figure, panels, plt)

@@ -1,7 +1,8 @@
-"""How much memory a process holds at most, by the kernel's own account (Linux; elsewhere NaN).
+"""The peak of a process's memory, as the kernel counts it (Linux; elsewhere NaN).
 
-Resident is everything of the process that is in memory, anonymous what it allocated: pages of a mapped file are in the
-first and not in the second. Processes that it started count too, with pages shared by a fork counted in each.
+Resident memory is everything of the process that is in memory; anonymous memory is what it allocated. Pages of a mapped
+file are in the first and not in the second. Processes that it started count too; pages that a fork shares are counted
+once in each.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Self
 
 
 class PeakMemory:
-    """The largest resident and anonymous memory, in MB, while the block runs and is not in `pause`; sampled."""
+    """The largest resident and anonymous memory, in MB, of samples taken in the block, except inside `pause`."""
 
     def __init__(self, every: float = 0.02) -> None:
         self.every, self.resident, self.anonymous = every, float("nan"), float("nan")

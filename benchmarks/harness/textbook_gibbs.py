@@ -1,4 +1,4 @@
-"""The textbook Gibbs sampler as a yardstick: `textbook_gibbs.cpp`, compiled when it is first used."""
+"""The textbook Gibbs sampler, to compare with: `textbook_gibbs.cpp`, compiled when it is first used."""
 
 from __future__ import annotations
 
