@@ -39,6 +39,7 @@ lint: | $(VENV)/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/python tools/include_layers.py
 
 # The kernels alone, without Python, under the address, undefined-behaviour and thread sanitizers.
 native: | $(VENV)/installed-test

@@ -1,7 +1,7 @@
 // Table of contents of the native module. Each register_* lives in the file of that name; no algorithm lives in bind/.
 #include <nanobind/nanobind.h>
 
-#include "../parallel.hpp"
+#include "base/parallel.hpp"
 
 namespace nb = nanobind;
 

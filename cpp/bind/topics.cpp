@@ -1,5 +1,5 @@
 // Topic models: tables, the local step, document terms of the objective.
-#include "../local/topics.hpp"
+#include "local/topics.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -8,12 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "../local/merged.hpp"
-#include "../topic_bound.hpp"
-#include "../topic_rows.hpp"
-#include "../topic_table.hpp"
-#include "arrays.hpp"
-#include "word_prior.hpp"
+#include "bind/arrays.hpp"
+#include "bind/word_prior.hpp"
+#include "global/topic_bound.hpp"
+#include "global/topic_rows.hpp"
+#include "global/topic_table.hpp"
+#include "local/merged.hpp"
 
 namespace topmix {
 
@@ -138,7 +138,7 @@ void bind_merged_entropy(const TopicScratch& scratch, size_t L, Vec<const int32_
 }  // namespace
 
 void register_topics(nb::module_& m) {
-    nb::class_<TopicOptions>(m, "TopicOptions", "How documents are solved; see cpp/local/document.hpp.")
+    nb::class_<TopicOptions>(m, "TopicOptions", "How documents are solved; see cpp/local/topic_options.hpp.")
         .def(
             "__init__",
             [](TopicOptions* self, const std::string& posterior, bool exclude, bool select_often, bool mean_change,

@@ -1,7 +1,7 @@
 // Prior counts of words, given as an array that may repeat along words or topics.
 #pragma once
-#include "../topic_table.hpp"
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "global/topic_table.hpp"
 
 namespace topmix {
 

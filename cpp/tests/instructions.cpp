@@ -13,22 +13,23 @@
 #include <utility>
 #include <vector>
 
-#include "check.hpp"
+#include "chains/combinatorial.hpp"
+#include "chains/gibbs.hpp"
+#include "chains/refine.hpp"
 #include "data/tokenize.hpp"
-#include "local/combinatorial.hpp"
+#include "global/topic_bound.hpp"
+#include "global/topic_rows.hpp"
+#include "global/topic_table.hpp"
+#include "global/word_stats.hpp"
 #include "local/cvb0.hpp"
 #include "local/gaussian.hpp"
-#include "local/gibbs.hpp"
-#include "local/refine.hpp"
+#include "local/moments.hpp"
 #include "local/scvb0.hpp"
-#include "local/top_l.hpp"
 #include "local/topics.hpp"
-#include "plain_blas.hpp"
-#include "random_shard.hpp"
-#include "topic_bound.hpp"
-#include "topic_rows.hpp"
-#include "topic_table.hpp"
-#include "word_stats.hpp"
+#include "simd/top_l.hpp"
+#include "tests/check.hpp"
+#include "tests/plain_blas.hpp"
+#include "tests/random_shard.hpp"
 
 using namespace topmix;
 

@@ -1,12 +1,12 @@
 // Sums for the bound, and topics by row: those of a plain loop, and the same bits for any number of threads.
-#include "topic_bound.hpp"
+#include "global/topic_bound.hpp"
 
 #include <cmath>
 #include <vector>
 
-#include "check.hpp"
-#include "rng.hpp"
-#include "topic_rows.hpp"
+#include "base/rng.hpp"
+#include "global/topic_rows.hpp"
+#include "tests/check.hpp"
 
 using namespace topmix;
 

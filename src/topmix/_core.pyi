@@ -301,7 +301,7 @@ class GaussianFleet64:
         """Of blocks, by all workers."""
 
 class TopicOptions:
-    """How documents are solved; see cpp/local/document.hpp."""
+    """How documents are solved; see cpp/local/topic_options.hpp."""
 
     def __init__(self, posterior: str, exclude: bool, select_often: bool, mean_change: bool, L: int, eps: float, max_iter: int, tol: float, restarts: int, restart_iter: int, own_discount: float = 0.0) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Twin of cpp/accumulate.hpp."""
+"""Twin of cpp/base/accumulate.hpp."""
 
 from __future__ import annotations
 

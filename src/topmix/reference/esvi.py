@@ -1,4 +1,6 @@
-"""ESVI for LDA in NumPy, by one worker: as cpp/nomad/topics.hpp, but every phi is stored, in double and in log space.
+"""ESVI for LDA in NumPy, by one worker. Twin of cpp/asynchronous/topic_worker.hpp.
+
+Here every phi is stored, in double and in log space.
 
 docs/math.md, section 3.10.
 """

@@ -1,7 +1,6 @@
-"""Twin of cpp/nomad/gaussian.hpp: dense responsibilities, float64, all statistics summed anew at every step.
+"""Twin of cpp/asynchronous/gaussian_worker.hpp: dense responsibilities, float64, statistics summed again at every step.
 
-What is slow here is also simple: a visit is a loop over rows, and a cluster is updated by the model that knows nothing
-of travelling.
+A visit is a loop over rows, and a cluster is updated by the model of the other learners.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Twin of cpp/math.hpp: SciPy in float64."""
+"""Twin of cpp/base/math.hpp: SciPy in float64."""
 
 from __future__ import annotations
 

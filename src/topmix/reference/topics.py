@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Options:
-    """TopicOptions of cpp/local/document.hpp, field by field."""
+    """TopicOptions of cpp/local/topic_options.hpp, field by field."""
 
     posterior: str = "collapsed"
     exclude: bool = True
