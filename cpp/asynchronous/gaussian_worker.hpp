@@ -1,6 +1,6 @@
 // Asynchronous learning of Gaussian mixtures: rows stay with their worker, clusters travel.  docs/math.md, section G.1.
 //
-// A worker that holds the clusters K' solves anew for the part of each row's responsibilities that lies on them, with
+// A worker that holds the clusters K' solves again for the part of each row's responsibilities that lies on them, with
 // its mass M_n = sum_{k in K'} r_nk as it is:
 //
 //     r_nk = M_n exp(s_nk) / sum_{j in S} exp(s_nj),      S: the best of K' that the row has room for (G.10)
@@ -26,7 +26,7 @@
 #include "local/moments.hpp"
 #include "simd/top_l.hpp"
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
 /// Clusters of a block: consecutive ones, at least two if there are two, since one alone can take nothing from another.
 struct Blocks {
@@ -36,7 +36,7 @@ struct Blocks {
 };
 
 template <class T>
-struct ClusterSea {
+struct SharedClusters {
     NormalWishart prior;
     Blocks blocks;
     std::vector<Cluster<T>> cluster;  // [K]; whoever holds its block owns it
@@ -58,11 +58,11 @@ class GaussianWorker {
     /// The rows' z [n, D] with what they weigh ([n], or nothing where all weigh one), and their first assignment
     /// [n, L], whose shares become multiples of the grid. `rows_at_once` are solved between two updates.
     /// A visit runs on `threads`; its bits do not depend on how many.
-    GaussianWorker(ClusterSea<T>& sea, size_t L, size_t rows_at_once, int threads, std::vector<T> z,
+    GaussianWorker(SharedClusters<T>& shared, size_t L, size_t rows_at_once, int threads, std::vector<T> z,
                    std::vector<double> weight, std::vector<int32_t> cluster, std::vector<T> r)
-        : sea_(sea),
-          D_(sea.prior.D()),
-          Q_(sea.prior.Q()),
+        : shared_(shared),
+          D_(shared.prior.D()),
+          Q_(shared.prior.Q()),
           L_(L),
           rows_at_once_(rows_at_once),
           threads_(std::max(threads, 1)),
@@ -71,10 +71,10 @@ class GaussianWorker {
           weight_(std::move(weight)),
           id_(std::move(cluster)),
           r_(std::move(r)),
-          slot_(sea.cluster.size(), -1),
-          parts_(sea.prior.features.parts()) {
-        for (int t = 0; t < threads_; ++t) lane_.emplace_back(sea.prior.features.kind, D_, Q_, L_);
-        const size_t K = sea.cluster.size();
+          slot_(shared.cluster.size(), -1),
+          parts_(shared.prior.features.parts()) {
+        for (int t = 0; t < threads_; ++t) lane_.emplace_back(shared.prior.features.kind, D_, Q_, L_);
+        const size_t K = shared.cluster.size();
         own_.N.assign(K, 0.0);
         own_.first.assign(K * D_, 0.0);
         own_.second.assign(K * Q_, 0.0);
@@ -82,34 +82,34 @@ class GaussianWorker {
     }
 
     /// Set from outside: the visit that goes on ends early, with what it has solved.
-    std::atomic<bool> hurry{false};
+    std::atomic<bool> stop_early{false};
 
-    /// Makes the statistics of the worker's own rows, which whoever starts the fleet adds to the clusters.
+    /// Makes the statistics of the worker's own rows, which whoever starts the workers adds to the clusters.
     void begin() {
         hold_all();
         std::ranges::fill(changed_, true);
-        sum_anew([](size_t, Lane&) {});
+        sum_again([](size_t, ThreadScratch&) {});
         let_go();
     }
 
-    void visit(std::span<const Block> blocks) {
+    void visit(std::span<const BlockId> blocks) {
         held_.clear();
-        for (const Block b : blocks)
-            for (size_t k = sea_.blocks.begin(b); k < sea_.blocks.end(b); ++k) held_.push_back(k);
+        for (const BlockId b : blocks)
+            for (size_t k = shared_.blocks.begin(b); k < shared_.blocks.end(b); ++k) held_.push_back(k);
         std::ranges::sort(held_);
         hold();
-        for (size_t next = 0; next < rows_ && !hurry.load(std::memory_order_relaxed);) {
+        for (size_t next = 0; next < rows_ && !stop_early.load(std::memory_order_relaxed);) {
             batch_.clear();
             for (; next < rows_ && batch_.size() < rows_at_once_; ++next)
                 if (mass(next).first >= kLeastMass) batch_.push_back(next);
             solve();
-            if (next < rows_ || !forgets_) apply();
+            if (next < rows_ || !sums_again_) apply();
         }
-        if (forgets_)
-            sum_anew([this](size_t k, Lane& lane) {
-                add(lane, sea_.cluster[k]);
-                clear_if_empty(sea_.cluster[k]);
-                refresh(sea_.prior, k, sea_.cluster[k], lane.desk);
+        if (sums_again_)
+            sum_again([this](size_t k, ThreadScratch& lane) {
+                add(lane, shared_.cluster[k]);
+                clear_if_empty(shared_.cluster[k]);
+                refresh(shared_.prior, k, shared_.cluster[k], lane.scratch);
             });
         let_go();
     }
@@ -142,30 +142,30 @@ class GaussianWorker {
     using Changes = std::vector<Change>;
 
     /// What a thread works with.
-    struct Lane {
-        Lane(Quadratic kind, size_t D, size_t Q, size_t L) : sum(kind, D), first(D), second(Q), place(L) {}
+    struct ThreadScratch {
+        ThreadScratch(Quadratic kind, size_t D, size_t Q, size_t L) : sum(kind, D), first(D), second(Q), place(L) {}
         std::vector<T> f, s, share, before;  // before [held]: shares of the row at hand; zero between rows
         std::vector<int32_t> best;
         MomentSum<T> sum;
         double N = 0;
         std::vector<double> first, second;
         std::vector<std::pair<int32_t, T>> place;
-        Desk desk;
+        UpdateScratch scratch;
     };
 
     double weight(size_t n) const { return weight_.empty() ? 1.0 : weight_[n]; }
 
     void hold_all() {
-        held_.resize(sea_.cluster.size());
+        held_.resize(shared_.cluster.size());
         for (size_t k = 0; k < held_.size(); ++k) held_[k] = k;
         hold();
     }
 
     void hold() {
-        const size_t H = held_.size(), F = sea_.prior.features.size();
+        const size_t H = held_.size(), F = shared_.prior.features.size();
         table_.resize(H * F);
         constant_.resize(H);
-        for (Lane& lane : lane_) {
+        for (ThreadScratch& lane : lane_) {
             lane.before.assign(H, T(0));
             lane.best.resize(std::min(L_, H));
             lane.share.resize(std::min(L_, H));
@@ -175,7 +175,7 @@ class GaussianWorker {
     }
 
     void lay_out(size_t h) {
-        const Cluster<T>& c = sea_.cluster[held_[h]];
+        const Cluster<T>& c = shared_.cluster[held_[h]];
         std::ranges::copy(c.W, table_.begin() + std::ptrdiff_t(h * c.W.size()));
         constant_[h] = c.constant;
     }
@@ -214,7 +214,7 @@ class GaussianWorker {
         parallel_for(batch_.size(), kBlockRows, threads_, [&](size_t begin, size_t end, size_t t) {
             Changes& out = part_[begin / kBlockRows];
             out.clear();
-            if (hurry.load(std::memory_order_relaxed)) return;
+            if (stop_early.load(std::memory_order_relaxed)) return;
             const std::span<const size_t> rows(&batch_[begin], end - begin);
             score(rows, lane_[t]);
             for (size_t i = 0; i < rows.size(); ++i)
@@ -229,8 +229,8 @@ class GaussianWorker {
     }
 
     /// Scores of these rows under the clusters held, into s [rows, held].
-    void score(std::span<const size_t> rows, Lane& lane) const {
-        const Features& features = sea_.prior.features;
+    void score(std::span<const size_t> rows, ThreadScratch& lane) const {
+        const Features& features = shared_.prior.features;
         const size_t H = held_.size(), F = features.size();
         std::vector<T>&f = lane.f, &s = lane.s;
         s.resize(rows.size() * H);
@@ -249,7 +249,7 @@ class GaussianWorker {
     }
 
     /// Eq. (G.10), and what it changes.
-    void solve_row(size_t n, std::span<const T> s, Lane& lane, Changes& out) {
+    void solve_row(size_t n, std::span<const T> s, ThreadScratch& lane, Changes& out) {
         T* const r = &r_[n * L_];
         int32_t* const id = &id_[n * L_];
         const auto [M, room] = mass(n);
@@ -304,8 +304,8 @@ class GaussianWorker {
         parallel_for(H, 1, threads_, [&](size_t begin, size_t end, size_t t) {
             for (size_t h = begin; h < end; ++h) {
                 if (!wants(h)) continue;
-                Lane& lane = lane_[t];
-                lane.sum.begin(sea_.cluster[held_[h]].centre.data());
+                ThreadScratch& lane = lane_[t];
+                lane.sum.begin(shared_.cluster[held_[h]].centre.data());
                 for (int64_t at = starts_[h]; at < starts_[h + 1]; ++at) {
                     const Change& change = change_[size_t(order_[size_t(at)])];
                     lane.sum.add(&z_[change.row * D_], double(change.share) * weight(change.row));
@@ -319,13 +319,13 @@ class GaussianWorker {
         });
     }
 
-    void add(const Lane& lane, Cluster<T>& c) const {
+    void add(const ThreadScratch& lane, Cluster<T>& c) const {
         c.N += lane.N;
         for (size_t d = 0; d < D_; ++d) c.first[d] += lane.first[d];
         for (size_t q = 0; q < Q_; ++q) c.second[q] += lane.second[q];
     }
 
-    /// Of a cluster without rows nothing stays that rounding left. Not while sums in T are still to be made anew: the
+    /// Of a cluster without rows nothing stays that rounding left. Not while sums in T are still to be made again: the
     /// worker's own hold the same rounding, and only together do they cancel.
     static void clear_if_empty(Cluster<T>& c) {
         if (c.N != 0) return;
@@ -336,14 +336,14 @@ class GaussianWorker {
     /// What the solved rows changed, to the clusters and to the worker's own statistics.
     void apply() {
         sum_changes([this](size_t h) { return starts_[h] < starts_[h + 1]; },
-                    [this](size_t h, Lane& lane) {
+                    [this](size_t h, ThreadScratch& lane) {
                         const size_t k = held_[h];
-                        add(lane, sea_.cluster[k]);
-                        if (!forgets_) clear_if_empty(sea_.cluster[k]);
+                        add(lane, shared_.cluster[k]);
+                        if (!sums_again_) clear_if_empty(shared_.cluster[k]);
                         own_.N[k] += lane.N;
                         for (size_t d = 0; d < D_; ++d) own_.first[k * D_ + d] += lane.first[d];
                         for (size_t q = 0; q < Q_; ++q) own_.second[k * Q_ + q] += lane.second[q];
-                        refresh(sea_.prior, k, sea_.cluster[k], lane.desk);
+                        refresh(shared_.prior, k, shared_.cluster[k], lane.scratch);
                         lay_out(h);
                     });
     }
@@ -351,7 +351,7 @@ class GaussianWorker {
     /// The worker's own statistics of clusters that changed, from its rows: so that what rounding leaves in many small
     /// changes is gone after each visit. `tell` hears by how much they differ from what they were.
     template <class Tell>
-    void sum_anew(Tell tell) {
+    void sum_again(Tell tell) {
         change_.clear();
         for (size_t n = 0; n < rows_; ++n)
             for (size_t l = 0; l < L_; ++l) {
@@ -360,7 +360,7 @@ class GaussianWorker {
                 if (h >= 0 && changed_[size_t(h)]) change_.push_back({h, uint32_t(n), r_[i]});
             }
         sum_changes([this](size_t h) { return bool(changed_[h]); },
-                    [this, &tell](size_t h, Lane& lane) {
+                    [this, &tell](size_t h, ThreadScratch& lane) {
                         const size_t k = held_[h];
                         swap_own(lane.N, own_.N[k]);
                         for (size_t d = 0; d < D_; ++d) swap_own(lane.first[d], own_.first[k * D_ + d]);
@@ -372,23 +372,24 @@ class GaussianWorker {
     /// own becomes fresh, and fresh the difference.
     static void swap_own(double& fresh, double& own) { fresh -= std::exchange(own, fresh); }
 
-    ClusterSea<T>& sea_;
+    SharedClusters<T>& shared_;
     const size_t D_, Q_, L_, rows_at_once_;
     const int threads_;
-    const bool forgets_ = sea_.prior.features.kind == Quadratic::products;  // the only sums in T; others are in double
+    const bool sums_again_ =
+        shared_.prior.features.kind == Quadratic::products;  // the only sums in T; others are in double
     const size_t rows_;
-    std::vector<T> z_;            // [rows, D] in the frame
-    std::vector<double> weight_;  // [rows] or nothing
-    std::vector<int32_t> id_;     // [rows, L] clusters of a row, those with a share first
-    std::vector<T> r_;            // [rows, L] their shares; they sum to one, exactly
-    Post own_;                    // without the entropy, which `post` works out
-    std::vector<size_t> held_;    // clusters, ascending
-    std::vector<int32_t> slot_;   // [K] where among those held; -1: elsewhere
-    std::vector<size_t> parts_;   // of features
-    std::vector<Lane> lane_;      // [threads]
-    std::vector<T> table_;        // [held, features]
-    std::vector<T> constant_;     // [held]
-    std::vector<char> changed_;   // [held]
+    std::vector<T> z_;                 // [rows, D] in the frame
+    std::vector<double> weight_;       // [rows] or nothing
+    std::vector<int32_t> id_;          // [rows, L] clusters of a row, those with a share first
+    std::vector<T> r_;                 // [rows, L] their shares; they sum to one, exactly
+    Post own_;                         // without the entropy, which `post` works out
+    std::vector<size_t> held_;         // clusters, ascending
+    std::vector<int32_t> slot_;        // [K] where among those held; -1: elsewhere
+    std::vector<size_t> parts_;        // of features
+    std::vector<ThreadScratch> lane_;  // [threads]
+    std::vector<T> table_;             // [held, features]
+    std::vector<T> constant_;          // [held]
+    std::vector<char> changed_;        // [held]
     std::vector<size_t> batch_;
     std::vector<Changes> part_;
     Changes change_;
@@ -396,4 +397,4 @@ class GaussianWorker {
     std::vector<int64_t> starts_;
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

@@ -1,8 +1,8 @@
-// A Gaussian cluster that travels: its statistics, and the coefficients of its scores that are made from them.
-// docs/math.md Eqs. (0.1), (G.3)-(G.6).
+// One Gaussian cluster: its statistics, and the coefficients of its scores that are made from them.  docs/math.md
+// Eqs. (0.1), (G.3)-(G.6).
 //
-// Everything that a cluster's scores need is its own, E[log pi_k] too: the weights' Dirichlet needs N_k and the number
-// of all rows, which does not change. So a cluster can be updated wherever it is.
+// A cluster's scores need nothing of other clusters. Even E[log pi_k] needs only N_k and the number of all rows, which
+// does not change. So the worker that holds a cluster can update it alone.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include "base/math.hpp"
 #include "likelihoods/gaussian.hpp"
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
 /// What all clusters share. Second moments are packed as `Features` says: upper triangles, diagonals or traces.
 struct NormalWishart {
@@ -43,20 +43,20 @@ struct Cluster {
     std::vector<T> centre;  // [D], near its mean: where rows are summed about
 };
 
-/// Where a cluster's update is worked out.
-struct Desk {
+/// Memory for one update, used again.
+struct UpdateScratch {
     std::vector<double> m, B, Pm;
 };
 
 /// The conjugate update of cluster k, and its coefficients.
 template <class T>
-void refresh(const NormalWishart& p, size_t k, Cluster<T>& c, Desk& desk) {
+void refresh(const NormalWishart& p, size_t k, Cluster<T>& c, UpdateScratch& scratch) {
     const size_t D = p.D();
     const Quadratic kind = p.features.kind;
     const bool matrix = kind == Quadratic::products, means = p.features.linear;
     const double N = std::max(c.N, 0.0), beta = p.beta + N;
     const double nu = p.nu + (kind == Quadratic::norm ? double(D) * N : N);
-    auto& [m, B, Pm] = desk;
+    auto& [m, B, Pm] = scratch;
     m.assign(D, 0.0);
     Pm.assign(D, 0.0);
     if (means)
@@ -128,4 +128,4 @@ void refresh(const NormalWishart& p, size_t k, Cluster<T>& c, Desk& desk) {
     c.constant = T(score + p.expected_log(p.weight + N) - p.expected_log(p.weights));
 }
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

@@ -12,7 +12,7 @@
 #include "global/word_stats.hpp"
 #include "simd/lanes.hpp"
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
 class PairCounts {
   public:
@@ -77,4 +77,4 @@ class PairCounts {
     std::vector<int32_t> near_topic_;
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <memory>
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
 template <class T>
-class Ring {
+class Queue {
   public:
-    explicit Ring(size_t capacity)
+    explicit Queue(size_t capacity)
         : mask_(std::bit_ceil(capacity < 2 ? size_t(2) : capacity) - 1), cell_(new Cell[mask_ + 1]) {}
 
     size_t capacity() const { return mask_ + 1; }
@@ -65,4 +65,4 @@ class Ring {
     alignas(64) std::atomic<uint64_t> head_{0};
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

@@ -7,7 +7,7 @@
 #include "asynchronous/totals.hpp"
 #include "global/topic_table.hpp"
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
 /// What each of the topics that an entry does not keep gets: the mean of their phi, which leaves the kept ones as they
 /// are (Zhang et al.), or the share that is best for the bound if all of them get the same, exp(mean of log phi)
@@ -15,7 +15,7 @@ namespace topmix::nomad {
 enum class Rest { mean, best };
 
 /// The rows of a block belong to whoever holds it.
-struct TopicSea {
+struct SharedTopics {
     WordBlocks blocks;
     std::vector<double> S;  // [slots, K]
     Totals total;           // [K] sum of S over words
@@ -25,7 +25,7 @@ struct TopicSea {
     Rest rest;
     size_t opening;  // passes of each worker under means instead of exponentiated mean logarithms
 
-    TopicSea(WordBlocks b, size_t topics, size_t keep, Rest r, size_t open)
+    SharedTopics(WordBlocks b, size_t topics, size_t keep, Rest r, size_t open)
         : blocks(std::move(b)),
           S(blocks.slots() * topics, 0.0),
           total(topics),
@@ -61,4 +61,4 @@ struct TopicPost {
     double documents = 0;      // sum_dk log Gamma(N_dk + alpha_k) - log Gamma(alpha_k)
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

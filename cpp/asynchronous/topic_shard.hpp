@@ -1,4 +1,4 @@
-// Documents that stay with a worker, laid out for blocks of words that visit: block by block, document by document.
+// The documents of one worker, laid out for visits of blocks of words: block by block, document by document.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -7,9 +7,9 @@
 
 #include "base/views.hpp"
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
-/// Which words travel together: block b holds the words word[starts[b] .. starts[b + 1]), its slots.
+/// Which words form a block: block b holds the words word[starts[b] .. starts[b + 1]), its slots.
 struct WordBlocks {
     std::vector<int64_t> starts;  // [B + 1]
     std::vector<int32_t> word;    // [slots], every word at most once
@@ -100,4 +100,4 @@ struct TopicShard {
     size_t rows_in(size_t b) const { return size_t(row_starts[b + 1] - row_starts[b]); }
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

@@ -14,12 +14,12 @@
 #include "asynchronous/topic_tables.hpp"
 #include "simd/lanes.hpp"
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
 class TopicSolver {
   public:
-    explicit TopicSolver(const TopicSea& sea)
-        : tables(sea), doc(tables.vectors), K_(sea.K), C_(sea.C), rest_(sea.rest), u_(tables.vectors) {
+    explicit TopicSolver(const SharedTopics& shared)
+        : tables(shared), doc(tables.vectors), K_(shared.K), C_(shared.C), rest_(shared.rest), u_(tables.vectors) {
         for (size_t k = (tables.vectors - 1) * kWidth; k < K_; ++k) last_[k % kWidth] = kTrace;
     }
 
@@ -187,4 +187,4 @@ class TopicSolver {
     size_t at_ = 0;
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

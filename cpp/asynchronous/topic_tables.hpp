@@ -17,7 +17,7 @@
 #include "simd/block.hpp"
 #include "simd/lanes.hpp"
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
 using Vector = topmix::Block;  // sixteen topics
 constexpr size_t kWidth = kBlock;
@@ -99,12 +99,12 @@ class Weights {
 
 class TopicTables {
   public:
-    explicit TopicTables(const TopicSea& sea)
-        : vectors((sea.K + kWidth - 1) / kWidth),
+    explicit TopicTables(const SharedTopics& shared)
+        : vectors((shared.K + kWidth - 1) / kWidth),
           w(vectors),
           log_w(vectors),
-          sea_(sea),
-          K_(sea.K),
+          shared_(shared),
+          K_(shared.K),
           of_words_(K_),
           of_documents_(K_),
           x_(K_),
@@ -118,17 +118,17 @@ class TopicTables {
     std::vector<double> log_e_all;  // [rows] sum_k log e, where `others` was asked for
     double log_all = 0;             // sum_k log w, likewise
 
-    /// Of the words in these slots, as the sea has them; documents from now on are weighed in the same way.
+    /// Of the words in these slots, as they are shared now; documents from now on are weighed in the same way.
     void words(std::span<const int32_t> slots, bool means, bool others) {
-        sea_.total.read(norm_);
-        for (size_t k = 0; k < K_; ++k) norm_[k] += sea_.eta_total[k];
+        shared_.total.read(norm_);
+        for (size_t k = 0; k < K_; ++k) norm_[k] += shared_.eta_total[k];
         for (double& x : norm_) x = means ? math::log(x) : math::digamma(x);
         const double least = *std::ranges::min_element(norm_);
         for (size_t k = 0; k < K_; ++k) {
             log_by_topic_[k] = float(least - norm_[k]);
             by_topic_[k] = math::exp(log_by_topic_[k]);
         }
-        of_documents_.under(means, [this](size_t k) { return sea_.alpha[k]; });
+        of_documents_.under(means, [this](size_t k) { return shared_.alpha[k]; });
         rows(slots, means, others);
     }
 
@@ -163,10 +163,10 @@ class TopicTables {
         log_e.resize(e.size());
         log_e_all.resize(slots.size());
         for (size_t r = 0; r < slots.size(); ++r) {
-            const size_t slot = size_t(slots[r]), v = size_t(sea_.blocks.word[slot]);
-            if (r == 0 || sea_.eta.word_step > 0)
-                of_words_.under(means, [this, v](size_t k) { return sea_.eta(v, k); });
-            counts(&sea_.S[slot * K_], 0.0);
+            const size_t slot = size_t(slots[r]), v = size_t(shared_.blocks.word[slot]);
+            if (r == 0 || shared_.eta.word_step > 0)
+                of_words_.under(means, [this, v](size_t k) { return shared_.eta(v, k); });
+            counts(&shared_.S[slot * K_], 0.0);
             e[(r + 1) * vectors - 1] = log_e[(r + 1) * vectors - 1] = Vector{};  // what lies beyond K
             float *row = numbers(e) + r * stride, *log_row = numbers(log_e) + r * stride, most = 0;
             of_words_(x_.data(), row, log_row);
@@ -193,11 +193,11 @@ class TopicTables {
         return sum;
     }
 
-    const TopicSea& sea_;
+    const SharedTopics& shared_;
     const size_t K_;
     Weights of_words_, of_documents_;
     std::vector<float> x_, by_topic_, log_by_topic_;  // [K]
     std::vector<double> norm_;                        // [K]
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

@@ -1,4 +1,5 @@
-// Topics that travel to the documents: ESVI for LDA (Zhang et al. 2019, Algorithm 5).  docs/math.md, section 3.10.
+// One worker of asynchronous learning of topics: ESVI for LDA (Zhang et al. 2019, Algorithm 5).  docs/math.md,
+// section 3.10.
 //
 // A block is some words' rows S_v of expected counts; lambda_v = eta_v + S_v. A worker that holds it solves
 //
@@ -21,57 +22,57 @@
 #include "asynchronous/topic_solver.hpp"
 #include "asynchronous/transport.hpp"
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
 class TopicWorker {
   public:
     using Post = TopicPost;
 
-    TopicWorker(TopicSea& sea, const Csr<float>& X, size_t first, size_t last)
-        : sea_(sea),
-          shard_(X, sea.blocks, first, last),
-          K_(sea.K),
-          solver_(sea),
-          pairs_(shard_, sea.K, sea.C),
+    TopicWorker(SharedTopics& shared, const Csr<float>& X, size_t first, size_t last)
+        : shared_(shared),
+          shard_(X, shared.blocks, first, last),
+          K_(shared.K),
+          solver_(shared),
+          pairs_(shard_, shared.K, shared.C),
           R_(shard_.slot.size(), K_),
           N_(shard_.docs * K_, 0.0),
           even_(shard_.docs, 0.0),
-          entropy_(sea.blocks.size(), 0.0),
+          entropy_(shared.blocks.size(), 0.0),
           cut_(solver_.all() ? 0 : shard_.row.size(), 1.f / float(K_)),
           delta_(K_) {}
 
     const TopicShard& shard() const { return shard_; }
 
-    /// Where the documents start: every token of a word has the same shares of topics, in proportion to the counts of
-    /// the sea plus the prior; then `settle` passes under the topics of the sea, which stay as they are.
+    /// Where the documents start: every token of a word has the same shares of topics, in proportion to the shared
+    /// counts plus the prior. Then it makes `settle` passes under the shared topics, which stay as they are.
     /// Ends early when `stop` says so.
     template <class Stop>
     void begin(size_t settle, Stop&& stop) {
         for (size_t n = 0; n <= settle; ++n)
-            for (size_t b = 0; b < sea_.blocks.size(); ++b) {
+            for (size_t b = 0; b < shared_.blocks.size(); ++b) {
                 if (stop()) return;
                 solve(b, n == 0 ? Under::shares : Under::logarithms);
                 replace(b, nullptr);
             }
     }
 
-    /// Adds what it holds to the sea. For the beginning, when nobody works.
+    /// Adds what it holds to the shared. For the beginning, while no worker runs.
     void contribute() {
         std::ranges::fill(delta_, 0.0);
         for (size_t r = 0; r < shard_.slot.size(); ++r) {
-            double *S = &sea_.S[size_t(shard_.slot[r]) * K_], *delta = delta_.data();
+            double *S = &shared_.S[size_t(shard_.slot[r]) * K_], *delta = delta_.data();
             R_.each(r, K_, [=](size_t k, double x) { S[k] += x, delta[k] += x; });
         }
-        sea_.total.add(delta_);
+        shared_.total.add(delta_);
     }
 
-    void visit(std::span<const Block> held) {
-        for (const Block b : held) {
-            const bool opens = visits_++ < sea_.opening * sea_.blocks.size();
+    void visit(std::span<const BlockId> held) {
+        for (const BlockId b : held) {
+            const bool opens = visits_++ < shared_.opening * shared_.blocks.size();
             if (shard_.rows_in(b) == 0) continue;
             solve(b, opens ? Under::means : Under::logarithms);
-            replace(b, sea_.S.data());
-            sea_.total.add(delta_);
+            replace(b, shared_.S.data());
+            shared_.total.add(delta_);
         }
     }
 
@@ -81,11 +82,11 @@ class TopicWorker {
         std::vector<double> a(K_), psi_a(K_);
         double at_prior = 0;
         for (size_t k = 0; k < K_; ++k) {
-            psi_a[k] = math::digamma(sea_.alpha[k]);
-            at_prior += math::lgamma(sea_.alpha[k]);
+            psi_a[k] = math::digamma(shared_.alpha[k]);
+            at_prior += math::lgamma(shared_.alpha[k]);
         }
         for (size_t d = 0; d < shard_.docs; ++d) {
-            const double *N = &N_[d * K_], even = even_[d], *alpha = sea_.alpha.data(), *psi = psi_a.data();
+            const double *N = &N_[d * K_], even = even_[d], *alpha = shared_.alpha.data(), *psi = psi_a.data();
             double *rise = out.rise.data(), *x = a.data(), sum = 0;
 #pragma omp simd
             for (size_t k = 0; k < K_; ++k) x[k] = alpha[k] + (N[k] + even > 0.0 ? N[k] + even : 0.0);
@@ -156,7 +157,7 @@ class TopicWorker {
         }
     }
 
-    TopicSea& sea_;
+    SharedTopics& shared_;
     TopicShard shard_;
     const size_t K_;
     TopicSolver solver_;
@@ -171,4 +172,4 @@ class TopicWorker {
     size_t visits_ = 0;
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
 class Totals {
   public:
@@ -32,4 +32,4 @@ class Totals {
     std::unique_ptr<std::atomic<double>[]> sum_;
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

@@ -1,6 +1,6 @@
-// How blocks of parameters travel between workers. A block is an id here: what it stands for lies where both can reach
-// it, and whoever has popped the id owns that memory until it pushes the id on. A transport between machines keeps this
-// face, and sends the block's bytes along.
+// How blocks of parameters get from one worker to the next. A block is an id here; its parameters lie in memory that
+// all workers can reach, and the worker that has popped the id owns that memory until it pushes the id on. A transport
+// between machines would have the same interface, and send the block's bytes with the id.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -9,32 +9,32 @@
 
 #include "asynchronous/queue.hpp"
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
-using Block = uint32_t;
+using BlockId = uint32_t;
 
 class Transport {
   public:
     virtual ~Transport() = default;
-    virtual void push(Block b, size_t to) = 0;
+    virtual void push(BlockId b, size_t to) = 0;
     /// False if nothing waits for this worker.
-    virtual bool pop(size_t at, Block& b) = 0;
+    virtual bool pop(size_t at, BlockId& b) = 0;
 };
 
-/// Within one process: a ring for each worker, with room for every block, so that a push never waits.
-class Rings final : public Transport {
+/// Within one process: a queue for each worker, with room for every block, so that a push never waits.
+class Queues final : public Transport {
   public:
-    Rings(size_t blocks, size_t workers) {
-        for (size_t w = 0; w < workers; ++w) ring_.push_back(std::make_unique<Ring<Block>>(blocks));
+    Queues(size_t blocks, size_t workers) {
+        for (size_t w = 0; w < workers; ++w) queue_.push_back(std::make_unique<Queue<BlockId>>(blocks));
     }
-    void push(Block b, size_t to) override {
-        if (!ring_[to]->push(b))
+    void push(BlockId b, size_t to) override {
+        if (!queue_[to]->push(b))
             throw std::logic_error("a queue with room for every block is full: one is there twice");
     }
-    bool pop(size_t at, Block& b) override { return ring_[at]->pop(b); }
+    bool pop(size_t at, BlockId& b) override { return queue_[at]->pop(b); }
 
   private:
-    std::vector<std::unique_ptr<Ring<Block>>> ring_;
+    std::vector<std::unique_ptr<Queue<BlockId>>> queue_;
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

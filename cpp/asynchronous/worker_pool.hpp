@@ -1,16 +1,16 @@
-// Workers that stay with their data while blocks of parameters come and go: the loop that each runs, and how the one
-// who started them watches.
+// Workers keep their data, and blocks of parameters move between them. Here is the loop of a worker, and the interface
+// of the caller that starts the workers and reads their results.
 //
-//     pop a block -> visit it -> tell the ledger -> push it to the next worker
+//     pop a block -> visit it -> record the visit -> push it to the next worker
 //
-// A pass of a worker is one visit to every block. After each it posts what it is at that moment (its own statistics,
-// which nobody else writes), and works on: the posts of all workers after the same pass add up to a model that is
-// consistent, because what the workers hold adds up to the parameters at any time, whichever blocks are on their way.
-// A worker may be `kLead` passes ahead of whoever reads the posts; then it waits.
+// A pass of a worker is one visit to every block. After each pass the worker puts a post into its mailbox: its own
+// statistics, which no other worker writes. Then it works on. The posts of all workers after the same pass add up to a
+// consistent model, because the statistics of the workers add up to the parameters at any time, wherever the blocks
+// are. A worker that is `kLead` passes ahead of the reader waits.
 //
 // A Worker has
 //     using Post = ...;                            a value that can be moved
-//     void visit(std::span<const Block> held);     it alone has these blocks, until it returns
+//     void visit(std::span<const BlockId> held);   it owns these blocks until it returns
 //     Post post() const;
 #pragma once
 #include <array>
@@ -27,57 +27,58 @@
 #include "asynchronous/transport.hpp"
 #include "base/parallel.hpp"
 
-namespace topmix::nomad {
+namespace topmix::asynchronous {
 
 /// How many blocks a worker visits together: up to `most`; with fewer than `least` it waits a little for more to come.
-struct Hold {
+struct HeldBlocks {
     size_t most = 1, least = 1;
 };
 
 template <class Worker>
-class Fleet {
+class WorkerPool {
   public:
     using Post = typename Worker::Post;
     static constexpr size_t kLead = 2;
 
-    Fleet(size_t blocks, std::vector<std::unique_ptr<Worker>> workers, uint64_t seed, Routes routes, Hold hold = {})
+    WorkerPool(size_t blocks, std::vector<std::unique_ptr<Worker>> workers, uint64_t seed, Routes routes,
+               HeldBlocks hold = {})
         : workers_(std::move(workers)),
-          berth_(workers_.size()),
-          ledger_(blocks, workers_.size(), seed, routes),
-          transport_(std::make_unique<Rings>(blocks, workers_.size())),
+          mailbox_(workers_.size()),
+          owners_(blocks, workers_.size(), seed, routes),
+          transport_(std::make_unique<Queues>(blocks, workers_.size())),
           hold_(hold) {
-        for (Block b = 0; b < blocks; ++b) transport_->push(b, ledger_.next(b));
+        for (BlockId b = 0; b < blocks; ++b) transport_->push(b, owners_.next(b));
     }
-    ~Fleet() {
+    ~WorkerPool() {
         halt_.store(true);
-        crew_.reset();
+        threads_.reset();
     }
 
     size_t size() const { return workers_.size(); }
     Worker& operator[](size_t w) { return *workers_[w]; }
-    Ledger& ledger() { return ledger_; }
-    /// For when nobody works.
-    void audit() { ledger_.audit(*transport_); }
+    OwnershipTable& owners() { return owners_; }
+    /// Call it while no worker runs.
+    void audit() { owners_.audit(*transport_); }
 
-    /// Sets the workers to work until each has made this many passes, counted from the beginning.
+    /// Starts the workers; they run until each has made this many passes, counted from the beginning.
     void start(size_t passes) {
         stop();
         passes_ = passes;
-        for (Block b = 0; b < ledger_.blocks(); ++b)
-            if (ledger_.holder(b) == Ledger::kHome && ledger_.rounds(b) < passes) {
-                ledger_.set_out(b);
-                transport_->push(b, ledger_.next(b));
+        for (BlockId b = 0; b < owners_.blocks(); ++b)
+            if (owners_.holder(b) == OwnershipTable::kFinished && owners_.rounds(b) < passes) {
+                owners_.send_again(b);
+                transport_->push(b, owners_.next(b));
             }
         halt_.store(false);
-        crew_ = std::make_unique<Crew>(workers_.size(), [this](size_t w) { run(w); });
+        threads_ = std::make_unique<ThreadGroup>(workers_.size(), [this](size_t w) { run(w); });
     }
 
-    /// Has the workers stop after the blocks that they hold, and waits for it. Throws what a worker threw.
+    /// Stops the workers after the blocks that they hold, and waits for that. Throws what a worker threw.
     void stop() {
         halt_.store(true);
-        if (!crew_) return;
-        const std::unique_ptr<Crew> crew = std::move(crew_);
-        crew->join();
+        if (!threads_) return;
+        const std::unique_ptr<ThreadGroup> threads = std::move(threads_);
+        threads->join();
     }
 
     /// The next pass whose posts nobody has read.
@@ -89,7 +90,7 @@ class Fleet {
         const size_t pass = next_pass();
         auto asked = std::chrono::steady_clock::now();
         for (size_t w = 0; w < workers_.size();) {
-            if (berth_[w].posted.load(std::memory_order_acquire) >= pass) {
+            if (mailbox_[w].posted.load(std::memory_order_acquire) >= pass) {
                 ++w;
                 continue;
             }
@@ -102,15 +103,15 @@ class Fleet {
             if (check_interrupt && now - asked > std::chrono::milliseconds(50)) asked = now, check_interrupt();
         }
         std::vector<Post> out;
-        for (Berth& berth : berth_) {
-            out.push_back(std::move(*berth.slot[pass % kLead]));
-            berth.slot[pass % kLead].reset();
+        for (Mailbox& mailbox : mailbox_) {
+            out.push_back(std::move(*mailbox.slot[pass % kLead]));
+            mailbox.slot[pass % kLead].reset();
         }
         read_.store(pass, std::memory_order_release);
         return out;
     }
 
-    /// What the workers are now. For when nobody works.
+    /// Posts of the workers as they are now. Call it while no worker runs.
     std::vector<Post> now() const {
         std::vector<Post> out;
         for (const auto& worker : workers_) out.push_back(worker->post());
@@ -120,22 +121,23 @@ class Fleet {
     /// Visits so far, of all workers.
     size_t visits() const {
         size_t n = 0;
-        for (const Berth& berth : berth_) n += berth.visits.load(std::memory_order_relaxed);
+        for (const Mailbox& mailbox : mailbox_) n += mailbox.visits.load(std::memory_order_relaxed);
         return n;
     }
 
   private:
-    struct alignas(64) Berth {
-        std::atomic<size_t> visits{0}, posted{0};       // written by the worker
-        std::array<std::optional<Post>, kLead> slot{};  // the worker fills it, then says posted; the reader empties it
+    struct alignas(64) Mailbox {
+        std::atomic<size_t> visits{0}, posted{0};  // written by the worker
+        std::array<std::optional<Post>, kLead>
+            slot{};  // the worker fills it, then raises `posted`; the reader empties it
     };
 
     void run(size_t w) {
         try {
-            std::vector<Block> held;
+            std::vector<BlockId> held;
             work(w, held);
-            for (const Block b : held) {
-                ledger_.put_back(b, w);
+            for (const BlockId b : held) {
+                owners_.give_back(b, w);
                 transport_->push(b, w);
             }
         } catch (...) {
@@ -145,9 +147,9 @@ class Fleet {
         }
     }
 
-    void work(size_t w, std::vector<Block>& held) {
-        Berth& me = berth_[w];
-        const size_t B = ledger_.blocks();
+    void work(size_t w, std::vector<BlockId>& held) {
+        Mailbox& me = mailbox_[w];
+        const size_t B = owners_.blocks();
         size_t visits = me.visits.load(), posted = me.posted.load();
         for (size_t idle = 0; !halt_.load(std::memory_order_relaxed);) {
             if (visits / B > posted) {  // a pass is over
@@ -160,8 +162,8 @@ class Fleet {
             }
             if (visits >= passes_ * B) return;
             const size_t room = std::min(hold_.most, B - visits % B);
-            for (Block b; held.size() < room && transport_->pop(w, b);) {
-                ledger_.take(b, w);
+            for (BlockId b; held.size() < room && transport_->pop(w, b);) {
+                owners_.take(b, w);
                 held.push_back(b);
             }
             // With too few it waits for more, but not for ever: two workers may each hold what the other waits for.
@@ -170,9 +172,9 @@ class Fleet {
                 continue;
             }
             idle = 0;
-            workers_[w]->visit(std::span<const Block>(held));
-            for (const Block b : held) {
-                const size_t to = ledger_.give(b, w, passes_);
+            workers_[w]->visit(std::span<const BlockId>(held));
+            for (const BlockId b : held) {
+                const size_t to = owners_.give(b, w, passes_);
                 if (to < workers_.size()) transport_->push(b, to);
             }
             me.visits.store(visits += held.size(), std::memory_order_relaxed);
@@ -191,14 +193,14 @@ class Fleet {
     }
 
     std::vector<std::unique_ptr<Worker>> workers_;
-    std::vector<Berth> berth_;
-    Ledger ledger_;
+    std::vector<Mailbox> mailbox_;
+    OwnershipTable owners_;
     std::unique_ptr<Transport> transport_;
-    const Hold hold_;
+    const HeldBlocks hold_;
     size_t passes_ = 0;
     std::atomic<size_t> read_{0};
     std::atomic<bool> halt_{true}, failed_{false};
-    std::unique_ptr<Crew> crew_;  // last: its threads use all of the above
+    std::unique_ptr<ThreadGroup> threads_;  // last: its threads use all of the above
 };
 
-}  // namespace topmix::nomad
+}  // namespace topmix::asynchronous

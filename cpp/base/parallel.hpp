@@ -57,11 +57,11 @@ void parallel_for(size_t n, size_t grain, int threads, Fn&& fn) {
 }
 
 /// Threads that work while the caller does something else: fn(t) for t < n, each on a thread of its own. Whoever makes
-/// a crew has a way to tell it to end; destroying it waits for that.
-class Crew {
+/// a group has a way to tell it to end; destroying it waits for that.
+class ThreadGroup {
   public:
     template <class Fn>
-    Crew(size_t n, Fn fn) {
+    ThreadGroup(size_t n, Fn fn) {
         for (size_t t = 0; t < n; ++t)
             pool_.emplace_back([this, fn, t] {
                 try {

@@ -1,4 +1,4 @@
-// Gaussian mixtures whose clusters travel: workers run on threads of their own while Python looks at what they post.
+// Asynchronous learning of Gaussian mixtures: workers run on threads of their own while Python reads their posts.
 #include "asynchronous/gaussian.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -16,15 +16,15 @@ namespace topmix {
 
 namespace {
 
-/// Workers end before Python's memory does, and without its lock, which one of them may wait for.
+/// Workers are stopped before their memory is freed, and without the GIL, for which one of them may be waiting.
 template <class T>
-struct Fleet : nomad::GaussianFleet<T> {
-    using nomad::GaussianFleet<T>::GaussianFleet;
-    ~Fleet() {
+struct Learner : asynchronous::AsynchronousGaussian<T> {
+    using asynchronous::AsynchronousGaussian<T>::AsynchronousGaussian;
+    ~Learner() {
         nb::gil_scoped_release nogil;
         try {
             this->stop();
-        } catch (...) {  // nobody is left to tell
+        } catch (...) {  // a destructor must not throw
         }
     }
 };
@@ -32,21 +32,21 @@ struct Fleet : nomad::GaussianFleet<T> {
 using PostArrays = std::tuple<Vec<double>, Mat<double>, Mat<double>, double>;
 
 template <class T>
-PostArrays give_post(typename Fleet<T>::Post&& post) {
+PostArrays give_post(typename Learner<T>::Post&& post) {
     const size_t K = post.N.size(), D = post.first.size() / K, Q = post.second.size() / K;
     return {give(std::move(post.N)), give(std::move(post.first), K, D), give(std::move(post.second), K, Q),
             post.entropy};
 }
 
 template <class T>
-void make(Fleet<T>* self, const std::string& kind, bool linear, bool bayes, double beta, Vec<const double> m, double nu,
-          Vec<const double> B, Vec<const double> reg, double weight_prior, Mat<const T> z,
+void make(Learner<T>* self, const std::string& kind, bool linear, bool bayes, double beta, Vec<const double> m,
+          double nu, Vec<const double> B, Vec<const double> reg, double weight_prior, Mat<const T> z,
           std::optional<Vec<const double>> weight, Vec<const int64_t> bounds, Mat<const int32_t> cluster,
           Mat<const T> r, Mat<const T> centre, size_t blocks, size_t most, size_t rows_at_once, int threads,
           uint64_t seed) {
     const size_t n = z.shape(0), D = z.shape(1), K = centre.shape(0), L = r.shape(1);
     const Quadratic q = quadratic(kind);
-    require(q != Quadratic::none, "tied clusters cannot travel: they share their covariance");
+    require(q != Quadratic::none, "tied clusters cannot be learned asynchronously: they share their covariance");
     require(m.size() == D && centre.shape(1) == D, "m, centre and z disagree on the dimensions");
     require(B.size() == quadratic_size(q, D) && reg.size() == B.size(), "B and reg must be packed second moments");
     require(beta > 0 && nu > 0 && weight_prior > 0, "beta, nu and the weights' prior must be positive");
@@ -61,26 +61,26 @@ void make(Fleet<T>* self, const std::string& kind, bool linear, bool bayes, doub
     const std::span<const double> w = weight ? view(*weight) : std::span<const double>();
     double rows = weight ? 0.0 : double(n);
     for (const double x : w) rows += x;
-    nomad::NormalWishart prior{{q, linear, D},
-                               bayes,
-                               beta,
-                               {m.data(), m.data() + D},
-                               nu,
-                               {B.data(), B.data() + B.size()},
-                               {reg.data(), reg.data() + reg.size()},
-                               weight_prior,
-                               double(K) * weight_prior + rows};
+    asynchronous::NormalWishart prior{{q, linear, D},
+                                      bayes,
+                                      beta,
+                                      {m.data(), m.data() + D},
+                                      nu,
+                                      {B.data(), B.data() + B.size()},
+                                      {reg.data(), reg.data() + reg.size()},
+                                      weight_prior,
+                                      double(K) * weight_prior + rows};
     nb::gil_scoped_release nogil;
-    new (self) Fleet<T>(std::move(prior), {view(z), D}, w, at, view(cluster), view(r), {view(centre), D}, blocks, most,
-                        rows_at_once, threads, seed);
+    new (self) Learner<T>(std::move(prior), {view(z), D}, w, at, view(cluster), view(r), {view(centre), D}, blocks,
+                          most, rows_at_once, threads, seed);
 }
 
 template <class T>
-std::optional<PostArrays> next(Fleet<T>& self) {
-    typename Fleet<T>::Post out;
+std::optional<PostArrays> next(Learner<T>& self) {
+    typename Learner<T>::Post out;
     {
         nb::gil_scoped_release nogil;
-        const auto posts = self.fleet().next();
+        const auto posts = self.workers().next();
         if (posts.empty()) return std::nullopt;
         out = self.add_up(posts);
     }
@@ -88,27 +88,27 @@ std::optional<PostArrays> next(Fleet<T>& self) {
 }
 
 template <class T>
-PostArrays now(Fleet<T>& self) {
-    typename Fleet<T>::Post out;
+PostArrays now(Learner<T>& self) {
+    typename Learner<T>::Post out;
     {
         nb::gil_scoped_release nogil;
         self.stop();
-        out = self.add_up(self.fleet().now());
+        out = self.add_up(self.workers().now());
     }
     return give_post<T>(std::move(out));
 }
 
-/// Where rows are, worker by worker: their clusters and shares.
+/// Clusters of the rows and their shares, worker by worker.
 template <class T>
-std::tuple<Mat<int32_t>, Mat<T>> whereabouts(Fleet<T>& self) {
+std::tuple<Mat<int32_t>, Mat<T>> assignments(Learner<T>& self) {
     std::vector<int32_t> ids;
     std::vector<T> shares;
     size_t rows = 0;
     {
         nb::gil_scoped_release nogil;
         self.stop();
-        for (size_t w = 0; w < self.fleet().size(); ++w) {
-            const auto& worker = self.fleet()[w];
+        for (size_t w = 0; w < self.workers().size(); ++w) {
+            const auto& worker = self.workers()[w];
             ids.insert(ids.end(), worker.ids().begin(), worker.ids().end());
             shares.insert(shares.end(), worker.shares().begin(), worker.shares().end());
             rows += worker.rows();
@@ -120,44 +120,45 @@ std::tuple<Mat<int32_t>, Mat<T>> whereabouts(Fleet<T>& self) {
 
 template <class T>
 void add(nb::module_& m, const char* name) {
-    nb::class_<Fleet<T>>(m, name, "Workers that own rows, visited by blocks of Gaussian clusters.")
+    nb::class_<Learner<T>>(m, name, "Workers that own rows, visited by blocks of Gaussian clusters.")
         .def("__init__", &make<T>, "quadratic"_a, "linear"_a, "bayes"_a, "beta"_a, "m"_a, "nu"_a, "B"_a, "reg"_a,
              "weight_prior"_a, "z"_a.noconvert(), "weight"_a.none(), "bounds"_a, "cluster"_a, "r"_a.noconvert(),
              "centre"_a.noconvert(), "blocks"_a, "most"_a, "rows_at_once"_a, "threads"_a, "seed"_a)
-        .def("start", &Fleet<T>::start, "passes"_a, nb::call_guard<nb::gil_scoped_release>(),
-             "Has the workers make this many passes, counted from the first.")
+        .def("start", &Learner<T>::start, "passes"_a, nb::call_guard<nb::gil_scoped_release>(),
+             "Starts the workers; they make this many passes, counted from the first.")
         .def("next", &next<T>, "Waits for the next pass: N, first, second and the entropy of all rows, or None.")
-        .def("stop", &Fleet<T>::stop, nb::call_guard<nb::gil_scoped_release>(),
-             "Has the workers stop; they cut short the visit that they are at.")
-        .def("now", &now<T>, "Stops the workers; what they have at this moment, as next() has it.")
-        .def("whereabouts", &whereabouts<T>, "Stops the workers; clusters and shares of all rows, [rows, L] each.")
+        .def("stop", &Learner<T>::stop, nb::call_guard<nb::gil_scoped_release>(),
+             "Stops the workers; they end their current visit early.")
+        .def("now", &now<T>, "Stops the workers; their statistics at this moment, as next() returns them.")
+        .def("assignments", &assignments<T>, "Stops the workers; clusters and shares of all rows, [rows, L] each.")
         .def(
             "visit",
-            [](Fleet<T>& self, size_t worker, const std::vector<nomad::Block>& blocks) {
+            [](Learner<T>& self, size_t worker, const std::vector<asynchronous::BlockId>& blocks) {
                 self.stop();
-                require(worker < self.fleet().size(), "there is no such worker");
-                for (const nomad::Block b : blocks) require(b < self.sea().blocks.count, "there is no such block");
-                self.fleet()[worker].hurry.store(false);
-                self.fleet()[worker].visit(blocks);
+                require(worker < self.workers().size(), "there is no such worker");
+                for (const asynchronous::BlockId b : blocks)
+                    require(b < self.shared().blocks.count, "there is no such block");
+                self.workers()[worker].stop_early.store(false);
+                self.workers()[worker].visit(blocks);
             },
             "worker"_a, "blocks"_a, nb::call_guard<nb::gil_scoped_release>(),
-            "Stops the workers; one of them works on these blocks, on the calling thread. The ledger does not see it.")
+            "Stops the workers; one of them works on these blocks, on the calling thread. It is not recorded.")
         .def(
             "audit",
-            [](Fleet<T>& self) {
+            [](Learner<T>& self) {
                 self.stop();
                 self.audit();
             },
             nb::call_guard<nb::gil_scoped_release>(),
-            "Stops the workers; raises RuntimeError unless every block is there once and holds what the workers say.")
-        .def_prop_ro("visits", [](Fleet<T>& self) { return self.fleet().visits(); }, "Of blocks, by all workers.");
+            "Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.")
+        .def_prop_ro("visits", [](Learner<T>& self) { return self.workers().visits(); }, "Of blocks, by all workers.");
 }
 
 }  // namespace
 
-void register_gaussian_fleet(nb::module_& m) {
-    add<float>(m, "GaussianFleet32");
-    add<double>(m, "GaussianFleet64");
+void register_asynchronous_gaussian(nb::module_& m) {
+    add<float>(m, "AsynchronousGaussian32");
+    add<double>(m, "AsynchronousGaussian64");
 }
 
 }  // namespace topmix

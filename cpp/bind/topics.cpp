@@ -25,30 +25,30 @@ Posterior posterior_named(const std::string& name) {
     throw std::invalid_argument("posterior must be 'collapsed' or 'variational'");
 }
 
-using MaybeSeed = std::optional<std::tuple<Vec<const double>, Vec<const double>, Vec<const int64_t>, Vec<const TopicId>,
-                                           Vec<const double>, double>>;
+using MaybePseudoCounts = std::optional<std::tuple<Vec<const double>, Vec<const double>, Vec<const int64_t>,
+                                                   Vec<const TopicId>, Vec<const double>, double>>;
 
-WordSeed word_seed(const MaybeSeed& seed, size_t V, size_t K) {
-    if (!seed) return {};
-    const auto& [common, share, indptr, topic, value, weight] = *seed;
+PseudoCounts pseudo_counts_of(const MaybePseudoCounts& given, size_t V, size_t K) {
+    if (!given) return {};
+    const auto& [common, share, indptr, topic, value, weight] = *given;
     require(common.size() == V && share.size() == K && indptr.size() == V + 1 && topic.size() == value.size(),
-            "the seed does not fit raw");
+            "the pseudo-counts do not fit raw");
     require(indptr(0) == 0 && indptr(V) == int64_t(topic.size()),
-            "the seed's indptr must begin at 0 and end at its end");
-    for (size_t v = 0; v < V; ++v) require(indptr(v) <= indptr(v + 1), "the seed's indptr must not fall");
-    for (const TopicId k : view(topic)) require(k < K, "the seed names a topic that is not there");
+            "the indptr of the pseudo-counts must begin at 0 and end at their number");
+    for (size_t v = 0; v < V; ++v) require(indptr(v) <= indptr(v + 1), "the indptr of the pseudo-counts must not fall");
+    for (const TopicId k : view(topic)) require(k < K, "the pseudo-counts name a topic that is not there");
     return {view(common), view(share), view(indptr), view(topic), view(value), weight};
 }
 
 auto bind_topic_table(const std::string& posterior, Mat<const double> raw, double factor, Mat<const double> eta,
-                      const MaybeSeed& seed, Vec<const double> norm, Vec<const int32_t> cols, int threads,
-                      Mat<float> table, Vec<double> log_scale) {
+                      const MaybePseudoCounts& pseudo_counts, Vec<const double> norm, Vec<const int32_t> cols,
+                      int threads, Mat<float> table, Vec<double> log_scale) {
     const size_t V = raw.shape(0), K = raw.shape(1);
     require(norm.size() == K && table.shape(0) == cols.size() && table.shape(1) == K && log_scale.size() == cols.size(),
             "raw, norm, cols, table and log_scale disagree");
     for (const int32_t v : view(cols)) require(v >= 0 && size_t(v) < V, "a word lies outside the vocabulary");
     const WordPrior prior = word_prior(eta, V, K);
-    const WordSeed start = word_seed(seed, V, K);
+    const PseudoCounts start = pseudo_counts_of(pseudo_counts, V, K);
     const Posterior kind = posterior_named(posterior);
     nb::gil_scoped_release nogil;
     topic_table(kind, {view(raw), K}, factor, prior, start, view(norm), view(cols), threads, {view(table), K},
@@ -168,8 +168,8 @@ void register_topics(nb::module_& m) {
             "What the constructor was given, in its order.");
     nb::class_<TopicScratch>(m, "TopicScratch", "Buffers that a worker keeps between steps.").def(nb::init<>());
 
-    m.def("topic_table", &bind_topic_table, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "seed"_a.none(), "norm"_a,
-          "cols"_a, "threads"_a, "table"_a.noconvert(), "log_scale"_a.noconvert(),
+    m.def("topic_table", &bind_topic_table, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "pseudo_counts"_a.none(),
+          "norm"_a, "cols"_a, "threads"_a, "table"_a.noconvert(), "log_scale"_a.noconvert(),
           "Fills table [words, K] with the topics' word weights over each word's largest, and log_scale with its log.");
     m.def("topic_rows", &bind_topic_rows, "raw"_a, "factor"_a, "eta"_a, "as_shares"_a, "threads"_a, "out"_a.noconvert(),
           "Fills out [K, V] with counts + eta; `as_shares`: each row over its sum.");

@@ -27,11 +27,12 @@ constexpr float kLeast = 1e-30f;
 class TableRows {
   public:
     /// by_topic [K] is 1 / norm, or psi(norm).
-    TableRows(Posterior posterior, double factor, WordPrior eta, WordSeed seed, std::span<const double> by_topic)
+    TableRows(Posterior posterior, double factor, WordPrior eta, PseudoCounts pseudo_counts,
+              std::span<const double> by_topic)
         : collapsed_(posterior == Posterior::collapsed),
           factor_(factor),
           eta_(eta),
-          seed_(seed),
+          pseudo_counts_(pseudo_counts),
           by_topic_(by_topic),
           prior_(by_topic.size()),
           x_(by_topic.size()) {
@@ -43,8 +44,8 @@ class TableRows {
 
     /// Fills e [K] from the counts S of word v; returns the logarithm of what it was divided by.
     double operator()(size_t v, const double* S, float* e) {
-        if (!eta_.repeats_over_words() || seed_) eta_.copy_to(prior_, v);
-        if (seed_) seed_.add_to(prior_, v);
+        if (!eta_.repeats_over_words() || pseudo_counts_) eta_.copy_to(prior_, v);
+        if (pseudo_counts_) pseudo_counts_.add_to(prior_, v);
         return collapsed_ ? means(S, e) : exp_logs(S, e);
     }
 
@@ -104,22 +105,22 @@ class TableRows {
     const bool collapsed_;
     const double factor_;
     const WordPrior eta_;
-    const WordSeed seed_;
+    const PseudoCounts pseudo_counts_;
     const std::span<const double> by_topic_;
     std::vector<double> prior_, x_;
     std::vector<float> shrink_;  // [K] exp(-by_topic), the largest being one
 };
 
-/// raw [V, K] times factor are the counts; norm [K] is S_k + eta_k, a seed included. Fills table [words, K] and
+/// raw [V, K] times factor are the counts; norm [K] is S_k + eta_k, pseudo-counts included. Fills table [words, K] and
 /// log_scale [words].
-inline void topic_table(Posterior posterior, Rows<const double> raw, double factor, WordPrior eta, WordSeed seed,
-                        std::span<const double> norm, std::span<const int32_t> cols, int threads, Rows<float> table,
-                        std::span<double> log_scale) {
+inline void topic_table(Posterior posterior, Rows<const double> raw, double factor, WordPrior eta,
+                        PseudoCounts pseudo_counts, std::span<const double> norm, std::span<const int32_t> cols,
+                        int threads, Rows<float> table, std::span<double> log_scale) {
     std::vector<double> by_topic(norm.size());
     for (size_t k = 0; k < norm.size(); ++k)
         by_topic[k] = posterior == Posterior::collapsed ? 1.0 / norm[k] : math::digamma(norm[k]);
     parallel_for(cols.size(), kWordGrain, threads, [&](size_t begin, size_t end, size_t) {
-        TableRows row(posterior, factor, eta, seed, by_topic);
+        TableRows row(posterior, factor, eta, pseudo_counts, by_topic);
         for (size_t j = begin; j < end; ++j) {
             const size_t v = size_t(cols[j]);
             log_scale[j] = row(v, raw[v].data(), table[j].data());

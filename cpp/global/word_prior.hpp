@@ -24,10 +24,10 @@ struct WordPrior {
     }
 };
 
-/// Counts to start from that nobody observed: what topics have in common and a sparse row for each word, times a weight
-/// that fades.
-struct WordSeed {
-    std::span<const double> common;  // [V]; empty: there is no seed
+/// Words with extra weight in some topics: a sparse row for each word, and what all topics have in common, all times
+/// one weight. Statistics to start from are such counts, with a weight that falls to zero during the first pass.
+struct PseudoCounts {
+    std::span<const double> common;  // [V]; empty: there are none
     std::span<const double> share;   // [K]
     std::span<const int64_t> indptr;
     std::span<const TopicId> topic;

@@ -1,6 +1,6 @@
-// Gaussian clusters that travel between workers on small random rows, with a plain BLAS: no race, nothing out of
-// bounds, no row lost, whoever stops the workers and when. What the numbers should be, tests/test_gaussian_fleet.py
-// knows.
+// Gaussian clusters that move between workers, on small random rows, with a plain BLAS: no race, nothing out of
+// bounds, no row lost, whoever stops the workers and when. What the numbers should be,
+// tests/test_asynchronous_gaussian.py knows.
 #include "asynchronous/gaussian.hpp"
 
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "tests/plain_blas.hpp"
 
 using namespace topmix;
-using namespace topmix::nomad;
+using namespace topmix::asynchronous;
 
 namespace {
 
@@ -50,11 +50,11 @@ struct Problem {
                  0.5 * double(K) + double(n)};
     }
 
-    GaussianFleet<T> fleet(size_t workers, size_t blocks, size_t most, uint64_t seed) const {
+    AsynchronousGaussian<T> learner(size_t workers, size_t blocks, size_t most, uint64_t seed) const {
         std::vector<int64_t> bounds(workers + 1);
         for (size_t w = 0; w <= workers; ++w) bounds[w] = int64_t(w * n / workers);
-        return GaussianFleet<T>(prior, {z, D}, {}, bounds, cluster, r, {centre, D}, blocks, most, 17, 1 + int(seed),
-                                seed);
+        return AsynchronousGaussian<T>(prior, {z, D}, {}, bounds, cluster, r, {centre, D}, blocks, most, 17,
+                                       1 + int(seed), seed);
     }
 };
 
@@ -63,25 +63,25 @@ void no_row_is_lost(size_t workers, size_t K, size_t L, Quadratic kind, bool bay
     const Problem<T> problem(91, 3, K, L, kind, bayes);
     const size_t blocks = std::max<size_t>(1, K / 2);
     for (uint64_t seed = 0; seed < 3; ++seed) {
-        auto fleet = problem.fleet(workers, blocks, 1 + seed, seed);
+        auto learner = problem.learner(workers, blocks, 1 + seed, seed);
         auto rows = [](const auto& post) { return std::accumulate(post.N.begin(), post.N.end(), 0.0); };
-        fleet.start(5);
+        learner.start(5);
         for (size_t pass = 0; pass < 5; ++pass) {
-            const auto posts = fleet.fleet().next();
+            const auto posts = learner.workers().next();
             check(posts.size() == workers);
-            check(std::abs(rows(fleet.add_up(posts)) - 91) < 1e-12);
+            check(std::abs(rows(learner.add_up(posts)) - 91) < 1e-12);
         }
-        fleet.stop();
-        fleet.audit();
+        learner.stop();
+        learner.audit();
         for (size_t leg = 0; leg < 6; ++leg) {  // stopped anywhere
-            fleet.start(1000);
-            if (leg % 2) check(fleet.fleet().next().size() == workers);
-            fleet.stop();
-            fleet.audit();
-            check(std::abs(rows(fleet.add_up(fleet.fleet().now())) - 91) < 1e-12);
+            learner.start(1000);
+            if (leg % 2) check(learner.workers().next().size() == workers);
+            learner.stop();
+            learner.audit();
+            check(std::abs(rows(learner.add_up(learner.workers().now())) - 91) < 1e-12);
         }
         for (size_t w = 0; w < workers; ++w) {
-            const auto& worker = fleet.fleet()[w];
+            const auto& worker = learner.workers()[w];
             for (size_t i = 0; i < worker.rows(); ++i) {
                 double sum = 0;
                 for (size_t l = 0; l < L; ++l) sum += double(worker.shares()[i * L + l]);
@@ -96,7 +96,7 @@ void a_singular_covariance_is_an_error() {
     std::ranges::fill(problem.prior.B, 0.0);  // and rows on a plane
     for (size_t i = 0; i < problem.n; ++i) problem.z[3 * i] = 0;
     try {
-        problem.fleet(1, 1, 1, 0);
+        problem.learner(1, 1, 1, 0);
         check(false, "it was inverted");
     } catch (const std::domain_error&) {
     }

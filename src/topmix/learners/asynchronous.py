@@ -69,7 +69,7 @@ class Course:
 class Fleet:
     """The workers on one corpus, and what their snapshots mean in the terms of a model."""
 
-    native: _core.TopicFleet
+    native: _core.AsynchronousTopics
     lengths: np.ndarray  # [D]
     threads: int
 
@@ -77,7 +77,7 @@ class Fleet:
     def of(cls, corpus: Corpus, model: TopicModel, threads: int, course: Course) -> Fleet:
         V, K = model.words.shape
         blocks = Blocks.of(np.bincount(corpus.index, minlength=V), K, threads)
-        native = _core.TopicFleet(
+        native = _core.AsynchronousTopics(
             corpus.indptr,
             corpus.index,
             corpus.value,

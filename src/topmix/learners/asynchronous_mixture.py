@@ -75,7 +75,7 @@ class Assignments:
 class Fleet:
     """The workers on one table, and what their snapshots mean in the terms of a model."""
 
-    native: Any  # _core.GaussianFleet32 or 64
+    native: Any  # _core.AsynchronousGaussian32 or 64
     n_rows: float
 
     @classmethod
@@ -89,7 +89,7 @@ class Fleet:
         blocks, most = in_blocks(K, workers)
         with one_thread():
             _core.to_frame(x, g.frame.origin, np.ascontiguousarray(g.frame.scale), threads, z)
-            make = _core.GaussianFleet32 if dtype == np.float32 else _core.GaussianFleet64
+            make = _core.AsynchronousGaussian32 if dtype == np.float32 else _core.AsynchronousGaussian64
             native = make(
                 shape.quadratic,
                 not g.zero_mean,
@@ -171,7 +171,7 @@ def asynchronous_mixture(
                 model = model.update(state.total)
                 yield model, state.total
                 if precision(model.likelihood) != dtype:  # clusters got thin: on in double from here
-                    rows.cluster, rows.r = fleet.native.whereabouts()
+                    rows.cluster, rows.r = fleet.native.assignments()
                     fleet = None
         finally:
             if fleet is not None:

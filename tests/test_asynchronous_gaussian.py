@@ -8,14 +8,15 @@ import threading
 import numpy as np
 import pytest
 
-from topmix import GaussianMixture, blas
+from topmix import GaussianMixture
 from topmix.allocations.finite import FiniteDirichlet
 from topmix.data import Table
 from topmix.learners.asynchronous_mixture import Assignments, asynchronous_mixture
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.gaussian_start import empty, start, summary
 from topmix.models.mixture import Mixture
-from topmix.reference import gaussian_fleet as twin
+from topmix.numerics import blas
+from topmix.reference import asynchronous_gaussian as twin
 from topmix.reference.mixture import responsibilities
 
 K, N, D = 7, 103, 3
@@ -49,10 +50,10 @@ def packed(r: np.ndarray, L: int):
     return cluster, np.ascontiguousarray(np.take_along_axis(r, cluster, axis=1))
 
 
-def fleet(core, model, z, r, L, *, bounds=(0, N), blocks=3, most=1, rows_at_once=40, weight=None, threads=1, seed=0):
+def workers(core, model, z, r, L, *, bounds=(0, N), blocks=3, most=1, rows_at_once=40, weight=None, threads=1, seed=0):
     core.set_blas(*blas.capsules())
     g = model.likelihood
-    make = core.GaussianFleet32 if z.dtype == np.float32 else core.GaussianFleet64
+    make = core.AsynchronousGaussian32 if z.dtype == np.float32 else core.AsynchronousGaussian64
     cluster, share = packed(r, L)
     flat = [g.shape.packed(np.asarray(x)[None])[0].ravel() for x in (g.prior.B, g.prior.reg)]
     return make(g.shape.quadratic, not g.zero_mean, g.objective == "vb", g.prior.beta, g.prior.m, g.prior.nu, *flat,
@@ -61,7 +62,7 @@ def fleet(core, model, z, r, L, *, bounds=(0, N), blocks=3, most=1, rows_at_once
 
 
 def dense(native, n=N) -> np.ndarray:
-    cluster, share = native.whereabouts()
+    cluster, share = native.assignments()
     r = np.zeros((n, K))
     np.add.at(r, (np.arange(n)[:, None], cluster), share)
     return r
@@ -83,7 +84,7 @@ BLOCKS = [range(2), range(2, 4), range(4, 7)]  # clusters of each of three block
 def test_visits_are_those_of_the_twin(core, kind, L):
     model, z = started(*kind)
     r, weight = assigned(model, z, L), np.random.default_rng(5).integers(1, 4, N) / 2
-    native = fleet(core, model, z, r, L, bounds=(0, 60, N), weight=weight, threads=2)
+    native = workers(core, model, z, r, L, bounds=(0, 60, N), weight=weight, threads=2)
     model = model.update(twin.statistics(model, z, r, weight))
     order = [(0, [2]), (1, [0, 1]), (1, [2, 0]), (0, [0, 1, 2]), (1, [1]), (0, [1, 2]), (1, [0, 1, 2])]
     for worker, held in order:
@@ -100,7 +101,7 @@ def test_visits_are_those_of_the_twin(core, kind, L):
 @pytest.mark.parametrize("kind", ["full", "diag"])
 def test_all_clusters_at_one_worker_are_a_batch_step(core, kind, L):
     model, z = started(kind)
-    native = fleet(core, model, z, assigned(model, z, L), L, blocks=1, rows_at_once=N)
+    native = workers(core, model, z, assigned(model, z, L), L, blocks=1, rows_at_once=N)
     model = model.update(twin.statistics(model, z, assigned(model, z, L)))
     for _ in range(3):
         a = Gaussian.assign(*_shard(z, model), L, 1)
@@ -139,14 +140,14 @@ def test_the_bound_never_falls_whichever_clusters_are_held(kind, L):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_mass_is_conserved_to_the_bit(core, dtype):
     model, z = started("full")
-    native = fleet(core, model, z.astype(dtype), assigned(model, z, 3), 3, bounds=(0, 20, 70, N), most=2)
+    native = workers(core, model, z.astype(dtype), assigned(model, z, 3), 3, bounds=(0, 20, 70, N), most=2)
     native.start(12)
     for _ in range(12):
         rows = native.next()[0].sum()
         assert rows == (N if dtype == np.float32 else pytest.approx(N, rel=1e-14))  # sums of doubles are rounded too
     assert native.next() is None
     native.audit()
-    _, share = native.whereabouts()
+    _, share = native.assignments()
     assert np.all(share.astype(np.float64).sum(axis=1) == 1)
     assert native.visits == 12 * 3 * 3
 
@@ -156,7 +157,7 @@ def test_a_worker_may_be_stopped_in_the_middle_of_a_visit(core):
     model, z = started("full")
     many = (np.tile(z, (40, 1)) + 0.01 * rng.normal(size=(40 * N, D))).astype(np.float32)
     r = np.tile(assigned(model, z, 3), (40, 1))
-    native = fleet(core, model, many, r, 3, bounds=(0, 1000, 2000, len(many)), most=2, rows_at_once=100)
+    native = workers(core, model, many, r, 3, bounds=(0, 1000, 2000, len(many)), most=2, rows_at_once=100)
     for leg in range(20):
         native.start(10_000)
         if leg % 2:

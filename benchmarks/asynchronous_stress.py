@@ -1,10 +1,10 @@
 """Short asynchronous runs with random threads, interrupts and snapshots: no hang, no crash, no row lost or doubled.
 
-    python benchmarks/nomad_stress.py --runs 1000
+    python benchmarks/asynchronous_stress.py --runs 1000
 
 Every other run is of topics, the others are of Gaussian mixtures. Each has 1 to 8 workers, some topics kept of each
 entry or clusters of each row, and a few legs: the workers are started, some snapshots are read, and they are stopped
-after a moment, by a call or, in the main thread's wait, by a real SIGINT. After every leg the ledger is audited: each
+after a moment, by a call or, in the main thread's wait, by a real SIGINT. After every leg ownership of the blocks is checked: each
 block is there once, holds what the workers say, and the tokens, or rows, are all there to 1e-9.
 """
 

@@ -33,7 +33,7 @@ def solve(u: Array, C: int, rest: str) -> Array:
 
 
 @dataclass
-class Esvi:
+class AsynchronousTopics:
     """Documents X [D, V], starting from topics with these counts [V, K]."""
 
     X: Array
