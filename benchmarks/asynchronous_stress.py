@@ -4,8 +4,8 @@
 
 Every other run is of topics, the others are of Gaussian mixtures. Each has 1 to 8 workers, some topics kept of each
 entry or clusters of each row, and a few legs: the workers are started, some snapshots are read, and they are stopped
-after a moment, by a call or, in the main thread's wait, by a real SIGINT. After every leg ownership of the blocks is checked: each
-block is there once, holds what the workers say, and the tokens, or rows, are all there to 1e-9.
+after a moment, by a call or, in the main thread's wait, by a real SIGINT. After every leg ownership is checked: each
+block is there once, equals the sums of the workers, and the tokens, or rows, are all there to 1e-9.
 """
 
 from __future__ import annotations

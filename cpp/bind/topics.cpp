@@ -25,29 +25,15 @@ Posterior posterior_named(const std::string& name) {
     throw std::invalid_argument("posterior must be 'collapsed' or 'variational'");
 }
 
-using MaybePseudoCounts = std::optional<std::tuple<Vec<const double>, Vec<const double>, Vec<const int64_t>,
-                                                   Vec<const TopicId>, Vec<const double>, double>>;
-
-PseudoCounts pseudo_counts_of(const MaybePseudoCounts& given, size_t V, size_t K) {
-    if (!given) return {};
-    const auto& [common, share, indptr, topic, value, weight] = *given;
-    require(common.size() == V && share.size() == K && indptr.size() == V + 1 && topic.size() == value.size(),
-            "the pseudo-counts do not fit raw");
-    require(indptr(0) == 0 && indptr(V) == int64_t(topic.size()),
-            "the indptr of the pseudo-counts must begin at 0 and end at their number");
-    for (size_t v = 0; v < V; ++v) require(indptr(v) <= indptr(v + 1), "the indptr of the pseudo-counts must not fall");
-    for (const TopicId k : view(topic)) require(k < K, "the pseudo-counts name a topic that is not there");
-    return {view(common), view(share), view(indptr), view(topic), view(value), weight};
-}
-
 auto bind_topic_table(const std::string& posterior, Mat<const double> raw, double factor, Mat<const double> eta,
-                      const MaybePseudoCounts& pseudo_counts, Vec<const double> norm, Vec<const int32_t> cols,
-                      int threads, Mat<float> table, Vec<double> log_scale) {
+                      const std::optional<SparseWords>& extra, const std::optional<PseudoCountArrays>& pseudo_counts,
+                      Vec<const double> norm, Vec<const int32_t> cols, int threads, Mat<float> table,
+                      Vec<double> log_scale) {
     const size_t V = raw.shape(0), K = raw.shape(1);
     require(norm.size() == K && table.shape(0) == cols.size() && table.shape(1) == K && log_scale.size() == cols.size(),
             "raw, norm, cols, table and log_scale disagree");
     for (const int32_t v : view(cols)) require(v >= 0 && size_t(v) < V, "a word lies outside the vocabulary");
-    const WordPrior prior = word_prior(eta, V, K);
+    const WordPrior prior = word_prior(eta, extra, V, K);
     const PseudoCounts start = pseudo_counts_of(pseudo_counts, V, K);
     const Posterior kind = posterior_named(posterior);
     nb::gil_scoped_release nogil;
@@ -56,20 +42,20 @@ auto bind_topic_table(const std::string& posterior, Mat<const double> raw, doubl
 }
 
 auto bind_topic_bound(const std::string& posterior, Mat<const double> raw, double factor, Mat<const double> eta,
-                      int threads, Vec<double> norm) {
+                      const std::optional<SparseWords>& extra, int threads, Vec<double> norm) {
     const size_t V = raw.shape(0), K = raw.shape(1);
     require(norm.size() == K, "raw and norm disagree on K");
-    const WordPrior prior = word_prior(eta, V, K);
+    const WordPrior prior = word_prior(eta, extra, V, K);
     const Posterior kind = posterior_named(posterior);
     nb::gil_scoped_release nogil;
     return topic_bound(kind, {view(raw), K}, factor, prior, threads, view(norm));
 }
 
-void bind_topic_rows(Mat<const double> raw, double factor, Mat<const double> eta, bool as_shares, int threads,
-                     Mat<double> out) {
+void bind_topic_rows(Mat<const double> raw, double factor, Mat<const double> eta,
+                     const std::optional<SparseWords>& extra, bool as_shares, int threads, Mat<double> out) {
     const size_t V = raw.shape(0), K = raw.shape(1);
     require(out.shape(0) == K && out.shape(1) == V, "out must have the shape of raw, transposed");
-    const WordPrior prior = word_prior(eta, V, K);
+    const WordPrior prior = word_prior(eta, extra, V, K);
     nb::gil_scoped_release nogil;
     topic_rows({view(raw), K}, factor, prior, as_shares, threads, {view(out), V});
 }
@@ -168,12 +154,15 @@ void register_topics(nb::module_& m) {
             "What the constructor was given, in its order.");
     nb::class_<TopicScratch>(m, "TopicScratch", "Buffers that a worker keeps between steps.").def(nb::init<>());
 
-    m.def("topic_table", &bind_topic_table, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "pseudo_counts"_a.none(),
-          "norm"_a, "cols"_a, "threads"_a, "table"_a.noconvert(), "log_scale"_a.noconvert(),
-          "Fills table [words, K] with the topics' word weights over each word's largest, and log_scale with its log.");
-    m.def("topic_rows", &bind_topic_rows, "raw"_a, "factor"_a, "eta"_a, "as_shares"_a, "threads"_a, "out"_a.noconvert(),
-          "Fills out [K, V] with counts + eta; `as_shares`: each row over its sum.");
-    m.def("topic_bound", &bind_topic_bound, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "threads"_a,
+    m.def(
+        "topic_table", &bind_topic_table, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "extra"_a.none(),
+        "pseudo_counts"_a.none(), "norm"_a, "cols"_a, "threads"_a, "table"_a.noconvert(), "log_scale"_a.noconvert(),
+        "Fills table [words, K] with the topics' word weights over each word's largest, and log_scale with its log."
+        " extra: None, or (indptr, topic, value) that is added to eta. pseudo_counts: None, or (common, share, indptr,"
+        " topic, value, weight).");
+    m.def("topic_rows", &bind_topic_rows, "raw"_a, "factor"_a, "eta"_a, "extra"_a.none(), "as_shares"_a, "threads"_a,
+          "out"_a.noconvert(), "Fills out [K, V] with counts + eta; `as_shares`: each row over its sum.");
+    m.def("topic_bound", &bind_topic_bound, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "extra"_a.none(), "threads"_a,
           "norm"_a.noconvert(),
           "The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta; fills norm [K] with sums of x over "
           "words.");

@@ -9,12 +9,14 @@
 
 #include "base/math.hpp"
 #include "base/parallel.hpp"
-#include "global/topic_table.hpp"
+#include "base/views.hpp"
+#include "global/posterior.hpp"
+#include "global/word_prior.hpp"
 
 namespace topmix {
 
-/// Which of the K counts are above zero, in order; returns how many. Most are not, and have f(eta), so lgamma is worth
-/// gathering the others for.
+/// Which of the K counts are above zero, in order; returns how many. Most are not: they have
+/// f(eta), so that gathering the others saves many logarithms.
 inline size_t counted(const double* S, double factor, size_t K, uint32_t* which) {
     constexpr size_t width = 16;
     size_t n = 0;
@@ -42,7 +44,7 @@ inline double topic_bound(Posterior posterior, Rows<const double> raw, double fa
     parallel_for(V, grain, threads, [&](size_t begin, size_t end, size_t) {
         std::vector<double> prior(K), x(K), some(K);
         std::vector<uint32_t> which(K);
-        const auto f = [&](std::vector<double>& values, size_t n) {
+        const auto f = [&](const double* values, size_t n) {
             double sum = 0;
 #pragma omp simd reduction(+ : sum)
             for (size_t i = 0; i < n; ++i)
@@ -58,12 +60,17 @@ inline double topic_bound(Posterior posterior, Rows<const double> raw, double fa
                 x[k] = std::max(S[k] * factor, 0.0) + prior[k];
                 norm_here[k] += x[k];
             }
-            const size_t n = eta.topic_step ? K : counted(S, factor, K, which.data());
+            size_t n = eta.topic_step ? K : counted(S, factor, K, which.data());
+            if (eta.extra && n < K)
+                eta.each_extra(v, [&](size_t k, double) {
+                    if (!(S[k] * factor > 0.0)) which[n++] = uint32_t(k);
+                });
             if (2 * n > K) {
-                sums[begin / grain] += f(x, K);
+                sums[begin / grain] += f(x.data(), K);
             } else {
+                const double same = eta(v, 0);  // what the other K - n have
                 for (size_t i = 0; i < n; ++i) some[i] = x[which[i]];
-                sums[begin / grain] += f(some, n) + double(K - n) * f(prior, 1);
+                sums[begin / grain] += f(some.data(), n) + double(K - n) * f(&same, 1);
             }
         }
     });

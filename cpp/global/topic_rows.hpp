@@ -4,7 +4,8 @@
 #include <span>
 
 #include "base/parallel.hpp"
-#include "global/topic_table.hpp"
+#include "base/views.hpp"
+#include "global/word_prior.hpp"
 
 namespace topmix {
 
@@ -20,6 +21,9 @@ inline void topic_rows(Rows<const double> raw, double factor, WordPrior eta, boo
                 double* const row = out[k].data();
                 for (size_t v = begin; v < end; ++v) row[v] = std::max(raw[v][k] * factor, 0.0) + eta(v, k);
             }
+        if (!eta.extra) return;
+        for (size_t v = begin; v < end; ++v)
+            eta.each_extra(v, [&](size_t k, double x) { out[k][v] = std::max(raw[v][k] * factor, 0.0) + x; });
     });
     if (!as_shares) return;
     parallel_for(K, 1, threads, [&](size_t begin, size_t end, size_t) {

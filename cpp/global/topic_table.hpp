@@ -33,10 +33,11 @@ class TableRows {
           factor_(factor),
           eta_(eta),
           pseudo_counts_(pseudo_counts),
+          repeats_(eta.repeats_over_words() && !pseudo_counts),
           by_topic_(by_topic),
           prior_(by_topic.size()),
           x_(by_topic.size()) {
-        if (eta.repeats_over_words()) eta.copy_to(prior_, 0);
+        if (repeats_) eta.copy_to(prior_, 0);
         if (collapsed_) return;
         const double least = *std::ranges::min_element(by_topic);
         for (const double y : by_topic) shrink_.push_back(math::exp(float(least - y)));
@@ -44,7 +45,7 @@ class TableRows {
 
     /// Fills e [K] from the counts S of word v; returns the logarithm of what it was divided by.
     double operator()(size_t v, const double* S, float* e) {
-        if (!eta_.repeats_over_words() || pseudo_counts_) eta_.copy_to(prior_, v);
+        if (!repeats_) eta_.copy_to(prior_, v);
         if (pseudo_counts_) pseudo_counts_.add_to(prior_, v);
         return collapsed_ ? means(S, e) : exp_logs(S, e);
     }
@@ -106,6 +107,7 @@ class TableRows {
     const double factor_;
     const WordPrior eta_;
     const PseudoCounts pseudo_counts_;
+    const bool repeats_;  // one prior for all words
     const std::span<const double> by_topic_;
     std::vector<double> prior_, x_;
     std::vector<float> shrink_;  // [K] exp(-by_topic), the largest being one

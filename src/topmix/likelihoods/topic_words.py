@@ -55,6 +55,7 @@ class TopicWords:
             self.total.raw,
             self.total.factor,
             self.eta,
+            None,
             seed,
             norm,
             cols,
@@ -89,7 +90,7 @@ class TopicWords:
     def _by_topic(self, eta: np.ndarray, as_shares: bool) -> np.ndarray:
         V, K = self.shape
         out = np.empty((K, V))
-        _core.topic_rows(self.total.raw, self.total.factor, eta, as_shares, self.total.threads, out)
+        _core.topic_rows(self.total.raw, self.total.factor, eta, None, as_shares, self.total.threads, out)
         return out
 
     def bound(self) -> float:
@@ -99,7 +100,7 @@ class TopicWords:
         is_point = self.posterior == "collapsed" and not self.bounds_evidence
         kind = "collapsed" if is_point else "variational"
         total = self.total
-        sum_of_words = _core.topic_bound(kind, total.raw, total.factor, self.eta, total.threads, norm)
+        sum_of_words = _core.topic_bound(kind, total.raw, total.factor, self.eta, None, total.threads, norm)
         if is_point:  # sum (S + eta) log phi
             return sum_of_words - float(xlogy(norm, norm).sum())
         prior = np.broadcast_to(self.eta, (V, K)) if self.eta.shape[0] > 1 else np.broadcast_to(self.eta, (1, K))
