@@ -138,11 +138,11 @@ def test_a_closed_pipe_is_no_disaster(small):
 def test_a_terminal_sees_progress(small):
     import pty
 
-    ours, treceivers = pty.openpty()
+    ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [TOPMIX, "demo", "--topics", "5"], env=small, stdout=subprocess.PIPE, stderr=treceivers
+        [TOPMIX, "demo", "--topics", "5"], env=small, stdout=subprocess.PIPE, stderr=theirs
     ) as process:
-        os.close(treceivers)
+        os.close(theirs)
         seen = b""
         try:
             while block := os.read(ours, 4096):

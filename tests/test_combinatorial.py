@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from topmix.chains.combinatorial import HardTopics
 
 from topmix import LDA, CombinatorialLDA, GibbsLDA
-from topmix.chains.combinatorial import HardTopics
 from topmix.chains.exchange import entries_of_tokens, exchange, part
 from topmix.data import Corpus, sample_lda
 from topmix.metrics import nmi, topic_recovery_error

@@ -30,8 +30,8 @@ def test_scikit_learn_goes_on_with_it(model, corpus):
     X = corpus.to_scipy().astype(np.float64)  # its perplexity mixes up types otherwise, also of a model of its own
     lda = to_sklearn(model)
     np.testing.assert_array_equal(lda.components_, model.components_)
-    treceivers = lda.transform(X)
-    apart = np.abs(treceivers - model.transform(corpus)).sum(axis=1)  # variational there, collapsed here
+    theirs = lda.transform(X)
+    apart = np.abs(theirs - model.transform(corpus)).sum(axis=1)  # variational there, collapsed here
     assert np.median(apart) < 0.25
     assert np.isfinite(lda.perplexity(X))
     before = lda.components_.copy()

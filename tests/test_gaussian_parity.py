@@ -52,12 +52,12 @@ def test_variational_steps_are_those_of_scikit_learn(X, start, weights, reg_cova
             self._initialize(X, start)
 
     settings = {"weight_concentration_prior_type": weights, "reg_covar": reg_covar, "max_iter": 1}
-    treceivers = FromStart(n_components=K, warm_start=True, **settings)
+    theirs = FromStart(n_components=K, warm_start=True, **settings)
     ours = GaussianMixture(
         K, learner="batch", n_active=None, init_params=start, warm_start=True, n_jobs=1, tol=-np.inf, **settings
     )
     bounds = []
-    for b in steps_of(treceivers, X, 12):
+    for b in steps_of(theirs, X, 12):
         a = ours.fit(X)
         close(a.weights_, b.weights_)
         close(a.means_, b.means_)
@@ -87,13 +87,13 @@ def test_steps_of_em_are_those_of_scikit_learn(X, start, covariance_type):
         "means_init": X[rng.choice(len(X), K, replace=False)],
         "precisions_init": precisions[covariance_type],
     }
-    treceivers = Treceivers(n_components=K, warm_start=True, **settings)
+    theirs = Treceivers(n_components=K, warm_start=True, **settings)
     ours = GaussianMixture(
         K, objective="ml", learner="batch", n_active=None, warm_start=True, n_jobs=1, tol=-np.inf, **settings
     )
     scores = []
-    for b in steps_of(treceivers, X, 12):
-        scores.append((ours.score(X) if scores else b.lower_bound_, b.lower_bound_))  # treceivers is of the step before
+    for b in steps_of(theirs, X, 12):
+        scores.append((ours.score(X) if scores else b.lower_bound_, b.lower_bound_))  # theirs is of the step before
         a = ours.fit(X)
         for name in ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"):
             close(getattr(a, name), getattr(b, name))

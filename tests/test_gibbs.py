@@ -129,7 +129,7 @@ def test_the_sequential_sampler_has_the_moments_of_the_textbook_over_many_chains
     corpus = Corpus.from_scipy(np.random.default_rng(3).poisson(0.8, (6, 5)).astype(np.float32))
     alpha, eta = np.array([0.3, 0.5, 0.8]), np.full((5, 3), 0.2)
     words, _, first = expand(corpus)
-    ours, treceivers = [], []
+    ours, theirs = [], []
     for seed in range(300):
         chain = make_chain(corpus, alpha, np.full((1, 1), 0.2), "sequential", seed=seed)
         z = np.random.default_rng(10_000 + seed).integers(3, size=len(words))
@@ -137,8 +137,8 @@ def test_the_sequential_sampler_has_the_moments_of_the_textbook_over_many_chains
             chain.sweep()
             reference.sequential_sweep(words, first, z, alpha, eta, 10_000 + seed, sweep)
         ours.append(summary(chain.z, words))
-        treceivers.append(summary(z, words))
-    a, b = np.array(ours), np.array(treceivers)
+        theirs.append(summary(z, words))
+    a, b = np.array(ours), np.array(theirs)
     error = np.sqrt((a.var(axis=0) + b.var(axis=0)) / len(a)) + 1e-9
     assert np.all(np.abs(a.mean(axis=0) - b.mean(axis=0)) < 4 * error)
 

@@ -147,10 +147,10 @@ def test_documents_are_those_of_lda_with_a_topic_that_nobody_uses():
     prior = prior_of(random_sticks(rng, 4))
     ours = prior.summarise(words, docs, lengths, H)
     lda = DocumentPrior(prior.shares, "variational")
-    treceivers = lda.summarise(replace(words, totals=np.zeros(5)), docs, lengths, H)
-    np.testing.assert_allclose(ours.T, treceivers.T)
+    theirs = lda.summarise(replace(words, totals=np.zeros(5)), docs, lengths, H)
+    np.testing.assert_allclose(ours.T, theirs.T)
     loose = ours.D * (prior.sticks.log_normaliser(0.5) - dirichlet.log_normaliser(prior.shares))
-    assert prior.documents(ours) == pytest.approx(lda.bound(treceivers) + loose)
+    assert prior.documents(ours) == pytest.approx(lda.bound(theirs) + loose)
 
 
 def test_the_bound_lies_below_the_evidence():

@@ -32,7 +32,7 @@ def X():
     return X
 
 
-def treceivers(X, n_passes, alpha, eta, tol=1e-3, max_doc_iter=100):
+def theirs(X, n_passes, alpha, eta, tol=1e-3, max_doc_iter=100):
     return LatentDirichletAllocation(
         K, doc_topic_prior=alpha, topic_word_prior=eta, learning_method="batch", max_iter=n_passes,
         mean_change_tol=tol, max_doc_update_iter=max_doc_iter, random_state=SEED,
@@ -58,7 +58,7 @@ def far(a, b):
 @pytest.mark.parametrize(("alpha", "eta"), [(1 / K, 1 / K), (0.5, 0.01)])
 @pytest.mark.parametrize("n_passes", [1, 2, 5])
 def test_batch_passes_are_those_of_scikit_learn(X, n_passes, alpha, eta):
-    a, b = ours(X, n_passes, alpha, eta), treceivers(X, n_passes, alpha, eta)
+    a, b = ours(X, n_passes, alpha, eta), theirs(X, n_passes, alpha, eta)
     assert far(a.components_, b.components_) < 1e-4
     assert far(a.exp_dirichlet_component_, b.exp_dirichlet_component_) < 1e-4
 
@@ -66,12 +66,12 @@ def test_batch_passes_are_those_of_scikit_learn(X, n_passes, alpha, eta):
 @pytest.mark.parametrize(("tol", "max_doc_iter"), [(0.1, 100), (1e-3, 3), (0.0, 20)])
 def test_whatever_ends_a_document(X, tol, max_doc_iter):
     """By the mean change, by the number of iterations, and a document of no words by neither."""
-    a, b = (fit(X, 3, 1 / K, 1 / K, tol, max_doc_iter) for fit in (ours, treceivers))
+    a, b = (fit(X, 3, 1 / K, 1 / K, tol, max_doc_iter) for fit in (ours, theirs))
     assert far(a.components_, b.components_) < 1e-4
 
 
 def test_documents_get_the_topics_that_scikit_learn_gives_them(X):
-    a, b = (fit(X, 5, 1 / K, 1 / K, 1e-6, 1000) for fit in (ours, treceivers))
+    a, b = (fit(X, 5, 1 / K, 1 / K, 1e-6, 1000) for fit in (ours, theirs))
     for normalize in (True, False):
         mine, hers = a.transform(X, normalize=normalize), b.transform(X, normalize=normalize)
         assert np.median(np.linalg.norm(mine - hers, axis=1) / np.linalg.norm(hers, axis=1)) < 1e-4
@@ -79,7 +79,7 @@ def test_documents_get_the_topics_that_scikit_learn_gives_them(X):
 
 
 def test_the_bound_is_the_one_that_scikit_learn_reports(X):
-    a, b = (fit(X, 20, 1 / K, 1 / K) for fit in (ours, treceivers))
+    a, b = (fit(X, 20, 1 / K, 1 / K) for fit in (ours, theirs))
     assert a.bound_ == pytest.approx(b.bound_, rel=2e-3)  # it solves the documents once more before it looks
     lam = a.components_.T
     topics = dirichlet.bound(np.zeros_like(lam), np.full_like(lam, 1 / K), lam)  # -KL(q(phi) || p(phi))

@@ -32,13 +32,13 @@ def lda(**parameters):
 
 
 def test_it_has_every_attribute_of_scikit_learn(X):
-    treceivers = LatentDirichletAllocation(4, max_iter=4, random_state=0).fit(X)
+    theirs = LatentDirichletAllocation(4, max_iter=4, random_state=0).fit(X)
     ours = lda().fit(X)
-    public = [name for name in vars(treceivers) if name.endswith("_") and not name.startswith("_")]
+    public = [name for name in vars(theirs) if name.endswith("_") and not name.startswith("_")]
     assert {"components_", "exp_dirichlet_component_", "bound_", "random_state_"} <= set(public)
     for name in public:
-        assert isinstance(getattr(treceivers, name), type(getattr(ours, name))), name
-        assert np.shape(getattr(ours, name)) == np.shape(getattr(treceivers, name)), name
+        assert isinstance(getattr(theirs, name), type(getattr(ours, name))), name
+        assert np.shape(getattr(ours, name)) == np.shape(getattr(theirs, name)), name
     for name in ("exp_dirichlet_component_", "random_state_", "bound_"):
         assert not hasattr(lda(), name)
     with pytest.raises(NotFittedError):

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "../views.hpp"
+#include "base/views.hpp"
 
 namespace topmix {
 

@@ -17,9 +17,10 @@
 #include <span>
 #include <vector>
 
-#include "../parallel.hpp"
-#include "../views.hpp"
-#include "entries.hpp"
+#include "base/parallel.hpp"
+#include "base/views.hpp"
+#include "local/entries.hpp"
+#include "local/topic_result.hpp"
 
 namespace topmix {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "../parallel.hpp"
-#include "../views.hpp"
-#include "top_l.hpp"
+#include "base/parallel.hpp"
+#include "base/views.hpp"
+#include "simd/top_l.hpp"
 
 namespace topmix {
 

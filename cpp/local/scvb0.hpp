@@ -18,11 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include "../math.hpp"
-#include "../parallel.hpp"
-#include "../rng.hpp"
-#include "../views.hpp"
-#include "entries.hpp"
+#include "base/math.hpp"
+#include "base/parallel.hpp"
+#include "base/rng.hpp"
+#include "base/views.hpp"
+#include "local/entries.hpp"
+#include "local/topic_result.hpp"
 
 namespace topmix {
 

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from topmix.chains.combinatorial import place
 
 from benchmarks.harness.methods import ours
 from benchmarks.harness.synthetic import SYNTHETIC
 from papers.combinatorial.fits import Sizes, gibbs, hard, priors
 from papers.combinatorial.reported import GRID, TABLE1, TABLE4
-from topmix.chains.combinatorial import place
 from topmix.data import Corpus
 from topmix.data.generate import LdaSample
 from topmix.metrics import adjusted_rand, discrete_log_likelihood, half_split_score, nmi

@@ -27,16 +27,16 @@ def check_equal(texts, **kwargs):
     """Either both fail or both agree."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # scikit-learn muses about stop words that its pattern would cut
-        treceivers = CountVectorizer(**kwargs)
+        theirs = CountVectorizer(**kwargs)
         try:
-            X = treceivers.fit_transform(texts)
+            X = theirs.fit_transform(texts)
         except ValueError:
             with pytest.raises(ValueError):
                 from_texts(texts, **kwargs)
             return
     X.sort_indices()
     corpus = from_texts(iter(texts), **kwargs)
-    assert list(corpus.vocabulary) == treceivers.get_feature_names_out().tolist()
+    assert list(corpus.vocabulary) == theirs.get_feature_names_out().tolist()
     assert corpus.shape == X.shape
     np.testing.assert_array_equal(corpus.indptr, X.indptr)
     np.testing.assert_array_equal(corpus.index, X.indices)
@@ -70,10 +70,10 @@ def test_accents_equal_countvectorizer(strip_accents):
 
 @pytest.mark.parametrize("tokenizer", [str.split, list, lambda s: s.split("e")])
 def test_own_tokenizer_equals_countvectorizer(tokenizer):
-    treceivers = CountVectorizer(tokenizer=tokenizer, token_pattern=None, ngram_range=(1, 2))
+    theirs = CountVectorizer(tokenizer=tokenizer, token_pattern=None, ngram_range=(1, 2))
     ours = from_texts(TEXTS, tokenizer=tokenizer, ngram_range=(1, 2))
-    X = treceivers.fit_transform(TEXTS)
-    assert list(ours.vocabulary) == treceivers.get_feature_names_out().tolist()
+    X = theirs.fit_transform(TEXTS)
+    assert list(ours.vocabulary) == theirs.get_feature_names_out().tolist()
     assert (ours.to_scipy() != X).nnz == 0
 
 

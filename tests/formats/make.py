@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from topmix.files.model_file import FORMAT_VERSION
 
 from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus
-from topmix.files.model_file import FORMAT_VERSION
 
 FOLDER = Path(__file__).parent
 

@@ -238,7 +238,7 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round treceivers
+        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round theirs
         return tags
 
 

@@ -223,5 +223,5 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round treceivers
+        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round theirs
         return tags

@@ -148,7 +148,7 @@ class HDP(EditMixin, TopicEstimator):
         is_searching, empty = search is not None, problem.empty
         if search is not None:
             empty = self._with_posterior(empty, self._first_posterior(search), is_searching=True)
-            if empty.words.eta.shape[1] > 1:
+            if empty.words.eta.shape[1] > 1 or (self._is_warm() and self.model_.words.extra is not None):
                 raise ValueError("topic_word_prior cannot differ by topic while their number is searched: search=None")
 
         def start(rng: np.random.Generator) -> TopicModel:

@@ -89,6 +89,8 @@ class LDA(EditMixin, TopicEstimator):
         alpha: a number where it is the same for all topics, an array where topics differ or it is learned.
     topic_word_prior_ : float or ndarray
         eta: a number where one was given or learned, else an array as it was given.
+    seed_counts_ : sparse array of shape (n_components, n_features) or None
+        What `seed_topics` added to the prior.
     history_ : list of Record
         One record per pass.
     elbo_ : float

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 
@@ -179,6 +180,8 @@ class TopicEstimator(
     def _set_model(self, model: TopicModel) -> None:
         self.model_ = replace(model, partner=None)
         self.topic_word_prior_ = word_prior_as_given(model.words.eta)
+        extra = model.words.extra
+        self.seed_counts_ = None if extra is None else sp.csr_array(extra.by_word().T)
         self.components_ = model.words.pseudo_counts()
         self.topic_word_ = model.words.mean()
 

@@ -94,7 +94,10 @@ class StreamMixin:
             return self.model_
         if self.model_.words.eta.shape[0] > 1:
             raise ValueError("new words need a topic_word_prior that is one number, or one per topic, not one per word")
-        self.model_.words.total.grow(corpus.n_words)
+        words = self.model_.words
+        words.total.grow(corpus.n_words)
+        if words.extra is not None:
+            self.model_ = replace(self.model_, words=replace(words, extra=words.extra.grown(corpus.n_words)))
         self.n_features_in_: int = corpus.n_words
         if corpus.vocabulary is not None:
             self.feature_names_in_ = np.array(list(corpus.vocabulary), dtype=object)

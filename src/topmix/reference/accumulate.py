@@ -1,4 +1,4 @@
-"""Slow twin of cpp/accumulate.hpp: grouping and sums in a fixed order."""
+"""Slow twin of cpp/base/accumulate.hpp: grouping and sums in a fixed order."""
 
 from __future__ import annotations
 

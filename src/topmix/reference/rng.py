@@ -1,4 +1,4 @@
-"""Slow twin of cpp/rng.hpp: Philox4x32-10 with Python integers."""
+"""Slow twin of cpp/base/rng.hpp: Philox4x32-10 with Python integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow twin of cpp/local/top_l.hpp: one row of an L-sparse posterior, in float64."""
+"""Slow twin of cpp/simd/top_l.hpp: one row of an L-sparse posterior, in float64."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ class Additive:
     def add(self, other: Self, weight: float = 1.0) -> Self:
         """self += weight * other, in place."""
         for f in fields(self):  # type: ignore[arg-type]
-            mine, treceivers = getattr(self, f.name), getattr(other, f.name)
+            mine, theirs = getattr(self, f.name), getattr(other, f.name)
             if isinstance(mine, np.ndarray):
-                mine += weight * treceivers
+                mine += weight * theirs
             elif isinstance(mine, float):
-                setattr(self, f.name, mine + weight * treceivers)
+                setattr(self, f.name, mine + weight * theirs)
             else:
-                mine.add(treceivers, weight)
+                mine.add(theirs, weight)
         return self
 
     def scale(self, c: float) -> Self:
