@@ -49,7 +49,8 @@ class TimeLimit:
         self.limit, self.last, self.reached = limit, 0.0, False
 
     def __call__(self, record: Record, view: PassView) -> bool:
-        took, self.last = record.seconds - self.last, record.seconds
+        before = self.last if self.last <= record.seconds else 0.0  # another fit has begun
+        took, self.last = record.seconds - before, record.seconds
         self.reached = record.seconds + took > self.limit
         return self.reached
 

@@ -7,19 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from topmix.stats import WordTotal
+
 
 class PassView:
     """The state of a fit after a pass, the same for every estimator. It is valid during the callback only.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from topmix import LDA
-    >>> def largest(record, view):
-    ...     print(record.n_pass, view.n_components, view.weights.shape)
-    >>> X = np.random.default_rng(0).poisson(0.3, (50, 20))
-    >>> _ = LDA(3, max_iter=1, random_state=0, callbacks=[largest]).fit(X)
-    1 3 (3,)
+        Examples
+        --------
+        >>> import numpy as np
+
+    from topmix.stats import WordTotal
+        >>> from topmix import LDA
+        >>> def largest(record, view):
+        ...     print(record.n_pass, view.n_components, view.weights.shape)
+        >>> X = np.random.default_rng(0).poisson(0.3, (50, 20))
+        >>> _ = LDA(3, max_iter=1, random_state=0, callbacks=[largest]).fit(X)
+        1 3 (3,)
     """
 
     def __init__(self, model: Any, fitted: Callable[[Any], Any]):
@@ -37,9 +41,8 @@ class PassView:
     def counts(self) -> np.ndarray | None:
         """[V, K] tokens of each word in each topic, not to be changed; None where rows are not words."""
         for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
-            raw = getattr(getattr(holder, "total", None), "raw", None)
-            if isinstance(raw, np.ndarray) and raw.ndim == 2:
-                return raw
+            if isinstance(total := getattr(holder, "total", None), WordTotal):
+                return total.raw if total.factor == 1.0 else total.counts()
         word = getattr(self._model, "word", None)
         return word if isinstance(word, np.ndarray) else None
 
