@@ -40,11 +40,12 @@ class PassView:
 
     def counts(self) -> np.ndarray | None:
         """[V, K] tokens of each word in each topic, not to be changed; None where rows are not words."""
+        if isinstance(word := getattr(self._model, "word", None), np.ndarray):  # a chain
+            return word
         for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
             if isinstance(total := getattr(holder, "total", None), WordTotal):
                 return total.raw if total.factor == 1.0 else total.counts()
-        word = getattr(self._model, "word", None)
-        return word if isinstance(word, np.ndarray) else None
+        return None
 
     def fitted(self) -> Any:
         """A fitted copy of the estimator as it is now: yours to keep, to score and to save."""
