@@ -141,7 +141,7 @@ def choices_in(kind: str) -> tuple[str, ...]:
 
 def gist(text: str) -> str:
     """The first sentence of a description, and those that say what None means."""
-    sentences = re.split(r"(?<=[^.]\.)\s", text)
+    sentences = re.split(r"(?<=[^.]\.)\s(?![a-z])", text)
     return " ".join([sentences[0], *(s for s in sentences[1:] if re.match("None\\b", s))])
 
 
