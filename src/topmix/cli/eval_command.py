@@ -58,8 +58,8 @@ def evaluate(
         with Console(stderr=True).status(f"Scoring {model} ..."):
             if takes_counts(found):
                 read = read_all_for(found, source, dict(settings))
-                judge = read.corpus if reference is None else read_all_for(found, reference, dict(settings)).corpus
-                result = evaluate_topics(found, read.corpus, judge, top_n=words, max_docs=max_docs, seed=seed)
+                other = read.corpus if reference is None else read_all_for(found, reference, dict(settings)).corpus
+                result = evaluate_topics(found, read.corpus, other, top_n=words, max_docs=max_docs, seed=seed)
                 result = {"n_unknown_tokens": read.n_unknown, **result}
             else:
                 result = evaluate_rows(found, read_table(source, settings))
