@@ -8,11 +8,29 @@ from typing import TYPE_CHECKING, Any
 from topmix import _core as _core  # at once: without its native module the import fails, and says what to do
 
 if TYPE_CHECKING:
-    from topmix.estimators import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
+    from topmix.estimators import (
+        HDP,
+        LDA,
+        CombinatorialLDA,
+        GaussianMixture,
+        GibbsLDA,
+        MultinomialMixture,
+        VonMisesFisherMixture,
+    )
     from topmix.files.model_file import load
 
 __version__ = "0.1.0"
-__all__ = ["HDP", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture", "__version__", "load"]
+__all__ = [
+    "HDP",
+    "LDA",
+    "CombinatorialLDA",
+    "GaussianMixture",
+    "GibbsLDA",
+    "MultinomialMixture",
+    "VonMisesFisherMixture",
+    "__version__",
+    "load",
+]
 
 _HOME = {"load": "topmix.files.model_file"}  # other public names are estimators
 _MODULES = ("data", "export", "metrics", "plot", "report")

@@ -6,6 +6,7 @@ from topmix.estimators.gibbs import GibbsLDA
 from topmix.estimators.hdp import HDP
 from topmix.estimators.mixtures import MultinomialMixture
 from topmix.estimators.topics import LDA
+from topmix.estimators.von_mises_fisher import VonMisesFisherMixture
 
 ESTIMATORS = {
     "LDA": LDA,
@@ -14,6 +15,16 @@ ESTIMATORS = {
     "CombinatorialLDA": CombinatorialLDA,
     "GaussianMixture": GaussianMixture,
     "MultinomialMixture": MultinomialMixture,
+    "VonMisesFisherMixture": VonMisesFisherMixture,
 }
 
-__all__ = ["ESTIMATORS", "HDP", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture"]
+__all__ = [
+    "ESTIMATORS",
+    "HDP",
+    "LDA",
+    "CombinatorialLDA",
+    "GaussianMixture",
+    "GibbsLDA",
+    "MultinomialMixture",
+    "VonMisesFisherMixture",
+]

@@ -6,6 +6,7 @@ it must offer.
 
 from topmix.likelihoods.categorical import Categorical
 from topmix.likelihoods.gaussian import Gaussian
+from topmix.likelihoods.von_mises_fisher import VonMisesFisher
 from topmix.models.mixture import Likelihood
 
 # The covariances of Gaussians differ in shape only: one class, four entries, so that each is held to the contract.
@@ -15,4 +16,5 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
     "diag": Gaussian,
     "spherical": Gaussian,
     "tied": Gaussian,
+    "von_mises_fisher": VonMisesFisher,
 }

@@ -129,13 +129,22 @@ def _debye_ratio(nu: float, x: Array) -> Array:
 def _debye_sum(nu: float, h: Array) -> Array:
     p2 = (nu * h) ** 2
     total, power = np.ones_like(h), np.ones_like(h)
-    for u in _debye_polynomials():
+    for u in _debye_polynomials()[: _n_terms(1.0 / float(h.max(initial=1e-300)))]:
         power = power * h
         value = np.full_like(h, u[-1])
         for c in u[-2::-1]:
             value = value * p2 + c
         total += power * value
     return total
+
+
+def _n_terms(reach: float) -> int:
+    """Terms that are felt where hypot(nu, x) is at least `reach`: the k-th is about k! / (2 reach)^k at most."""
+    size, k = 1.0, 0
+    while size > 1e-17 and k < TERMS:
+        k += 1
+        size *= k / (2.0 * reach)
+    return k
 
 
 @cache

@@ -1,0 +1,157 @@
+"""Directions: x ~ vMF(mu_k, kappa_k), rows of unit length in D dimensions.  docs/math.md, section V.
+
+    p(x | mu, kappa) = C_D(kappa) exp(kappa mu'x),     C_D(kappa) = kappa^nu / ((2 pi)^(D/2) I_nu(kappa)),  nu = D/2 - 1
+
+A cluster is a point (mu, kappa), with a weak conjugate prior: b pseudo-rows that are spread like all of the data.
+Scores are linear in x, so that the kernels of Gaussian clusters, without their quadratic part, serve here too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from topmix import _core
+from topmix.data.vectors import VectorShard
+from topmix.numerics.bessel import inverse_ratio, log_ive
+from topmix.numerics.blas import one_thread
+from topmix.numerics.dirichlet import FAINT
+from topmix.stats import Additive
+
+OBJECTIVES = ("map", "ml")
+
+# Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
+TOLERANCE = 1e-3
+
+# A share of a row below this counts as none: it would not show in the sum of the row's shares, and costs D additions.
+LEAST_SHARE = {np.dtype(np.float32): 2.0**-30, np.dtype(np.float64): 2.0**-60}
+
+
+@dataclass(slots=True)
+class DirectionStats(Additive):
+    """Sums of rows, cluster by cluster.  Eq. (V.4)."""
+
+    resultant: np.ndarray  # [K, D] sum w r x
+    N: np.ndarray  # [K] sum w r, for models that do not hand it to `update` and `bound`
+
+
+class DirectionTables(NamedTuple):
+    """What a shard needs of the clusters: all of it, since rows are dense.  Eq. (V.3)."""
+
+    W: np.ndarray  # [K, D] kappa mu, float32 or float64, which is what rows are computed in
+    constant: np.ndarray  # [K] log C_D(kappa)
+
+
+class DirectionAssignment(NamedTuple):
+    """An L-sparse posterior over the clusters of each row, and the rows, for `summarise`."""
+
+    cluster: np.ndarray  # [N, L] int32 ascending
+    r: np.ndarray  # [N, L]
+    entropy: np.ndarray  # [N]
+    likelihood: np.ndarray  # [N] log of the summed weights of the chosen clusters
+    x: np.ndarray  # [N, D]
+
+
+class Parameters(NamedTuple):
+    """The point that maximises the objective.  Eqs. (V.5)-(V.6)."""
+
+    mu: np.ndarray  # [K, D] unit length
+    kappa: np.ndarray  # [K]
+    log_peak: np.ndarray  # [K] log C_D(kappa) + kappa, the log density at mu
+
+
+@dataclass(frozen=True)
+class VonMisesFisher:
+    """K clusters of directions. Immutable; it borrows the total it was made from."""
+
+    objective: str  # "map" or "ml"
+    prior_rows: float  # b, pseudo-rows of each cluster; "ml" has next to none
+    prior_mean: np.ndarray  # [D] the mean of all rows, which is shorter than one
+    max_concentration: float
+    dtype: str  # of the data: "float32" or "float64"
+    total: DirectionStats
+
+    @property
+    def n_features(self) -> int:
+        return len(self.prior_mean)
+
+    def zeros(self, n_features: int, K: int, threads: int = 1) -> DirectionStats:
+        return DirectionStats(np.zeros((K, n_features)), np.zeros(K))
+
+    def update(self, S: DirectionStats, N: np.ndarray | None = None) -> VonMisesFisher:
+        """The mode.  Eqs. (V.5)-(V.6)."""
+        new = replace(self, total=S if N is None else DirectionStats(S.resultant, N))
+        new.parameters  # noqa: B018  (now, before the learner goes on with the total)
+        return new
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        D, b = self.n_features, FAINT if self.objective == "ml" else self.prior_rows
+        N = np.maximum(self.total.N, 0.0)  # rounding may leave less than nothing
+        R = self.total.resultant + b * self.prior_mean
+        length = np.sqrt(np.einsum("kd,kd->k", R, R))
+        pointless = length <= 1e-300  # rows that cancel exactly: any direction is as good
+        R[pointless, 0], length[pointless] = 1e-300, 1e-300
+        kappa = inverse_ratio(D, np.where(pointless, 0.0, length / (N + b)), self.max_concentration)
+        return Parameters(R / length[:, None], kappa, log_peak(D, kappa))
+
+    def bound(self, S: DirectionStats, N: np.ndarray | None = None) -> float:
+        """sum log p(x | z, mu, kappa), and under "map" the log prior, but for its constant.  Eq. (V.7)."""
+        p, b = self.parameters, self.prior_rows if self.objective == "map" else 0.0
+        n = (S.N if N is None else N) + b
+        along = np.einsum("kd,kd->k", p.mu, S.resultant) + b * (p.mu @ self.prior_mean)
+        return float(n @ p.log_peak + p.kappa @ (along - n))
+
+    def mean(self) -> np.ndarray:
+        """[K, D], of unit length."""
+        return self.parameters.mu
+
+    def tables(self, cols: np.ndarray) -> DirectionTables:
+        return self._tables
+
+    @cached_property
+    def _tables(self) -> DirectionTables:
+        p = self.parameters
+        dtype = np.float64 if self.dtype == "float64" or self.rounding() > TOLERANCE else np.float32
+        return DirectionTables((p.kappa[:, None] * p.mu).astype(dtype), p.log_peak - p.kappa)
+
+    def rounding(self) -> float:
+        """Nats that a score may lose in float32, in clusters that hold 99 of 100 rows: log C_D(kappa) and kappa mu'x
+        are both about kappa, and cancel."""
+        kappa = self.parameters.kappa
+        order = np.argsort(kappa)
+        held = np.cumsum(np.maximum(self.total.N, 0.0)[order])
+        return float(kappa[order[min(np.searchsorted(held, 0.99 * held[-1]), len(order) - 1)]]) * 2.0**-24
+
+    @staticmethod
+    def assign(
+        shard: VectorShard, t: DirectionTables, log_weights: np.ndarray, L: int, threads: int
+    ) -> DirectionAssignment:
+        n, dtype = shard.n_rows, t.W.dtype
+        x = shard.rows_as(dtype)
+        a = DirectionAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), x)
+        constant = (t.constant + log_weights).astype(dtype)
+        with one_thread():
+            _core.assign_gaussian(x, t.W, constant, "none", True, threads, *a[:4])
+        a.r[a.r < LEAST_SHARE[dtype]] = 0
+        return a
+
+    @staticmethod
+    def summarise(shard: VectorShard, a: DirectionAssignment, K: int, threads: int) -> DirectionStats:
+        D = a.x.shape[1]
+        S = DirectionStats(np.zeros((K, D)), np.zeros(K))
+        origin = np.zeros((K, D), a.x.dtype)
+        _core.add_moments(
+            a.x, a.cluster, a.r, shard.weight, origin, "none", threads, S.N, S.resultant, np.zeros((K, 0))
+        )
+        return S
+
+
+def log_peak(D: int, kappa: np.ndarray) -> np.ndarray:
+    """log C_D(kappa) + kappa, which grows like (D - 1)/2 log kappa, and at zero is that of the uniform distribution."""
+    x = np.maximum(kappa, 1e-30)
+    nu = D / 2 - 1
+    return nu * np.log(x) - 0.5 * D * np.log(2 * np.pi) - log_ive(nu, x)

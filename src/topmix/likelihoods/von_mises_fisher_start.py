@@ -1,0 +1,163 @@
+"""Where clusters of directions start: their prior, from all of the data, and first clusters, from a sample of it.
+
+k-means++ draws K rows far from each other under the cosine distance, the sample goes to the nearest of them, and a few
+rounds of spherical k-means follow. All clusters start with one concentration, so that the first assignment is by the
+cosine alone: the mean of three rows in hundreds of dimensions says nothing about how far they spread.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topmix.data.table import Table
+from topmix.data.vectors import VectorShard
+from topmix.likelihoods.von_mises_fisher import DirectionStats, DirectionTables, VonMisesFisher
+from topmix.numerics.blas import one_thread
+
+SAMPLE = 10_000  # rows, at least, and this many for each cluster:
+SAMPLE_PER_CLUSTER = 20
+TRIAL, ROUNDS = 3, 30  # of spherical k-means on the sample: to compare starts, and for the one that is kept, at most
+ENOUGH = 1e-5  # a round that brings rows closer to their clusters by less, relatively, is the last
+STARTS = ("auto", "k-means++", "random_from_data")
+
+
+def empty(
+    table: Table,
+    weight: np.ndarray | None,
+    K: int,
+    *,
+    objective: str = "map",
+    prior_rows: float = 1.0,
+    max_concentration: float = 1e6,
+) -> VonMisesFisher:
+    """Clusters at their prior: pseudo-rows that are spread like all of the data."""
+    D, begin = table.shape[1], 0
+    total, sums = 0.0, np.zeros(D)
+    with one_thread():
+        for block in table.blocks():
+            w = np.ones(len(block)) if weight is None else weight[begin : begin + len(block)]
+            sums += w.astype(block.dtype) @ block
+            total += float(w.sum())
+            begin += len(block)
+    mean = sums / max(total, 1e-300)
+    length = float(np.linalg.norm(mean))
+    mean *= min(1.0, 1.0 / max(length, 1e-300))  # rounding may leave more than one
+    none = DirectionStats(np.zeros((K, D)), np.zeros(K))
+    return VonMisesFisher(objective, prior_rows, mean, max_concentration, str(table.data.dtype), none)
+
+
+def start(
+    model: VonMisesFisher, table: Table, weight: np.ndarray | None, init: str, rng: np.random.Generator, threads: int
+) -> VonMisesFisher:
+    """First clusters, by one of STARTS, from statistics that come to as many rows as there are.
+
+    k-means++ finds groups that stand apart, and where there are none it finds the tails; random rows follow the
+    density. "auto" tries both and keeps the one whose rows are closer to their clusters.
+    """
+    K = len(model.total.N)
+    usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
+    size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))
+    rows = np.sort(rng.choice(usable, size, replace=False))
+    w = np.ones(size) if weight is None else weight[rows]
+    x = np.ascontiguousarray(table.data[rows])
+    n_rows = float(len(table)) if weight is None else float(weight.sum())
+
+    tries, seeds_of = [], []
+    for how in ("k-means++", "random_from_data") if init == "auto" else (init,):
+        if how == "k-means++":
+            seeds = spread_rows(x, w, K, rng)
+        else:
+            seeds = rng.choice(len(x), K, replace=bool(np.count_nonzero(w) < K), p=w / w.sum())
+        seeds_of.append(x[seeds])
+        tries.append(spherical_k_means(x, w, x[seeds], x[seeds], TRIAL, threads))
+    best = int(np.argmax([cohesion(S) for S in tries]))
+    S = spherical_k_means(x, w, seeds_of[best], unit(tries[best].resultant), ROUNDS, threads)
+    return model.update(with_one_concentration(S, w).scale(n_rows / S.N.sum()))
+
+
+def given(model: VonMisesFisher, r: np.ndarray, table: Table, weight: np.ndarray | None) -> VonMisesFisher:
+    """Clusters as the update of responsibilities [N, K]."""
+    S = model.zeros(table.shape[1], r.shape[1])
+    begin = 0
+    with one_thread():
+        for block in table.blocks():
+            rows = slice(begin, begin + len(block))
+            share = r[rows] if weight is None else weight[rows, None] * r[rows]
+            S.add(DirectionStats(share.T @ block, share.sum(axis=0)))
+            begin += len(block)
+    return model.update(S)
+
+
+def spherical_k_means(
+    x: np.ndarray, weight: np.ndarray, seeds: np.ndarray, mu: np.ndarray, n_rounds: int, threads: int
+) -> DirectionStats:
+    """Sums of the rows of each cluster after some rounds from mu [K, D]. A seed belongs to its own cluster, with little
+    weight, so that none is empty."""
+    K, S, last = len(mu), None, 0.0
+    shard, little = VectorShard(x, slice(None), weight), 1e-3 * weight.sum() / len(weight)
+    for _ in range(n_rounds):
+        tables = DirectionTables(np.ascontiguousarray(mu, x.dtype), np.zeros(K))
+        S = VonMisesFisher.summarise(shard, VonMisesFisher.assign(shard, tables, np.zeros(K), 1, threads), K, threads)
+        S.add(DirectionStats(little * seeds.astype(np.float64), np.full(K, little)))
+        now, mu = cohesion(S), unit(S.resultant)
+        if now < (1.0 + ENOUGH) * last:
+            break
+        last = now
+    assert S is not None
+    return S
+
+
+def cohesion(S: DirectionStats) -> float:
+    """The summed cosine of rows with the mean direction of their cluster."""
+    return float(np.linalg.norm(S.resultant, axis=1).sum())
+
+
+def unit(R: np.ndarray) -> np.ndarray:
+    return R / np.maximum(np.linalg.norm(R, axis=1), 1e-300)[:, None]
+
+
+def with_one_concentration(S: DirectionStats, weight: np.ndarray) -> DirectionStats:
+    """The same directions, with resultants as long as rows of a cluster have in common on average: the mean of x'y over
+    pairs of them, which few rows do not overstate."""
+    length = np.linalg.norm(S.resultant, axis=1)
+    size = float(np.square(weight).sum() / weight.sum())  # of a typical row
+    n = S.N / size
+    pairs = np.maximum(n * (n - 1.0), 0.0)
+    some = n > 1.5
+    alike = np.square(length / size)[some].sum() - n[some].sum()
+    common = float(np.sqrt(np.clip(alike / pairs[some].sum(), 0.0, 1.0))) if some.any() else 0.5
+    return DirectionStats(S.N[:, None] * common * unit(S.resultant), S.N.copy())
+
+
+def spread_rows(x: np.ndarray, weight: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+    """K rows far from each other, by k-means++ under 1 - cos. Rows repeat where there are fewer than clusters.
+
+    The first few are drawn one by one, each the best of some, as in scikit-learn; once there are dozens, an eighth as
+    many again at once, so that the work is products of matrices.
+    """
+    n_tries = 2 + int(np.log(K))
+    chosen = [int(rng.choice(len(x), p=weight / weight.sum()))]
+    nearest = _distances(x, x[chosen])[0]
+    while len(chosen) < K:
+        nearest[chosen] = 0.0
+        mass = np.cumsum(nearest * weight, dtype=np.float64)
+        if not mass[-1] > 0:  # no other rows are left
+            chosen += rng.integers(len(x), size=K - len(chosen)).tolist()
+            break
+        together = min(max(1, len(chosen) // 8), K - len(chosen))
+        at = np.searchsorted(mass, rng.random(n_tries if together == 1 else together) * mass[-1], side="right")
+        at = at.clip(0, len(x) - 1) if together == 1 else np.unique(at.clip(0, len(x) - 1))
+        new = _distances(x, x[at])
+        if together == 1:
+            best = int(np.argmin(np.minimum(new, nearest) @ weight))
+            at, new = at[best : best + 1], new[best : best + 1]
+        chosen += at.tolist()
+        np.minimum(nearest, new.min(axis=0), out=nearest)
+    return np.array(chosen)
+
+
+def _distances(x: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """[seeds, rows]"""
+    with one_thread():
+        dot = seeds @ x.T
+    return np.maximum(1.0 - dot, 0.0, out=dot)
