@@ -35,10 +35,13 @@ class Directions(Table):
         norms = np.empty(len(self))
         begin = 0
         for block in self.blocks():
-            norms[begin : begin + len(block)] = lengths(block)
+            norms[begin : begin + len(block)] = lengths(np.ascontiguousarray(block))
             begin += len(block)
         if not np.all(np.isfinite(norms)):
-            self.check()
+            try:
+                self.check()
+            except CorpusError as error:
+                raise CorpusError(f"a value is NaN or infinity: {error}") from None
             raise CorpusError(f"row {int(np.argmin(np.isfinite(norms)))} is too long for its length to be a number")
         if len(norms) and norms.min() == 0:
             raise CorpusError(f"row {int(np.argmin(norms))} is zero, so it has no direction")

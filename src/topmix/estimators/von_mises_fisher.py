@@ -47,8 +47,8 @@ class VonMisesFisherMixture(MixtureEstimator):
     weight_concentration_prior : float or None
         Dirichlet prior on the weight of each cluster, alpha / K, under "map". None is 1 / K.
     prior_rows : float
-        Pseudo-rows of each cluster, spread like all of the data, under "map". They keep the concentration of a cluster
-        of one row, or of equal rows, finite.
+        Pseudo-rows of each cluster under "map": around its own mean direction, and spread as in an average cluster of
+        the start. They keep the concentration of a cluster of one row, or of equal rows, finite.
     max_concentration : float
         The largest concentration that a cluster may have.
     normalize : bool
@@ -237,9 +237,9 @@ class VonMisesFisherMixture(MixtureEstimator):
     def _to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         d = self._directions
         arrays, extra = self._weights_to_arrays()
-        arrays |= {"prior.mean": d.prior_mean, "directions.N": d.total.N, "directions.resultant": d.total.resultant}
-        extra |= {"prior.rows": d.prior_rows, "max_concentration": d.max_concentration, "dtype": d.dtype}
-        return arrays, extra
+        arrays |= {"data.mean": d.data_mean, "directions.N": d.total.N, "directions.resultant": d.total.resultant}
+        extra |= {"prior.rows": d.prior_rows, "prior.resultant": d.prior_resultant}
+        return arrays, extra | {"max_concentration": d.max_concentration, "dtype": d.dtype}
 
     def _from_arrays(self, parts: Parts) -> None:
         K, D = parts.integer("n_components", 1, _core.MAX_TOPICS), parts.n_features
@@ -248,7 +248,8 @@ class VonMisesFisherMixture(MixtureEstimator):
         directions = VonMisesFisher(
             parts.choice("objective", OBJECTIVES),
             parts.number("prior.rows", 1e-20, LARGEST),
-            parts.array("prior.mean", D),
+            parts.number("prior.resultant", 0.0, 1.0),
+            parts.array("data.mean", D),
             parts.number("max_concentration", 1e-20, LARGEST_CONCENTRATION),
             parts.choice("dtype", ("float32", "float64")),
             total,

@@ -2,7 +2,7 @@
 
     p(x | mu, kappa) = C_D(kappa) exp(kappa mu'x),     C_D(kappa) = kappa^nu / ((2 pi)^(D/2) I_nu(kappa)),  nu = D/2 - 1
 
-A cluster is a point (mu, kappa), with a weak conjugate prior: b pseudo-rows that are spread like all of the data.
+A cluster is a point (mu, kappa), with a weak prior: b pseudo-rows around its own mean, spread as in an average cluster.
 Scores are linear in x, so that the kernels of Gaussian clusters, without their quadratic part, serve here too.
 """
 
@@ -68,15 +68,16 @@ class VonMisesFisher:
     """K clusters of directions. Immutable; it borrows the total it was made from."""
 
     objective: str  # "map" or "ml"
-    prior_rows: float  # b, pseudo-rows of each cluster; "ml" has next to none
-    prior_mean: np.ndarray  # [D] the mean of all rows, which is shorter than one
+    prior_rows: float  # b, pseudo-rows of each cluster under "map"
+    prior_resultant: float  # rho, the length of their mean
+    data_mean: np.ndarray  # [D] of all rows: where a cluster without rows points to
     max_concentration: float
     dtype: str  # of the data: "float32" or "float64"
     total: DirectionStats
 
     @property
     def n_features(self) -> int:
-        return len(self.prior_mean)
+        return len(self.data_mean)
 
     def zeros(self, n_features: int, K: int, threads: int = 1) -> DirectionStats:
         return DirectionStats(np.zeros((K, n_features)), np.zeros(K))
@@ -89,20 +90,25 @@ class VonMisesFisher:
 
     @cached_property
     def parameters(self) -> Parameters:
-        D, b = self.n_features, FAINT if self.objective == "ml" else self.prior_rows
+        D, b = self.n_features, self._prior_rows
         N = np.maximum(self.total.N, 0.0)  # rounding may leave less than nothing
-        R = self.total.resultant + b * self.prior_mean
+        R = self.total.resultant + FAINT * self.data_mean
         length = np.sqrt(np.einsum("kd,kd->k", R, R))
-        pointless = length <= 1e-300  # rows that cancel exactly: any direction is as good
-        R[pointless, 0], length[pointless] = 1e-300, 1e-300
-        kappa = inverse_ratio(D, np.where(pointless, 0.0, length / (N + b)), self.max_concentration)
+        r = (length + b * self.prior_resultant) / (N + b + FAINT)
+        none = length <= 1e-300  # rows that cancel exactly: any direction is as good
+        R[none, 0], length[none] = 1e-300, 1e-300
+        kappa = inverse_ratio(D, r, self.max_concentration)
         return Parameters(R / length[:, None], kappa, log_peak(D, kappa))
+
+    @property
+    def _prior_rows(self) -> float:
+        return self.prior_rows if self.objective == "map" else 0.0
 
     def bound(self, S: DirectionStats, N: np.ndarray | None = None) -> float:
         """sum log p(x | z, mu, kappa), and under "map" the log prior, but for its constant.  Eq. (V.7)."""
-        p, b = self.parameters, self.prior_rows if self.objective == "map" else 0.0
+        p, b = self.parameters, self._prior_rows
         n = (S.N if N is None else N) + b
-        along = np.einsum("kd,kd->k", p.mu, S.resultant) + b * (p.mu @ self.prior_mean)
+        along = np.einsum("kd,kd->k", p.mu, S.resultant) + b * self.prior_resultant
         return float(n @ p.log_peak + p.kappa @ (along - n))
 
     def mean(self) -> np.ndarray:

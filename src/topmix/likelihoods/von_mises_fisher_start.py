@@ -7,6 +7,8 @@ cosine alone: the mean of three rows in hundreds of dimensions says nothing abou
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from topmix.data.table import Table
@@ -30,20 +32,19 @@ def empty(
     prior_rows: float = 1.0,
     max_concentration: float = 1e6,
 ) -> VonMisesFisher:
-    """Clusters at their prior: pseudo-rows that are spread like all of the data."""
+    """No clusters yet. Pseudo-rows are spread like all of the data, until `start` knows better."""
     D, begin = table.shape[1], 0
     total, sums = 0.0, np.zeros(D)
     with one_thread():
         for block in table.blocks():
             w = np.ones(len(block)) if weight is None else weight[begin : begin + len(block)]
-            sums += w.astype(block.dtype) @ block
+            sums += w.astype(block.dtype) @ np.ascontiguousarray(block)
             total += float(w.sum())
             begin += len(block)
     mean = sums / max(total, 1e-300)
-    length = float(np.linalg.norm(mean))
-    mean *= min(1.0, 1.0 / max(length, 1e-300))  # rounding may leave more than one
+    spread = min(float(np.linalg.norm(mean)), 1.0)  # rounding may leave more than one
     none = DirectionStats(np.zeros((K, D)), np.zeros(K))
-    return VonMisesFisher(objective, prior_rows, mean, max_concentration, str(table.data.dtype), none)
+    return VonMisesFisher(objective, prior_rows, spread, mean, max_concentration, str(table.data.dtype), none)
 
 
 def start(
@@ -72,7 +73,9 @@ def start(
         tries.append(spherical_k_means(x, w, x[seeds], x[seeds], TRIAL, threads))
     best = int(np.argmax([cohesion(S) for S in tries]))
     S = spherical_k_means(x, w, seeds_of[best], unit(tries[best].resultant), ROUNDS, threads)
-    return model.update(with_one_concentration(S, w).scale(n_rows / S.N.sum()))
+    common = common_resultant(S, w)
+    alike = DirectionStats(S.N[:, None] * common * unit(S.resultant), S.N).scale(n_rows / S.N.sum())
+    return replace(model, prior_resultant=common).update(alike)
 
 
 def given(model: VonMisesFisher, r: np.ndarray, table: Table, weight: np.ndarray | None) -> VonMisesFisher:
@@ -83,9 +86,9 @@ def given(model: VonMisesFisher, r: np.ndarray, table: Table, weight: np.ndarray
         for block in table.blocks():
             rows = slice(begin, begin + len(block))
             share = r[rows] if weight is None else weight[rows, None] * r[rows]
-            S.add(DirectionStats(share.T @ block, share.sum(axis=0)))
+            S.add(DirectionStats(share.T @ np.ascontiguousarray(block), share.sum(axis=0)))
             begin += len(block)
-    return model.update(S)
+    return replace(model, prior_resultant=common_resultant(S, weight)).update(S)
 
 
 def spherical_k_means(
@@ -116,17 +119,16 @@ def unit(R: np.ndarray) -> np.ndarray:
     return R / np.maximum(np.linalg.norm(R, axis=1), 1e-300)[:, None]
 
 
-def with_one_concentration(S: DirectionStats, weight: np.ndarray) -> DirectionStats:
-    """The same directions, with resultants as long as rows of a cluster have in common on average: the mean of x'y over
-    pairs of them, which few rows do not overstate."""
-    length = np.linalg.norm(S.resultant, axis=1)
-    size = float(np.square(weight).sum() / weight.sum())  # of a typical row
+def common_resultant(S: DirectionStats, weight: np.ndarray | None) -> float:
+    """How long the mean of a cluster's rows is, on average: the root of the mean of x'y over pairs of different rows of
+    a cluster, which few rows do not overstate."""
+    size = 1.0 if weight is None else float(np.square(weight).sum() / weight.sum())  # of a typical row
     n = S.N / size
-    pairs = np.maximum(n * (n - 1.0), 0.0)
     some = n > 1.5
-    alike = np.square(length / size)[some].sum() - n[some].sum()
-    common = float(np.sqrt(np.clip(alike / pairs[some].sum(), 0.0, 1.0))) if some.any() else 0.5
-    return DirectionStats(S.N[:, None] * common * unit(S.resultant), S.N.copy())
+    if not some.any():
+        return 0.5
+    alike = np.square(np.linalg.norm(S.resultant[some], axis=1) / size).sum() - n[some].sum()
+    return float(np.sqrt(np.clip(alike / (n[some] * (n[some] - 1.0)).sum(), 0.0, 1.0)))
 
 
 def spread_rows(x: np.ndarray, weight: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:

@@ -99,7 +99,7 @@ def _newton(D: int, r: Array, largest: float) -> Array:
         low, high = np.where(r >= A, np.maximum(low, x), low), np.where(r <= A, np.minimum(high, x), high)
         step = x - (A - r) / slope
         new = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
-        moved = np.abs(new - x) > 1e-14 * x
+        moved = (np.abs(new - x) > 1e-13 * x) & (np.abs(A - r) > 4e-16 * r)  # further is rounding
         x = new
         if not moved.any():
             break

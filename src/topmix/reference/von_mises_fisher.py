@@ -54,7 +54,7 @@ def em_step(
     x: Array,
     c: Clusters,
     prior_rows: float = 0.0,
-    prior_mean: Array | None = None,
+    prior_resultant: float = 0.0,
     weight_prior: float = 0.0,
     block: int | None = None,
     constant: Callable[[int, Array], Array] = log_constant,
@@ -62,9 +62,7 @@ def em_step(
 ) -> tuple[Clusters, float]:
     """One iteration of EM, and the log likelihood of the clusters that it started from. `block` rows at a time."""
     (n, D), K = x.shape, len(c.weights)
-    N, R, likelihood = np.full(K, prior_rows), np.zeros((K, D)), 0.0
-    if prior_mean is not None:
-        R += prior_rows * prior_mean
+    N, R, likelihood = np.zeros(K), np.zeros((K, D)), 0.0
     rows = block or n
     for a in range(0, n, rows):
         part = x[a : a + rows]
@@ -78,5 +76,6 @@ def em_step(
         N += s.sum(axis=0)
         R += s.T @ part
     length = np.linalg.norm(R, axis=1)
-    weights = N - prior_rows + weight_prior
-    return Clusters(weights / weights.sum(), R / length[:, None], solve(D, length / N)), likelihood
+    weights = N + weight_prior
+    r = (length + prior_rows * prior_resultant) / (N + prior_rows)
+    return Clusters(weights / weights.sum(), R / length[:, None], solve(D, r)), likelihood
