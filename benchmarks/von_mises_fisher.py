@@ -50,8 +50,10 @@ def mnist(n_rows):
 
 def numpy_em(X, K, seed, threads, max_iter):
     """[(seconds, log likelihood per row)], one per iteration: the likelihood is of the clusters at that time."""
-    table, begin, curve = Directions(X), clock(), []
-    model = start(empty(table, None, K), table, None, "auto", np.random.default_rng(seed), threads)
+    begin, curve, table, same = clock(), [], Directions(X), VonMisesFisherMixture(K, random_state=seed)
+    rng = same._rng()
+    same._batches(table, rng)  # draws from rng, as `fit` does before it starts: so both start alike
+    model = start(empty(table, None, K), table, None, "auto", rng, threads)
     p, N, rho = model.parameters, model.total.N, model.prior_resultant
     c, at = Clusters(N / N.sum(), p.mu, p.kappa), clock() - begin
     with threadpool_limits(threads, "blas"):

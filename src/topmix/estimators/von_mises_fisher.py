@@ -22,7 +22,7 @@ from topmix.likelihoods.von_mises_fisher import OBJECTIVES, DirectionStats, VonM
 from topmix.likelihoods.von_mises_fisher_sample import sample
 from topmix.likelihoods.von_mises_fisher_start import STARTS, empty, given, start
 from topmix.models.mixture import Mixture
-from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION
+from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION, ratio
 
 
 class VonMisesFisherMixture(MixtureEstimator):
@@ -85,8 +85,10 @@ class VonMisesFisherMixture(MixtureEstimator):
     concentrations_ : ndarray of shape (n_components,)
         kappa; 0 is uniform on the sphere. The cosine between a row of the cluster and its mean direction is
         about (D - 1) / (2 kappa) short of one where that is small.
+    means_ : ndarray of shape (n_components, n_features)
+        The expected row of each cluster, which is shorter than one.
     labels_ : ndarray of shape (n_samples,)
-        The most probable cluster of each row of the last `fit`.
+        The most probable cluster of each row of the last `fit`. Not part of a saved model.
     elbo_ : float
         The objective at the end, summed over rows.
     lower_bound_ : float
@@ -219,6 +221,11 @@ class VonMisesFisherMixture(MixtureEstimator):
         else:
             model = given(prepared, r, data, weight)
         return model, model.total.N
+
+    @property
+    def means_(self) -> np.ndarray:
+        """The expected row of each cluster: A_D(kappa) mu, which is shorter than one."""
+        return ratio(self.n_features_in_, np.maximum(self.concentrations_, 1e-30))[:, None] * self.mean_directions_
 
     def _set_attributes(self, model: Mixture) -> None:
         p = self._directions.parameters
