@@ -9,9 +9,28 @@ from topmix import _core as _core  # at once: without its native module the impo
 from topmix._version import __version__
 
 if TYPE_CHECKING:
-    from topmix.estimators import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, load
+    from topmix.estimators import (
+        HDP,
+        LDA,
+        CombinatorialLDA,
+        GaussianMixture,
+        GibbsLDA,
+        MultinomialMixture,
+        VonMisesFisherMixture,
+        load,
+    )
 
-__all__ = ["HDP", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture", "__version__", "load"]
+__all__ = [
+    "HDP",
+    "LDA",
+    "CombinatorialLDA",
+    "GaussianMixture",
+    "GibbsLDA",
+    "MultinomialMixture",
+    "VonMisesFisherMixture",
+    "__version__",
+    "load",
+]
 
 _MODULES = ("data", "engines", "export", "fitting", "inference", "learners", "metrics", "plot", "report", "search")
 

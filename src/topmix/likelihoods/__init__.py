@@ -6,6 +6,7 @@ A likelihood is an immutable posterior over the parameters of K clusters; likeli
 from topmix.likelihoods.categorical import Categorical
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.likelihood import Likelihood
+from topmix.likelihoods.von_mises_fisher import VonMisesFisher
 
 # The covariances of Gaussians differ in shape only: one class, four entries, so that each is held to the contract.
 LIKELIHOODS: dict[str, type[Likelihood]] = {
@@ -14,4 +15,5 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
     "diag": Gaussian,
     "spherical": Gaussian,
     "tied": Gaussian,
+    "von_mises_fisher": VonMisesFisher,
 }
