@@ -146,13 +146,15 @@ def test_all_prints_every_topic(tmp_path):
     assert "--all" not in whole
 
 
-def test_words_and_relevance_choose_the_words_of_a_topic(model):
+def test_words_and_relevance_choose_the_words_of_a_topic(tmp_path):
+    corpus = sample_lda(60, 80, 5, doc_length=30, topic_word_prior=0.5, random_state=0).corpus
+    LDA(5, max_iter=5, random_state=0).fit(corpus).save(tmp_path / "m")
     plain, short, specific = (
-        json.loads(run("topics", model, "--json", *options))["topics"][0]
+        json.loads(run("topics", tmp_path / "m", "--json", *options))["topics"][0]
         for options in ([], ["--words", "3"], ["--words", "8", "--relevance", "0"])
     )
     assert short["words"] == plain["words"][:3]
-    view = topmix.views.topics.view_of(topmix.load(model))
+    view = topmix.views.topics.view_of(topmix.load(tmp_path / "m"))
     lift = view.topic_word[plain["topic"]] / view.frequency
     found = lift[[view.words.index(word) for word in specific["words"]]]
     np.testing.assert_allclose(found, np.sort(lift)[::-1][:8])  # words may be equally specific
