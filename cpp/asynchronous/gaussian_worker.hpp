@@ -5,8 +5,8 @@
 //
 //     r_nk = M_n exp(s_nk) / sum_{j in S} exp(s_nj),      S: the best of K' that the row has room for (G.10)
 //
-// That is exact coordinate ascent, whatever K' is. A row without mass on K' has nothing to solve, and is not even
-// scored: to hold half of the clusters costs a quarter of the products. Rows are solved some at a time; what they give
+// That is exact coordinate ascent, whatever K' is. A row without mass on K' is not scored: holding half of the clusters
+// costs a quarter of the products. Rows are solved some at a time; what they give
 // to the clusters held changes at once, and so do the clusters.
 //
 // Shares are whole multiples of 2^-24 (2^-53 in double): sums of them are exact, so that mass is conserved to the bit.
@@ -39,7 +39,7 @@ template <class T>
 struct SharedClusters {
     NormalWishart prior;
     Blocks blocks;
-    std::vector<Cluster<T>> cluster;  // [K]; whoever holds its block owns it
+    std::vector<Cluster<T>> cluster;  // [K]; the worker that holds its block owns it
 };
 
 template <class T>
@@ -81,10 +81,10 @@ class GaussianWorker {
         for (size_t n = 0; n < rows_; ++n) to_grid(1.0, std::span(&r_[n * L_], L_));
     }
 
-    /// Set from outside: the visit that goes on ends early, with what it has solved.
+    /// Set by another thread: the current visit ends early and keeps what it has solved.
     std::atomic<bool> stop_early{false};
 
-    /// Makes the statistics of the worker's own rows, which whoever starts the workers adds to the clusters.
+    /// Computes the statistics of the worker's own rows. The caller adds them to the clusters.
     void begin() {
         hold_all();
         std::ranges::fill(changed_, true);
@@ -141,7 +141,7 @@ class GaussianWorker {
     };
     using Changes = std::vector<Change>;
 
-    /// What a thread works with.
+    /// Memory of one thread.
     struct ThreadScratch {
         ThreadScratch(Quadratic kind, size_t D, size_t Q, size_t L) : sum(kind, D), first(D), second(Q), place(L) {}
         std::vector<T> f, s, share, before;  // before [held]: shares of the row at hand; zero between rows
@@ -292,7 +292,7 @@ class GaussianWorker {
         }
     }
 
-    /// The moments of what change_ says of each cluster held, in a lane's N, first and second, to those that want them.
+    /// Sums the changes of each held cluster for which wants(h) is true, and calls tell(h, scratch) with the moments.
     template <class Wants, class Tell>
     void sum_changes(Wants wants, Tell tell) {
         const size_t H = held_.size();

@@ -47,7 +47,7 @@ class OwnershipTable {
     /// Where the block goes next.
     size_t next(BlockId b) const { return entry_[b].route[entry_[b].moves % workers_]; }
 
-    /// Rounds that it has completed. For whoever holds the block.
+    /// Rounds that the block has completed. Only its holder may ask.
     size_t rounds(BlockId b) const { return entry_[b].moves / workers_; }
 
     /// Worker w has received the block.

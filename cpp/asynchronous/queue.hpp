@@ -1,8 +1,8 @@
 // A bounded queue without locks, for any number of producers and consumers.
 //
 // Each cell carries a turn: 2 r while it waits for the push of round r, 2 r + 1 while it holds what that push left.
-// Whoever wins the ticket of a cell is alone with it until it passes the turn on; the release of the turn by a push and
-// its acquisition by a pop are also what hands over everything that the producer wrote before.
+// The thread that wins the ticket of a cell owns the cell until it passes the turn on. A push releases the turn and a
+// pop acquires it, so that the consumer also sees everything that the producer wrote before.
 #pragma once
 #include <atomic>
 #include <bit>
@@ -61,7 +61,7 @@ class Queue {
 
     const uint64_t mask_;
     const std::unique_ptr<Cell[]> cell_;
-    alignas(64) std::atomic<uint64_t> tail_{0};  // on lines of their own: producers and consumers do not disturb
+    alignas(64) std::atomic<uint64_t> tail_{0};  // on cache lines of their own, against false sharing
     alignas(64) std::atomic<uint64_t> head_{0};
 };
 

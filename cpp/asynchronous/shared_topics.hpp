@@ -1,4 +1,4 @@
-// What all workers on a corpus share, and what each of them says of itself.
+// What all workers on a corpus share, and the statistics that each of them posts.
 #pragma once
 #include <utility>
 #include <vector>
@@ -9,12 +9,11 @@
 
 namespace topmix::asynchronous {
 
-/// What each of the topics that an entry does not keep gets: the mean of their phi, which leaves the kept ones as they
-/// are (Zhang et al.), or the share that is best for the bound if all of them get the same, exp(mean of log phi)
-/// renormalised.
+/// The share of each topic that an entry does not keep: the mean of their phi, which leaves the kept ones unchanged
+/// (Zhang et al.), or the equal share that is best for the bound, exp(mean of log phi), renormalised.
 enum class Rest { mean, best };
 
-/// The rows of a block belong to whoever holds it.
+/// The worker that holds a block owns its rows.
 struct SharedTopics {
     WordBlocks blocks;
     std::vector<double> S;  // [slots, K]

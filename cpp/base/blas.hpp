@@ -1,8 +1,8 @@
 // Matrix products and inverses by the BLAS and LAPACK that SciPy brings, reached through the addresses that it
 // publishes for other extensions.
 //
-// Each call here runs on the thread that makes it: whoever calls a kernel has told the library to use one thread
-// (topmix/blas.py), and kernels run many calls beside each other on blocks that the data decides. So the bits do not
+// Each call here runs on one thread: callers of kernels have told the library to use one (topmix/numerics/blas.py), and
+// kernels run many calls beside each other, on blocks that depend on the data alone. So the bits do not
 // depend on the number of threads. Matrices are stored row by row, as everywhere in topmix.
 #pragma once
 #include <cmath>

@@ -1,7 +1,7 @@
 // The only file that starts a thread.
 //
-// Work is cut into chunks whose bounds depend on n and grain alone, never on the number of threads: whoever
-// runs a chunk computes the same thing. What chunks write must not overlap; then the bits are the same for
+// Work is cut into chunks whose bounds depend on n and grain alone, never on the number of threads: every
+// thread would compute the same for a chunk. What chunks write must not overlap; then the bits are the same for
 // any number of threads.
 #pragma once
 #include <algorithm>
@@ -56,8 +56,8 @@ void parallel_for(size_t n, size_t grain, int threads, Fn&& fn) {
     if (error) std::rethrow_exception(error);
 }
 
-/// Threads that work while the caller does something else: fn(t) for t < n, each on a thread of its own. Whoever makes
-/// a group has a way to tell it to end; destroying it waits for that.
+/// Threads that work while the caller does something else: fn(t) for t < n, each on a thread of its own. The caller
+/// needs a way to tell them to end; the destructor waits for them.
 class ThreadGroup {
   public:
     template <class Fn>

@@ -11,8 +11,9 @@
 //     the document's others    sum over its few topics n_dk e_vk      a gather
 //     the prior's others       alpha_k e_vk, all k                    its sum and running sums are kept for each word
 //
-// so a token costs what its document has topics, whatever K is. Counts of words are whole numbers, so that threads may
-// add to them in any order, and random numbers belong to a document: the result is the same for any number of threads.
+// so the cost of a token is the number of topics in its document, whatever K is. Counts of words are whole numbers, so
+// that threads may add to them in any order, and random numbers belong to a document: the result is the same for any
+// number of threads.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -6,7 +6,7 @@
 // psi_kv = n_vk / n_k, fixed while documents are visited, each on its own:
 //
 //   basic   token by token to the nearest topic, where one that the document does not use yet is lambda farther
-//   word    facility location: again and again open the topic, and take the tokens, that cost least a token
+//   word    facility location: repeatedly open the topic, and take the tokens, with the least cost per token
 //
 //     (f_k + sum over W of D_vk) / |W|,      f_k = lambda, or 0 once k is open                         Eq. (3.17)
 //
@@ -16,8 +16,8 @@
 // sorting. As tokens are marked rho only rises, so what was computed is a lower bound, and sixteen topics are looked at
 // again, from their bounds, only when one of those is the least. An open topic takes tokens one at a time, those nearer
 // than every bound at once.
-// A token that was taken stays, even where a topic that opens later is nearer: what the document's large topics took
-// first is more often theirs than the objective, which knows no proportions, would say.
+// A token that was taken stays, even where a topic that opens later is nearer. The objective knows no proportions of
+// topics; tokens that the document's large topics took first belong to them more often than it says.
 // A document of U different words costs O(U K), and O(U) for sixteen topics that are looked at again.
 #pragma once
 #include <algorithm>
@@ -187,7 +187,7 @@ class alignas(64) HardDocument {
         auto mark = [&](auto&& takes) {
             closest = inf;
             size_t kept = 0;
-            for (const uint32_t u : left) {  // no branches: which entries are taken is not to be foreseen
+            for (const uint32_t u : left) {  // no branch: which entries are taken is unpredictable
                 const bool taken = takes(u);
                 left[kept] = u, kept += !taken;
                 closest = !taken && reach[u] < closest ? reach[u] : closest;

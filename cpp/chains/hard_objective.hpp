@@ -69,7 +69,7 @@ class Entropies {
     double operator()(int64_t n) const { return size_t(n) < G_.size() ? G_[size_t(n)] : n_log_n(double(n)); }
     double rise(int64_t n, int64_t by) const { return (*this)(n + by) - (*this)(n); }
 
-    /// [n] G(n + by) - G(n), by < kSteps; whoever asks knows that n + by is below size().
+    /// [n] G(n + by) - G(n), by < kSteps. The caller makes sure that n + by is below size().
     const float* rises(size_t by) {
         auto& table = rises_[by];
         if (table.empty())

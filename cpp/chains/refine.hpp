@@ -199,7 +199,7 @@ class Refiner {
             for (const auto& [v, c] : mini) {
                 Block row;
                 std::memcpy(&row, more[size_t(v)].data() + b * kBlock, sizeof row);
-                g += (c == 1 ? 1.f : 0.f) * row;  // not a branch, which could not be foreseen
+                g += (c == 1 ? 1.f : 0.f) * row;  // not a branch, which would be unpredictable
             }
             gain[b] = g;
         }

@@ -2,8 +2,8 @@
 //
 //     text -> lower case -> runs of token characters -> minus stop words -> n-grams -> term ids -> counts
 //
-// The same steps, in the same order, as scikit-learn's CountVectorizer. Only ASCII text is cut here; what is lower case
-// or a letter beyond ASCII is Python's to say, so other documents arrive as tokens already (`add_tokens`).
+// The same steps, in the same order, as scikit-learn's CountVectorizer. Only ASCII text is cut here; Python
+// decides what is a letter or lower case beyond ASCII, so other documents arrive as tokens already (`add_tokens`).
 // Memory is the vocabulary plus the block of rows that the caller takes away. Twin: topmix/reference/tokenize.py.
 #pragma once
 #include <algorithm>
@@ -66,7 +66,7 @@ class TermCounter {
         for (size_t i = 0; i < text.size(); ++i) line_[i] = map_[uint8_t(text[i])];
         std::fill(line_.begin() + ptrdiff_t(text.size()), line_.end(), '\0');
 
-        // The edges of runs, 64 bytes at a time: no branch per character, and one per token that the CPU cannot guess.
+        // The edges of runs, 64 bytes at a time: no branch per character, and one unpredictable branch per token.
         size_t to = 0, begin = 0;
         uint64_t inside = 0;
         for (size_t base = 0; base < line_.size(); base += 64) {

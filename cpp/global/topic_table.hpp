@@ -20,7 +20,7 @@
 
 namespace topmix {
 
-/// No word is impossible in a topic, Eq. (3.4): a row of zeros would leave a token nowhere to go.
+/// The least weight of a word in a topic, Eq. (3.4): a row of zeros would leave a token without a topic.
 constexpr float kLeast = 1e-30f;
 
 /// Rows of a table, one after another, in buffers of their own.
@@ -51,7 +51,7 @@ class TableRows {
     }
 
   private:
-    static constexpr float kSafe = 1e-6f;  // under it, what lies far below the largest may have vanished in a float
+    static constexpr float kSafe = 1e-6f;  // below it, weights far under the largest may have become zero in a float
 
     double means(const double* S, float* e) {
         const size_t K = x_.size();
@@ -68,7 +68,7 @@ class TableRows {
         return std::log(largest);
     }
 
-    /// In floats, but for the one logarithm that is kept.
+    /// In floats, except the one logarithm that is kept.
     double exp_logs(const double* S, float* e) {
         const size_t K = x_.size();
         const double *prior = prior_.data(), factor = factor_;

@@ -1,4 +1,4 @@
-// Counts of words in topics that nobody observed: the prior eta, and pseudo-counts to start from.
+// Counts of words in topics that were not observed: the prior eta, and pseudo-counts to start from.
 #pragma once
 #include <algorithm>
 #include <cstddef>

@@ -4,8 +4,9 @@
 // more than eps tokens leaves the document for good. The L-sparse constraint is imposed on what is returned; with
 // select_often also along the way, as in the paper.
 //
-// The counts behind the table hold the document itself, as its last visit left it: its rare words would call it back to
-// where it was, and its common words keep their places in every topic. A discount takes part of that out, Eq. (3.5b).
+// The counts behind the table hold the document itself, as its last visit left it: so its rare words would
+// pull it back to its last topics, while common words have counts in every topic. A discount takes part of its own
+// counts out, Eq. (3.5b).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -159,7 +160,7 @@ class Document : public DocumentSweep {
                 N = saved;
         }
         drop_small();
-        fixed_point(2);  // the last proposal left its responsibilities behind: bring them in line with N
+        fixed_point(2);  // responsibilities are still those of the last proposal: make them agree with N
     }
 };
 

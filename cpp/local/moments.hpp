@@ -21,8 +21,8 @@ struct Moments {
 };
 
 /// Moments of the rows of one cluster at a time, summed about a centre, so that a small cluster far from the origin
-/// keeps its digits in float32; `add_to` puts the centre back in double. Weights may be negative: rows that leave. But
-/// for matrices all is in double, so that they leave what they brought, whatever centre it was summed about.
+/// keeps its digits in float32; `add_to` puts the centre back in double. Weights may be negative: rows that leave.
+/// Everything except matrices is in double, so that a row takes away exactly what it added, whatever the centre was.
 template <class T>
 class MomentSum {
   public:
@@ -112,7 +112,7 @@ class MomentSum {
     double total_ = 0;
     std::vector<double> sum_, square_;
     std::vector<T> gram_;
-    Side side_[2];  // of rows that come, and of rows that go
+    Side side_[2];  // of rows with positive weights, and with negative ones
 };
 
 /// Adds the moments of rows to `out`. Each cluster has one owner.

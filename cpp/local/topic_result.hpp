@@ -17,7 +17,7 @@ struct DocTopics {
     std::vector<float> count;     // N_dk
 };
 
-/// Large buffers, kept between steps so that they are not mapped and zeroed anew each time.
+/// Large buffers, kept between steps, so that they are mapped and zeroed only once.
 struct TopicScratch {
     std::vector<int32_t> first_topic;  // [words, L] each word's own top L
     std::vector<float> first_r;        // [words, L]

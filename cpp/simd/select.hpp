@@ -54,7 +54,7 @@ Cut<T> find_cut(const T* v, size_t n, size_t L, size_t slack, Range<T> range) {
             middle = Image<T>(Bits(low) + (Bits(high) - Bits(low)) / 2);
         const size_t c = Lanes<T>::count_ge(v, n, number<T>(middle));
         if (c >= L && c <= L + slack) return {number<T>(middle), n};
-        low = c >= L ? middle : low;  // selects, not branches: nobody could predict them
+        low = c >= L ? middle : low;  // selects, not branches, which would be unpredictable
         high = c >= L ? high : middle;
         above = c >= L ? above : c;
     }
