@@ -114,10 +114,10 @@ def labels(a):
             with threadpool_limits(a.threads):
                 k_means = KMeans(K, random_state=seed).fit(X)
             middle = clock()
-            _, model = ours(X, K, seed, a.threads, a.iterations)
+            _, model = ours(X, K, seed, a.threads, a.iterations, concentration_type=a.concentrations)
             end = clock()
             row = {
-                "what": "labels", "K": K, "seed": seed, "rows": len(X), "threads": a.threads,
+                "what": "labels", "concentrations": a.concentrations, "K": K, "seed": seed, "rows": len(X), "threads": a.threads,
                 "nmi": normalized_mutual_info_score(y, model.labels_), "seconds": end - middle,
                 "k_means_nmi": normalized_mutual_info_score(y, k_means.labels_), "k_means_seconds": middle - begin,
             }  # fmt: skip
@@ -171,6 +171,7 @@ def main():
     p.add_argument("--iterations", type=int, default=100)
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--cpu", action="store_true", help="one thread, processor time")
+    p.add_argument("--concentrations", choices=["each", "tied"], default="each", help="of `labels`")
     p.add_argument("--out")
     a = p.parse_args()
     if a.cpu:

@@ -1,4 +1,7 @@
-"""What every learner must do, run for each entry of the registry."""
+"""What every learner must do, run for each entry of the registry.
+
+Asynchronous learners have workers and tests of their own: test_asynchronous.py and those of Gaussian clusters.
+"""
 
 import copy
 import itertools
@@ -6,114 +9,251 @@ import itertools
 import numpy as np
 import pytest
 
-from topmix.engines import Serial
-from topmix.fitting.history import Clock, passes
-from topmix.learners import LEARNERS, State, batch, memoized
-from topmix.likelihoods import LIKELIHOODS
+from topmix.engines import Serial, Threads
+from topmix.fitting.history import Clock
+from topmix.fitting.passes import Log, Stopping, run_passes
+from topmix.learners import LEARNERS, Batch, Memoized, State, Stochastic
 
-from .conftest import MIXTURES
+from .conftest import MIXTURES, PROBLEMS
+from .remote import Remote
 
-NOT_MONOTONE = {
-    "stochastic": "a step follows one batch: the bound of all the data may fall",
-    "asynchronous": "deltas arrive in any order",
+LEARNER = {
+    "memoized": Memoized(),
+    "rounds": Memoized(batches_per_update=3),
+    "batch": Batch(),
+    "stochastic": Stochastic(),
 }
-PROBLEMS = [*LIKELIHOODS, "full-ml", "diag-zero", "categorical-sticks", "variational", "collapsed", "scvb0", "cvb0"]
+NEED_MEMORY = ("cvb0", "discounted", "full-candidates")  # which a stochastic learner does not give them
+MONOTONE = ["memoized", "rounds", "batch"]  # a stochastic step follows one batch: the bound of all the data may fall
+PAIRS = [
+    (learner, what)
+    for learner, what in itertools.product(LEARNER, PROBLEMS)
+    if not (learner == "stochastic" and what in NEED_MEMORY)
+]
+pairs = pytest.mark.parametrize(("name", "what"), PAIRS)
+CLOSED_FORM = [what for what in PROBLEMS if what != "full-candidates"]  # its tables depend on how often it was updated
 
 
-def objectives(run, n):
-    return np.array([sum(model.bound(total).values()) for model, total in itertools.islice(run, n)])
+def started(learner, problem, what, n_shards, state=None, engine=None):
+    """(passes, workers)"""
+    model, step, shards = problem(what)
+    workers = (engine or Serial()).open(shards(n_shards), step, 1)
+    return learner.passes(model, workers, state or State()), workers
+
+
+def some(passes, n, flat):
+    return [np.concatenate([flat(model), flat(total)]) for model, total, _ in itertools.islice(passes, n)]
+
+
+def same(a, b):
+    for x, y in zip(a, b, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_every_learner_of_the_registry_is_here():
+    assert {type(learner) for learner in LEARNER.values()} == set(LEARNERS.values()) - {LEARNERS["asynchronous"]}
 
 
 @pytest.mark.parametrize("L", [1, 2, 5])
 @pytest.mark.parametrize("likelihood", MIXTURES)
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", MONOTONE)
 def test_the_bound_of_a_mixture_rises_at_every_pass(name, likelihood, L, problem):
-    if name in NOT_MONOTONE:
-        pytest.skip(NOT_MONOTONE[name])
     for n_shards in (1, 3, 20):
         model, step, shards = problem(likelihood, K=5, L=L)
-        seed = model.as_stats() if likelihood.endswith("-ml") else None  # five rows alone have no covariance
-        bound = objectives(LEARNERS[name](model, Serial(shards(n_shards), step), seed), 12)
+        pseudo = model.as_stats() if likelihood.endswith("-ml") else None  # five rows alone have no covariance
+        workers = Serial().open(shards(n_shards), step, 1)
+        passes = LEARNER[name].passes(model, workers, State(pseudo_counts=pseudo))
+        bound = np.array([sum(m.bound(total).values()) for m, total, _ in itertools.islice(passes, 12)])
         assert np.all(np.diff(bound) > -1e-6 * np.abs(bound[0])), n_shards  # float32 scores
         assert bound[-1] > bound[0] or L == 1  # hard assignments may stand still after one pass
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@pytest.mark.parametrize("what", PROBLEMS)
+@pairs
 def test_resumed_is_uninterrupted(name, what, problem, flat):
-    def start():
-        model, step, shards = problem(what)
-        return LEARNERS[name](model, Serial(shards(4), step))
+    def run(passes, n):
+        seen = []
+        log = Log(Clock(), lambda model: model, [lambda record, view: seen.append(copy.deepcopy(view.fitted()))])
+        model, _ = run_passes(passes, Stopping(n, -np.inf), log)
+        np.testing.assert_array_equal(flat(seen[-1]), flat(model))
+        return model
 
-    def run(learner, n):
-        return passes(learner, max_iter=n, tol=-np.inf, scale=1.0, clock=Clock(), history=[])
-
-    whole, in_two = start(), start()
-    model, total, _ = run(whole, 6)
+    states = State(), State()
+    (whole, _), (in_two, _) = (started(LEARNER[name], problem, what, 4, state) for state in states)
+    model = run(whole, 6)
     run(in_two, 2)
-    again, again_total, _ = run(in_two, 4)
-    np.testing.assert_array_equal(flat(again), flat(model))
-    np.testing.assert_array_equal(flat(again_total), flat(total))
+    np.testing.assert_array_equal(flat(run(in_two, 4)), flat(model))
+    np.testing.assert_array_equal(flat(states[0].total), flat(states[1].total))
+    assert states[0].t == states[1].t
 
 
 @pytest.mark.parametrize("n_shards", [1, 4])
-@pytest.mark.parametrize("name", LEARNERS)
-@pytest.mark.parametrize("what", PROBLEMS)
+@pairs
 def test_state_model_and_memory_are_all_that_a_learner_needs(name, what, n_shards, problem, flat):
-    """Put together anew from copies after any pass, it goes on with the same bits."""
-    model, step, shards = problem(what)
-    engine, state = Serial(shards(n_shards), step), State()
-    run, carried = LEARNERS[name](model, engine, state=state), []
-    for model, total in itertools.islice(run, 5):
-        carried.append(copy.deepcopy((model, total, state, engine.memory)))
-    want = np.concatenate([flat(model), flat(total)])
+    """Put together from copies after any pass, it continues with the same bits."""
+    state = State()
+    passes, workers = started(LEARNER[name], problem, what, n_shards, state)
+    carried = [
+        copy.deepcopy((model, total, state, workers.recall())) for model, total, _ in itertools.islice(passes, 5)
+    ]
+    want = np.concatenate([flat(carried[-1][0]), flat(carried[-1][1])])
     for n_passes, (model, _, state, memory) in enumerate(carried[:-1], 1):
         _, step, shards = problem(what)
-        engine = Serial(shards(n_shards), step)
-        engine.memory = memory
-        *_, (model, total) = itertools.islice(LEARNERS[name](model, engine, state=state), 5 - n_passes)
-        np.testing.assert_array_equal(np.concatenate([flat(model), flat(total)]), want)
+        workers = Remote().open(shards(n_shards), step, 1)
+        workers.restore(memory)
+        *_, last = some(LEARNER[name].passes(model, workers, state), 5 - n_passes, flat)
+        np.testing.assert_array_equal(last, want)
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@pytest.mark.parametrize("what", PROBLEMS)
+@pairs
 def test_a_learner_leaves_the_model_it_was_given_alone(name, what, problem, flat):
     model, step, shards = problem(what)
     before = flat(model)
-    for _ in itertools.islice(LEARNERS[name](model, Serial(shards(3), step)), 3):
-        pass
+    list(itertools.islice(LEARNER[name].passes(model, Serial().open(shards(3), step, 1), State()), 3))
     np.testing.assert_array_equal(flat(model), before)
+
+
+@pairs
+def test_a_model_that_is_sent_back_is_what_the_next_pass_starts_from(name, what, problem, flat):
+    """So priors are learned and topics edited, and no learner knows of it."""
+    asked = []
+
+    class Watched:
+        def __init__(self, workers):
+            self.workers, self.n_shards, self.n_rows = workers, workers.n_shards, workers.n_rows
+
+        def run(self, tables, shards):
+            asked.append(tables.__self__)  # the method of the model of the moment
+            return self.workers.run(tables, shards)
+
+    model, step, shards = problem(what)
+    passes = LEARNER[name].passes(model, Watched(Serial().open(shards(3), step, 1)), State())
+    first = next(passes).model
+    other = copy.deepcopy(first)
+    asked.clear()
+    second = passes.send(other).model
+    assert asked[0] is other
+    asked.clear()
+    passes.send(None)
+    assert asked[0] is second
 
 
 @pytest.mark.parametrize("what", PROBLEMS)
 def test_memoized_with_one_shard_is_batch_bit_for_bit(what, problem, flat):
-    runs = []
-    for learner in (batch, memoized):
-        model, step, shards = problem(what)
-        run = learner(model, Serial(shards(1), step))
-        runs.append([np.concatenate([flat(m), flat(t)]) for m, t in itertools.islice(run, 6)])
-    for a, b in zip(*runs, strict=True):
-        np.testing.assert_array_equal(a, b)
+    same(*(some(started(learner, problem, what, 1)[0], 6, flat) for learner in (Batch(), Memoized())))
 
 
+@pytest.mark.parametrize("what", CLOSED_FORM)
+def test_a_round_of_all_shards_is_batch_bit_for_bit(what, problem, flat):
+    def totals(learner):
+        passes, _ = started(learner, problem, what, 4)
+        return [flat(total) for _, total, _ in itertools.islice(passes, 4)]
+
+    for width in (4, 100):
+        same(totals(Memoized(batches_per_update=width)), totals(Batch()))
+
+
+def sequential(model, workers, n):
+    """Memoized learning as a book has it: first out, then in; and the sum of all shards after each pass."""
+    memo, total = {}, model.no_stats()
+    for n_pass in range(n):
+        for b in range(workers.n_shards):
+            ((_, new, _),) = workers.run(model.tables, [b])
+            if b in memo:
+                total -= memo[b]
+            total += new
+            memo[b] = new
+            model = model.update(total)
+        if n_pass and workers.n_shards > 1:
+            total = model.no_stats()
+            for b in range(workers.n_shards):
+                total += memo[b]
+            model = model.update(total)
+        yield model, total, {}
+
+
+@pytest.mark.parametrize("n_shards", [1, 4])
 @pytest.mark.parametrize("what", PROBLEMS)
-def test_the_memoized_total_is_the_sum_of_the_last_visits(what, problem, flat):
-    """After each pass, every row is in the total once."""
+def test_rounds_of_one_are_sequential_memoized_learning_bit_for_bit(what, n_shards, problem, flat):
+    passes, _ = started(Memoized(batches_per_update=1), problem, what, n_shards)
     model, step, shards = problem(what)
-    engine = Serial(shards(4), step)
-    seen = {}
-    run, visit = engine.run, []
+    same(some(passes, 4, flat), some(sequential(model, Serial().open(shards(n_shards), step, 1), 4), 4, flat))
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("what", PROBLEMS)
+def test_the_memoized_total_is_the_sum_of_the_last_visits(what, width, problem, flat):
+    """After each pass, every row is in the total once: exactly, for any number of shards per round."""
+    model, step, shards = problem(what)
+    workers = Serial().open(shards(4), step, 1)
+    seen, rounds, run = {}, [], workers.run
 
     def watched(tables, which):
-        for b, stats in run(tables, which):
-            seen[b] = stats
-            visit.append(b)
-            yield b, stats
+        which = list(which)
+        rounds.append(which)
+        for result in run(tables, which):
+            seen[result.shard] = result.stats
+            yield result
 
-    engine.run = watched
-    for n_pass, (_, total) in enumerate(itertools.islice(memoized(model, engine), 4), 1):
-        assert visit == [0, 1, 2, 3] * n_pass
+    workers.run, state = watched, State()
+    passes = Memoized(batches_per_update=width).passes(model, workers, state)
+    for n_pass, (_, total, info) in enumerate(itertools.islice(passes, 4), 1):
+        assert rounds == [list(range(a, min(a + width, 4))) for a in range(0, 4, width)] * n_pass
+        assert {b: id(stats) for b, stats in state.memo.items()} == {b: id(stats) for b, stats in seen.items()}
         again = model.no_stats()
         for b in range(4):
             again += seen[b]
-        np.testing.assert_allclose(flat(total), flat(again), rtol=1e-12, atol=1e-9)
+        np.testing.assert_array_equal(flat(total), flat(again))
+        assert total is state.total
+        assert state.t == n_pass
+        assert all(np.all(np.isfinite(value)) for value in info.values())
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 9])
+@pytest.mark.parametrize("what", PROBLEMS)
+def test_pseudo_counts_fade_through_the_first_pass_and_leave_nothing(what, width, problem, flat):
+    model, step, shards = problem(what)
+    pseudo = model.as_stats() if hasattr(model, "as_stats") else model.pseudo_counts()
+    before, state = flat(pseudo), State(pseudo_counts=pseudo)
+    passes = Memoized(batches_per_update=width).passes(model, Serial().open(shards(4), step, 1), state)
+    _, total, _ = next(passes)
+    again = model.no_stats()
+    for b in range(4):
+        again += state.memo[b]
+    np.testing.assert_array_equal(flat(total), flat(again))
+    np.testing.assert_array_equal(flat(pseudo), before)
+    assert state.pseudo_counts is None
+
+
+@pytest.mark.parametrize("width", [2, 3])
+@pytest.mark.parametrize("what", PROBLEMS)
+def test_the_shards_of_a_round_are_computed_under_one_model(what, width, problem):
+    """So several workers may share them; and the model moves after each round."""
+    model, step, shards = problem(what)
+    workers = Serial().open(shards(5), step, 1)
+    run, models = workers.run, []
+    workers.run = lambda tables, which: (models.append(tables.__self__), run(tables, which))[1]
+    learner = Memoized(batches_per_update=width)
+    list(itertools.islice(learner.passes(model, workers, State()), 2))
+    assert len(models) == len({id(m) for m in models}) == 2 * learner.updates_per_pass(5)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_rounds_have_the_same_bits_for_any_engine_and_number_of_threads(width, problem, flat):
+    found = []
+    for engine, threads in itertools.product((Serial(), Threads(), Remote(1), Remote(2), Remote(3)), (1, 3)):
+        model, step, shards = problem("discounted", wide=True)
+        workers = engine.open(shards(4), step, threads)
+        found.append(some(Memoized(batches_per_update=width).passes(model, workers, State()), 3, flat))
+    for other in found[1:]:
+        same(found[0], other)
+
+
+def test_info_adds_up_over_the_shards_of_a_pass(problem):
+    for learner in LEARNER.values():
+        passes, _ = started(learner, problem, "collapsed", 4)
+        model, step, shards = problem("collapsed")
+        info = next(passes).info
+        assert set(info) == {"iterations", "restarts", "accepted"}
+        if isinstance(learner, Batch):
+            alone = [r.info for r in Serial().open(shards(4), step, 1).run(model.tables, range(4))]
+            assert info == {name: sum(one[name] for one in alone) for name in info}

@@ -45,8 +45,8 @@ class SaveMixin:
         """Writes the fitted model to one file that `topmix.load` reads. Atomic: the whole file is written, or none.
 
         Any safetensors library reads its arrays. Callbacks are not saved. A parameter that is neither JSON, an array
-        nor a component, for instance a RandomState, is left out: a note in the file says so, and the loaded estimator
-        has the default.
+        nor a component of topmix, for instance a RandomState, is left out: a note in the file says so, and the loaded
+        estimator has the default.
         """
         save(self, path)
 
@@ -156,7 +156,7 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         if name == "callbacks":
             continue
         value = value.item() if isinstance(value, np.generic) else value
-        if isinstance(value, Component):
+        if isinstance(value, Component) and type(value) in FAMILIES.get(name, {}).values():  # `load` knows its class
             plain[name] = value.to_dict()
         elif _is_array(value):
             arrays[name] = value.astype(np.float64)

@@ -145,6 +145,7 @@ class TopicEstimator(
         )
 
     def _engine(self) -> Engine:
+        """Workers of the engine that learned the topics solve new documents too."""
         engine: Engine = self._component("engine")
         return engine
 

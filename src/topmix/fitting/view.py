@@ -40,10 +40,12 @@ class PassView:
 
     def counts(self) -> np.ndarray | None:
         """[V, K] tokens of each word in each topic, not to be changed; None where rows are not words."""
-        if isinstance(word := getattr(self._model, "word", None), np.ndarray):  # a chain
-            return word
+        of_tokens = getattr(self._model, "word", None)  # where each token has one topic
+        if isinstance(of_tokens, np.ndarray):
+            return of_tokens
         for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
-            if isinstance(total := getattr(holder, "total", None), WordTotal):
+            total = getattr(holder, "total", None)
+            if isinstance(total, WordTotal):
                 return total.raw if total.factor == 1.0 else total.counts()
         return None
 

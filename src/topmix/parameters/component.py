@@ -43,16 +43,24 @@ Family = Mapping[str, type[C]]  # short names -> classes
 
 
 def resolved(given: Any, family: Family[C], parameter: str) -> C:
-    """The component that a user's setting stands for: the object itself, or the one that the string names."""
+    """The component that a user's setting stands for: the object itself, or the one that the string names.
+
+    An object of the user's own class will do, where that class extends the base of the family, for instance Engine.
+    """
     if isinstance(given, str):
         if given not in family:
             raise ValueError(f"{parameter}={given!r} is not one of {', '.join(map(repr, family))}")
         return family[given]()
-    for kind in family.values():
-        if isinstance(given, kind):
-            return given
+    if isinstance(given, _base(family)):
+        return given
     names = ", ".join(f"{kind.__name__}(...)" for kind in dict.fromkeys(family.values()))
     raise ValueError(f"{parameter} must be one of {', '.join(map(repr, family))}, or one of {names}; got {given!r}")
+
+
+def _base(family: Family[C]) -> type[C]:
+    """What all classes of a family extend: the class right below Component."""
+    ancestors = next(iter(family.values())).__mro__
+    return ancestors[ancestors.index(Component) - 1]
 
 
 def with_settings(component: C, changes: Mapping[str, Any], parameter: str) -> C:
