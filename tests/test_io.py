@@ -289,12 +289,12 @@ HOSTILE = {
     "a factor of zero": (_set("about", "extra", "words.factor", to=0), "words.factor"),
     "a strange posterior": (_set("about", "extra", "posterior", to={}), "posterior"),
     "another type": (_set("table", "prior.alpha", "dtype", to="I64"), "expected F64"),
-    "an unknown type": (_set("table", "prior.alpha", "dtype", to="O"), "makes no sense"),
+    "an unknown type": (_set("table", "prior.alpha", "dtype", to="O"), "is not valid"),
     "another shape": (_set("table", "words.raw", "shape", to=[3, 7]), "expected F64"),
-    "a huge shape": (_set("table", "words.raw", "shape", to=[2**40, 2**40]), "makes no sense"),
-    "an empty huge shape": (_set("table", "words.raw", "shape", to=[0, 10**30]), "makes no sense"),
+    "a huge shape": (_set("table", "words.raw", "shape", to=[2**40, 2**40]), "is not valid"),
+    "an empty huge shape": (_set("table", "words.raw", "shape", to=[0, 10**30]), "is not valid"),
     "overlapping arrays": (_set("table", "words.totals", "data_offsets", to=[0, 24]), "starts at|describes"),
-    "negative places": (_set("table", "words.totals", "data_offsets", to=[-24, 0]), "makes no sense"),
+    "negative places": (_set("table", "words.totals", "data_offsets", to=[-24, 0]), "is not valid"),
 }  # fmt: skip
 
 

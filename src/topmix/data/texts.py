@@ -67,8 +67,10 @@ def read_texts(
         The field (JSON lines) or column (CSV, Parquet) with the text; several are joined by a newline. None is "text".
     id_field : str or None
         The field or column with the name of the document. None is "id" if there is one, else the line number.
-    encoding, errors : str
-        As in the built-in `open`. errors="replace" replaces bytes that cannot be decoded.
+    encoding : str
+        The encoding of the files, as in the built-in `open`.
+    errors : str
+        How to treat bytes that cannot be decoded, as in the built-in `open`: strict, replace or ignore.
     pattern : str or None
         For a folder: the files to read, such as "*.md". None reads *.txt and *.text, compressed or not.
     """

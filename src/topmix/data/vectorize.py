@@ -43,8 +43,10 @@ class Vectorizer:
         Words to drop before n-grams are made. "english" is the list of scikit-learn.
     ngram_range : (int, int)
         Smallest and largest number of consecutive tokens in a term.
-    min_df, max_df : int or float
-        Drop terms in fewer (min_df) or more (max_df) documents. An int is a number, a float a share of documents.
+    min_df : int or float
+        Drop terms that are in fewer documents; an int is a number, a float a share of the documents.
+    max_df : int or float
+        Drop terms that are in more documents; an int is a number, a float a share of the documents.
     max_features : int or None
         Number of terms to keep; the most frequent terms are kept.
     vocabulary : words, mapping of word to column, or None
