@@ -29,14 +29,16 @@ from benchmarks.harness.stopwatch import Milestones, Stopwatch
 from topmix.metrics import completion_score
 
 Settings = dict[str, Any]
-DENSE: Settings = {"n_active": None, "min_topic_mass": 0.0}
+DENSE: Settings = {"n_active": None, "inference__min_topic_mass": 0.0}
 OURS: Settings = {"learner": "asynchronous", "n_active": None}
-BATCH: Settings = {"learner": "batch", "cold_visits": None, **DENSE}
+BATCH: Settings = {"learner": "batch", "inference__cold_visits": None, **DENSE}
 GRID: list[Settings] = [
-    {"learner": "stochastic", "batch_size": 256, "offset": offset, "decay": decay, **DENSE}
+    {
+        "learner": "stochastic", "learner__batch_size": 256, "learner__offset": offset, "learner__decay": decay,
+    } | DENSE
     for offset in (1.0, 10.0)
     for decay in (0.5, 0.7)
-]
+]  # fmt: skip
 OPENINGS = (0, 2, 5, 10, 20, 40)
 PARTS = ("fig4", "fig7", "fig8", "openings")
 
@@ -79,12 +81,12 @@ class Comparison:
             name: self.run(name, settings, K)
             for name, settings in {
                 "asynchronous": OURS,
-                "asynchronous, no opening": OURS | {"opening": 0},
+                "asynchronous, no opening": OURS | {"learner__opening": 0},
                 "batch": BATCH,
                 "batch, L = 16": {"learner": "batch"},
             }.items()
         }
-        grid = [self.run(f"stochastic, tau {g['offset']:g}, kappa {g['decay']}", g, K) for g in GRID]
+        grid = [self.run(f"stochastic, tau {g['learner__offset']:g}, kappa {g['learner__decay']}", g, K) for g in GRID]
         best = max(range(len(GRID)), key=lambda i: grid[i].last("elbo"))
         found["stochastic"] = grid[best]
         target = found["batch"].last("elbo")
@@ -100,13 +102,13 @@ class Comparison:
         for C in kept:
             for outside in ("best",) if C is None else ("best", "mean"):
                 name = "asynchronous, C = K" if C is None else f"asynchronous, C = {C}, {outside} rest"
-                settings = OURS | {"n_active": C, "outside": outside}
+                settings = OURS | {"n_active": C, "learner__outside": outside}
                 self.write(panel, name, self.run(name, settings, K, perplexity=False), K)
 
     def openings(self, K: int, seeds: int = 2) -> None:
         """How many opening passes are best on validation documents?"""
         for n in OPENINGS:
-            settings = OURS | {"inference": "variational", "opening": n, "max_iter": 100, "tol": 1e-4}
+            settings = OURS | {"inference": "variational", "learner__opening": n, "max_iter": 100, "tol": 1e-4}
             fits = [
                 ours.lda(K, **settings, n_jobs=self.threads, random_state=seed).fit(self.data.train)
                 for seed in range(seeds)
@@ -125,12 +127,12 @@ class Comparison:
         """Bound, and perplexity at some of the times, of one fit. Both are computed when the fit is over."""
         streams = settings["learner"] == "stochastic"
         curve, watch, due = Curve(name), Stopwatch(), Milestones(self.seconds, per_octave=2, first=1e-3)
-        topics: dict[int, np.ndarray] = {}  # [K, V] pseudo-counts at some points
+        topics: dict[int, np.ndarray] = {}  # [K, V] counts at some points
 
         def look(record: Any, view: Any) -> bool:
             with watch.pause():
                 if (perplexity or streams) and due.due(watch.seconds):
-                    topics[len(curve)] = ours.pseudo_counts_in(view)
+                    topics[len(curve)] = view.counts().T.copy()
                 curve.add(watch.seconds, None, record.n_pass, elbo=record.objective)
             return watch.seconds > self.seconds
 
@@ -138,15 +140,15 @@ class Comparison:
         tol = -np.inf if streams else 1e-4
         common = {"max_iter": 10_000, "tol": tol, "random_state": 0, "n_jobs": self.threads, "callbacks": [look]}
         model = ours.lda(K, **settings, **common).fit(self.data.train)
+        eta = float(model.topic_word_prior_)
         if perplexity or streams:
-            topics[len(curve) - 1] = ours.pseudo_counts_in(model.model_)
+            topics[len(curve) - 1] = model.components_ - eta
         curve.extras["perplexity"] = [None] * len(curve)
         for i, counts in topics.items():
             if perplexity:
-                curve.score[i] = completion_score(counts, self.data.scored, random_state=0)
+                curve.score[i] = completion_score(counts + eta, self.data.scored, random_state=0)
                 curve.extras["perplexity"][i] = float(np.exp(-curve.score[i]))
             if streams:
-                eta = float(model.topic_word_prior_)
                 curve.extras["elbo"][i] = bound_of_topics(counts, settings, eta, self.data.train)
         passes = len(curve)
         if streams:  # its own bound is an estimate

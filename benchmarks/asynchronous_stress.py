@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import arguments
+from benchmarks.harness.internals import asynchronous_mixture, first_model
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from topmix.data import sample_lda
-from topmix.data.table import Table
-from topmix.learners.asynchronous import Course, Fleet
-from topmix.learners.asynchronous_mixture import Assignments, Fleet as MixtureFleet
+from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan
 
 LONGEST = 60.0  # seconds without an end are a hang
 
@@ -35,7 +34,7 @@ LONGEST = 60.0  # seconds without an end are a hang
 class Run:
     """Workers, and what has to be true of their state at any time."""
 
-    native: Any  # the fleet
+    native: Any  # the workers
     check: Callable[[Any], None]  # raises AssertionError if a snapshot is impossible
     meanwhile: Callable[[], None]  # something that is done between two legs
 
@@ -43,9 +42,9 @@ class Run:
 def topics(rng: np.random.Generator, seed: int) -> Run:
     K, workers = int(rng.integers(1, 40)), int(rng.integers(1, 9))
     corpus = sample_lda(int(rng.integers(1, 120)), int(rng.integers(2, 90)), 3, doc_length=20, random_state=seed).corpus
-    start = ours.lda(K, inference="variational")._start(corpus, rng, 1)
-    course = Course(int(rng.integers(1, K + 1)), str(rng.choice(["best", "mean"])), int(rng.integers(3)), 0, seed)
-    fleet = Fleet.of(corpus, start, workers, course)
+    start = first_model(ours.lda(K, inference="variational"), corpus, rng)
+    plan = Plan(int(rng.integers(1, K + 1)), str(rng.choice(["best", "mean"])), int(rng.integers(3)), 0, seed)
+    native = AsynchronousTopics(corpus, start, workers, plan, max_iter=1).native
     tokens = float(corpus.n_tokens)
 
     def check(snapshot: tuple[np.ndarray, float, float, np.ndarray]) -> None:
@@ -54,9 +53,9 @@ def topics(rng: np.random.Generator, seed: int) -> Run:
             raise AssertionError(f"run {seed}: {S.sum()} of {tokens} tokens, {numbers}")
 
     def other_priors() -> None:
-        fleet.native.priors(np.full(K, rng.uniform(0.01, 1.0)), np.full((1, 1), rng.uniform(0.01, 1.0)))
+        native.priors(np.full(K, rng.uniform(0.01, 1.0)), np.full((1, 1), rng.uniform(0.01, 1.0)))
 
-    return Run(fleet.native, check, other_priors)
+    return Run(native, check, other_priors)
 
 
 def mixture(rng: np.random.Generator, seed: int) -> Run:
@@ -66,19 +65,16 @@ def mixture(rng: np.random.Generator, seed: int) -> Run:
     estimator = ours.gaussian_mixture(
         K, covariance_type=str(rng.choice(["full", "diag", "spherical"])), random_state=seed
     )
-    data = Table(X)
-    start, first = estimator._started(estimator._prepared(data, weight, K), data, weight, K, rng, 1)
-    rows = Assignments.none(data, weight, [slice(0, n)], int(rng.integers(1, K + 1)))
-    model, _ = rows.first_pass(start, first, 1)
-    fleet = MixtureFleet.of(model, rows, workers, int(rng.integers(1, 4)), int(rng.integers(1, 200)), seed)
+    L, threads, rows = (int(rng.integers(1, b)) for b in (K + 1, 4, 200))
+    fit = asynchronous_mixture(estimator, X, weight, L, workers, threads * workers, rows, rng, seed)
 
     def check(snapshot: tuple[np.ndarray, np.ndarray, np.ndarray, float]) -> None:
         N, first, second, H = snapshot
         finite = np.all(np.isfinite(first)) and np.all(np.isfinite(second)) and np.isfinite(H)
-        if not abs(N.sum() - fleet.n_rows) <= 1e-9 * fleet.n_rows or not finite:
-            raise AssertionError(f"run {seed}: {N.sum()} of {fleet.n_rows} rows")
+        if not abs(N.sum() - fit.n_rows) <= 1e-9 * fit.n_rows or not finite:
+            raise AssertionError(f"run {seed}: {N.sum()} of {fit.n_rows} rows")
 
-    return Run(fleet.native, check, lambda: None)
+    return Run(fit.native, check, lambda: None)
 
 
 def one(seed: int) -> tuple[int, int, int]:
@@ -129,7 +125,7 @@ def main(argv: list[str] | None = None) -> int:
     visits, snapshots, interrupts = sums.tolist()
     print(f"{a.runs} runs, {visits:,} visits to blocks, {snapshots:,} snapshots, {interrupts} interrupts: all well")
     found = {"visits": visits, "snapshots": snapshots, "interrupts": interrupts}
-    Results(a.out, "nomad_stress").add(found, {"runs": a.runs, "seed": a.seed})
+    Results(a.out, "asynchronous_stress").add(found, {"runs": a.runs, "seed": a.seed})
     return 0
 
 

@@ -80,7 +80,7 @@ def sampled(data: datasets.Dataset, K: int, threads: int, budget: float, start: 
     def report(record: Any, view: Any) -> bool:
         with watch.pause():
             if due.due(watch.seconds):
-                score = completion_score(ours.word_counts_in(view) + ETA, data.scored)
+                score = completion_score(view.counts().T + ETA, data.scored)
                 curve.add(watch.seconds, score, record.n_pass)
         return watch.seconds >= budget
 

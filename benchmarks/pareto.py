@@ -24,9 +24,9 @@ DEFAULT = "default"
 SETTINGS: dict[str, tuple[str, list[Any]]] = {
     "η": ("topic_word_prior", [0.01, 0.03, 0.15]),
     "σ": ("smoothing", [0.005, 0.08]),
-    "ε": ("min_topic_mass", [1.0, 2.0, 4.0, 8.0]),
+    "ε": ("inference__min_topic_mass", [1.0, 2.0, 4.0, 8.0]),
     "L": ("n_active", [4, 8, 32]),
-    "δ": ("own_discount", [0.0, 0.25, 1.0]),
+    "δ": ("inference__own_discount", [0.0, 0.25, 1.0]),
 }
 
 

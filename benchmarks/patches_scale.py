@@ -10,19 +10,18 @@ those of the last one, without initialisation, which is printed beside them, wit
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.harness import arguments
+from benchmarks.harness.internals import timed_summaries
 from benchmarks.harness.memory import PeakMemory
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import PassTimes
 from benchmarks.harness.vectors import SIDE, of_image, training_images
-from topmix.likelihoods.gaussian import Gaussian
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -75,20 +74,6 @@ def write(path: Path, stride: int, n_images: int) -> None:
     for i, image in enumerate(images):
         out[i * each : (i + 1) * each] = of_image(image, stride)
     out.flush()
-
-
-def timed_summaries() -> list[float]:
-    """From now on, the first element is the seconds that were spent in Gaussian.summarise."""
-    spent, original = [0.0], Gaussian.summarise
-
-    def timed(*args: Any) -> Any:
-        begin = time.perf_counter()
-        found = original(*args)
-        spent[0] += time.perf_counter() - begin
-        return found
-
-    Gaussian.summarise = staticmethod(timed)  # type: ignore[method-assign,assignment]
-    return spent
 
 
 if __name__ == "__main__":

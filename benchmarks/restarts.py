@@ -31,7 +31,7 @@ def grid(
     shared = {"inference": "variational", "topic_word_prior": ETA, "n_active": n_active, "max_iter": passes}
     return {
         f"{start}, {f'{n} restarts' if n else 'no restarts'}, ε = {eps:g}": shared
-        | {"cold_visits": visits, "restarts": n, "min_topic_mass": eps}
+        | {"inference__cold_visits": visits, "inference__restarts": n, "inference__min_topic_mass": eps}
         for eps in masses
         for start, visits in (("warm", 1), ("cold", None))
         for n in restarts
@@ -104,12 +104,13 @@ def draw_bounds(axes: Any, runs: dict[str, Run]) -> None:
     """Bound per token against passes: red with restarts, blue without; dashed if warm; open marks if pruned."""
     for name, run in runs.items():
         settings = run.plan.settings
+        is_cold = settings["inference__cold_visits"] is None
         style = {
-            "color": drawing.RED if settings["restarts"] else drawing.BLUE,
-            "ls": "--" if settings["cold_visits"] else "-",
-            "marker": "o" if settings["cold_visits"] is None else "s",
+            "color": drawing.RED if settings["inference__restarts"] else drawing.BLUE,
+            "ls": "-" if is_cold else "--",
+            "marker": "o" if is_cold else "s",
         }
-        style |= {"mfc": "white"} if settings["min_topic_mass"] else {}
+        style |= {"mfc": "white"} if settings["inference__min_topic_mass"] else {}
         drawing.lines(axes, [(name, run.curve.series("objective", "n_pass"), style)])
     axes.set(xlabel="passes", ylabel="bound (nats per token)")
     axes.xaxis.get_major_locator().set_params(integer=True)

@@ -26,12 +26,12 @@ from benchmarks.harness.runs import Run, Runs
 
 def variants(inference: str, L: list[int], batch_size: int, plain: bool) -> dict[str, dict[str, Any]]:
     # Points within passes for all: scikit-learn has them too, and a dense pass is long.
-    shared = {"inference": inference, "topic_word_prior": ETA, "batch_size": batch_size, "within_passes": True}
-    found = {"dense": shared | {"n_active": None, "min_topic_mass": 0.0}}
+    shared = {"inference": inference, "topic_word_prior": ETA, "learner__batch_size": batch_size, "within_passes": True}
+    found = {"dense": shared | {"n_active": None, "inference__min_topic_mass": 0.0}}
     for n in L:
         found[f"L = {n}"] = shared | {"n_active": n}
         if plain:
-            found[f"L = {n}, ε = 0"] = shared | {"n_active": n, "min_topic_mass": 0.0}
+            found[f"L = {n}, ε = 0"] = shared | {"n_active": n, "inference__min_topic_mass": 0.0}
     return found
 
 

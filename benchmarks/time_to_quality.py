@@ -22,10 +22,11 @@ import json
 import sys
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from benchmarks.harness import arguments, datasets, drawing
 from benchmarks.harness.curve import NEVER
-from benchmarks.harness.methods import METHODS, SETTINGS, is_installed
+from benchmarks.harness.methods import METHODS, SETTINGS, is_installed, ours
 from benchmarks.harness.results import Results
 from benchmarks.harness.runs import Run, Runs
 
@@ -40,7 +41,8 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--methods", nargs="+", default=LDAS, metavar="METHOD", type=method_and_setting,
                    help=f"of {', '.join(METHODS)}; tomotopy:fixed is one setting of a method")  # fmt: skip
     p.add_argument("--seeds", type=int, default=1, help="runs of each method, with seeds 0, 1, ...")
-    p.add_argument("--lda", type=json.loads, default={}, metavar="JSON", help="settings of topmix.LDA to try")
+    p.add_argument("--lda", type=lda_settings, default={}, metavar="JSON",
+                   help="settings of topmix.LDA to try; decay is short for learner__decay")  # fmt: skip
     arguments.add_runs(p)
     arguments.add_draw(p)
     a = p.parse_args(argv)
@@ -60,12 +62,19 @@ def main(argv: list[str] | None = None) -> int:
                     print(f"{method} is not installed: pip install 'topmix[bench]'", file=sys.stderr)
                     continue
                 for setting in settings:
-                    ours = a.lda if method == "topmix" and a.lda else None
+                    given = a.lda if method == "topmix" and a.lda else None
                     for seed in range(a.seeds):
-                        found.append(runs.run(method, setting, corpus, K, seed, a.seconds, ours))
+                        found.append(runs.run(method, setting, corpus, K, seed, a.seconds, given))
             print(table(corpus, K, a.seconds, found), flush=True)
             draw(corpus, K, found, a.draw)
     return 0
+
+
+def lda_settings(given: str) -> dict[str, Any]:
+    try:
+        return ours.full_names(json.loads(given))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def method_and_setting(given: str | tuple[str, list[str]]) -> tuple[str, list[str]]:
@@ -81,11 +90,11 @@ def method_and_setting(given: str | tuple[str, list[str]]) -> tuple[str, list[st
 
 def table(corpus: str, K: int, budget: float, runs: list[Run]) -> str:
     """Time to the best peer's score, and the end of every run, as text."""
-    ours = [r.curve for r in runs if r.plan.method == "topmix"]
+    own = [r.curve for r in runs if r.plan.method == "topmix"]
     peers = [r.curve for r in runs if r.plan.method != "topmix"]
     scored = f", split {runs[0].plan.split}, {runs[0].plan.role} documents" if runs else ""
     lines = [f"\n{corpus}, K = {K}: {budget:g} s of training{scored}"]
-    if ours and peers:
+    if own and peers:
         lines.append(f"  {'after':>8}  {'best peer':<24}{'score':>9}  {'topmix there after':>20}  {'times faster':>12}")
         for B in (budget / 8, budget / 4, budget / 2, 1.1 * budget):  # a last pass may end a little late
             best = max(peers, key=lambda c: c.best(B))
@@ -93,7 +102,7 @@ def table(corpus: str, K: int, budget: float, runs: list[Run]) -> str:
             if score == float("-inf"):
                 continue
             at = best.time_to(score)
-            reached = sorted(c.time_to(score) for c in ours)[len(ours) // 2]
+            reached = sorted(c.time_to(score) for c in own)[len(own) // 2]
             there = f"{reached:.2f} s" if reached < NEVER else "not reached"
             faster = f"{at / reached:.1f}" if reached < NEVER else ""
             lines.append(f"  {at:>6.1f} s  {best.name:<24}{score:>9.4f}  {there:>20}  {faster:>12}")

@@ -40,13 +40,18 @@ def priors(offset: float = 0.0) -> Settings:
     return {"doc_topic_prior": 0.1 + offset, "topic_word_prior": 0.01 + offset}
 
 
-STREAM: Settings = {"learner": "stochastic", "batch_size": 100, "scale": 10.0, "offset": 1000.0, "decay": 0.9}
-SCVB0: Settings = priors() | STREAM | {"inference": "scvb0", "n_active": None, "doc_burn_in": 1}
-VB: Settings = {"inference": "variational", "n_active": None, "min_topic_mass": 0.0, "cold_visits": None}
+STREAM: Settings = {
+    "learner": "stochastic", "learner__batch_size": 100, "learner__scale": 10.0, "learner__offset": 1000.0,
+    "learner__decay": 0.9,
+}  # fmt: skip
+SCVB0: Settings = priors() | STREAM | {"inference": "scvb0", "n_active": None, "inference__doc_burn_in": 1}
+VB: Settings = {
+    "inference": "variational", "n_active": None, "inference__min_topic_mass": 0.0, "inference__cold_visits": None,
+}  # fmt: skip
 
 
 def svb(iterations: int, offset: float) -> Settings:
-    return VB | STREAM | priors(offset) | {"max_doc_update_iter": iterations, "doc_tol": 0.0}
+    return VB | STREAM | priors(offset) | {"inference__max_doc_update_iter": iterations, "inference__doc_tol": 0.0}
 
 
 STOCHASTIC: dict[str, Settings] = {

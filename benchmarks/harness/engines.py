@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.harness.methods import ours
-from benchmarks.harness.methods.method import Topics
-from topmix.engines import ENGINES, Engine, Threads
+from topmix.engines import ShardResult, Threads, Workers
+
+Tables = Callable[..., Any]  # columns of a shard -> what it needs of the model; a method of the model
 
 
 @dataclass
@@ -24,54 +22,67 @@ class Times:
     step: float = 0.0  # documents solved and summed by word
 
 
-@contextmanager
-def timed_engine() -> Iterator[tuple[str, Times]]:
-    """(engine, times) for one fit: LDA(engine=engine) fills the times in."""
-    times = Times()
+@dataclass(frozen=True, repr=False)
+class TimedThreads(Threads):
+    """For one fit, whose parts it measures."""
 
-    class Timed(Threads):
-        def run(self, tables: Callable[..., Any], shards: Iterable[int]) -> Iterator[tuple[int, Any]]:
-            if not times.begin:
-                times.begin, times.begin_processor = time.perf_counter(), time.process_time()
-            for b in shards:
-                start = time.perf_counter()
-                made = tables(self.worker.columns(b))
-                ready = time.perf_counter()
-                stats = self.worker.step(b, made)
-                times.tables += ready - start
-                times.step += time.perf_counter() - ready
-                yield b, stats
+    times: Times = field(default_factory=Times)
 
-    with _named("timed", Timed) as engine:
-        yield engine, times
+    def open(self, *args: Any) -> Workers:
+        return TimedWorkers(super().open(*args), self.times)
 
 
-@contextmanager
-def reporting_engine(report: Callable[[Callable[[], Topics], float], None] | None) -> Iterator[str | None]:
-    """An engine that calls `report(topics, n_pass)` after each batch; None without a report."""
-    if report is None:
-        yield None
-        return
+@dataclass(frozen=True, repr=False)
+class ReportingThreads(Threads):
+    """Calls `report(model, n_pass)` before each batch but the first: the model is what the batches so far led to."""
 
-    class Reporting(Threads):
-        batches = 0
+    report: Callable[[Any, float], None]
 
-        def run(self, tables: Callable[..., Any], shards: Iterable[int]) -> Iterator[tuple[int, Any]]:
-            view = tables.__self__  # type: ignore[attr-defined]  # learners pass a method of the model they have so far
-            for b in shards:
-                if self.batches:
-                    report(partial(ours.topics_in, view), self.batches / self.n_shards)
-                self.batches += 1
-                yield from super().run(tables, [b])
-
-    with _named("reporting", Reporting) as engine:
-        yield engine
+    def open(self, *args: Any) -> Workers:
+        return ReportingWorkers(super().open(*args), self.report)
 
 
-@contextmanager
-def _named(name: str, engine: type[Engine]) -> Iterator[str]:
-    ENGINES[name] = engine
-    try:
-        yield name
-    finally:
-        del ENGINES[name]
+class Watched:
+    """Workers, as they are; subclasses change `run`."""
+
+    def __init__(self, workers: Workers):
+        self._workers = workers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._workers, name)
+
+
+class TimedWorkers(Watched):
+    def __init__(self, workers: Workers, times: Times):
+        super().__init__(workers)
+        self.times = times
+
+    def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
+        times = self.times
+        if not times.begin:
+            times.begin, times.begin_processor = time.perf_counter(), time.process_time()
+
+        def timed(cols: Any) -> Any:
+            start = time.perf_counter()
+            made = tables(cols)
+            times.tables += time.perf_counter() - start
+            return made
+
+        for b in shards:
+            start, before = time.perf_counter(), times.tables
+            results = list(self._workers.run(timed, [b]))
+            times.step += time.perf_counter() - start - (times.tables - before)
+            yield from results
+
+
+class ReportingWorkers(Watched):
+    def __init__(self, workers: Workers, report: Callable[[Any, float], None]):
+        super().__init__(workers)
+        self.report, self.batches = report, 0
+
+    def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
+        for b in shards:
+            if self.batches:
+                self.report(tables.__self__, self.batches / self._workers.n_shards)  # type: ignore[attr-defined]
+            self.batches += 1
+            yield from self._workers.run(tables, [b])

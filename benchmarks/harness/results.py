@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from benchmarks.harness import machine
+from topmix.parameters.component import Component
 
 FOLDER = machine.ROOT / "benchmarks" / "results"
 
@@ -68,7 +69,9 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: no arrays, no numbers of NumPy, and null for NaN and infinities."""
+    """As JSON has it: no components, arrays or numbers of NumPy, and null for NaN and infinities."""
+    if isinstance(value, Component):
+        value = value.to_dict()
     if isinstance(value, dict):
         return {str(name): _plain(v) for name, v in value.items()}
     if isinstance(value, list | tuple | np.ndarray):

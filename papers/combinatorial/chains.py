@@ -9,7 +9,6 @@ import numpy as np
 
 from benchmarks.harness import drawing
 from benchmarks.harness.curve import NEVER, Curve
-from benchmarks.harness.methods import ours
 from benchmarks.harness.stopwatch import Stopwatch
 from benchmarks.harness.synthetic import SYNTHETIC
 from papers.combinatorial.fits import Sizes, gibbs, hard, priors
@@ -57,7 +56,7 @@ def run_chains(
         def look(record: Any, view: Any, curve: Curve = curve, watch: Stopwatch = watch) -> None:
             if record.n_pass in due:
                 with watch.pause():
-                    curve.add(watch.seconds, score(ours.word_counts_in(view)), record.n_pass)
+                    curve.add(watch.seconds, score(view.counts().T), record.n_pass)
 
         gibbs(s, X, K, alpha, eta, init=init, callbacks=[look], annealing=0 if start == "random" else None)
         curves.append(curve)

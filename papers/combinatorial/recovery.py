@@ -26,7 +26,7 @@ def table2(s: Sizes) -> None:
         errors: dict[str, list[float]] = {}
         for x in samples:
             mixture = ours.multinomial_mixture(K, n_active=1, random_state=0, n_jobs=s.threads).fit(x.corpus)
-            topics = {"k-means": mixture.components_}
+            topics = {"k-means": mixture.topic_word_}
             topics |= topics_by_method(s, x.corpus, K, *priors(name), PENALTIES[name])
             for method, phi in topics.items():
                 errors.setdefault(method, []).append(topic_recovery_error(phi, x.topic_word))

@@ -7,12 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from topmix.chains.combinatorial import place
 
-from benchmarks.harness.methods import ours
 from benchmarks.harness.synthetic import SYNTHETIC
 from papers.combinatorial.fits import Sizes, gibbs, hard, priors
 from papers.combinatorial.reported import GRID, TABLE1, TABLE4
+from topmix.chains.hard_topics import place
 from topmix.data import Corpus
 from topmix.data.generate import LdaSample
 from topmix.metrics import adjusted_rand, discrete_log_likelihood, half_split_score, nmi
@@ -45,7 +44,7 @@ def table1(s: Sizes) -> None:
 
 def agreement(fit: Callable[..., Any], samples: list[LdaSample]) -> np.ndarray:
     """Mean NMI and adjusted Rand index of the tokens' topics with the truth."""
-    pairs = [(x.assignments, ours.token_topics_of(fit(X=x.corpus))) for x in samples]
+    pairs = [(x.assignments, fit(X=x.corpus).token_topics_) for x in samples]
     return np.mean([(nmi(*pair), adjusted_rand(*pair)) for pair in pairs], axis=0)
 
 

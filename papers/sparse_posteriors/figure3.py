@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import datasets, drawing
-from benchmarks.harness.engines import timed_engine
+from benchmarks.harness.engines import TimedThreads
 from benchmarks.harness.internals import cost_of_local_step, shard_of
 from benchmarks.harness.methods import ours
 from benchmarks.harness.methods.method import ETA
 from benchmarks.harness.runs import Runs
 from benchmarks.harness.stopwatch import PassTimes
 from papers.sparse_posteriors.settings import DENSE
+from topmix.learners import Memoized
 
 
 def figure_3(
@@ -60,13 +61,18 @@ def figure_3(
 def cost_of_pass(data: datasets.Dataset, K: int, L: int | None, passes: int, threads: int) -> dict[str, float]:
     """Seconds per pass of memoized learning: tables, local step with its sums; the rest is the global step."""
     settings = dict(DENSE) if L is None else {"n_active": L}
-    settings |= {"inference": "variational", "topic_word_prior": ETA, "cold_visits": None, "max_iter": passes}
-    wall = PassTimes()
-    with timed_engine() as (engine, times):
-        ours.lda(
-            K, tol=-np.inf, n_jobs=threads, random_state=0, engine=engine, callbacks=[wall],
-            batch_size=-(-data.train.shape[0] // 10), **settings,
-        ).fit(data.train)  # fmt: skip
+    settings |= {
+        "inference": "variational",
+        "topic_word_prior": ETA,
+        "inference__cold_visits": None,
+        "max_iter": passes,
+    }
+    wall, engine = PassTimes(), TimedThreads()
+    ours.lda(
+        K, tol=-np.inf, n_jobs=threads, random_state=0, engine=engine, callbacks=[wall],
+        learner=Memoized(-(-data.train.shape[0] // 10)), **settings,
+    ).fit(data.train)  # fmt: skip
+    times = engine.times
     rest = sum(wall.seconds(times.begin)) - times.tables - times.step
     return {part: s / passes for part, s in (("local", times.step), ("tables", times.tables), ("global", rest))}
 

@@ -17,6 +17,7 @@ from topmix import _core
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.covariance import Shape
 from topmix.likelihoods.gaussian import Gaussian, moments
+from topmix.numerics.threads import use_threads
 
 SETTINGS: dict[str, Any] = {"zero_mean": True, "random_state": 0, "tol": -np.inf}
 ALL = 10**9  # L for all clusters
@@ -37,15 +38,16 @@ def parts_of_two_passes(X: np.ndarray, K: int) -> dict[str, dict[str, float]]:
     for L in (1, 4, 8, 16, K):
         spent, total = {"scores and top L": 0.0, "summary": 0.0, "update": 0.0}, model.no_stats()
         tables = model.tables(np.zeros(0))
-        for piece in VectorShard(X, slice(0, len(X))).pieces(8192):
-            start = time.process_time()
-            a = Gaussian.assign(piece, tables.likelihood, tables.log_weights, L, 2)
-            middle = time.process_time()
-            S = Gaussian.summarise(piece, a, K, 2)
-            spent["scores and top L"] += 2 * (middle - start)
-            spent["summary"] += 2 * (time.process_time() - middle)
-            total.S += S
-            total.N += S.N
+        with use_threads(2):
+            for piece in VectorShard(X, slice(0, len(X))).pieces(8192):
+                start = time.process_time()
+                a = Gaussian.assign(piece, tables.likelihood, tables.log_weights, L)
+                middle = time.process_time()
+                S = Gaussian.summarise(piece, a, K)
+                spent["scores and top L"] += 2 * (middle - start)
+                spent["summary"] += 2 * (time.process_time() - middle)
+                total.S += S
+                total.N += S.N
         spent["update"] = 2 * processor_seconds(lambda total=total: model.update(total).tables(np.zeros(0)), 1)
         out[label(L, K)] = spent
     return out
@@ -74,8 +76,10 @@ def statistics(X: np.ndarray, Ks: list[int]) -> dict[str, Points]:
                 continue
             cluster = np.sort((rng.integers(K, size=(n, 1)) + K // m * np.arange(m)) % K, axis=1).astype(np.int32)
             r, centre = np.full((n, m), 1 / m, np.float32), np.zeros((K, D), np.float32)
-            args = (X, cluster, r, None, centre, Shape("full", D), 1)
-            out.setdefault(label(L, max(Ks)), []).append((K, processor_seconds(lambda args=args: moments(*args), 1)))
+            args = (X, cluster, r, None, centre, Shape("full", D))
+            with use_threads(1):
+                spent = processor_seconds(lambda args=args: moments(*args), 1)
+            out.setdefault(label(L, max(Ks)), []).append((K, spent))
     return out
 
 

@@ -125,10 +125,10 @@ def figure_2(data: Vectors, Ks: tuple[int, ...], passes: int, folder: Path, out:
     for K in Ks:
         print(f"\nFigure 2: K = {K}, {passes} passes: held-out nats per row, processor seconds")
         for learner in ("stochastic", "memoized"):
-            step = {"offset": 1.0, "decay": 0.65} if learner == "stochastic" else {}
+            step = {"learner__offset": 1.0, "learner__decay": 0.65} if learner == "stochastic" else {}
             for L in (1, 4, 16, ALL):
                 name = f"{learner} {label(L, K)}"
-                settings = {"learner": learner, "n_active": min(L, K), "batch_size": batch} | step | SETTINGS
+                settings = {"learner": learner, "n_active": min(L, K), "learner__batch_size": batch} | step | SETTINGS
                 settings["weight_concentration_prior"] = 10 / K
                 curve = topmix.gaussian_mixture(data, K, passes, time.process_time, **settings)
                 known.setdefault(K, {})[name] = curve.series()

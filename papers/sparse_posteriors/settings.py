@@ -9,8 +9,10 @@ from benchmarks.harness.methods.method import ETA
 
 Settings = dict[str, Any]
 VARIATIONAL: Settings = {"inference": "variational", "topic_word_prior": ETA, "within_passes": True}
-DENSE: Settings = {"n_active": None, "min_topic_mass": 0.0}
-SVI: Settings = {"learner": "stochastic", "offset": 10.0, "decay": 0.65, "cold_visits": None}
+DENSE: Settings = {"n_active": None, "inference__min_topic_mass": 0.0}
+SVI: Settings = {
+    "learner": "stochastic", "learner__offset": 10.0, "learner__decay": 0.65, "inference__cold_visits": None,
+}  # fmt: skip
 LEARNERS: dict[str, Settings] = {
     "memoized L = 8": VARIATIONAL | {"n_active": 8},
     "memoized L = 1": VARIATIONAL | {"n_active": 1},

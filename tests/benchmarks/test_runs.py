@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from benchmarks.harness import datasets, machine, methods, results, runs
+from benchmarks.harness.engines import TimedThreads
 from benchmarks.harness.memory import PeakMemory
 from benchmarks.harness.methods import ours, topmix
 from benchmarks.harness.methods.method import Topics
 from benchmarks.harness.stopwatch import Milestones, Stopwatch
+from topmix.inference import CVB0
+from topmix.learners import Asynchronous, Batch
 
 
 def test_a_method_is_scored_until_its_time_is_up(tiny, monkeypatch):
@@ -61,7 +64,7 @@ def test_within_passes_topmix_reports_after_each_batch_and_stops_in_the_middle(t
         seen.append((n_pass, topics().topic_word))
         return len(seen) == 3
 
-    settings = {"learner": learner, "batch_size": 20, "within_passes": True}
+    settings = {"learner": learner, "learner__batch_size": 20, "within_passes": True}
     topmix.topics(datasets.load("tiny").train, 3, 0, 1, Stopwatch(), report, **settings)
     assert [n for n, _ in seen] == pytest.approx([1 / 5, 2 / 5, 3 / 5])
     assert not np.array_equal(seen[0][1], seen[1][1])
@@ -131,14 +134,33 @@ def test_memory_is_watched_except_in_pauses():
 
 @pytest.mark.parametrize("settings", [
     {},
-    {"inference": "variational", "n_active": None, "min_topic_mass": 0.0, "cold_visits": None, "restarts": 1},
-    {"inference": "scvb0", "learner": "stochastic", "batch_size": 20, "scale": 10.0, "offset": 1000.0, "decay": 0.9,
-     "doc_burn_in": 1, "doc_scale": 1.0, "doc_offset": 10.0, "doc_decay": 0.9},
-    {"inference": "cvb0", "learner": "batch"},
-    {"inference": "collapsed", "learner": "stochastic"},
-    {"inference": "collapsed", "learner": "batch", "own_discount": 0.0, "selection": "last"},
-    {"inference": "variational", "learner": "asynchronous", "outside": "mean", "opening": 2},
+    {"inference": "variational", "n_active": None, "inference__min_topic_mass": 0.0, "inference__cold_visits": None},
+    {"inference": "scvb0", "inference__doc_burn_in": 2, "learner": "stochastic", "learner__batch_size": 20},
+    {"inference": CVB0(), "learner": Batch()},
+    {"inference": "variational", "learner": Asynchronous(outside="mean", opening=2)},
 ])  # fmt: skip
-def test_settings_in_our_words_make_an_estimator(tiny, settings):
+def test_settings_are_those_of_set_params(tiny, settings):
     lda = ours.lda(3, max_iter=2, tol=-np.inf, n_jobs=1, random_state=0, **settings).fit(datasets.load("tiny").train)
-    np.testing.assert_allclose(lda.topic_word_.sum(axis=1), 1, rtol=1e-5)
+    set_ = lda.get_params()
+    assert all(set_[name] == value for name, value in settings.items() if "__" in name)
+    topics = ours.topics_of(lda)
+    np.testing.assert_allclose(topics.topic_word.sum(axis=1), 1, rtol=1e-5)
+    assert topics.tokens.sum() == pytest.approx(datasets.load("tiny").train.sum(), rel=0.1)
+
+
+def test_a_command_line_may_have_short_names():
+    assert ours.full_names({"min_topic_mass": 2}) == {"inference__min_topic_mass": 2}
+    given = {"learner": "stochastic", "decay": 0.9, "inference__own_discount": 0.0, "n_active": 4}
+    assert ours.full_names(given) == {
+        "learner": "stochastic", "learner__decay": 0.9, "inference__own_discount": 0.0, "n_active": 4,
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="decay"):
+        ours.full_names({"decay": 0.9})  # of a learner that has none
+
+
+def test_the_parts_of_a_pass_are_measured(tiny):
+    engine = TimedThreads()
+    ours.lda(3, engine=engine, max_iter=2, n_jobs=1, random_state=0).fit(datasets.load("tiny").train)
+    assert engine.times.begin > 0
+    assert engine.times.tables > 0
+    assert engine.times.step > 0

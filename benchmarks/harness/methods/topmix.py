@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.harness.curve import Curve
-from benchmarks.harness.methods.method import Report, TimeIsUp, Topics
+from benchmarks.harness.methods.method import Report, TimeIsUp
 from benchmarks.harness.stopwatch import Clock, Stopwatch
 from benchmarks.harness.vectors import Vectors, held_out
 
@@ -23,7 +22,7 @@ def topics(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
     asks for that, or for its opposite, of any learner. Without max_iter and tol a fit ends with its budget.
     """
     with watch.pause():
-        from benchmarks.harness.engines import reporting_engine
+        from benchmarks.harness.engines import ReportingThreads
         from benchmarks.harness.methods import ours
 
         n_tokens = float(X.sum())
@@ -32,16 +31,19 @@ def topics(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
 
     def after_pass(record: Any, view: Any) -> bool:
         facts = {"objective": record.objective / n_tokens, "n_components": record.n_components, **record.effort}
-        return report(lambda: ours.topics_in(view), record.n_pass, **facts)
+        return report(lambda: ours.topics_of(view.fitted()), record.n_pass, **facts)
 
-    def after_batch(topics: Callable[[], Topics], n_pass: float) -> None:
-        if report(topics, n_pass):
+    def after_batch(now: Any, n_pass: float) -> None:
+        if report(lambda: ours.topics_of(ours.fitted_with(model, now)), n_pass):
             raise TimeIsUp
 
     endless = {"max_iter": 1_000_000, "tol": -np.inf}
     settings = {"n_jobs": threads, "random_state": seed, "callbacks": [after_pass]} | endless | settings
-    with reporting_engine(after_batch if within else None) as engine, suppress(TimeIsUp):
-        construct(K, **settings, engine=engine).fit(X)
+    model = construct(K, **settings)
+    if within:
+        model.set_params(engine=ReportingThreads(after_batch))
+    with suppress(TimeIsUp):
+        model.fit(X)
 
 
 def gaussian_mixture(
@@ -54,7 +56,7 @@ def gaussian_mixture(
 
     def after_pass(record: Any, view: Any) -> None:
         with watch.pause():
-            curve.add(watch.seconds, held_out(data.test, *ours.gaussians_in(view)), record.n_pass)
+            curve.add(watch.seconds, held_out(data.test, *ours.gaussians_of(view.fitted())), record.n_pass)
 
     common = {"max_iter": passes, "tol": -np.inf, "random_state": 0, "callbacks": [after_pass]}
     model = ours.gaussian_mixture(K, **common | settings)
