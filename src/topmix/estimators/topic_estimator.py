@@ -23,7 +23,7 @@ from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklea
 from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitting.history import Callback, Clock, TimeLimit
+from topmix.fitting.history import Callback, Clock, TimeLimit, last_objective
 from topmix.fitting.passes import Log
 from topmix.fitting.progress import shown
 from topmix.fitting.topic_fit import TopicFit, TopicProblem
@@ -111,11 +111,11 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
                     if fit.interrupted is not None:
                         self._set_model(fit.interrupted)
                     raise
-                if best is None or log.history[-1].objective > best[0].history[-1].objective:
+                if best is None or last_objective(log.history) > last_objective(best[0].history):
                     best = log, model, converged
             assert best is not None
             log, model, self.converged_ = best
-            self.history_, self.n_iter_, self.elbo_ = log.history, len(log.history), log.history[-1].objective
+            self.history_, self.n_iter_, self.elbo_ = log.history, len(log.history), last_objective(log.history)
             with np.errstate(over="ignore"):  # next to no tokens, and all of the priors
                 self.bound_ = float(np.exp(-self.elbo_ / max(corpus.n_tokens, 1.0)))
             self.n_batch_iter_ = self.n_iter_ * fit.updates_per_pass
@@ -174,7 +174,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
             engine=self._component("engine"),
             threads=threads,
             n_active=count_of_active(self.n_active, K),
-            max_iter=whole_number(self.max_iter, "max_iter"),
+            max_iter=whole_number(self.max_iter, "max_iter", least=0),
             tol=self.tol,
             is_warm=self._is_warm(),
             restarts_small_topics=self._restarts_small_topics() and inference.starts_cold,
