@@ -36,12 +36,14 @@ class PassView:
 
     def counts(self) -> np.ndarray | None:
         """[V, K] tokens of each word in each topic, not to be changed; None where rows are not words."""
+        word = getattr(self._model, "word", None)
+        if isinstance(word, np.ndarray):  # a chain, whose `words` have the prior alone
+            return word
         for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
             raw = getattr(getattr(holder, "total", None), "raw", None)
             if isinstance(raw, np.ndarray) and raw.ndim == 2:
                 return raw
-        word = getattr(self._model, "word", None)
-        return word if isinstance(word, np.ndarray) else None
+        return None
 
     def fitted(self) -> Any:
         """A fitted copy of the estimator as it is now: yours to keep, to score and to save."""
