@@ -168,7 +168,7 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
         return TopicProblem(
             corpus=corpus,
             empty=empty,
-            start=lambda rng: self._start(empty, corpus, rng, learner.fades and searches),
+            start=lambda rng: self._start(empty, corpus, rng, learner.fades and searches and self.max_iter > 0),
             step=inference.step(self._step_seed() if inference.by_tokens else 0),
             learner=learner,
             engine=self._component("engine"),

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from topmix.stats import WordTotal
+
 
 class PassView:
     """The state of a fit after a pass, the same for every estimator. It is valid during the callback only.
@@ -40,9 +42,9 @@ class PassView:
         if isinstance(word, np.ndarray):  # a chain, whose `words` have the prior alone
             return word
         for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
-            raw = getattr(getattr(holder, "total", None), "raw", None)
-            if isinstance(raw, np.ndarray) and raw.ndim == 2:
-                return raw
+            total = getattr(holder, "total", None)
+            if isinstance(total, WordTotal):
+                return total.raw if total.factor == 1.0 else total.counts()
         return None
 
     def fitted(self) -> Any:
