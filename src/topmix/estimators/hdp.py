@@ -152,8 +152,8 @@ class HDP(EditMixin, TopicEstimator):
                 raise ValueError("topic_word_prior cannot differ by topic while their number is searched: search=None")
 
         def start(rng: np.random.Generator) -> TopicModel:
-            sparse = learner.fades and searches and not is_searching
-            model = first_topics(self, empty, corpus, rng, sparse=sparse)
+            is_sparse = learner.fades and searches and not is_searching and self.max_iter > 0
+            model = first_topics(self, empty, corpus, rng, sparse=is_sparse)
             return self._with_posterior(model, empty.words.posterior, is_searching=is_searching)
 
         problem = replace(problem, empty=empty, start=start)

@@ -54,7 +54,7 @@ class LDA(EditMixin, TopicEstimator):
         What is added to the counts of words for `topic_word_`. None is eta, but at most 0.03 for collapsed inference
         with the default eta: a large prior learns more coherent topics, and a small one predicts better.
     max_iter : int
-        Passes over the data, at most.
+        Passes over the data, at most. 0 leaves the topics where they start.
     tol : float
         Stop when a pass lifts the objective by less than this, per token.
     max_time : float or None

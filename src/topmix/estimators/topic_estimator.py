@@ -25,7 +25,7 @@ from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.estimators.topic_stream import StreamMixin
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitting.history import Callback, Clock, TimeLimit
+from topmix.fitting.history import Callback, Clock, TimeLimit, last_objective
 from topmix.fitting.passes import Log
 from topmix.fitting.progress import shown
 from topmix.fitting.topic_fit import TopicFit, TopicProblem
@@ -112,11 +112,11 @@ class TopicEstimator(
                     if fit.interrupted is not None:
                         self._set_model(fit.interrupted)
                     raise
-                if best is None or log.history[-1].objective > best[0].history[-1].objective:
+                if best is None or last_objective(log.history) > last_objective(best[0].history):
                     best = log, model, converged
             assert best is not None
             log, model, self.converged_ = best
-            self.history_, self.n_iter_, self.elbo_ = log.history, len(log.history), log.history[-1].objective
+            self.history_, self.n_iter_, self.elbo_ = log.history, len(log.history), last_objective(log.history)
             with np.errstate(over="ignore"):  # next to no tokens, and all of the priors
                 self.bound_ = float(np.exp(-self.elbo_ / max(corpus.n_tokens, 1.0)))
             self.n_batch_iter_ = self.n_iter_ * fit.updates_per_pass
@@ -126,18 +126,20 @@ class TopicEstimator(
     def _problem(
         self, corpus: Corpus, learner: Learner, inference: Inference, threads: int, *, searches: bool = True
     ) -> TopicProblem:
-        K = count_of_components(self.n_components)
+        K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
         empty = self._empty_model(corpus.n_words)
         return TopicProblem(
             corpus=corpus,
             empty=empty,
-            start=lambda rng: first_topics(self, empty, corpus, rng, sparse=learner.fades and searches),
+            start=lambda rng: first_topics(
+                self, empty, corpus, rng, sparse=learner.fades and searches and max_iter > 0
+            ),
             step=inference.step(self._step_seed() if inference.by_tokens else 0),
             learner=learner,
             engine=self._engine(),
             threads=threads,
             n_active=count_of_active(self.n_active, K),
-            max_iter=whole_number(self.max_iter, "max_iter"),
+            max_iter=max_iter,
             tol=self.tol,
             is_warm=self._is_warm(),
             restarts_small_topics=self._restarts_small_topics() and inference.starts_cold,

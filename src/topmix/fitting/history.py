@@ -55,6 +55,11 @@ class TimeLimit:
         return self.reached
 
 
+def last_objective(history: list[Record]) -> float:
+    """Where a fit ended; minus infinity where no pass was made."""
+    return history[-1].objective if history else -float("inf")
+
+
 class Clock:
     """Seconds since it was made, plus those that were spent before."""
 

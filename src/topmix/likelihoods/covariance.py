@@ -15,6 +15,8 @@ from scipy.special import digamma, multigammaln
 from topmix import _core
 from topmix.numerics.threads import threads
 
+ROUNDING = 100 * float(np.finfo(np.float64).eps)  # a share of all variance that no digits are left for
+
 
 class SingularCovariance(ValueError):
     """A cluster whose covariance cannot be inverted."""
@@ -118,6 +120,13 @@ class Shape:
             raise _singular(np.flatnonzero(np.isnan(log_det)))
         return B, inverse, log_det
 
+    def refuse_rounding(self, P: np.ndarray) -> None:
+        """Raises where a precision is so large, in a frame of unit variance, that rounding alone made it finite."""
+        diagonal = np.diagonal(P, axis1=1, axis2=2) if self.is_matrix else P.reshape(len(P), -1)
+        thin = np.flatnonzero(1.0 / diagonal.max(axis=1) < ROUNDING)
+        if len(thin):
+            raise _singular(thin)
+
     def log_det(self, B: np.ndarray) -> np.ndarray:
         """log |B_k|, summed over copies."""
         return np.linalg.slogdet(B)[1] if self.is_matrix else np.log(B).reshape(len(B), -1).sum(axis=1)
@@ -174,7 +183,9 @@ SHAPES = ("full", "diag", "spherical", "tied")
 
 def _singular(clusters: np.ndarray) -> SingularCovariance:
     which = f"cluster {clusters[0]}" if len(clusters) else "a cluster"
-    return SingularCovariance(
-        f"the covariance of {which} is singular: too few different rows, or columns that are constant or depend on "
-        "each other. Raise reg_covar, take fewer clusters, or use objective='vb', whose prior fills the gap."
+    return SingularCovariance(  # scikit-learn's words in the middle, which people match on
+        f"The covariance of {which} is singular. Fitting the mixture model failed because some components have "
+        "ill-defined empirical covariance (for instance caused by singleton or collapsed samples). Try to decrease the "
+        "number of components, increase reg_covar, or scale the input data. Or use objective='vb', whose prior fills "
+        "the gap, or leave out columns that are constant or depend on others."
     )

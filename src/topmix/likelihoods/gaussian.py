@@ -171,6 +171,8 @@ class Gaussian:
                 base = p.B + shape.prior_outer(len(N), p.beta, p.m)[0]
             B, P, log_det = shape.updated(t.second, N, base, p.reg, beta, m)
             P *= nu.reshape(-1, *[1] * (B.ndim - 1))
+            if self.objective == "ml" and not np.any(p.reg):
+                shape.refuse_rounding(P)
             Pm = shape.apply(P, m)
             is_bayes = self.objective == "vb" and not self.zero_mean
             return Posterior(

@@ -152,9 +152,10 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
         return moments(z, *_everyone(r), w, origin, model.shape)
     if init == "kmeans":
         seed = int(rng.integers(2**31))
-        fit = KMeans(min(K, len(z)), n_init=1, random_state=seed, max_iter=10).fit(z, sample_weight=w)
+        x = model.frame.points_back(z)  # as scikit-learn does: the scales of columns are the user's
+        fit = KMeans(min(K, len(x)), n_init=1, random_state=seed, max_iter=10).fit(x, sample_weight=w)
         seeds, labels = np.zeros((K, D)), fit.labels_.astype(np.int32)
-        seeds[: len(fit.cluster_centers_)] = fit.cluster_centers_
+        seeds[: len(fit.cluster_centers_)] = model.frame.points(fit.cluster_centers_)
     elif init == "k-means++":
         chosen, labels = spread_rows(z.astype(np.float32), w, K, model, rng)
         seeds = z[chosen]
