@@ -35,6 +35,7 @@ from topmix.likelihoods.von_mises_fisher import log_peak
 from topmix.likelihoods.von_mises_fisher_start import empty, start
 from topmix.numerics.bessel import inverse_ratio
 from topmix.numerics.blas import one_thread
+from topmix.numerics.threads import use_threads
 from topmix.reference.von_mises_fisher import Clusters, em_step
 
 clock = time.perf_counter
@@ -52,9 +53,10 @@ def numpy_em(X, K, seed, threads, max_iter):
     """[(seconds, log likelihood per row)], one per iteration: the likelihood is of the clusters at that time."""
     begin, curve, table, same = clock(), [], Directions(X), VonMisesFisherMixture(K, random_state=seed)
     rng = same._rng()
-    same._batches(table, rng)  # draws from rng, as `fit` does before it starts: so both start alike
-    model = start(empty(table, None, K), table, None, "auto", rng, threads)
-    p, N, rho = model.parameters, model.total.N, model.prior_resultant
+    same._learner(table).batches(table, 1, rng)  # draws from rng, as `fit` does before it starts: so both start alike
+    with use_threads(threads):
+        model = start(empty(table, None, K), table, None, "auto", rng)
+    p, N, rho = model.parameters, model.N, model.prior_resultant
     c, at = Clusters(N / N.sum(), p.mu, p.kappa), clock() - begin
     with threadpool_limits(threads, "blas"):
         while len(curve) < max_iter + 1 and (len(curve) < 3 or curve[-1][1] - curve[-2][1] > 1e-3):
@@ -70,8 +72,8 @@ def numpy_em(X, K, seed, threads, max_iter):
 def ours(X, K, seed, threads, max_iter, **settings):
     curve, n, begin = [], len(X), clock()
 
-    def watch(record, model):
-        d, weights = model.likelihood, model.allocation
+    def watch(record, view):
+        d, weights = view._model.likelihood, view._model.allocation
         p, b, log_pi = d.parameters, d.prior_rows, weights.log_weights()
         prior = b * float(np.sum(p.log_peak + p.kappa * (d.prior_resultant - 1)))
         data = record.terms["data"] - prior + record.terms["entropy"] + float(weights.counts() @ log_pi)
@@ -114,10 +116,10 @@ def labels(a):
             with threadpool_limits(a.threads):
                 k_means = KMeans(K, random_state=seed).fit(X)
             middle = clock()
-            _, model = ours(X, K, seed, a.threads, a.iterations, concentration_type=a.concentrations)
+            _, model = ours(X, K, seed, a.threads, a.iterations)
             end = clock()
             row = {
-                "what": "labels", "concentrations": a.concentrations, "K": K, "seed": seed, "rows": len(X), "threads": a.threads,
+                "what": "labels", "K": K, "seed": seed, "rows": len(X), "threads": a.threads,
                 "nmi": normalized_mutual_info_score(y, model.labels_), "seconds": end - middle,
                 "k_means_nmi": normalized_mutual_info_score(y, k_means.labels_), "k_means_seconds": middle - begin,
             }  # fmt: skip
@@ -171,7 +173,6 @@ def main():
     p.add_argument("--iterations", type=int, default=100)
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--cpu", action="store_true", help="one thread, processor time")
-    p.add_argument("--concentrations", choices=["each", "tied"], default="each", help="of `labels`")
     p.add_argument("--out")
     a = p.parse_args()
     if a.cpu:

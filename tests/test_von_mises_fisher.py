@@ -1,5 +1,7 @@
 """Mixtures of directions: the density, EM against its slow twin, planted clusters, odd rows, draws and files."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,8 +14,7 @@ import topmix
 from topmix import VonMisesFisherMixture
 from topmix.data import Table
 from topmix.data.directions import Directions, UnitRows
-from topmix.data.vectors import VectorShard
-from topmix.likelihoods.von_mises_fisher import VonMisesFisher, log_peak
+from topmix.likelihoods.von_mises_fisher import log_peak
 from topmix.likelihoods.von_mises_fisher_sample import cosines, sample
 from topmix.likelihoods.von_mises_fisher_start import empty, spread_rows, start
 from topmix.numerics.bessel import ratio
@@ -65,7 +66,7 @@ def test_batch_with_all_clusters_takes_the_steps_of_plain_em(D, kappas, objectiv
     labels = np.random.default_rng(1).integers(K, size=len(X))
     model = VonMisesFisherMixture(
         K, objective=objective, n_active=None, learner="batch", max_iter=8, tol=-np.inf, init_params=labels, n_jobs=1,
-        callbacks=[lambda record, m: rows.append((m.allocation.weights(), *m.likelihood.parameters[:2]))],
+        callbacks=[lambda record, view: rows.append((view.weights, *view._model.likelihood.parameters[:2]))],
     ).fit(X)  # fmt: skip
     b, alpha = (1.0, 1.0 / K) if objective == "map" else (0.0, 0.0)
     rho = model.model_.likelihood.prior_resultant
@@ -296,19 +297,26 @@ def test_k_means_plus_plus_finds_groups_that_stand_apart():
 def test_the_start_has_one_concentration():
     X, *_ = planted(200, [300, 300, 300], n=2000)
     table = Table(X)
-    model = start(empty(table, None, 3), table, None, "auto", np.random.default_rng(0), 1)
+    model = start(empty(table, None, 3), table, None, "auto", np.random.default_rng(0))
     assert np.ptp(model.parameters.kappa) < 0.05 * model.parameters.kappa.mean()  # but for the prior's pseudo-row
-    assert model.total.N.sum() == pytest.approx(2000)
+    assert model.N.sum() == pytest.approx(2000)
     assert model.parameters.kappa.mean() == pytest.approx(300, rel=0.05)
 
 
-def test_update_and_bound_take_the_rows_of_clusters_apart():
-    """The protocol of likelihoods whose statistic does not hold N."""
-    X, *_ = planted(5, [20])
-    table = Table(X)
-    model = start(empty(table, None, 2), table, None, "auto", np.random.default_rng(0), 1)
-    shard = VectorShard(X, slice(None))
-    S = VonMisesFisher.summarise(shard, model.assign(shard, model.tables(np.arange(5)), np.zeros(2), 2, 1), 2, 1)
-    apart = model.update(S, S.N)
-    np.testing.assert_array_equal(apart.parameters.mu, model.update(S).parameters.mu)
-    assert apart.bound(S, S.N) == model.update(S).bound(S)
+def test_tied_concentrations_are_one_number_that_maximises_the_objective():
+    X, *_ = planted(20, [10, 40, 80], n=900)
+    free, tied = (
+        VonMisesFisherMixture(3, concentration_type=kind, learner="batch", n_active=None, random_state=0).fit(X)
+        for kind in ("free", "tied")
+    )
+    assert np.ptp(free.concentrations_) > 10
+    assert np.ptp(tied.concentrations_) == 0
+    assert np.all(np.diff([record.objective for record in tied.history_]) > -1e-6)
+    assert tied.elbo_ < free.elbo_  # it has fewer parameters
+    model, N = tied.model_.likelihood, tied.model_.likelihood.N
+    other = dataclasses.replace(model, total=model.total)
+    for factor in (0.9, 1.1):
+        kappa = factor * model.parameters.kappa
+        moved = model.parameters._replace(kappa=kappa, log_peak=log_peak(20, kappa))
+        object.__setattr__(other, "parameters", moved)
+        assert other.bound(model.total, N) < model.bound(model.total, N)

@@ -127,13 +127,11 @@ class TopicEstimator(
         self, corpus: Corpus, learner: Learner, inference: Inference, threads: int, *, searches: bool = True
     ) -> TopicProblem:
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
-        empty = self._empty_model(corpus.n_words)
+        empty, is_sparse = self._empty_model(corpus.n_words), learner.fades and searches and max_iter > 0
         return TopicProblem(
             corpus=corpus,
             empty=empty,
-            start=lambda rng: first_topics(
-                self, empty, corpus, rng, sparse=learner.fades and searches and max_iter > 0
-            ),
+            start=lambda rng: first_topics(self, empty, corpus, rng, sparse=is_sparse),
             step=inference.step(self._step_seed() if inference.by_tokens else 0),
             learner=learner,
             engine=self._engine(),

@@ -18,7 +18,7 @@ from topmix.estimators.mixture import MixtureEstimator
 from topmix.files.reader import CheckedReader
 from topmix.fitting.history import Callback
 from topmix.learners import Learner
-from topmix.likelihoods.von_mises_fisher import OBJECTIVES, VonMisesFisher
+from topmix.likelihoods.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher
 from topmix.likelihoods.von_mises_fisher_sample import sample
 from topmix.likelihoods.von_mises_fisher_start import STARTS, empty, given, start
 from topmix.models.mixture import Mixture
@@ -37,6 +37,9 @@ class VonMisesFisherMixture(MixtureEstimator):
     ----------
     n_components : int
         Number of clusters, K.
+    concentration_type : {"free", "tied"}
+        Whether each cluster has a concentration of its own, or all have the same. With one for all, rows go to the
+        nearest mean direction up to the weights, as in spherical k-means.
     objective : {"map", "ml"}
         What is maximised: the log likelihood and the log of a weak prior (see `prior_rows`), or the likelihood alone.
         Under "ml" only `max_concentration` stops a cluster of one row.
@@ -123,6 +126,7 @@ class VonMisesFisherMixture(MixtureEstimator):
         self,
         n_components: int = 8,
         *,
+        concentration_type: str = "free",
         objective: str = "map",
         n_active: int | None = 8,
         learner: str | Learner = "memoized",
@@ -142,6 +146,7 @@ class VonMisesFisherMixture(MixtureEstimator):
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components
+        self.concentration_type = concentration_type
         self.objective = objective
         self.n_active = n_active
         self.learner = learner
@@ -210,7 +215,10 @@ class VonMisesFisherMixture(MixtureEstimator):
         most = positive_number(self.max_concentration, "max_concentration")
         if most > LARGEST_CONCENTRATION:
             raise ValueError(f"max_concentration must be at most {LARGEST_CONCENTRATION:g}, got {most:g}")
-        return empty(data, weight, K, objective=self.objective, prior_rows=b, max_concentration=most)
+        kind = one_of(self.concentration_type, CONCENTRATIONS, "concentration_type")
+        return empty(
+            data, weight, K, objective=self.objective, prior_rows=b, max_concentration=most, concentration_type=kind
+        )
 
     def _first(
         self,
@@ -244,7 +252,8 @@ class VonMisesFisherMixture(MixtureEstimator):
 
     def _n_parameters(self) -> int:
         K, D = self.mean_directions_.shape
-        return K - 1 + K * D  # a direction has D - 1 degrees of freedom, and the concentration is one more
+        n_concentrations = K if self._directions.concentration_type == "free" else 1
+        return K - 1 + K * (D - 1) + n_concentrations
 
     def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> VonMisesFisher:
         return VonMisesFisher.read(file, file.n_features, K, one_of(objective, OBJECTIVES, "objective"))

@@ -25,6 +25,7 @@ from topmix.numerics.threads import threads
 from topmix.stats import Additive
 
 OBJECTIVES = ("map", "ml")
+CONCENTRATIONS = ("free", "tied")
 
 # Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
 TOLERANCE = 1e-3
@@ -77,6 +78,7 @@ class VonMisesFisher:
     dtype: str  # of the data: "float32" or "float64"
     total: DirectionStats
     N: np.ndarray  # [K] rows of each cluster
+    concentration_type: str = "free"  # or "tied": the same for all clusters
 
     @property
     def n_features(self) -> int:
@@ -97,7 +99,8 @@ class VonMisesFisher:
         N = np.maximum(self.N, 0.0)  # rounding may leave negative numbers
         R = self.total.resultant + NEGLIGIBLE * self.data_mean
         length = np.sqrt(np.einsum("kd,kd->k", R, R))
-        r = (length + b * self.prior_resultant) / (N + b + NEGLIGIBLE)
+        along, rows = length + b * self.prior_resultant, N + b + NEGLIGIBLE
+        r = along / rows if self.concentration_type == "free" else np.full(len(N), along.sum() / rows.sum())
         none = length <= 1e-300  # rows that cancel exactly: any direction is as good
         R[none, 0], length[none] = 1e-300, 1e-300
         kappa = inverse_ratio(D, r, self.max_concentration)
@@ -162,6 +165,7 @@ class VonMisesFisher:
         out.value("prior.resultant", self.prior_resultant)
         out.value("max_concentration", self.max_concentration)
         out.value("dtype", self.dtype)
+        out.value("concentration_type", self.concentration_type)
 
     @classmethod
     def read(cls, file: CheckedReader, D: int, K: int, objective: str) -> VonMisesFisher:
@@ -174,6 +178,7 @@ class VonMisesFisher:
             file.choice("dtype", ("float32", "float64")),
             DirectionStats(file.array("directions.resultant", K, D)),
             file.array("directions.N", K),
+            file.choice("concentration_type", CONCENTRATIONS),
         )
         with np.errstate(all="ignore"):
             numbers = directions.parameters

@@ -40,6 +40,7 @@ def empty(
     objective: str = "map",
     prior_rows: float = 1.0,
     max_concentration: float = 1e6,
+    concentration_type: str = "free",
 ) -> VonMisesFisher:
     """No clusters yet. Pseudo-rows are spread like all of the data, until `start` knows better."""
     D, begin = table.shape[1], 0
@@ -53,7 +54,8 @@ def empty(
     mean = sums / max(total, 1e-300)
     spread = min(float(np.linalg.norm(mean)), 1.0)  # rounding may leave more than one
     none, dtype = DirectionStats(np.zeros((K, D))), str(table.data.dtype)
-    return VonMisesFisher(objective, prior_rows, spread, mean, max_concentration, dtype, none, np.zeros(K))
+    prior = (objective, prior_rows, spread, mean, max_concentration)
+    return VonMisesFisher(*prior, dtype, none, np.zeros(K), concentration_type)
 
 
 def start(
