@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from topmix import LDA, load
 from topmix.data import Corpus
+from topmix.engines import Threads
 from topmix.estimators import ESTIMATORS
+from topmix.fitting import PassView, TimeLimit
+from topmix.learners import Asynchronous, Batch, Memoized
 
 ROWS = "a random start is drawn from the rows, so other rows give another start (as with scikit-learn's own KMeans)"
 PROBA = "scikit-learn takes whatever has predict_proba for a classifier here"
@@ -38,13 +43,13 @@ EXPECTED = {
 STREAM = dict.fromkeys(
     ("check_fit_score_takes_y", "check_n_features_in_after_fitting"), "partial_fit is refused: workers keep documents"
 )
-FIXED = {"HDP": {"adapt": False}}  # so many topics as were asked for; scikit-learn's checks see the defaults
+FIXED = {"HDP": {"search": None}}  # as many topics as were asked for; scikit-learn's checks see the defaults
 # Workers are another way through fit, so these are held to all of it as well.
 ASYNCHRONOUS = {
-    "LDA, asynchronous": {"learner": "asynchronous", "posterior": "variational", "opening": 0},
+    "LDA, asynchronous": {"learner": Asynchronous(opening=0), "inference": "variational"},
     "GaussianMixture, asynchronous": {"learner": "asynchronous"},
 }
-everyone = pytest.mark.parametrize("name", [*ESTIMATORS, *ASYNCHRONOUS])
+EVERYONE = [*ESTIMATORS, *ASYNCHRONOUS]
 
 
 def class_of(name):
@@ -62,6 +67,21 @@ def make(name, **parameters):
 
 def counts_only(name):
     return get_tags(make(name)).input_tags.positive_only
+
+
+def has(name, parameter):
+    """Whether it has a parameter, or a component with such a setting, that a test may set."""
+    return parameter in make(name).get_params(deep=True) and not (
+        name in ASYNCHRONOUS and parameter.partition("__")[0] == "learner"
+    )
+
+
+everyone = pytest.mark.parametrize("name", EVERYONE)
+of_counts = pytest.mark.parametrize("name", [name for name in EVERYONE if counts_only(name)])
+
+
+def those_with(parameter):
+    return pytest.mark.parametrize("name", [name for name in EVERYONE if has(name, parameter)])
 
 
 @pytest.fixture
@@ -90,7 +110,7 @@ def ask(model, X):
 
 
 def is_asynchronous_lda(model):
-    return hasattr(model, "opening") and model.learner == "asynchronous"
+    return isinstance(model, LDA) and isinstance(model.learner, Asynchronous)
 
 
 @parametrize_with_checks(
@@ -101,14 +121,32 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-@everyone
-@pytest.mark.parametrize("engine", [None, "serial", "threads"])
-def test_same_bits_for_any_number_of_jobs(name, data, engine):
-    if name in ASYNCHRONOUS:
-        pytest.skip("it has n_jobs workers, who do not wait for each other")
-    want = answers(make(name).fit(data), data)
-    for n_jobs in (1, 2, 7, None):
-        same(answers(make(name, n_jobs=n_jobs, engine=engine).fit(data), data), want)
+@pytest.mark.parametrize("name", ESTIMATORS)  # asynchronous ones have n_jobs workers, who do not wait for each other
+def test_same_bits_for_any_number_of_jobs_and_engine(name, sample):
+    """On data that kernels cut in several chunks, see WIDE."""
+    X = sample("counts" if counts_only(name) else "vectors", wide=True)
+    learners = [Memoized(batch_size=len(X) // 3), Memoized(batch_size=len(X) // 6, batches_per_update=2), Batch()]
+    for learner in learners if "learner" in make(name).get_params() else [None]:
+        want = answers(make(name, max_iter=3, learner=learner).fit(X), X)
+        for engine, n_jobs in (("serial", 1), ("serial", 2), ("threads", 2), ("threads", 7), (Threads(), None)):
+            if engine == "serial" and "engine" not in make(name).get_params():
+                continue
+            same(answers(make(name, max_iter=3, learner=learner, n_jobs=n_jobs, engine=engine).fit(X), X), want)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_two_fits_at_once_have_the_bits_of_fits_one_after_the_other(name, sample):
+    """From threads of Python: numbers of threads, buffers and interrupts of one fit are nothing to the other."""
+    X = sample("counts" if counts_only(name) else "vectors", wide=True)
+    how = [{"random_state": seed, "n_jobs": n_jobs} for seed, n_jobs in ((0, 1), (1, 3), (2, 2), (3, 7))]
+
+    def fitted(parameters):
+        return answers(make(name, max_iter=3).set_params(**parameters).fit(X), X)
+
+    with ThreadPoolExecutor(len(how)) as pool:
+        at_once = list(pool.map(fitted, how))
+    for got, parameters in zip(at_once, how, strict=True):
+        same(got, fitted(parameters))
 
 
 @everyone
@@ -130,10 +168,8 @@ def test_the_same_from_every_kind_of_input(name, data, tmp_path):
             assert list(model.feature_names_in_) == list(frame.columns)
 
 
-@everyone
+@of_counts
 def test_duplicates_and_zeros_of_a_sparse_matrix_mean_what_they_say(name, data):
-    if not counts_only(name):
-        pytest.skip("takes dense rows")
     row, col = np.nonzero(data)
     half = data[row, col] / 2
     doubled = sp.coo_array((np.concatenate([half, half, [0.0]]), (np.r_[row, row, 0], np.r_[col, col, 0])), data.shape)
@@ -156,11 +192,11 @@ def test_the_input_is_not_changed(name, data):
     np.testing.assert_array_equal(data, before)
 
 
-@everyone
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -1.0])
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [(name, bad) for name in EVERYONE for bad in (np.nan, np.inf, -1.0) if bad != -1.0 or counts_only(name)],
+)
 def test_numbers_that_are_not_counts_are_refused(name, data, bad):
-    if bad == -1 and not counts_only(name):
-        pytest.skip("takes any finite number")
     spoiled = data.copy()
     spoiled[3, 2] = bad
     model = make(name).fit(data)
@@ -183,10 +219,8 @@ def test_another_number_of_features_is_refused(name, data):
             ask(model, Corpus.from_scipy(data[:, 1:]))
 
 
-@everyone
+@of_counts
 def test_another_vocabulary_is_refused(name, data):
-    if not counts_only(name):
-        pytest.skip("takes vectors")
     words = [f"w{v}" for v in range(data.shape[1])]
     model = make(name).fit(Corpus.from_scipy(data, vocabulary=words))
     with pytest.raises(ValueError, match=r"another vocabulary: word 1 is 'x', but was 'w1'"):
@@ -228,10 +262,8 @@ def test_little_data_gives_finite_answers(name, data, case):
         assert proportions.sum() == pytest.approx(1)
 
 
-@everyone
+@of_counts
 def test_empty_rows_keep_their_place_and_change_nothing_else(name, data):
-    if not counts_only(name):
-        pytest.skip("takes vectors")
     for X in (np.vstack([data, 0 * data[:5]]), 0 * data):
         model = make(name).fit(X)
         for x in answers(model, X):
@@ -250,20 +282,22 @@ def test_one_cluster(name, data):
         assert np.all(np.isfinite(x))
 
 
-@everyone
+BAD = [
+    ("n_components", 0), ("n_components", 2.5), ("n_components", 70_000), ("n_active", 0), ("n_active", "all"),
+    ("learner", "magic"), ("learner", Threads()), ("engine", "magic"), ("engine", 3), ("inference", "magic"),
+    ("inference", Memoized()), ("search", "magic"), ("n_jobs", 0), ("n_jobs", 1.5), ("max_iter", 0), ("n_init", 0),
+    ("batch_size", 0), ("max_time", 0), ("max_time", "long"), ("max_time", np.nan),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("n_components", 0), ("n_components", 2.5), ("n_components", 70_000), ("n_active", 0), ("n_active", "all"),
-        ("learner", "magic"), ("engine", "magic"), ("n_jobs", 0), ("n_jobs", 1.5), ("max_iter", 0), ("n_init", 0),
-        ("batch_size", 0), ("max_time", 0), ("max_time", "long"), ("max_time", np.nan),
-    ],
-)  # fmt: skip
+    ("name", "parameter", "value"),
+    [(name, *bad) for name in EVERYONE for bad in BAD if bad[0] in class_of(name)._get_param_names()],
+)
 def test_a_bad_parameter_is_named(name, data, parameter, value):
-    if parameter not in make(name).get_params() or (name in ASYNCHRONOUS and parameter in ("learner", "batch_size")):
-        pytest.skip(f"has no {parameter}")
+    model = make(name).set_params(**FIXED.get(name, {}) | {parameter: value})
     with pytest.raises(ValueError, match=parameter):
-        make(name, **{parameter: value}).fit(data)
+        model.fit(data)
 
 
 @everyone
@@ -285,8 +319,8 @@ def test_history_has_a_record_a_pass(name, data):
 def test_callbacks_see_every_pass_and_may_stop_it(name, data):
     seen = []
 
-    def watch(record, model):
-        seen.append((record, model.n_components))
+    def watch(record, view):
+        seen.append((record, view.n_components))
         return record.n_pass == 3
 
     model = make(name, tol=-np.inf, callbacks=[watch, lambda *_: None]).fit(data)
@@ -297,8 +331,15 @@ def test_callbacks_see_every_pass_and_may_stop_it(name, data):
 
 @everyone
 def test_time_ends_a_fit_after_the_pass_that_it_is_in(name, data):
-    if "max_time" not in make(name).get_params():
-        pytest.skip("has no max_time")
+    short, long = (make(name, tol=-np.inf, callbacks=[TimeLimit(s)]).fit(data) for s in (1e-9, 1e9))
+    assert (short.n_iter_, long.n_iter_) == (1, 5)
+    assert not getattr(short, "converged_", False)
+    if name != "LDA, asynchronous":
+        same(answers(long, data), answers(make(name, tol=-np.inf).fit(data), data))
+
+
+@those_with("max_time")
+def test_max_time_is_a_limit_of_time(name, data):
     short, long = (make(name, tol=-np.inf, max_time=seconds).fit(data) for seconds in (1e-9, 1e9))
     assert (short.n_iter_, long.n_iter_) == (1, 5)
     assert not short.converged_
@@ -307,7 +348,7 @@ def test_time_ends_a_fit_after_the_pass_that_it_is_in(name, data):
 
 @everyone
 def test_a_failed_fit_leaves_an_estimator_that_says_it_is_not_fitted(name, data):
-    def fail(record, model):
+    def fail(record, view):
         raise RuntimeError("stop")
 
     model = make(name, callbacks=[fail])
@@ -318,10 +359,8 @@ def test_a_failed_fit_leaves_an_estimator_that_says_it_is_not_fitted(name, data)
     assert [r.n_pass for r in model.history_] == [1]  # what was done is on record
 
 
-@everyone
+@those_with("warm_start")
 def test_warm_start_goes_on(name, data):
-    if "warm_start" not in make(name).get_params():
-        pytest.skip("has no warm_start")
     model = make(name, learner="batch", warm_start=True, tol=-np.inf)
     last = model.fit(data).history_[-1].objective
     assert model.fit(data).history_[0].objective >= last - 1e-3 * abs(last)
@@ -330,12 +369,129 @@ def test_warm_start_goes_on(name, data):
 
 
 @everyone
-def test_ctrl_c_is_answered_soon(name):
-    """In the middle of a kernel that takes seconds; the estimator keeps the history of what it did."""
+def test_a_view_says_the_same_of_every_estimator(name, data):
+    """How many components there are, how large they are, what they say, and a copy to keep."""
+    seen = []
+
+    def watch(record, view):
+        assert isinstance(view, PassView)
+        counts, now = view.counts(), view.fitted()
+        assert view.n_components == record.n_components == 4
+        assert view.weights.shape == (4,)
+        assert np.all(view.weights >= 0)
+        assert view.weights.sum() == pytest.approx(1)
+        if counts_only(name):
+            assert counts.shape == (data.shape[1], 4)
+            assert counts.sum() == pytest.approx(data.sum(), rel=1e-5)
+        else:
+            assert counts is None
+        assert type(now) is class_of(name)
+        seen.append((now, answers(now, data)))
+
+    last = make(name, tol=-np.inf, callbacks=[watch]).fit(data)
+    assert len(seen) == 5
+    for n_pass, (now, said) in enumerate(seen, 1):  # the fit went on; the copies did not
+        same(answers(now, data), said)
+        assert now.n_iter_ == n_pass
+        assert now.history_ == last.history_[:n_pass]
+        assert not hasattr(now, "converged_")
+        for x in said:
+            assert np.all(np.isfinite(x))
+    assert not all(np.array_equal(a, b) for a, b in zip(seen[0][1], seen[-1][1], strict=True))
+    if name != "GibbsLDA":  # whose topics are means over the last sweeps
+        same(answers(last, data), seen[-1][1])
+
+
+@everyone
+def test_a_copy_of_a_pass_can_be_saved_and_scored(name, data, tmp_path):
+    paths = []
+
+    def keep(record, view):
+        now = view.fitted()
+        paths.append((tmp_path / str(record.n_pass), answers(now, data)))
+        now.save(paths[-1][0])
+
+    make(name, max_iter=2, tol=-np.inf, callbacks=[keep]).fit(data)
+    for path, said in paths:
+        same(answers(load(path), data), said)
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if hasattr(class_of(name), "partial_fit")])
+def test_a_copy_of_a_pass_can_be_fitted_further(name, data):
+    copies = []
+    last = make(name, max_iter=2, tol=-np.inf, callbacks=[lambda _, view: copies.append(view.fitted())]).fit(data)
+    before = answers(last, data)
+    for now in copies:
+        assert np.all(np.isfinite(answers(now.partial_fit(data), data)[0]))
+        assert now.set_params(callbacks=None).fit(data).n_iter_ == 2
+    same(answers(last, data), before)
+
+
+LONG_PASS = """
+import sys, signal, time
+import numpy as np, scipy.sparse as sp
+from topmix.estimators import ESTIMATORS
+from topmix.learners import Asynchronous
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits one that ignores it
+rng = np.random.default_rng(0)
+name, is_counts, how = sys.argv[1], sys.argv[2] == "counts", eval(sys.argv[3])
+if is_counts:  # a pass of a minute or more
+    n, V, each = 60_000, 3_000, 150
+    index = rng.integers(V, size=n * each).astype(np.int32)
+    X = sp.csr_array((np.ones(n * each, np.float32), index, np.arange(0, n * each + 1, each)), shape=(n, V))
+    X.sum_duplicates()
+else:
+    X = rng.normal(size=(200_000, 60))
+common = dict(max_iter=10**6, tol=-np.inf, learner="batch", n_jobs=2, random_state=0, init="random", n_active=16)
+known = ESTIMATORS[name]._get_param_names()
+if name in ("CombinatorialLDA", "GibbsLDA", "GaussianMixture"):
+    common.pop("init")
+if name in ("LDA", "HDP"):
+    common["inference"] = "variational"
+how = {p: value for p, value in (common | how).items() if p in known}
+model = ESTIMATORS[name](1200, **how)
+print("ready", flush=True)
+try:
+    model.fit(X)
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic(), len(model.history_), flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@everyone
+def test_ctrl_c_is_answered_inside_a_long_pass(name):
+    """While a kernel runs that takes far longer than anybody waits: no pass has ended yet."""
+    data = "counts" if counts_only(name) else "vectors"
+    how = repr(ASYNCHRONOUS.get(name, {}) | FIXED.get(name, {}))
+    command = [sys.executable, "-c", LONG_PASS, name.split(",")[0], data, how]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "ready\n"
+            time.sleep(5.0)
+            assert child.poll() is None
+            child.send_signal(signal.SIGINT)
+            sent = time.monotonic()
+            lines = child.stdout.read().split("\n")
+        finally:
+            child.kill()
+    word, when, n_passes = lines[-2].split()
+    assert word == "interrupted"
+    assert int(n_passes) == 0  # it was answered in the middle of the first pass
+    assert float(when) - sent < 30  # a second on a machine that has nothing else to do
+
+
+@pytest.mark.timeout(300)
+@everyone
+def test_an_interrupted_fit_keeps_the_history_of_what_it_did(name):
+    """Ctrl-C after some passes, in the middle of another."""
     script = textwrap.dedent(
         f"""
         import numpy as np, scipy.sparse as sp, signal, sys, time
         from topmix.estimators import ESTIMATORS
+        from topmix.learners import Asynchronous
 
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits one that ignores it
 
@@ -346,12 +502,12 @@ def test_ctrl_c_is_answered_soon(name):
         X.sum_duplicates()
         X = X if {counts_only(name)} else rng.normal(size=(100_000, 50))
 
-        def ready(record, model):
+        def ready(record, view):
             print("ready", flush=True)
 
         how = dict(max_iter=10**6, tol=-np.inf, learner="batch", n_jobs=2, random_state=0, callbacks=[ready])
         cls = ESTIMATORS[{name.split(",")[0]!r}]
-        how |= {ASYNCHRONOUS.get(name, {})!r}
+        how |= {ASYNCHRONOUS.get(name, {})!r} | {FIXED.get(name, {})!r}
         model = cls(400, **{{p: value for p, value in how.items() if p in cls._get_param_names()}})
         try:
             model.fit(X)
@@ -372,4 +528,4 @@ def test_ctrl_c_is_answered_soon(name):
     word, n_passes = lines[-2].split()
     assert word == "interrupted"
     assert int(n_passes) >= 1
-    assert waited < 10  # about a second, on a machine that has nothing else to do
+    assert waited < 30  # about a second, on a machine that has nothing else to do

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -20,6 +19,7 @@ from topmix.data.shard import row_sums
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.multinomial import MultinomialMixture
 from topmix.estimators.saving import SaveMixin
+from topmix.estimators.snapshot import snapshot
 from topmix.estimators.token_topics import check_whole_counts, checked_topics, random_topics, read_token_topics
 from topmix.estimators.top_words import top_words
 from topmix.files.reader import CheckedReader, ModelFileError
@@ -215,7 +215,7 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
 
     def _fitted_copy(self, hard: HardTopics) -> Self:
         """A fitted copy with the topics of this moment, for callbacks."""
-        now = copy.copy(self)
+        now = snapshot(self)
         now.penalty_, now.token_topics_ = hard.penalty, hard.z.astype(np.int32)
         now._set_counts(hard.word.copy())
         return now

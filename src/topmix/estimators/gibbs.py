@@ -161,7 +161,11 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
 
     def _fitted_copy(self, model: Any) -> Self:
         """A fitted copy with the topics of the chain, for callbacks."""
-        return super()._fitted_copy(model.model() if isinstance(model, Chain) else model)
+        if not isinstance(model, Chain):
+            return super()._fitted_copy(model)
+        now = super()._fitted_copy(model.model())
+        now.token_topics_ = model.z.astype(np.int32)
+        return now
 
     def _annealing(self, warm: bool, burn_in: int) -> int:
         given = self.annealing

@@ -24,6 +24,7 @@ from topmix.data.table import Table
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklearn_callbacks
+from topmix.estimators.snapshot import snapshot
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitting.history import Callback, Clock, Record, last_objective
@@ -288,7 +289,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
 
     def _fitted_copy(self, model: Mixture) -> Self:
         """A fitted copy of the estimator with this model, for callbacks."""
-        now = copy.copy(self)
+        now = snapshot(self)
         now._set_model(copy.deepcopy(model))
         return now
 

@@ -18,6 +18,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard, Shards, in_order
 from topmix.engines import Engine, Threads
 from topmix.estimators.inputs import as_corpus
+from topmix.estimators.snapshot import snapshot
 from topmix.estimators.top_words import top_words
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.models.document_options import DocumentOptions
@@ -117,7 +118,7 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _fitted_copy(self, model: TopicModel) -> Self:
         """A fitted copy of the estimator with this model, for callbacks."""
-        now = copy.copy(self)
+        now = snapshot(self)
         now._set_model(copy.deepcopy(model))
         return now
 

@@ -66,6 +66,7 @@ class StreamMixin:
                 self.history_: list[Record] = []
             else:
                 model = replace(self._grown(corpus), documents=problem.empty.documents)
+                self.n_batch_iter_ = getattr(self, "n_batch_iter_", 0)
             self._count_documents(corpus)
             stream = learner if isinstance(learner, Stochastic) else Stochastic()
             stands_for = float(stream.total_samples or self.n_seen_)

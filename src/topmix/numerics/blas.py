@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import threadpoolctl
 from scipy.linalg import cython_blas, cython_lapack
-from threadpoolctl import ThreadpoolController
 
 from topmix import _core
 
@@ -33,8 +33,16 @@ _limit: Any = None
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
+def _controller() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+
+
+def _take_control() -> None:
+    """From version 3.8 on, threadpoolctl lets the first thread that ever limits OpenBLAS do so, and silently ignores
+    all others. Here any thread may be the first to enter and any other the last to leave; our lock keeps them apart."""
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(openblas, "clear_controlling_thread"):
+        openblas.clear_controlling_thread(force=True)
 
 
 @contextmanager
@@ -44,6 +52,7 @@ def one_thread() -> Iterator[None]:
     global _inside, _limit
     with _lock:
         if _inside == 0:
+            _take_control()
             _limit = _controller().limit(limits=1)
         _inside += 1
     try:
@@ -52,4 +61,5 @@ def one_thread() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if _inside == 0:
+                _take_control()
                 _limit.restore_original_limits()

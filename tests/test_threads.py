@@ -1,0 +1,107 @@
+"""Who may use how many threads: of kernels and of BLAS, from any thread of Python."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from topmix import GaussianMixture
+from topmix.numerics.blas import one_thread
+from topmix.numerics.threads import MOST_THREADS, count_of_threads, threads, use_threads
+
+
+def test_kernels_use_all_cores_unless_a_block_says_otherwise():
+    assert threads() == joblib.cpu_count()
+    with use_threads(3):
+        assert threads() == 3
+        with use_threads(5):
+            assert threads() == 5
+        assert threads() == 3
+    with pytest.raises(RuntimeError), use_threads(2):
+        raise RuntimeError
+    assert threads() == joblib.cpu_count()
+
+
+def test_each_thread_of_python_has_its_own_number():
+    both, seen = threading.Barrier(2), {}
+
+    def work(n):
+        with use_threads(n):
+            both.wait()
+            seen[n] = threads()
+            both.wait()
+
+    with use_threads(7), ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, (2, 3)))
+        assert threads() == 7
+    assert seen == {2: 2, 3: 3}
+
+
+@pytest.mark.parametrize("bad", [0, 1.5, True, "all"])
+def test_a_number_of_jobs_that_makes_no_sense_is_refused(bad):
+    with pytest.raises(ValueError, match="n_jobs"):
+        count_of_threads(bad)
+
+
+def test_numbers_of_jobs_are_scikit_learns():
+    cores = joblib.cpu_count()
+    assert [count_of_threads(n) for n in (None, -1, 1, 3, 10**6)] == [cores, cores, 1, 3, MOST_THREADS]
+    assert count_of_threads(-2) == max(1, cores - 1)
+
+
+def of_blas():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def in_a_thread(work):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def test_blas_has_one_thread_inside_the_block_whoever_enters_it():
+    def inside():
+        with one_thread():
+            return of_blas()
+
+    before = of_blas()
+    assert before
+    for _ in range(2):
+        assert set(inside()) == {1}
+        assert of_blas() == before
+        assert set(in_a_thread(inside)) == {1}
+        assert of_blas() == before
+
+
+def test_the_last_to_leave_gives_blas_its_threads_back():
+    before, entered, leave = of_blas(), threading.Event(), threading.Event()
+
+    def first():
+        with one_thread():
+            entered.set()
+            leave.wait(60)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    entered.wait(60)
+    with one_thread():
+        leave.set()
+        thread.join()
+        assert set(of_blas()) == {1}  # who entered first has left
+    assert of_blas() == before
+
+
+def test_a_fit_has_the_same_bits_in_a_thread_of_its_own():
+    rng = np.random.default_rng(0)
+    X = rng.normal(0, 1.5, (4, 5))[rng.integers(4, size=1300)] + rng.normal(size=(1300, 5))
+
+    def fitted():
+        return GaussianMixture(4, max_iter=3, random_state=0).fit(X)
+
+    here, there = fitted(), in_a_thread(fitted)
+    np.testing.assert_array_equal(here.means_, there.means_)
+    np.testing.assert_array_equal(here.covariances_, there.covariances_)
