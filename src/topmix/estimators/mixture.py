@@ -46,7 +46,6 @@ from topmix.parameters.checks import (
     whole_number,
 )
 
-
 NOT_CONVERGED = (  # scikit-learn's words, which people filter by
     "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
     "check for degenerate data."

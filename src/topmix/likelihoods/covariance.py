@@ -15,7 +15,6 @@ from scipy.special import digamma, multigammaln
 from topmix import _core
 from topmix.numerics.threads import threads
 
-
 ROUNDING = 100 * float(np.finfo(np.float64).eps)  # a share of all variance that no digits are left for
 
 
