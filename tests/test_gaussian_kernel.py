@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+<<<<<<< HEAD
 from topmix import GaussianMixture
 from topmix.data import Table
 from topmix.data.shard import Shards
 from topmix.likelihoods.gaussian import TOLERANCE
 from topmix.local import MixtureStep, rows_at_a_time
+=======
+from topmix import GaussianMixture, _core
+from topmix.data import Table
+from topmix.data.shard import Shards
+from topmix.likelihoods.gaussian import TOLERANCE
+from topmix.local.mixture import MixtureStep, rows_at_a_time
+>>>>>>> w-t2
 from topmix.numerics import blas
 from topmix.reference import gaussian as reference, mixture, top_l
 
@@ -234,7 +242,7 @@ def test_pieces_add_up(cut):
     for shards in (cut(Table(X), 1), cut(Table(X), 90), Shards(Table(X), [rng.permutation(9001)])):
         total = model.no_stats()
         for shard in shards:
-            total += step(shard, model.tables(shard.cols), None, 1)[0]
+            total += step(shard, model.tables(shard.cols), None, _core.TopicScratch()).stats
         totals.append(total)
     for total in totals[1:]:
         np.testing.assert_allclose(total.S.second, totals[0].S.second, rtol=1e-10)

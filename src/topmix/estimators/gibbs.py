@@ -92,6 +92,15 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
     objective_ : float
         log p(words, topics of tokens) after the last sweep, which history_ has for each.
     history_, n_iter_, n_features_in_, feature_names_in_ : as for LDA.
+
+    Examples
+    --------
+    >>> from topmix import GibbsLDA
+    >>> from topmix.data import sample_lda
+    >>> corpus = sample_lda(60, 40, 3, doc_length=30, random_state=0).corpus
+    >>> model = GibbsLDA(3, max_iter=20, random_state=0).fit(corpus)
+    >>> len(model.token_topics_) == corpus.n_tokens
+    True
     """
 
     _saved_attributes = ("n_iter_", "n_samples_", "n_sweeps_", "objective_")

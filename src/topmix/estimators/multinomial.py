@@ -88,7 +88,7 @@ class MultinomialMixture(MixtureEstimator):
     >>> import numpy as np
     >>> from topmix import MultinomialMixture
     >>> X = np.array([[5, 0, 1], [4, 1, 0], [0, 6, 2], [0, 5, 1]])
-    >>> labels = MultinomialMixture(2, random_state=0).fit_predict(X)
+    >>> labels = MultinomialMixture(2, n_init=5, random_state=0).fit_predict(X)
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
