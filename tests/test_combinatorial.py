@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from topmix.chains.combinatorial import HardTopics
 
 from topmix import LDA, CombinatorialLDA, GibbsLDA
 from topmix.chains.exchange import entries_of_tokens, exchange, part

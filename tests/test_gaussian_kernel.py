@@ -4,19 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-<<<<<<< HEAD
-from topmix import GaussianMixture
-from topmix.data import Table
-from topmix.data.shard import Shards
-from topmix.likelihoods.gaussian import TOLERANCE
-from topmix.local import MixtureStep, rows_at_a_time
-=======
 from topmix import GaussianMixture, _core
 from topmix.data import Table
 from topmix.data.shard import Shards
 from topmix.likelihoods.gaussian import TOLERANCE
 from topmix.local.mixture import MixtureStep, rows_at_a_time
->>>>>>> w-t2
 from topmix.numerics import blas
 from topmix.reference import gaussian as reference, mixture, top_l
 

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import BayesianGaussianMixture, GaussianMixture as Treceivers
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture as Theirs
 
 from topmix import GaussianMixture
 
@@ -86,12 +86,8 @@ def test_steps_of_em_are_those_of_scikit_learn(X, start, covariance_type):
         "means": X[rng.choice(len(X), K, replace=False)],
         "precisions": precisions[covariance_type],
     }
-<<<<<<< HEAD
-    theirs = Treceivers(n_components=K, warm_start=True, **settings)
-=======
     given = {f"{name}_init": value for name, value in begin.items()}
     theirs = Theirs(n_components=K, warm_start=True, **settings, **given)
->>>>>>> w-t2
     ours = GaussianMixture(
         K, objective="ml", learner="batch", n_active=None, warm_start=True, n_jobs=1, tol=-np.inf, init_params=begin,
         **settings,

@@ -36,10 +36,7 @@ class Threads(Engine):
 
 @dataclass(frozen=True, repr=False)
 class Serial(Engine):
-<<<<<<< HEAD
-    """One process and one thread, for any `n_jobs`."""
-=======
-    """One process and one thread, whatever `n_jobs` says.
+    """One process and one thread, for any `n_jobs`.
 
     Examples
     --------
@@ -47,7 +44,6 @@ class Serial(Engine):
     >>> LDA(engine="serial").get_params()["engine"]
     'serial'
     """
->>>>>>> w-t2
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         return LocalWorkers(shards, Worker(step, 1))

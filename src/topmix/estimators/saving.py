@@ -155,13 +155,8 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     for name, value in estimator.get_params(deep=False).items():
         if name == "callbacks":
             continue
-<<<<<<< HEAD
-        value = value.item() if isinstance(value, np.generic) else value
-        if isinstance(value, Component) and type(value) in FAMILIES.get(name, {}).values():  # `load` knows its class
-=======
         value = value.item() if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
-        if isinstance(value, Component):
->>>>>>> w-t2
+        if isinstance(value, Component) and type(value) in FAMILIES.get(name, {}).values():  # `load` knows its class
             plain[name] = value.to_dict()
         elif _is_array(value):
             arrays[name] = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)  # labels stay whole
