@@ -44,14 +44,14 @@ PARTS = ("fig4", "fig7", "fig8", "openings")
 
 
 def main(argv: list[str] | None = None) -> int:
-    p = arguments.parser(__doc__, quick="a generated corpus and a second for each method")
+    p = arguments.parser(__doc__, quick="a generated corpus and a tenth of a second for each method")
     arguments.add_corpus(p, ["kos", "nips", "wiki"])
     p.add_argument("--K", nargs="+", type=int, default=[64, 128, 256])
     p.add_argument("--seconds", type=float, default=60.0, help="of training, for each run")
     p.add_argument("--only", nargs="+", choices=PARTS, default=["fig4", "fig7", "fig8"])
     a = p.parse_args(argv)
     if a.quick:
-        a.corpus, a.K, a.seconds = [datasets.GENERATED], [16], 0.5
+        a.corpus, a.K, a.seconds = [datasets.GENERATED], [16], 0.1
     out = Results(a.out, "asynchronous")
     for name in a.corpus:
         compared = Comparison(datasets.load(name, split=a.split, role=a.role), a.seconds, a.threads, out)

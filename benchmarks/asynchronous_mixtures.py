@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--seconds", type=float, default=30, help="of training, for each method")
     a = p.parse_args(argv)
     if a.quick:
-        a.data, a.seconds = ["toy"], 0.4
+        a.data, a.seconds = ["toy"], 0.15
     out = Results(a.out, "asynchronous_mixtures")
     for name in a.data:
         compare(name, a.quick, a.seconds, a.threads, out)

@@ -18,7 +18,7 @@ from benchmarks.harness.vectors import patches
 
 
 def main(argv: list[str] | None = None) -> int:
-    p = arguments.parser(__doc__, quick="few rows, K = 60")
+    p = arguments.parser(__doc__, quick="few rows, K = 40")
     p.add_argument("--K", type=int, default=1600)
     p.add_argument("--candidates", type=int, nargs="+", default=[32])
     p.add_argument("--passes", type=int, default=6)
@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--seed", type=int, default=0)
     a = p.parse_args(argv)
     if a.quick:
-        a.K, a.passes, a.rows = 60, 3, 20_000
+        a.K, a.passes, a.rows = 40, 3, 20_000
     data = patches(16 if a.quick else 4).some(a.rows, 2_000 if a.quick else 10_000)
     out = Results(a.out, "candidates")
     print(f"{len(data.train):,} training patches, {len(data.test):,} test patches, K = {a.K}")

@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     a = p.parse_args(argv)
     data = covtype()
     if a.quick:
-        data, a.K, a.seconds, a.passes = data.some(20_000, 2_000), 10, 3.0, 5
+        data, a.K, a.seconds, a.passes = data.some(20_000, 2_000), 10, 0.3, 5
     out = Results(a.out, "covtype")
     print(f"{len(data.train):,} training rows, {len(data.test):,} test rows, K = {a.K}, diag")
     theirs = sklearn.gaussian_mixture(data, a.K, a.seconds, "diag")

@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--seconds", type=float, default=120, help="of training, each; 0 leaves the curves out")
     a = p.parse_args(argv)
     if a.quick:
-        a.corpus, a.K, a.sweeps, a.seconds = datasets.GENERATED, 20, 6, 0.5
+        a.corpus, a.K, a.sweeps, a.seconds = datasets.GENERATED, 20, 6, 0.2
     data, out = datasets.load(a.corpus, split=a.split, role=a.role), Results(a.out, "gibbs")
     common = {"K": a.K, "threads": a.threads}
     if a.sweeps:

@@ -18,14 +18,13 @@ and over the number it starts from; and seconds until the HDP is as good as tomo
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 
 from benchmarks.harness import arguments
 from benchmarks.harness.methods import SETTINGS, is_installed, ours
 from benchmarks.harness.results import Results
-from benchmarks.harness.runs import Run, Runs
+from benchmarks.harness.runs import NO_LIMIT, Run, Runs
 from benchmarks.harness.stopwatch import Stopwatch
 from topmix.data import sample_lda
 from topmix.metrics import topic_recovery_error
@@ -33,7 +32,7 @@ from topmix.metrics import topic_recovery_error
 CONCENTRATION = 1.0  # of planted documents
 LEAST = 200  # tokens of a topic that counts as true
 VARIATIONAL = {"inference": "variational", "max_iter": 50, "tol": 1e-4}
-OURS = {"estimator": "HDP", "max_iter": 400, "tol": 1e-3}
+OURS = {"estimator": "HDP", "tol": 1e-3}
 PEERS = ("tomotopy_hdp", "gensim_hdp")
 
 
@@ -51,20 +50,21 @@ def main(argv: list[str] | None = None) -> int:
     parts = set(a.parts) or {"planted", "corpora"}
     if not parts <= {"planted", "corpora"}:
         p.error(f"{', '.join(a.parts)}: there is planted, and corpora")
-    quick: dict[str, Any] = {"topics": [4], "corpus": ["generated"], "grid": [20], "starts": [20, 1], "seeds": 1}
+    passes, documents = 400, 5000
     if a.quick:
-        vars(a).update(quick, seconds=2.0)
+        a.corpus, a.topics, a.grid, a.starts, a.seeds, a.seconds = ["generated"], [4], [20], [20, 1], 1, 0.2
+        passes, documents = 20, 100
     out = Results(a.out, "hdp")
     if "planted" in parts:
-        planted(a.topics, a.seeds or 1, 300 if a.quick else 5000, a.threads, out)
+        planted(a.topics, a.seeds or 1, documents, passes, a.threads, out)
     if "corpora" in parts:
         runs = Runs(a.runs, a.threads, a.fresh, a.split, a.role, own_process=not a.quick, results=out)
         for name in a.corpus:
-            corpora(runs, name, a.grid, a.starts, a.seeds or 5, a.seconds)
+            corpora(runs, name, a.grid, a.starts, a.seeds or 5, passes, a.seconds)
     return 0
 
 
-def planted(topics: list[int], seeds: int, documents: int, threads: int, out: Results) -> None:
+def planted(topics: list[int], seeds: int, documents: int, passes: int, threads: int, out: Results) -> None:
     print("\n  true  seed  started  found  off by   error  told LDA   ratio  passes  seconds")
     for T in topics:
         for seed in range(seeds):
@@ -78,7 +78,7 @@ def planted(topics: list[int], seeds: int, documents: int, threads: int, out: Re
             told = min(topic_recovery_error(lda.fit(sample.corpus).topic_word_, true) for lda in fits)
             for start in (1, 2 * T, 5 * T):
                 watch = Stopwatch()
-                hdp = ours.hdp(start, **common).fit(sample.corpus)
+                hdp = ours.hdp(start, max_iter=passes, **common).fit(sample.corpus)
                 seconds, K = watch.seconds, len(hdp.topic_word_)
                 error = topic_recovery_error(hdp.topic_word_, true)
                 print(
@@ -90,13 +90,15 @@ def planted(topics: list[int], seeds: int, documents: int, threads: int, out: Re
                 out.add(found, {"topics": T, "start": start, "seed": seed, "documents": documents})
 
 
-def corpora(runs: Runs, name: str, grid: list[int], starts: list[int], seeds: int, seconds: float) -> None:
+def corpora(
+    runs: Runs, name: str, grid: list[int], starts: list[int], seeds: int, passes: int, seconds: float
+) -> None:  # fmt: skip
     def adaptive(start: int, seed: int) -> Run:
-        return runs.run("topmix", f"HDP from {start}", name, start, seed, 100 * seconds, OURS)
+        return runs.run("topmix", f"HDP from {start}", name, start, seed, NO_LIMIT, OURS | {"max_iter": passes})
 
     print(f"\n{name}, {runs.role} documents of split {runs.split}")
     print(f"  {'method':<32}{'K':>6}{'score':>10}{'seconds':>9}")
-    lda = [runs.run("topmix", "variational LDA", name, K, 0, 100 * seconds, VARIATIONAL) for K in grid]
+    lda = [runs.run("topmix", "variational LDA", name, K, 0, NO_LIMIT, VARIATIONAL) for K in grid]
     hdp = [adaptive(starts[0], seed) for seed in range(seeds)]
     others = [adaptive(start, 0) for start in starts[1:]]
     peers = []

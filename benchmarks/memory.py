@@ -6,7 +6,7 @@
 Each fit runs in its own process, from a saved corpus that is mapped into memory and from a CSR matrix that is loaded.
 Printed are the peak of anonymous memory during the fit (RssAnon, sampled: what was allocated), the peak of all that was
 resident (VmHWM, by the kernel; pages of the mapped file are in it, and the system may take those back), resident memory
-before the fit, and seconds. Linux only.
+before the fit, and seconds. Linux only. With --quick all fits run in one process, so its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -69,9 +69,7 @@ def main(argv: list[str] | None = None) -> int:
                     "corpus": corpus, "path": str(path), "source": source, "K": 20 if a.quick else case.K,
                     "passes": case.passes, "settings": case.settings, "threads": a.threads,
                 }  # fmt: skip
-                command = [sys.executable, "-m", "benchmarks.memory", "--one", json.dumps(one)]
-                done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-                m = json.loads(done.stdout.splitlines()[-1])
+                m = measure(**one) if a.quick else in_own_process(one)
                 print(
                     f"{case.name:<26}{one['K']:>6}{source:>9}{m['anonymous']:>9,.0f} MB{m['resident']:>8,.0f} MB"
                     f"{m['before']:>6,.0f} MB{m['seconds']:>9.1f}",
@@ -79,6 +77,12 @@ def main(argv: list[str] | None = None) -> int:
                 )
                 out.add(m, {"case": case.name} | {k: v for k, v in one.items() if k != "path"}, data)
     return 0
+
+
+def in_own_process(one: dict[str, Any]) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.memory", "--one", json.dumps(one)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def measure(

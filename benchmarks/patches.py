@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--peer-rows", type=int, nargs="+", default=[25_000, 50_000, 100_000])
     a = p.parse_args(argv)
     if a.quick:
-        a.K, a.seconds, a.passes, a.peer_rows = 20, 3.0, 3, [5_000]
+        a.K, a.seconds, a.passes, a.peer_rows = 20, 0.3, 3, [5_000]
     data = patches(32 if a.quick else 4).some(None, 2_000 if a.quick else 20_000)
     n, out = len(data.train), Results(a.out, "patches")
     print(f"{n:,} training patches, {len(data.test):,} test patches, K = {a.K}")

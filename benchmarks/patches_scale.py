@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,25 +37,18 @@ def main(argv: list[str] | None = None) -> int:
     X = np.load(a.file, mmap_mode="r")
     if a.rows:
         X = X[:: max(1, len(X) // a.rows)]
-    out, summaries = Results(a.out, "patches_scale"), timed_summaries()
+    out = Results(a.out, "patches_scale")
     print(f"{len(X):,} rows of {X.shape[1]}, {X.nbytes / 1e9:.1f} GB")
     for K in a.K:
-        passes, shares = PassTimes(), []
-
-        def after_pass(*_: Any, shares: list[float] = shares) -> None:
-            shares.append(summaries[0])
-            summaries[0] = 0.0
-
-        summaries[0] = 0.0
+        passes, ends = PassTimes(), [0.0]  # seconds in summaries, until the end of each pass
         settings = {"max_iter": a.passes, "n_jobs": a.threads}
-        with PeakMemory(0.05) as peak:
-            model = ours.gaussian_mixture(
-                K, tol=-np.inf, random_state=0, callbacks=[passes, after_pass], **settings
-            ).fit(X)  # fmt: skip
+        with PeakMemory(0.05) as peak, timed_summaries() as spent:
+            looks = [passes, lambda *_, ends=ends, spent=spent: ends.append(spent[0])]
+            model = ours.gaussian_mixture(K, tol=-np.inf, random_state=0, callbacks=looks, **settings).fit(X)
         seconds = passes.seconds()
         found = {
             "pass": seconds[-1], "first_pass_with_initialisation": seconds[0],
-            "share_of_summary": shares[-1] / seconds[-1], "anonymous_mb": peak.anonymous,
+            "share_of_summary": (ends[-1] - ends[-2]) / seconds[-1], "anonymous_mb": peak.anonymous,
             "bound_per_row": model.elbo_ / len(X),
         }  # fmt: skip
         print(f"K = {K:5d}: {seconds[-1]:8.1f} s per pass, {seconds[-1] / K:.4f} s per cluster; first pass with "

@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--seed", type=int, default=0)
     a = p.parse_args(argv)
     if a.quick:
-        a.corpus, a.K, a.seconds = [datasets.GENERATED], 10, 0.5
+        a.corpus, a.K, a.seconds = [datasets.GENERATED], 10, 0.2
     if not is_installed("tomotopy"):
         print("tomotopy is not installed: pip install 'topmix[bench]'", file=sys.stderr)
         return 2

@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments.add_draw(p)
     a = p.parse_args(argv)
     if a.quick:
-        a.corpus, a.K, a.sklearn_K, a.seconds = [datasets.GENERATED], [40], [40], 1.0
+        a.corpus, a.K, a.sklearn_K, a.seconds = [datasets.GENERATED], [40], [40], 0.2
     out = Results(a.out, "sparsity")
     runs = Runs(a.runs, a.threads, a.fresh, a.split, a.role, own_process=not a.quick, results=out)
     for corpus in a.corpus:

@@ -83,8 +83,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments.add_draw(p, FIGURES)
     a = p.parse_args(argv)
     if a.quick:
-        a.corpus, a.K, a.seconds = [datasets.GENERATED], 10, 0.2
-        a.small, a.small_seconds, a.seeds, a.threads = datasets.GENERATED, 0.1, 2, 1
+        a.corpus, a.K, a.seconds = [datasets.GENERATED], 10, 0.1
+        a.small, a.small_seconds, a.seeds, a.threads = datasets.GENERATED, 0.05, 2, 1
     out = Results(a.out, "scvb0")
     runs = Runs(a.runs, a.threads, a.fresh, a.split, a.role, "half_split", own_process=not a.quick, results=out)
     if {"1", "2"} & {*a.figures}:

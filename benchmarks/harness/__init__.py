@@ -6,7 +6,8 @@
     runs        a method run in its own process          memory      the peak of resident memory
     machine     processor, versions, commit              results     one JSON row per result
     arguments   the options that all scripts have        drawing     the style of all figures
-    engines, internals   what looks inside topmix        textbook_gibbs   a plain sampler to compare with
+    engines     engines that look at a fit from inside   internals   what uses private parts of topmix
+    synthetic   corpora of a paper                       textbook_gibbs   a plain sampler to compare with
 
 `methods/ours.py` is the only file that constructs estimators of topmix.
 """

@@ -118,5 +118,5 @@ def _read(name: str) -> tuple[sp.csr_array, list[str]]:
 def generated() -> tuple[sp.csr_array, list[str]]:
     from topmix.data import sample_lda
 
-    corpus = sample_lda(800, 600, 20, doc_length=80, topic_sizes=1 / (1 + np.arange(20)), random_state=0).corpus
+    corpus = sample_lda(300, 400, 20, doc_length=60, topic_sizes=1 / (1 + np.arange(20)), random_state=0).corpus
     return sp.csr_array(corpus.to_scipy(), dtype=np.float32), [f"w{v}" for v in range(corpus.n_words)]

@@ -6,6 +6,8 @@ Everything here may break when the library changes inside; scripts do not reach 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -113,8 +115,9 @@ def asynchronous_mixture(
     return mixture
 
 
-def timed_summaries() -> list[float]:
-    """From now on, the first element is the seconds that were spent in Gaussian.summarise."""
+@contextmanager
+def timed_summaries() -> Iterator[list[float]]:
+    """Inside the block, the first element is the seconds that were spent in Gaussian.summarise."""
     spent, original = [0.0], Gaussian.summarise
 
     def timed(*args: Any) -> Any:
@@ -124,4 +127,7 @@ def timed_summaries() -> list[float]:
         return found
 
     Gaussian.summarise = staticmethod(timed)  # type: ignore[method-assign,assignment]
-    return spent
+    try:
+        yield spent
+    finally:
+        Gaussian.summarise = staticmethod(original)  # type: ignore[method-assign,assignment]

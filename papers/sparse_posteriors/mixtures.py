@@ -58,7 +58,7 @@ def figures(
     passes: int = 20,
 ) -> None:  # fmt: skip
     if quick:
-        data = Vectors("generated", *(generated(n, seed) for seed, n in ((1, 6_000), (3, 2_000), (2, 2_000))))
+        data = Vectors("generated", *(generated(n, seed) for seed, n in ((1, 4_000), (3, 1_000), (2, 1_000))))
         Ks, passes = (20,), 8
     else:
         data = patches(8).some(rows, 36_000)
