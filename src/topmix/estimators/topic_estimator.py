@@ -13,6 +13,7 @@ from sklearn.utils import Tags, check_random_state
 
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
+from topmix.engines import Engine
 from topmix.estimators.checkpoints import checkpoint_of
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.inputs import CLONED, as_corpus
@@ -222,6 +223,10 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
     def _restarts_small_topics(self) -> bool:
         """Topics that were asked for stay as they are."""
         return isinstance(self.init, str) and self.init in RESTARTED and not self._is_warm()
+
+    def _engine(self) -> Engine:
+        engine: Engine = self._component("engine")
+        return engine
 
     def _learner(self) -> Learner:
         learner: Learner = self._component("learner")
