@@ -184,10 +184,11 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
 
     def _start(self, empty: TopicModel, corpus: Corpus, rng: np.random.Generator, sparse: bool) -> TopicModel:
         """The first model, whose counts are pseudo-counts: sparse, where they can be and the learner lets them fade."""
-        K, V = count_of_components(self.n_components), corpus.n_words
+        K, V = empty.n_components, corpus.n_words
         if self._is_warm():
-            if self._n_components_kept() != K:
-                raise ValueError(f"warm_start keeps {self._n_components_kept()} topics, but n_components is now {K}")
+            kept, K = self._n_components_kept(), count_of_components(self.n_components)
+            if kept != K:
+                raise ValueError(f"warm_start keeps {kept} topics, but n_components is now {K}")
             return replace(self.model_, documents=empty.documents)
         if isinstance(self.init, str):
             counts = STARTS[one_of(self.init, STARTS, "init")](corpus, K, rng)
