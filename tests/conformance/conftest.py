@@ -93,7 +93,8 @@ def start_words(name: str, data: Any, K: int, objective: str, variant: str, rng:
 def start_gaussian(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:
     zero, s = variant == "zero", gaussian_start
     about = s.summary(data, None, name, zero)
-    none = s.empty(about, "float64", K, covariance_type=name, objective=objective, zero_mean=zero, reg_covar=0)
+    reg = 1e-6 if objective == "ml" else 0.0  # a cluster of few rows has no covariance, and "ml" no prior
+    none = s.empty(about, "float64", K, covariance_type=name, objective=objective, zero_mean=zero, reg_covar=reg)
     return s.start(none, data, None, "k-means++", rng)
 
 

@@ -19,10 +19,11 @@ def first_topics(
     estimator: Any, empty: TopicModel, corpus: Corpus, rng: np.random.Generator, *, sparse: bool
 ) -> TopicModel:
     """The first model, whose counts are pseudo-counts: sparse, where they can be and the learner lets them fade."""
-    K, V = count_of_components(estimator.n_components), corpus.n_words
+    K, V = empty.n_components, corpus.n_words
     if estimator._is_warm():
-        if estimator._n_components_kept() != K:
-            raise ValueError(f"warm_start keeps {estimator._n_components_kept()} topics, but n_components is now {K}")
+        kept, asked = estimator._n_components_kept(), count_of_components(estimator.n_components)
+        if kept != asked:
+            raise ValueError(f"warm_start keeps {kept} topics, but n_components is now {asked}")
         return replace(estimator.model_, documents=empty.documents)
     if isinstance(estimator.init, str):
         counts = STARTS[one_of(estimator.init, STARTS, "init")](corpus, K, rng)

@@ -170,7 +170,7 @@ class HDP(EditMixin, TopicEstimator):
         )
 
     def _empty_model(self, V: int) -> TopicModel:
-        K, posterior = count_of_components(self.n_components), self._inference().posterior
+        K, posterior = self._first_size(), self._inference().posterior
         alpha, learns_alpha = concentration(self.doc_topic_prior, 0.5, "doc_topic_prior")
         gamma, learns_gamma = concentration(self.weight_concentration_prior, 10.0, "weight_concentration_prior")
         eta, learns_eta = word_prior(self._default_eta(K, posterior, is_searching=False), V, K)
@@ -226,6 +226,12 @@ class HDP(EditMixin, TopicEstimator):
             return None
         search: TopicSearch = self._component("search")
         return search
+
+    def _first_size(self) -> int:
+        """How many topics to start with."""
+        K, search = count_of_components(self.n_components), self._search()
+        most = None if search is None or not isinstance(self.init, str) else search.max_topics
+        return K if most is None else min(K, most)
 
     def _first_posterior(self, search: TopicSearch) -> str:
         """Topics are searched under the variational posterior. Collapsed passes may come before."""
