@@ -128,11 +128,12 @@ class TopicEstimator(
     ) -> TopicProblem:
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
         empty, is_sparse = self._empty_model(corpus.n_words), learner.fades and searches and max_iter > 0
+        seed = int(check_random_state(self.random_state).randint(2**31)) if inference.by_tokens else 0
         return TopicProblem(
             corpus=corpus,
             empty=empty,
             start=lambda rng: first_topics(self, empty, corpus, rng, sparse=is_sparse),
-            step=inference.step(self._step_seed() if inference.by_tokens else 0),
+            step=inference.step(seed),
             learner=learner,
             engine=self._engine(),
             threads=threads,
@@ -148,9 +149,6 @@ class TopicEstimator(
         """Workers of the engine that learned the topics solve new documents too."""
         engine: Engine = self._component("engine")
         return engine
-
-    def _step_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31))
 
     def _is_warm(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "model_")
