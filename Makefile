@@ -38,7 +38,9 @@ lint: | $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/python tools/include_layers.py
 
 # The kernels alone, without Python, under the address, undefined-behaviour and thread sanitizers.
 native: | $(VENV)/installed-test

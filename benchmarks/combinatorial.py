@@ -1,76 +1,62 @@
-"""What a pass of Word + Refine costs, in sweeps of the textbook Gibbs sampler.
+"""What does a pass of Word + Refine cost, in sweeps of the textbook Gibbs sampler?
 
-    python benchmarks/combinatorial.py
+    python -m benchmarks.combinatorial
 
-All in one thread, on the paper's synthetic corpora. Two samplers, both exact and with K weights a token: the textbook's
-plain loop (textbook_gibbs.cpp), and GibbsLDA's sequential one, which is vectorised and so a harder measure. Times are
-of the processor, medians over passes; the objective and the agreement with the truth stand beside them.
+One thread, on the synthetic corpora of Jiang, Sra & Kulis (2016). Two samplers, both exact and with K weights per
+token: the textbook's plain loop (harness/textbook_gibbs.cpp), and GibbsLDA's sequential one, which is vectorised and so
+harder to beat. Times are processor time, medians over passes; the objective and the agreement with the truth stand
+beside them.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
-from textbook_gibbs import TextbookGibbs
-from topmix import CombinatorialLDA, GibbsLDA
-from topmix.data import sample_lda
+from benchmarks.harness import arguments
+from benchmarks.harness.methods import ours
+from benchmarks.harness.results import Results
+from benchmarks.harness.stopwatch import PassTimes
+from benchmarks.harness.synthetic import SYNTHETIC, synthetic
+from benchmarks.harness.textbook_gibbs import TextbookGibbs
 from topmix.metrics import nmi
 
-SYNTH: dict[str, dict[str, Any]] = {
-    "SynthA": {"n_words": 2000, "n_topics": 20, "doc_length": 150, "doc_topic_prior": 0.04, "topic_word_prior": 0.05},
-    "SynthB": {"n_words": 3000, "n_topics": 50, "doc_length": 200, "doc_topic_prior": 0.02, "topic_word_prior": 0.01},
-}
 
-
-class Passes:
-    """A callback: processor seconds of each pass but the first, which holds what comes before it."""
-
-    def __init__(self) -> None:
-        self.at: list[float] = []
-
-    def __call__(self, record: Any, model: Any) -> None:
-        self.at.append(time.process_time())
-
-    @property
-    def median(self) -> float:
-        return float(np.median(np.diff(self.at)))
-
-
-def main() -> None:
-    for name, how in SYNTH.items():
-        sample = sample_lda(5000, length_distribution="fixed", random_state=0, **how)
-        K = how["n_topics"]
-        sweeps = Passes()
-        GibbsLDA(
-            K, sampler="sequential", doc_topic_prior=how["doc_topic_prior"], topic_word_prior=how["topic_word_prior"],
-            max_iter=12, random_state=0, n_jobs=1, callbacks=[sweeps],
-        ).fit(sample.corpus)  # fmt: skip
-        plain = TextbookGibbs(sample.corpus, K, how["doc_topic_prior"], how["topic_word_prior"])
-        at = [time.process_time()]
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__, quick="few documents")
+    a = p.parse_args(argv)
+    out = Results(a.out, "combinatorial")
+    for name, how in SYNTHETIC.items():
+        sample = synthetic(name, 300 if a.quick else 5000)
+        K, corpus = how["n_topics"], sample.corpus
+        priors = {"doc_topic_prior": how["doc_topic_prior"], "topic_word_prior": how["topic_word_prior"]}
+        sweeps = PassTimes(time.process_time)
+        common = {"random_state": 0, "n_jobs": 1}
+        ours.gibbs_lda(K, sampler="sequential", **priors, max_iter=12, callbacks=[sweeps], **common).fit(corpus)
+        textbook, plain = TextbookGibbs(corpus, K, *priors.values()), PassTimes(time.process_time)
         for _ in range(8):
-            plain.sweep()
-            at.append(time.process_time())
-        textbook = float(np.median(np.diff(at)))
-        speed = sample.corpus.n_tokens / sweeps.median / 1e6
-        plain_speed = sample.corpus.n_tokens / textbook / 1e6
-        print(f"{name}: a textbook sweep takes {textbook:.3f} s, {plain_speed:.1f} M tokens/s; ", end="")
-        print(f"a vectorised one {sweeps.median:.3f} s, {speed:.1f} M")
+            textbook.sweep()
+            plain()
+        slow, fast = float(np.median(plain.seconds())), median(sweeps)
+        print(f"{name}: a textbook sweep takes {slow:.3f} s, {corpus.n_tokens / slow / 1e6:.1f} M tokens/s; "
+              f"a vectorised one {fast:.3f} s, {corpus.n_tokens / fast / 1e6:.1f} M")  # fmt: skip
         for algorithm in ("basic", "word", "word+refine"):
-            passes = Passes()
-            model = CombinatorialLDA(
-                K, algorithm=algorithm, max_iter=10, tol=-np.inf, random_state=0, n_jobs=1, callbacks=[passes]
-            ).fit(sample.corpus)
-            cost, harder = passes.median / textbook, passes.median / sweeps.median
-            agreement = nmi(sample.assignments, model.labels_)
-            print(
-                f"  {algorithm:<12} {passes.median:.3f} s a pass = {cost:.1f} sweeps ({harder:.1f} vectorised); ",
-                end="",
-            )
-            print(f"objective {model.objective_:.4g}, NMI {agreement:.3f}", flush=True)
+            passes = PassTimes(time.process_time)
+            settings = {"algorithm": algorithm, "max_iter": 10, "tol": -np.inf}
+            model = ours.combinatorial_lda(K, callbacks=[passes], **settings, **common).fit(corpus)
+            cost, agreement = median(passes), nmi(sample.assignments, model.token_topics_)
+            print(f"  {algorithm:<12} {cost:.3f} s per pass = {cost / slow:.1f} sweeps ({cost / fast:.1f} vectorised); "
+                  f"objective {model.objective_:.4g}, NMI {agreement:.3f}", flush=True)  # fmt: skip
+            found = {"pass_s": cost, "textbook_sweep_s": slow, "vectorised_sweep_s": fast, "nmi": agreement}
+            out.add(found, settings | {"synthetic": name, "documents": corpus.n_docs, "K": K})
+    return 0
+
+
+def median(passes: PassTimes) -> float:
+    """Seconds of a pass, without the first, which has initialisation in it."""
+    return float(np.median(passes.seconds()[1:]))
 
 
 if __name__ == "__main__":
-    main()
+    arguments.command(main)

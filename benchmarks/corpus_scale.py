@@ -1,26 +1,59 @@
-"""Build a corpus file larger than you would hold in memory, then read and verify all of it.
+"""Can a corpus be built and verified that is larger than one would hold in memory?
 
-    python benchmarks/corpus_scale.py --gb 5 --folder /somewhere/with/room
+    python -m benchmarks.corpus_scale --gb 5 --folder /somewhere/with/room
 
-Documents are made as they are appended (word ids of a Zipf law, unsorted and with duplicates, so the builder has to
-work) and columns are renamed at the end, the dearest way to build; making the documents is part of the time. Prints
-MB/s of the finished file, and the peak of anonymous memory (RssAnon; Linux), sampled every 20 ms. The file is removed
-at the end unless --keep.
+Documents are made as they are appended (word ids of a Zipf law, unsorted and with duplicates, so that the builder has
+work to do) and columns are renamed at the end, the most expensive way to build. Making the documents is part of the
+time. Prints MB/s of the finished file, and the peak of anonymous memory (RssAnon; Linux). The file is removed at the
+end unless --keep.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import tempfile
-import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 
-from resident import PeakMemory
+from benchmarks.harness import arguments
+from benchmarks.harness.memory import PeakMemory
+from benchmarks.harness.results import Results
+from benchmarks.harness.stopwatch import Stopwatch
 from topmix.data import Corpus, CorpusBuilder
+
+
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__)
+    p.add_argument("--gb", type=float, default=5.0)
+    p.add_argument("--words", type=int, default=100_000)
+    p.add_argument("--length", type=int, default=200, help="tokens per document")
+    p.add_argument("--block", type=int, default=4096, help="documents appended at a time")
+    p.add_argument("--folder", default=tempfile.gettempdir(), help="where the file goes")
+    p.add_argument("--keep", action="store_true")
+    a = p.parse_args(argv)
+    found: dict[str, float] = {}
+    with nullcontext(a.folder) if a.keep else tempfile.TemporaryDirectory(dir=a.folder) as folder:
+        path = Path(folder) / "scale.topmix"
+        for what, work in (
+            ("build", lambda: build(path, a.gb * 1e9, a.words, a.length, a.block)),
+            ("open", lambda: Corpus.open(path)),
+            ("verify", lambda: Corpus.open(path).verify()),
+            ("read", lambda: [c.n_tokens for c in slices(Corpus.open(path))]),
+        ):
+            with PeakMemory() as peak:
+                watch = Stopwatch()
+                corpus = work()
+                seconds = watch.seconds
+            mb = path.stat().st_size / 1e6
+            rate = "" if what == "open" else f"{mb / seconds:8.0f} MB/s"
+            print(f"{what:8s} {seconds:9.3f} s {rate:13s}   peak RssAnon {peak.anonymous:6.0f} MB", flush=True)
+            if what == "build":
+                print(f"         {corpus!r}, {mb / 1e3:.2f} GB")
+            found |= {f"{what}_s": seconds, f"{what}_peak_mb": peak.anonymous, "file_mb": mb}
+    settings = {"gb": a.gb, "words": a.words, "length": a.length, "block": a.block}
+    Results(a.out, "corpus_scale").add(found, settings)
+    return 0
 
 
 def build(path: Path, n_bytes: float, n_words: int, length: int, block: int) -> Corpus:
@@ -40,55 +73,9 @@ def build(path: Path, n_bytes: float, n_words: int, length: int, block: int) -> 
         return builder.finish([f"word{v}" for v in range(n_words)], remap=rng.permutation(n_words))
 
 
-def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--gb", type=float, default=5.0)
-    p.add_argument("--words", type=int, default=100_000)
-    p.add_argument("--length", type=int, default=200, help="tokens a document")
-    p.add_argument("--block", type=int, default=4096, help="documents appended at a time")
-    p.add_argument("--folder", help="where the file goes; the system's temporary folder if not given")
-    p.add_argument("--keep", action="store_true")
-    p.add_argument("--out", help="append the figures to this file, as JSON")
-    a = p.parse_args()
-
-    with _Folder(a.folder) if a.keep else tempfile.TemporaryDirectory(dir=a.folder) as folder:
-        path = Path(folder) / "scale.topmix"
-        row: dict[str, object] = {"gb": a.gb, "machine": platform.processor() or platform.machine()}
-        for what, run in (
-            ("build", lambda: build(path, a.gb * 1e9, a.words, a.length, a.block)),
-            ("open", lambda: Corpus.open(path)),
-            ("verify", lambda: Corpus.open(path).verify()),
-            ("read", lambda: [c.n_tokens for c in _slices(Corpus.open(path))]),
-        ):
-            with PeakMemory() as peak:
-                start = time.perf_counter()
-                corpus = run()
-                seconds = time.perf_counter() - start
-            mb = path.stat().st_size / 1e6
-            rate = "" if what == "open" else f"{mb / seconds:8.0f} MB/s"
-            print(f"{what:8s} {seconds:9.3f} s {rate:13s}   peak RssAnon {peak.anonymous:6.0f} MB", flush=True)
-            if what == "build":
-                print(f"         {corpus!r}, {mb / 1e3:.2f} GB")
-            row |= {f"{what}_s": round(seconds, 3), f"{what}_peak_mb": round(peak.anonymous)}
-        if a.out:
-            with open(a.out, "a") as f:
-                f.write(json.dumps(row | {"file_mb": round(mb)}) + "\n")
-
-
-def _slices(corpus: Corpus, n: int = 1 << 16) -> list[Corpus]:
+def slices(corpus: Corpus, n: int = 1 << 16) -> list[Corpus]:
     return [corpus[d : d + n] for d in range(0, len(corpus), n)]
 
 
-class _Folder:
-    def __init__(self, path: str | None) -> None:
-        self.path = path or tempfile.gettempdir()
-
-    def __enter__(self) -> str:
-        return self.path
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
 if __name__ == "__main__":
-    main()
+    arguments.command(main)

@@ -1,107 +1,105 @@
-"""Gibbs sampling: tokens a second, and the time to tomotopy's completion score.
+"""How fast is Gibbs sampling, and how soon has it tomotopy's completion score?
 
-    python benchmarks/gibbs.py                          # arxiv_100k, K = 200, two threads
-    python benchmarks/gibbs.py --seconds 60 --corpus nips
+    python -m benchmarks.gibbs                          # arxiv_100k, K = 200, two threads
+    python -m benchmarks.gibbs --seconds 60 --corpus nips
 
-First the speed: the median of sweeps, after enough of them that documents have settled on their topics. Then curves of
-completion scores on the test documents against seconds of training, tomotopy's first: GibbsLDA from a random start, and
-from two passes of LDA, which are counted. Making tables, learning nothing, scoring aside, all time counts.
+First the speed: the median of sweeps, after enough of them that documents have settled on their topics. Then completion
+scores against seconds of training: tomotopy, GibbsLDA from a random start, and GibbsLDA from two passes of LDA, which
+are counted.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-import datasets
-from curves import Curve, Stopwatch, milestones
-from methods import ETA, plan, run
-from topmix import LDA, GibbsLDA
+from benchmarks.harness import arguments, datasets
+from benchmarks.harness.curve import NEVER, Curve
+from benchmarks.harness.methods import SETTINGS, is_installed, ours
+from benchmarks.harness.methods.method import ETA
+from benchmarks.harness.results import Results
+from benchmarks.harness.runs import Plan, train
+from benchmarks.harness.stopwatch import Milestones, PassTimes, Stopwatch
 from topmix.metrics import completion_score
 
 
-def speed(X: Any, K: int, threads: int, sweeps: int) -> None:
-    seconds: list[float] = []
-    last = [time.perf_counter()]
-
-    def watch(record: Any, chain: Any) -> None:
-        now = time.perf_counter()
-        seconds.append(now - last[0])
-        last[0] = now
-
-    how: dict[str, Any] = {"doc_topic_prior": 0.5 / K, "topic_word_prior": ETA, "random_state": 0, "n_jobs": threads}
-    GibbsLDA(K, max_iter=sweeps, callbacks=[watch], **how).fit(X)
-    settled = np.array(seconds[sweeps // 2 :])
-    n = X.sum()
-    print(f"parallel:   {n / np.median(settled) / 1e6:6.1f} M tokens/s, best {n / settled.min() / 1e6:.1f} M, ", end="")
-    print(f"first sweep {n / seconds[1] / 1e6:.1f} M; {threads} threads", flush=True)
-    seconds.clear()
-    last[0] = time.perf_counter()
-    GibbsLDA(K, max_iter=3, sampler="sequential", callbacks=[watch], **how).fit(X)
-    print(f"sequential: {n / min(seconds) / 1e6:6.1f} M tokens/s, exact, one thread", flush=True)
-
-
-def curve(data: datasets.Dataset, K: int, threads: int, budget: float, start: str) -> Curve:
-    points: list[tuple[float, float]] = []
-    due = milestones(budget)
-    watch = Stopwatch()
-
-    def report(record: Any, chain: Any) -> bool:
-        seconds = watch()
-        with watch.pause():
-            if seconds >= due[0]:
-                while due and due[0] <= seconds:
-                    due.pop(0)
-                points.append((seconds, completion_score(chain.word.T + ETA, data.test)))
-        return seconds >= budget
-
-    init = None
-    if start == "lda":
-        init = LDA(K, topic_word_prior=ETA, max_iter=2, tol=-np.inf, random_state=0, n_jobs=threads).fit(data.train)
-    GibbsLDA(
-        K, doc_topic_prior=0.5 / K, topic_word_prior=ETA, max_iter=1_000_000, init=init, random_state=0, n_jobs=threads,
-        callbacks=[report],
-    ).fit(data.train)  # fmt: skip
-    return Curve("GibbsLDA", start, "", data.name, K, 0, budget, points)
-
-
 def main(argv: list[str] | None = None) -> int:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--corpus", default="arxiv_100k")
+    p = arguments.parser(__doc__, quick="a generated corpus and seconds")
+    arguments.add_corpus(p, "arxiv_100k")
     p.add_argument("--K", type=int, default=200)
-    p.add_argument("--threads", type=int, default=2)
     p.add_argument("--sweeps", type=int, default=60, help="of the measurement of speed; 0 leaves it out")
     p.add_argument("--seconds", type=float, default=120, help="of training, each; 0 leaves the curves out")
     a = p.parse_args(argv)
-    try:
-        data = datasets.load(a.corpus)
-    except datasets.MissingData as error:
-        print(error, file=sys.stderr)
-        return 2
+    if a.quick:
+        a.corpus, a.K, a.sweeps, a.seconds = datasets.GENERATED, 20, 6, 0.2
+    data, out = datasets.load(a.corpus, split=a.split, role=a.role), Results(a.out, "gibbs")
+    common = {"K": a.K, "threads": a.threads}
     if a.sweeps:
-        speed(data.train, a.K, a.threads, a.sweeps)
+        out.add(speed(data.train, a.K, a.threads, a.sweeps), common | {"sweeps": a.sweeps}, data)
     if a.seconds:
-        peer = run(plan("tomotopy", "fixed", a.corpus, a.K, 0, a.seconds), data, a.threads)
-        compare(peer, [curve(data, a.K, a.threads, a.seconds, start) for start in ("random", "lda")])
+        curves = [sampled(data, a.K, a.threads, a.seconds, start) for start in ("random", "lda")]
+        if is_installed("tomotopy"):
+            settings = SETTINGS["tomotopy"]["fixed"]
+            plan = Plan("tomotopy", "fixed", a.corpus, a.K, 0, a.seconds, settings, a.threads, a.split, a.role)
+            curves.append(train(plan, data).curve)
+            compare(curves[-1], curves[:-1], a.seconds)
+        else:
+            print("tomotopy is not installed: pip install 'topmix[bench]'", file=sys.stderr)
+        for c in curves:
+            print(f"{c.name}: ends at {c.last():.4f} after {c.seconds[-1]:.1f} s", flush=True)
+            out.add({"curve": c.to_dict()}, common | {"method": c.name, "seconds": a.seconds}, data)
     return 0
 
 
-def compare(peer: Curve, ours: list[Curve], show: Callable[[str], None] = print) -> None:
-    show(f"{'tomotopy after':>16}{'score':>10}" + "".join(f"{'from ' + c.setting:>22}" for c in ours))
+def priors(K: int) -> dict[str, Any]:
+    return {"doc_topic_prior": 0.5 / K, "topic_word_prior": ETA}
+
+
+def speed(X: Any, K: int, threads: int, sweeps: int) -> dict[str, float]:
+    """Millions of tokens per second: settled, at best and in the first sweep; and of the exact sampler."""
+    n, how = float(X.sum()) / 1e6, priors(K) | {"random_state": 0}
+    passes = PassTimes()
+    ours.gibbs_lda(K, max_iter=sweeps, n_jobs=threads, callbacks=[passes], **how).fit(X)
+    seconds = passes.seconds()
+    late = seconds[sweeps // 2 :]
+    found = {"settled": n / float(np.median(late)), "best": n / min(late), "first": n / seconds[1]}
+    exact = PassTimes()
+    ours.gibbs_lda(K, max_iter=3, sampler="sequential", n_jobs=threads, callbacks=[exact], **how).fit(X)
+    found["sequential"] = n / min(exact.seconds())
+    print(f"parallel:   {found['settled']:6.1f} M tokens/s, best {found['best']:.1f} M, ", end="")
+    print(f"first sweep {found['first']:.1f} M; {threads} threads")
+    print(f"sequential: {found['sequential']:6.1f} M tokens/s, exact, one thread", flush=True)
+    return found
+
+
+def sampled(data: datasets.Dataset, K: int, threads: int, budget: float, start: str) -> Curve:
+    curve, due, watch = Curve(f"GibbsLDA from {start}"), Milestones(budget), Stopwatch()
+
+    def report(record: Any, view: Any) -> bool:
+        with watch.pause():
+            if due.due(watch.seconds):
+                score = completion_score(view.counts().T + ETA, data.scored)
+                curve.add(watch.seconds, score, record.n_pass)
+        return watch.seconds >= budget
+
+    init, common = None, {"random_state": 0, "n_jobs": threads}
+    if start == "lda":
+        init = ours.lda(K, topic_word_prior=ETA, max_iter=2, tol=-np.inf, **common).fit(data.train)
+    ours.gibbs_lda(K, max_iter=1_000_000, init=init, callbacks=[report], **priors(K), **common).fit(data.train)
+    return curve
+
+
+def compare(peer: Curve, found: list[Curve], budget: float) -> None:
+    print(f"{'tomotopy after':>16}{'score':>10}" + "".join(f"{c.name:>22}" for c in found))
     for share in (0.125, 0.25, 0.5, 1.0):
-        score = peer.score_at(1.1 * share * peer.budget)
+        score = peer.best(1.1 * share * budget)
         at = peer.time_to(score)
-        cells = [c.time_to(score) for c in ours]
-        found = [f"{t:.1f} s ({at / t:.1f} x)" if t < float("inf") else "not reached" for t in cells]
-        show(f"{at:>14.1f} s{score:>10.4f}" + "".join(f"{x:>22}" for x in found))
-    for c in (peer, *ours):
-        show(f"{c.method} {c.setting}: ends at {c.points[-1][1]:.4f} after {c.points[-1][0]:.1f} s")
+        times = [c.time_to(score) for c in found]
+        cells = [f"{t:.1f} s ({at / t:.1f} x)" if t < NEVER else "not reached" for t in times]
+        print(f"{at:>14.1f} s{score:>10.4f}" + "".join(f"{x:>22}" for x in cells))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments.command(main)

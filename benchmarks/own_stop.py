@@ -1,47 +1,50 @@
-"""LDA with its defaults, left to stop by itself: seconds, score and topic quality, over seeds and splits.
+"""Where does LDA with its defaults stop by itself, and how good is it there?
 
-    python benchmarks/own_stop.py --corpus nips wiki --K 200 --seeds 3 --split 0 1
+    python -m benchmarks.own_stop --corpus nips wiki --K 200 --seeds 3 --split 0 1
 
-Split 0 is the one that benchmarks/time_to_quality.py tests on, and some defaults were compared on its test documents;
-another split holds out other documents. --role validation scores documents taken out of the training ones instead, and
-leaves the test documents alone: that is where settings may be compared.
+Prints seconds, passes, score and topic quality, over seeds and splits. --role validation scores validation documents,
+on which settings may be compared.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
+from benchmarks.harness import arguments, datasets, evaluate
+from benchmarks.harness.methods import ours
+from benchmarks.harness.results import Results
+from benchmarks.harness.stopwatch import Stopwatch
+from topmix.metrics import completion_score
 
-import datasets
-from topmix import LDA
-from topmix.metrics import completion_score, duplicate_topics, npmi_coherence, topic_diversity
 
-
-def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--corpus", nargs="+", default=["nips", "wiki"])
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__, quick="a generated corpus and few topics")
+    arguments.add_corpus(p, ["nips", "wiki"], role=None)
     p.add_argument("--K", type=int, default=200)
     p.add_argument("--seeds", type=int, default=3)
     p.add_argument("--split", type=int, nargs="+", default=[0, 1])
     p.add_argument("--role", choices=datasets.ROLES, default="test", help="which documents are scored")
-    p.add_argument("--threads", type=int, default=2)
-    a = p.parse_args()
+    a = p.parse_args(argv)
+    if a.quick:
+        a.corpus, a.K, a.seeds, a.split = [datasets.GENERATED], 20, 1, [0]
+    out = Results(a.out, "own_stop")
     print("corpus  split seed  seconds passes    score    NPMI  diversity  duplicate")
     for name in a.corpus:
         for split in a.split:
             data = datasets.load(name, split=split, role=a.role)
             for seed in range(a.seeds):
-                start = time.perf_counter()
-                lda = LDA(a.K, random_state=seed, n_jobs=a.threads).fit(data.train)
-                seconds = time.perf_counter() - start
-                phi = lda.topic_word_
+                watch = Stopwatch()
+                lda = ours.lda(a.K, random_state=seed, n_jobs=a.threads).fit(data.train)
+                found = {"seconds": watch.seconds, "passes": lda.n_iter_}
+                topics = ours.topics_of(lda)
+                found["score"] = completion_score(topics.topic_word, data.scored)
+                found |= evaluate.describe(topics.topic_word, topics.tokens, data)
                 print(
-                    f"{name:<8}{split:>5}{seed:>5}{seconds:>9.2f}{lda.n_iter_:>7}"
-                    f"{completion_score(phi, data.test):>9.4f}{npmi_coherence(phi, data.train):>8.4f}"
-                    f"{topic_diversity(phi):>11.3f}{len(duplicate_topics(phi)):>11}",
+                    f"{name:<8}{split:>5}{seed:>5}{found['seconds']:>9.2f}{found['passes']:>7}{found['score']:>9.4f}"
+                    f"{found['npmi']:>8.4f}{found['diversity']:>11.3f}{found['duplicate']:>11}",
                     flush=True,
                 )
+                out.add(found, {"K": a.K, "seed": seed, "threads": a.threads}, data)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    arguments.command(main)

@@ -1,9 +1,9 @@
-"""What a setting buys and costs: score against coherence for eta, smoothing, epsilon, L and delta, one at a time.
+"""What does a setting buy and cost: how do score and coherence change with eta, smoothing, epsilon, L and delta?
 
-    python benchmarks/pareto.py --corpus nips kos wiki 20ng arxiv_100k --K 200 --out docs/img/pareto.png
-    python benchmarks/pareto.py --corpus nips wiki --K 20 50 200 800 2000 --only default
+    python -m benchmarks.pareto --corpus nips kos wiki 20ng arxiv_100k --K 200 --draw docs/img
+    python -m benchmarks.pareto --corpus nips wiki --K 20 50 200 800 2000 --only default
 
-Validation documents are scored (datasets.py): the test documents are in neither part. Means over seeds.
+One setting changes at a time. Validation documents are scored. Means over seeds.
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import datasets
-import drawing
-from methods import describe
-from topmix import LDA
-from topmix.estimators.priors import WORD_PRIOR, firm_word_prior
+from benchmarks.harness import arguments, datasets, drawing, evaluate
+from benchmarks.harness.methods import ours
+from benchmarks.harness.results import Results
 from topmix.metrics import completion_score
 
 DEFAULT = "default"
 SETTINGS: dict[str, tuple[str, list[Any]]] = {
     "η": ("topic_word_prior", [0.01, 0.03, 0.15]),
     "σ": ("smoothing", [0.005, 0.08]),
-    "ε": ("min_topic_mass", [1.0, 2.0, 4.0, 8.0]),
+    "ε": ("inference__min_topic_mass", [1.0, 2.0, 4.0, 8.0]),
     "L": ("n_active", [4, 8, 32]),
-    "δ": ("own_discount", [0.0, 0.25, 1.0]),
+    "δ": ("inference__own_discount", [0.0, 0.25, 1.0]),
 }
 
 
@@ -42,65 +40,73 @@ class Outcome(NamedTuple):
     diversity: float
     empty: float
     duplicate: float
-    largest: float
+    largest_share: float
 
 
-def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--corpus", nargs="+", default=["nips", "kos", "wiki", "20ng", "arxiv_100k"])
+MEASURED = Outcome._fields[4:]
+
+
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__, quick="a generated corpus and one setting")
+    arguments.add_corpus(p, ["nips", "kos", "wiki", "20ng", "arxiv_100k"], role="validation")
     p.add_argument("--K", nargs="+", type=int, default=[200])
     p.add_argument("--seeds", type=int, default=2)
     p.add_argument("--passes", type=int, default=4)
     p.add_argument("--only", nargs="+", choices=[DEFAULT, *SETTINGS], help="default: all of them")
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--out", type=Path, help="where to draw score against coherence")
-    a = p.parse_args()
+    arguments.add_draw(p)
+    a = p.parse_args(argv)
+    if a.quick:
+        a.corpus, a.K, a.seeds, a.only = [datasets.GENERATED], [20], 1, ["L"]
     wanted = [(DEFAULT, "", None)]
     for knob, (parameter, values) in SETTINGS.items():
         if not a.only or knob in a.only:
             wanted += [(knob, parameter, value) for value in values]
+    out = Results(a.out, "pareto")
     print(f"{'corpus':<12}{'K':>5}  {'setting':<10}   score    NPMI  diversity  empty  duplicate  largest")
     outcomes = []
     for corpus in a.corpus:
-        data = datasets.load(corpus, role="validation")
+        data = datasets.load(corpus, split=a.split, role=a.role)
         for K in a.K:
             for knob, parameter, value in wanted:
                 settings = {parameter: value} if parameter else {}
                 if knob == "η":
-                    settings["smoothing"] = min(value, WORD_PRIOR)  # as by default: one thing at a time
+                    settings["smoothing"] = min(value, ours.default("smoothing", K))  # as by default: one at a time
                 runs = [outcome(data, K, seed, a, settings) for seed in range(a.seeds)]
                 o = Outcome(corpus, K, knob, value, *np.mean(runs, axis=0).tolist())
                 setting = knob if value is None else f"{knob} = {value}"
                 print(
                     f"{corpus:<12}{K:>5}  {setting:<10}{o.score:>9.4f}{o.npmi:>8.3f}{o.diversity:>11.3f}{o.empty:>7.1f}"
-                    f"{o.duplicate:>11.1f}{o.largest:>9.3f}",
+                    f"{o.duplicate:>11.1f}{o.largest_share:>9.3f}",
                     flush=True,
                 )
                 outcomes.append(o)
-    if a.out:
-        draw(outcomes, a.out)
+                measured = {name: getattr(o, name) for name in MEASURED}
+                out.add(measured, settings | {"K": K, "passes": a.passes, "seeds": a.seeds}, data)
+    draw(outcomes, a.draw)
+    return 0
 
 
 def outcome(data: datasets.Dataset, K: int, seed: int, a: argparse.Namespace, settings: dict[str, Any]) -> list[float]:
-    lda = LDA(K, random_state=seed, n_jobs=a.threads, max_iter=a.passes, tol=-np.inf, **settings).fit(data.train)
-    about = describe(lda.components_, np.asarray(lda.model_.words.total.totals), data)
-    score = completion_score(lda.topic_word_, data.test)
-    return [score, *(about[k] for k in ("npmi", "diversity", "empty", "duplicate", "largest_share"))]
+    common = {"random_state": seed, "n_jobs": a.threads, "max_iter": a.passes, "tol": -np.inf}
+    topics = ours.topics_of(ours.lda(K, **common, **settings).fit(data.train))
+    found = evaluate.describe(topics.topic_word, topics.tokens, data)
+    found["score"] = completion_score(topics.topic_word, data.scored)
+    return [found[name] for name in MEASURED]
 
 
-def draw(outcomes: list[Outcome], path: Path) -> None:
-    """A panel for each corpus and K: a line through the values of each knob, which all meet at the default."""
-    plt = drawing.pyplot()
-    if plt is None:
-        return
+def draw(outcomes: list[Outcome], folder: Path | None) -> None:
+    """A panel per corpus and K, with a line through the values of each knob; all lines meet at the default."""
     panels = [list(group) for _, group in groupby(outcomes, key=lambda o: (o.corpus, o.K))]
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(3.3 * columns, 2.9 * rows), layout="constrained", squeeze=False)
+    page = drawing.page(folder, "pareto.png", (3.3 * columns, 2.9 * rows), rows, columns, dpi=110)
+    if page is None:
+        return
+    axes = page.panels
     for panel, ax in zip(panels, axes.flat):
         default = next(o for o in panel if o.knob == DEFAULT)
         for (knob, (parameter, _)), color, mark in zip(SETTINGS.items(), drawing.PALETTE, drawing.MARKS):
-            own = {"η": firm_word_prior(default.K), "σ": WORD_PRIOR}.get(knob, LDA().get_params()[parameter])
+            own = ours.default(parameter, default.K)
             line = sorted(
                 [(o.value, o.npmi, o.score) for o in panel if o.knob == knob] + [(own, default.npmi, default.score)]
             )
@@ -114,9 +120,9 @@ def draw(outcomes: list[Outcome], path: Path) -> None:
         row[0].set_ylabel("completion score")
     for ax in axes.flat[len(panels) :]:
         ax.axis("off")
-    drawing.legend_below(figure, list(axes.flat[: len(panels)]))
-    drawing.save(figure, path, dpi=110)
+    drawing.legend_below(page.figure, list(axes.flat[: len(panels)]))
+    page.save()
 
 
 if __name__ == "__main__":
-    main()
+    arguments.command(main)

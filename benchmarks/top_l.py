@@ -1,26 +1,25 @@
-"""Rows per second of top-L selection and softmax, one thread, beside what one would write without it.
+"""How many rows per second does top-L selection with softmax take, against NumPy and nth_element?
 
-    python benchmarks/top_l.py [--K 50 200 800 3200] [--L 1 4 16 64] [--repeat 7] [--out results.jsonl]
-    TOPMIX_ISA=avx2 python benchmarks/top_l.py
+    python -m benchmarks.top_l [--K 50 200 800 3200] [--L 1 4 16 64] [--repeat 7]
+    TOPMIX_ISA=avx2 python -m benchmarks.top_l
 
-numpy is argpartition, then softmax over the chosen; nth_element is the C++ of cpp/bind/top_l.cpp, whose softmax is the
-vectorised one too. Time is processor time of the calling thread, the best of --repeat with the methods taking turns, so
-that a busy machine does not favour the short runs.
---scores chooses what rows look like: normal log weights, or "peaked" ones as a converged mixture has (few large, many
-far below).
+One thread. numpy is argpartition, then softmax over the chosen; nth_element is the C++ of cpp/bind/top_l.cpp, which has
+our vectorised softmax. Time is processor time of the calling thread, the best of --repeat; the methods take turns, so
+that a busy machine does not favour the short runs. --scores chooses the rows: normal log weights, or "peaked" ones as a
+converged mixture has (few large, many far below).
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import time
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
+from benchmarks.harness import arguments
+from benchmarks.harness.results import Results
+from benchmarks.harness.stopwatch import best_in_turn
 from topmix import _core
 
 
@@ -38,27 +37,15 @@ def scores(kind: str, n: int, K: int, rng: np.random.Generator) -> np.ndarray:
     return (np.where(rng.random((n, K)) < 8 / K, s, -200 + 50 * s) if kind == "peaked" else s).astype(np.float32)
 
 
-def best_of(repeat: int, methods: dict[str, Callable[[], object]]) -> dict[str, float]:
-    best = dict.fromkeys(methods, np.inf)
-    for _ in range(repeat):
-        for name, run in methods.items():
-            t0 = time.thread_time()
-            run()
-            best[name] = min(best[name], time.thread_time() - t0)
-    return best
-
-
-def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__)
     p.add_argument("--K", type=int, nargs="+", default=[50, 200, 800, 3200])
     p.add_argument("--L", type=int, nargs="+", default=[1, 4, 16, 64])
     p.add_argument("--cells", type=int, default=400_000, help="rows x K; small enough to stay in cache")
     p.add_argument("--repeat", type=int, default=7)
     p.add_argument("--scores", choices=["normal", "peaked"], default="normal")
-    p.add_argument("--out")
-    a = p.parse_args()
-
-    rng = np.random.default_rng(0)
+    a = p.parse_args(argv)
+    rng, out = np.random.default_rng(0), Results(a.out, "top_l")
     print(f"isa={_core.isa}  scores={a.scores}  rows/s on one thread, best of {a.repeat}")
     print(f"{'K':>5} {'L':>3} {'topmix':>12} {'numpy':>11} {'nth_element':>12} {'vs numpy':>9} {'vs nth':>7}")
     for K in a.K:
@@ -72,7 +59,7 @@ def main() -> None:
                 "numpy": partial(numpy_rows, s, L, idx, r),
                 "nth_element": partial(_core.nth_element_rows, s, L, idx, r, True),
             }
-            seconds = best_of(a.repeat, methods)
+            seconds = best_in_turn(a.repeat, methods, time.thread_time)
             rate = {name: n / t for name, t in seconds.items()}
             over = {name: seconds[name] / seconds["topmix"] for name in ("numpy", "nth_element")}
             print(
@@ -80,13 +67,10 @@ def main() -> None:
                 f"{over['numpy']:>8.1f}x {over['nth_element']:>6.1f}x",
                 flush=True,
             )
-            if a.out:
-                record = {"benchmark": "top_l", "isa": _core.isa, "scores": a.scores, "K": K, "L": L, "rows": n}
-                record |= {"repeat": a.repeat, "rows_per_s": {k: round(v) for k, v in rate.items()}}
-                record |= {"machine": platform.machine(), "numpy": np.__version__}
-                with open(a.out, "a") as f:
-                    f.write(json.dumps(record) + "\n")
+            settings = {"scores": a.scores, "K": K, "L": L, "rows": n, "best_of": a.repeat}
+            out.add({"rows_per_s": rate}, settings)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    arguments.command(main)

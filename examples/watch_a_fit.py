@@ -7,13 +7,13 @@ import numpy as np
 
 from topmix import LDA, MultinomialMixture
 from topmix.data import sample_lda
-from topmix.fitting.progress import FitProgress
+from topmix.fitting import FitProgress
 
 sample = sample_lda(n_docs=2000, n_words=500, n_topics=10, doc_length=80, random_state=0)
 corpus = sample.corpus
 
 
-def enough(record, model):
+def enough(record, view):
     """Callbacks see every pass; a true value ends the fit."""
     return record.seconds > 10
 

@@ -1,9 +1,11 @@
-"""What several test files share."""
+"""Fixtures that several test files share, hypothesis profiles, and the list of allowed skips."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
+import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import ModuleType
@@ -16,10 +18,75 @@ from topmix import _core
 from topmix.data import Corpus, Table
 from topmix.data.shard import Shards
 
-# The same examples each time, so that a failure is of the change at hand; HYPOTHESIS_PROFILE=explore looks further.
-settings.register_profile("repeat", derandomize=True)
-settings.register_profile("explore", max_examples=1000)
+# "repeat" draws the same examples in every run, so that a failure comes from the change under test.
+# HYPOTHESIS_PROFILE=explore draws new and more examples. There is no deadline: a busy machine is not a bug, and
+# pytest-timeout ends a test that hangs.
+settings.register_profile("repeat", derandomize=True, deadline=None)
+settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
+
+# A skip hides a test. The run fails when a test is skipped for a reason that no pattern here matches completely.
+# Packages of the `test` dependency group are never a reason: they must be installed.
+ALLOWED_SKIPS = {
+    # Packages that are not in the `test` group.
+    r"(tomotopy|pyLDAvis) is not installed": "peers for documentation and export, too slow to install in every run",
+    r"(Playwright is not installed|there is no chromium here)": "the browser tests need a browser of 200 MB",
+    r"node is not installed": "the scripts of the report are also checked in a browser",
+    r"MkDocs is not installed: pip install --group docs": "the documentation has a dependency group of its own",
+    r"stubs are made by nanobind's stubgen": "nanobind is in the `native` group",
+    r"scikit-learn's callbacks came with 1\.9": "older versions of scikit-learn are supported without callbacks",
+    r"SCIPY_ARRAY_API is not set: .*": "scikit-learn's check of the array API, which the estimators do not support",
+    # Platforms.
+    r"needs (a pseudo-terminal|POSIX signals)|no SIGKILL": "Windows has none",
+    r"reads /proc|this system has no /proc|RssAnon is Linux's": "memory is measured on Linux only",
+    # Combinations of an estimator or learner with a test that asks for something it does not have.
+    r"a step follows one batch: .*|deltas arrive in any order": "these learners promise no monotone bound",
+    r"it has n_jobs workers, who do not wait for each other": "asynchronous learning with several workers",
+    r"takes (dense rows|any finite number|vectors)|dense rows use all columns": "mixtures of vectors take no counts",
+    r"has no \w+": "the estimator has no such parameter",
+}
+if sys.version_info >= (3, 14):
+    ALLOWED_SKIPS[r"gensim is not installed"] = "gensim has no wheels for this version of Python yet"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SkipCheck(), "topmix-skip-check")
+
+
+class SkipCheck:
+    """Collects skips with reasons that are not in ALLOWED_SKIPS, and fails the session when there are any.
+
+    With pytest-xdist the workers send all their reports to the controller, which alone decides.
+    """
+
+    def __init__(self) -> None:
+        self.unexpected: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._look_at(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._look_at(report)
+
+    def _look_at(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if not report.skipped or hasattr(report, "wasxfail"):
+            return
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reason = reason.removeprefix("Skipped: ")
+        if not any(re.fullmatch(pattern, reason) for pattern in ALLOWED_SKIPS):
+            line = f"{report.nodeid}: {reason}"
+            if line not in self.unexpected:  # each xdist worker collects the same files
+                self.unexpected.append(line)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.unexpected and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.unexpected:
+            terminalreporter.section("skips that tests/conftest.py:ALLOWED_SKIPS does not list", red=True)
+            for line in self.unexpected:
+                terminalreporter.line(line)
 
 
 def _builds() -> list[str]:
@@ -35,13 +102,13 @@ def _builds() -> list[str]:
 
 @pytest.fixture(params=_builds())
 def core(request: pytest.FixtureRequest) -> ModuleType:
-    """The native module, once for each instruction set that this machine runs."""
+    """The native module, once for each instruction set that this machine supports."""
     return importlib.import_module(f"topmix._core_{request.param}")
 
 
 @pytest.fixture
 def cut() -> Callable[..., Shards]:
-    """cut(corpus, 3) is three shards of consecutive rows; cut(corpus, [0, 5, 9]) has its bounds there."""
+    """cut(corpus, 3) makes three shards of consecutive rows; cut(corpus, [0, 5, 9]) makes the shards 0:5 and 5:9."""
 
     def shards(corpus: Corpus | Table, bounds: int | Sequence[int], weight: np.ndarray | None = None) -> Shards:
         if isinstance(bounds, int):
@@ -53,5 +120,5 @@ def cut() -> Callable[..., Shards]:
 
 @pytest.fixture(scope="session")
 def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An environment in which the real demo corpus is read once for all tests, and nothing of the user's is touched."""
+    """Environment variables with an empty cache folder: the demo corpus is read once, the user's cache is not used."""
     return {**os.environ, "TOPMIX_CACHE": str(tmp_path_factory.mktemp("demo-cache"))}

@@ -16,7 +16,7 @@ from topmix.learners import Asynchronous, State
 from topmix.learners.asynchronous_topics import AsynchronousTopics, Blocks, Plan, split_documents
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.models.topics import TopicModel
-from topmix.reference.esvi import Esvi
+from topmix.reference.asynchronous_topics import AsynchronousTopics as Twin
 from topmix.stats import WordTotal
 
 K, ETA = 9, 0.1
@@ -44,7 +44,7 @@ def twin(X, model, workers=1, *, C, rest="best", settle=0):
     blocks = Blocks.of(np.count_nonzero(X, axis=0), model.n_components, workers)
     words = [blocks.words[a:b] for a, b in itertools.pairwise(blocks.starts)]
     eta = np.broadcast_to(model.words.eta, model.words.shape)
-    twin = Esvi(X.astype(np.float64), words, model.prior.alpha, eta, C, rest)
+    twin = Twin(X.astype(np.float64), words, model.prior.alpha, eta, C, rest)
     twin.begin(model.words.total.counts(), settle)
     return twin
 
@@ -130,7 +130,7 @@ def test_every_token_is_counted_once_in_every_snapshot(workers, C):
     for _, total, _ in passes(model, they, 6):
         np.testing.assert_allclose(total.S.raw.sum(axis=1), by_word, rtol=1e-9)
     they.native.audit()
-    visits = they.native.ledger()
+    visits = they.native.visits_by_worker()
     np.testing.assert_array_equal(visits, np.full((len(visits), workers), 6))
 
 
@@ -171,7 +171,7 @@ def test_snapshots_do_not_stop_the_workers():
 
 
 def test_workers_stop_and_go_at_any_time():
-    """As benchmarks/nomad_stress.py, which makes a thousand of these."""
+    """As benchmarks/asynchronous_stress.py, which makes a thousand of these."""
     rng = np.random.default_rng(5)
     X = documents(6)
     for n in range(30):
@@ -282,13 +282,13 @@ def test_the_native_class_checks_what_it_is_given():
         "block_starts": np.array([0, 31]), "words": np.arange(31, dtype=np.int32), "n_active": K, "rest": "best",
         "counts": np.ones((31, K)), "alpha": np.ones(K), "eta": np.ones((1, 1)), "opening": 0, "settle": 0, "seed": 0,
     }  # fmt: skip
-    _core.TopicFleet(**good)
+    _core.AsynchronousTopics(**good)
     for name, bad in {
         "bounds": np.array([0, 3]), "block_starts": np.array([0, 30]), "words": np.zeros(31, np.int32),
         "n_active": K + 1, "rest": "x", "alpha": np.ones(2), "eta": np.ones((3, 1)), "counts": np.ones((3, K)),
     }.items():  # fmt: skip
         with pytest.raises(ValueError):
-            _core.TopicFleet(**good | {name: bad})
+            _core.AsynchronousTopics(**good | {name: bad})
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

@@ -153,7 +153,7 @@ def test_a_terminal_sees_progress(small):
         assert b"\x1b" not in process.stdout.read()  # results stay clean
     assert b"Learning" in seen
     assert b"passes" in seen
-    assert b"a token" in seen
+    assert b"per token" in seen
 
 
 def test_the_first_interrupt_ends_the_fit_and_shows_what_there_is(small, monkeypatch):
@@ -170,7 +170,7 @@ def test_an_interrupt_before_the_first_pass_is_one_line(small, monkeypatch):
     monkeypatch.setattr(topmix.cli.demo, "demo_corpus", lambda: signal.raise_signal(signal.SIGINT))
     done = CliRunner().invoke(app, ["demo"])
     assert done.exit_code == 130
-    assert done.output.strip() == "topmix: stopped by Ctrl-C before there was anything to show"
+    assert done.output.strip() == "topmix: stopped by Ctrl-C before there was a result"
 
 
 def test_the_next_steps_work_as_printed(tmp_path, monkeypatch, capsys):

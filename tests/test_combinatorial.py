@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from topmix import LDA, CombinatorialLDA, GibbsLDA
-from topmix.chains.combinatorial import HardTopics
 from topmix.chains.exchange import entries_of_tokens, exchange, part
+from topmix.chains.hard_topics import HardTopics
 from topmix.data import Corpus, sample_lda
 from topmix.metrics import nmi, topic_recovery_error
 from topmix.reference import combinatorial as reference
@@ -15,7 +15,7 @@ from topmix.reference import combinatorial as reference
 
 def make(core, monkeypatch, D=17, V=23, K=5, penalty=2.5, seed=0):
     """(topics of a small random corpus, word and document of every token)."""
-    monkeypatch.setattr("topmix.chains.combinatorial._core", core)
+    monkeypatch.setattr("topmix.chains.hard_topics._core", core)
     rng = np.random.default_rng(seed)
     X = rng.poisson(0.5, (D, V))
     X[4] = 0
@@ -99,7 +99,7 @@ def test_refinement_is_the_twins_and_falls_by_what_it_says(core, monkeypatch):
 
 
 def test_long_words_of_large_counts_are_refined_exactly_too(core, monkeypatch):
-    monkeypatch.setattr("topmix.chains.combinatorial._core", core)
+    monkeypatch.setattr("topmix.chains.hard_topics._core", core)
     X = np.array([[70_000, 3, 0], [40_000, 0, 5], [1, 2, 1]], np.float32)
     hard = HardTopics(Corpus.from_scipy(X), 2, 1.0, 1)
     hard.start(np.random.default_rng(0).integers(2, size=hard.n_tokens))
@@ -114,7 +114,7 @@ def planted():
     return sample_lda(600, 300, 8, doc_length=80, doc_topic_prior=0.05, topic_word_prior=0.05, random_state=2)
 
 
-def test_the_objective_never_rises_and_is_what_labels_say(planted):
+def test_the_objective_never_rises_and_is_what_token_topics_say(planted):
     corpus = planted.corpus
     copies = corpus.value.astype(np.int64)
     doc = np.repeat(np.repeat(np.arange(corpus.n_docs), np.diff(corpus.indptr)), copies)
@@ -123,9 +123,9 @@ def test_the_objective_never_rises_and_is_what_labels_say(planted):
         model = CombinatorialLDA(8, penalty=penalty, algorithm=algorithm, max_iter=25, tol=-np.inf, random_state=0)
         objective = [r.objective for r in model.fit(corpus).history_]
         assert np.all(np.diff(objective) <= 1e-6 * objective[0])
-        assert len(model.labels_) == corpus.n_tokens
+        assert len(model.token_topics_) == corpus.n_tokens
         assert model.objective_ == objective[-1]
-        assert model.objective_ == pytest.approx(reference.objective(words, doc, model.labels_, 8, penalty))
+        assert model.objective_ == pytest.approx(reference.objective(words, doc, model.token_topics_, 8, penalty))
 
 
 def test_an_exchange_undoes_a_topic_held_twice_and_lowers_the_objective_by_what_it_says(planted):
@@ -173,19 +173,19 @@ def test_word_is_better_than_basic_and_refinement_better_still(planted):
     found = {}
     for algorithm in ("basic", "word", "word+refine"):
         model = CombinatorialLDA(8, algorithm=algorithm, max_iter=15, random_state=0).fit(planted.corpus)
-        found[algorithm] = nmi(planted.assignments, model.labels_)
+        found[algorithm] = nmi(planted.assignments, model.token_topics_)
     assert found["basic"] < 0.2 < found["word"]
     assert found["word+refine"] > max(found["word"], 0.75)
 
 
 def test_word_alone_starts_from_clusters_of_documents(planted):
     how = {"algorithm": "word", "max_iter": 1, "random_state": 0}
-    given, told = (CombinatorialLDA(8, init=i, **how).fit(planted.corpus).labels_ for i in (None, "documents"))
+    given, told = (CombinatorialLDA(8, init=i, **how).fit(planted.corpus).token_topics_ for i in (None, "documents"))
     np.testing.assert_array_equal(given, told)
     scattered = CombinatorialLDA(8, init="random", **how).fit(planted.corpus)
-    assert nmi(planted.assignments, scattered.labels_) < 0.5 < 0.7 < nmi(planted.assignments, told)
+    assert nmi(planted.assignments, scattered.token_topics_) < 0.5 < 0.7 < nmi(planted.assignments, told)
     few = CombinatorialLDA(8, algorithm="word", random_state=0).fit(np.array([[1, 0, 2], [0, 0, 0], [3, 1, 0]]))
-    assert len(few.labels_) == 7  # fewer documents than topics, one of them empty
+    assert len(few.token_topics_) == 7  # fewer documents than topics, one of them empty
     with pytest.raises(ValueError, match="init='nothing'"):
         CombinatorialLDA(8, init="nothing").fit(planted.corpus)
 
@@ -211,7 +211,7 @@ def test_no_penalty_is_token_k_means_and_a_huge_one_leaves_documents_whole(plant
     assert np.all(np.count_nonzero(whole.transform(planted.corpus), axis=1) == 1)
     free = CombinatorialLDA(8, penalty=0.0, max_iter=3, tol=-np.inf, random_state=0).fit(planted.corpus)
     word = np.repeat(planted.corpus.index, planted.corpus.value.astype(int))
-    assert all(len(np.unique(free.labels_[word == v])) == 1 for v in np.unique(word))  # a word has one topic
+    assert all(len(np.unique(free.token_topics_[word == v])) == 1 for v in np.unique(word))  # a word has one topic
 
 
 def test_new_documents(planted):

@@ -1,8 +1,10 @@
-"""Models in the hands of other libraries: the same topics, words and priors, under the same numbers."""
+"""Exports hold the same topics, words and priors as the model, with the same topic numbers."""
 
 from __future__ import annotations
 
 import csv
+import json
+import sys
 
 import joblib
 import numpy as np
@@ -10,7 +12,16 @@ import pytest
 
 from topmix import LDA, MultinomialMixture
 from topmix.data import Corpus, sample_lda
-from topmix.export import EXPORTS, export, to_gensim, to_pyldavis, to_sklearn
+from topmix.export import (
+    EXPORTS,
+    export,
+    to_gensim,
+    to_pyldavis,
+    to_sklearn,
+    write_csv,
+    write_parquet,
+    write_tsv,
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +51,7 @@ def test_scikit_learn_goes_on_with_it(model, corpus):
 
 
 def test_gensim_goes_on_with_it(model, corpus):
-    pytest.importorskip("gensim", reason="gensim is not installed")
+    pytest.importorskip("gensim.models", reason="gensim is not installed")
     lda = to_gensim(model)
     mean = model.components_ / model.components_.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(lda.get_topics(), mean, rtol=1e-6)
@@ -52,6 +63,32 @@ def test_gensim_goes_on_with_it(model, corpus):
     for k, p in lda.get_document_topics(bow, minimum_probability=0):
         theta[k] = p
     assert theta.argmax() == model.transform(corpus[0])[0].argmax()
+
+
+def test_gensim_keeps_priors_that_differ_by_topic(corpus):
+    pytest.importorskip("gensim.models", reason="gensim is not installed")
+    eta = np.random.default_rng(0).uniform(0.01, 2.0, (3, 40))
+    seeded = LDA(3, max_iter=3, random_state=0, topic_word_prior=eta).fit(corpus)
+    lda = to_gensim(seeded)
+    np.testing.assert_allclose(lda.eta, eta)
+    np.testing.assert_allclose(lda.state.get_lambda(), seeded.components_)
+    assert lda.state.sstats.min() > -1e-9  # tokens, without the prior
+
+
+def test_gensim_loads_the_saved_model(model, tmp_path):
+    models = pytest.importorskip("gensim.models", reason="gensim is not installed")
+    export(model, tmp_path / "model.gensim")
+    lda = models.LdaModel.load(str(tmp_path / "model.gensim"))
+    mean = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(lda.get_topics(), mean, rtol=1e-6)
+    assert [lda.id2word[v] for v in range(40)] == model.feature_names_in_.tolist()
+
+
+def test_without_gensim_the_error_says_how_to_install_it(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    monkeypatch.setitem(sys.modules, "gensim.corpora", None)
+    with pytest.raises(ImportError, match="pip install gensim"):
+        to_gensim(model)
 
 
 def test_pyldavis_gets_what_it_asks_for(model, corpus):
@@ -85,15 +122,89 @@ def test_mallet_files(model, corpus, tmp_path):
 def test_tables(model, tmp_path):
     import pyarrow.parquet as pq
 
-    export(model, tmp_path / "topics.csv")
-    export(model, tmp_path / "topics.parquet")
+    for name in ("topics.csv", "topics.tsv", "topics.parquet"):
+        export(model, tmp_path / name)
     header, *rows = csv.reader((tmp_path / "topics.csv").read_text(encoding="utf-8").splitlines())
+    lines = (tmp_path / "topics.tsv").read_text(encoding="utf-8").splitlines()
+    assert [line.split("\t") for line in lines] == [header, *rows]
     table = pq.read_table(tmp_path / "topics.parquet")
-    assert header == table.column_names
+    assert header == table.column_names == ["topic", "share", "rank", "word", "probability"]
     assert [row[3] for row in rows] == table["word"].to_pylist()
+    np.testing.assert_allclose(table["probability"], np.array([row[4] for row in rows], float), rtol=1e-5)
+    assert [int(row[0]) for row in rows] == np.repeat(range(5), 40).tolist()
+    assert [int(row[2]) for row in rows] == [*range(1, 41)] * 5
+    shares = np.array([row[1] for row in rows], float).reshape(5, 40)
+    assert shares[:, 0].sum() == pytest.approx(1, abs=1e-5)
+    assert np.ptp(shares, axis=1).max() == 0
     assert len(rows) == 5 * 40
     np.testing.assert_allclose(np.array([row[4] for row in rows], float).reshape(5, 40).sum(axis=1), 1, rtol=1e-4)
     assert [row[3] for row in rows[40:45]] == model.top_words(5)[1]
+
+
+@pytest.mark.parametrize("write", [write_csv, write_tsv, write_parquet])
+def test_tables_have_as_many_words_as_asked_for(model, tmp_path, write):
+    import pyarrow.parquet as pq
+
+    for n_words, n_rows in ((3, 15), (None, 200)):
+        write(model, tmp_path / "t", n_words=n_words)
+        found = pq.read_table(tmp_path / "t").num_rows if write is write_parquet else _n_lines(tmp_path / "t") - 1
+        assert found == n_rows
+
+
+def _n_lines(path):
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+# Format -> the topics [5, 40] that the exported file holds.
+READ_TOPICS = {
+    "csv": lambda path, words: _table_topics(path, ",", words),
+    "tsv": lambda path, words: _table_topics(path, "\t", words),
+    "parquet": lambda path, words: _parquet_topics(path, words),
+    "pyldavis": lambda path, words: np.array(json.loads(path.read_text())["topic_term_dists"]),
+    "sklearn": lambda path, words: joblib.load(path).components_,
+    "gensim": lambda path, words: _gensim_topics(path),
+    "mallet": lambda path, words: np.array(
+        [float(line.split("\t")[2]) for line in (path / "topic-word-weights.txt").read_text().splitlines()]
+    ).reshape(5, 40),
+}
+
+
+def _table_topics(path, delimiter, words):
+    phi = np.zeros((5, 40))
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter=delimiter):
+            phi[int(row["topic"]), words.index(row["word"])] = float(row["probability"])
+    return phi
+
+
+def _parquet_topics(path, words):
+    import pyarrow.parquet as pq
+
+    phi = np.zeros((5, 40))
+    for row in pq.read_table(path).to_pylist():
+        phi[row["topic"], words.index(row["word"])] = row["probability"]
+    return phi
+
+
+def _gensim_topics(path):
+    return pytest.importorskip("gensim.models", reason="gensim is not installed").LdaModel.load(str(path)).get_topics()
+
+
+@pytest.mark.parametrize("format", EXPORTS)
+def test_every_export_holds_the_topics_of_the_model(model, corpus, format, tmp_path):
+    if format == "gensim":
+        pytest.importorskip("gensim.models", reason="gensim is not installed")
+    by_name, by_format = tmp_path / f"by-name{EXPORTS[format][0]}", tmp_path / "by-format"
+    export(model, by_format, format, corpus)
+    if format != "mallet":  # a folder has no ending
+        export(model, by_name, corpus=corpus)
+    words = model.feature_names_in_.tolist()
+    # Libraries that can train further get the pseudo-counts; tables get the probabilities of the model.
+    wanted = model.components_ if format in ("sklearn", "gensim", "mallet") else model.topic_word_
+    wanted = wanted / wanted.sum(axis=1, keepdims=True)
+    for path in [by_format] if format == "mallet" else [by_format, by_name]:
+        phi = READ_TOPICS[format](path, words)
+        np.testing.assert_allclose(phi / phi.sum(axis=1, keepdims=True), wanted, rtol=1e-4)
 
 
 def test_saved_for_scikit_learn(model, tmp_path):
@@ -109,6 +220,7 @@ def test_what_cannot_be_is_said(model, corpus, tmp_path):
     mixture = MultinomialMixture(3, max_iter=2, random_state=0).fit(corpus)
     with pytest.raises(ValueError, match="MultinomialMixture"):
         to_sklearn(mixture)
-    export(mixture, tmp_path / "clusters.csv")  # but words it has
+    export(mixture, tmp_path / "clusters.csv")  # a mixture has words too
+    assert _n_lines(tmp_path / "clusters.csv") == 1 + 3 * 40
     assert not (tmp_path / "x.xls").exists()
-    assert len(EXPORTS) == 7
+    assert READ_TOPICS.keys() == EXPORTS.keys()

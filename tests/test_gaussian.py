@@ -11,10 +11,13 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import logsumexp
 from sklearn.datasets import make_blobs
+from sklearn.mixture import GaussianMixture as Theirs
 
+import topmix
 from topmix import GaussianMixture
 from topmix.allocations.stick_breaking import StickBreaking
 from topmix.data import Table
+from topmix.learners import Memoized, Stochastic
 from topmix.likelihoods.covariance import SHAPES
 from topmix.likelihoods.gaussian_start import empty, start, summary
 
@@ -134,12 +137,12 @@ def test_sticks_are_at_the_maximum_of_their_bound():
 
 
 @pytest.mark.parametrize("covariance_type", SHAPES)
-@pytest.mark.parametrize("learner", ["batch", "memoized", "stochastic"])
+@pytest.mark.parametrize("learner", ["batch", Memoized(batch_size=200), Stochastic(batch_size=200)], ids=str)
 @pytest.mark.parametrize("n_active", [1, 2, None])
 def test_finds_planted_clusters(blobs, covariance_type, learner, n_active):
     X, y = blobs
     model = GaussianMixture(4, covariance_type=covariance_type, learner=learner, n_active=n_active, n_init=2,
-                            batch_size=200, random_state=0).fit(X)  # fmt: skip
+                            random_state=0).fit(X)  # fmt: skip
     table = np.zeros((4, 4))
     np.add.at(table, (y, model.predict(X)), 1)
     assert table.max(axis=1).sum() / len(y) > 0.97
@@ -153,7 +156,7 @@ def test_the_start_finds_groups_that_stand_apart():
     X = 50 * rng.normal(size=(40, 3))[y] + rng.normal(size=(5000, 3)) * 0.2
     about = summary(Table(X), None, "spherical", False)
     for init in ("k-means++", "auto"):
-        model = start(empty(about, "float64", 40, covariance_type="spherical"), Table(X), None, init, rng, 1)
+        model = start(empty(about, "float64", 40, covariance_type="spherical"), Table(X), None, init, rng)
         near = np.array([np.abs(X - m).sum(axis=1).argmin() for m in model.mean()])
         assert len(set(y[near])) > 34
 
@@ -165,10 +168,10 @@ def test_given_parameters_are_where_it_starts(blobs, covariance_type, objective)
     C = {"full": 0.1 * np.ones((3, 3)) + np.eye(3) * np.array([1.0, 2, 3])[:, None, None], "tied": 0.3 + np.eye(3),
          "diag": 1 + rng.random((3, 3)), "spherical": 1 + rng.random(3)}[covariance_type]  # fmt: skip
     P = np.linalg.inv(C) if covariance_type in ("full", "tied") else 1 / C
-    model = GaussianMixture(3, covariance_type=covariance_type, objective=objective, weights_init=[0.2, 0.5, 0.3],
-                            means_init=X[:3], precisions_init=P, random_state=0)  # fmt: skip
-    table = model._read(X, reset=True)
-    g, N = model._first(model._prepared(table, None, 3), table, None, 3, rng, 1)
+    model = GaussianMixture(3, covariance_type=covariance_type, objective=objective, random_state=0,
+                            init_params={"weights": [0.2, 0.5, 0.3], "means": X[:3], "precisions": P})  # fmt: skip
+    table = model._data(X, reset=True)
+    g, N = model._first(model._prepared(table, None, 3), table, None, 3, rng)
     np.testing.assert_allclose(g.mean(), X[:3], rtol=1e-9)
     np.testing.assert_allclose(g.covariances(), C, rtol=1e-9)
     np.testing.assert_allclose(N / N.sum(), [0.2, 0.5, 0.3])
@@ -192,7 +195,7 @@ def test_weights_are_repeats(blobs, objective):
 
 def test_a_stream_finds_the_clusters(blobs):
     X, y = blobs
-    model = GaussianMixture(4, total_samples=600, random_state=0)
+    model = GaussianMixture(4, learner=Stochastic(total_samples=600), random_state=0)
     for t in range(30):
         model.partial_fit(X[t * 20 : (t + 1) * 20] if t else X[:200])
     table = np.zeros((4, 4))
@@ -247,7 +250,7 @@ def test_odd_data_is_finite_or_refused_with_a_reason(covariance_type, objective)
         for x in (model.means_, model.covariances_, model.weights_, model.score_samples(data), model.elbo_):
             assert np.all(np.isfinite(x)), name
     if covariance_type in ("full", "diag") and objective == "ml":
-        with pytest.raises(ValueError, match=r"covariance of .* is singular.*reg_covar"):
+        with pytest.raises(ValueError, match=r"covariance of .* is singular.*ill-defined.*reg_covar"):
             GaussianMixture(5, covariance_type=covariance_type, objective="ml", reg_covar=0, random_state=0).fit(
                 np.repeat(X[:5], 8, axis=0) @ np.diag([1, 1, 1, 0])
             )
@@ -267,8 +270,10 @@ def test_thousands_of_columns_with_full_covariances_are_refused():
         ("weight_concentration_prior", 0.0), ("weight_concentration_prior_type", "none"), ("mean_precision_prior", 0),
         ("degrees_of_freedom_prior", 1.5), ("mean_prior", [0.0]), ("covariance_prior", np.eye(2)),
         ("covariance_prior", -np.eye(3)), ("init_params", "magic"), ("init_params", np.ones((3, 2))),
-        ("weights_init", [0.5, 0.6]), ("means_init", np.zeros((3, 3))), ("precisions_init", np.zeros((2, 3, 3))),
-        ("tol", "small"), ("tol", np.nan),
+        ("init_params", {"weights": [0.5, 0.6]}), ("init_params", {"means": np.zeros((3, 3))}),
+        ("init_params", {"precisions": np.zeros((2, 3, 3))}), ("init_params", {"covariances": np.ones((2, 3, 3))}),
+        ("init_params", {"weights": [1.5, -0.5]}), ("init_params", {"means": np.full((2, 3), np.nan)}),
+        ("tol", "small"), ("tol", np.nan), ("max_iter", -1),
     ],
 )  # fmt: skip
 def test_a_bad_parameter_is_named(blobs, parameter, value):
@@ -280,7 +285,7 @@ def test_bad_combinations_are_refused(blobs):
     with pytest.raises(ValueError, match="'ml' has none"):
         GaussianMixture(2, objective="ml", weight_concentration_prior_type="dirichlet_process").fit(blobs[0])
     with pytest.raises(ValueError, match="zero_mean"):
-        GaussianMixture(2, zero_mean=True, means_init=np.zeros((2, 3))).fit(blobs[0])
+        GaussianMixture(2, zero_mean=True, init_params={"means": np.zeros((2, 3))}).fit(blobs[0])
     spoiled = blobs[0].copy()
     spoiled[17, 1] = np.nan
     with pytest.raises(ValueError, match="row 17, column 1: nan"):
@@ -356,10 +361,51 @@ def test_neighbours_of_clusters_are_looked_for_every_ten_updates(many):
     assert model.near is not None  # tables of the pass that was made had some
     seen = []
     for _ in range(31):
-        model = model.update(model.total)
+        model = model.update(model.total, model.total.N)
         seen.append(model.tables(None).neighbours)
     changes = [i for i in range(1, 31) if seen[i] is not seen[i - 1]]
     assert len(changes) == 3
     assert np.all(np.diff(changes) == 10)
     for k in range(20):
         assert k in seen[-1][k]
+
+
+@pytest.mark.parametrize("covariance_type", SHAPES)
+def test_a_mixture_is_made_by_hand_as_with_scikit_learn(blobs, covariance_type, tmp_path):
+    X = blobs[0]
+    theirs = Theirs(3, covariance_type=covariance_type, random_state=0).fit(X)
+    made = GaussianMixture(3, covariance_type=covariance_type, n_active=None, random_state=0)
+    with pytest.raises(AttributeError, match="weights_ and means_ first"):
+        made.precisions_cholesky_ = theirs.precisions_cholesky_
+    made.weights_, made.means_ = theirs.weights_, theirs.means_
+    made.precisions_cholesky_ = theirs.precisions_cholesky_
+    for name in ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"):
+        np.testing.assert_allclose(getattr(made, name), getattr(theirs, name), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(made.predict_proba(X), theirs.predict_proba(X), atol=1e-8)
+    np.testing.assert_allclose(made.score_samples(X), theirs.score_samples(X), rtol=1e-6)
+    assert made.bic(X) == pytest.approx(theirs.bic(X))
+    assert made.sample(5)[0].shape == (5, 3)
+    made.save(tmp_path / "made")
+    np.testing.assert_array_equal(topmix.load(tmp_path / "made").predict(X), theirs.predict(X))
+    with pytest.raises(ValueError, match="precisions_cholesky_"):
+        made.precisions_cholesky_ = np.ones(7)
+
+
+def test_starts_as_given_come_back_from_a_file(blobs, tmp_path):
+    X, y = blobs
+    P = np.array([np.eye(3)] * 4)
+    for init in (y, {"means": X[:4], "precisions": P}, np.eye(4)[y]):
+        model = GaussianMixture(4, init_params=init, random_state=0).fit(X)
+        model.save(tmp_path / "model")
+        np.testing.assert_array_equal(topmix.load(tmp_path / "model").fit(X).means_, model.means_)
+
+
+@pytest.mark.parametrize("covariance_type", SHAPES)
+def test_likelihoods_without_end_are_refused(covariance_type):
+    """Two points, many times: without reg_covar every covariance is zero but for rounding."""
+    X = np.repeat([[0.0, 0.0, 0.0], [1.0, 2.0, 3.0]], 10, axis=0)
+    for init in ("auto", "kmeans", "random"):
+        model = GaussianMixture(2, covariance_type=covariance_type, objective="ml", init_params=init, random_state=0)
+        with pytest.raises(ValueError, match="singular"):
+            model.set_params(reg_covar=0).fit(X)
+        assert np.all(np.isfinite(model.set_params(reg_covar=1e-6).fit(X).covariances_))

@@ -80,17 +80,18 @@ def test_steps_of_em_are_those_of_scikit_learn(X, start, covariance_type):
     sizes = X.std(axis=0)
     precisions = {"full": np.array([np.diag(sizes**-2.0)] * K), "tied": np.diag(sizes**-2.0),
                   "diag": np.array([sizes**-2.0] * K), "spherical": np.full(K, sizes.mean() ** -2.0)}  # fmt: skip
-    settings = {
-        "covariance_type": covariance_type,
-        "max_iter": 1,
-        "weights_init": np.full(K, 1 / K),
-        "means_init": X[rng.choice(len(X), K, replace=False)],
-        "precisions_init": precisions[covariance_type],
+    settings = {"covariance_type": covariance_type, "max_iter": 1}
+    begin = {
+        "weights": np.full(K, 1 / K),
+        "means": X[rng.choice(len(X), K, replace=False)],
+        "precisions": precisions[covariance_type],
     }
-    theirs = Theirs(n_components=K, warm_start=True, **settings)
+    given = {f"{name}_init": value for name, value in begin.items()}
+    theirs = Theirs(n_components=K, warm_start=True, **settings, **given)
     ours = GaussianMixture(
-        K, objective="ml", learner="batch", n_active=None, warm_start=True, n_jobs=1, tol=-np.inf, **settings
-    )
+        K, objective="ml", learner="batch", n_active=None, warm_start=True, n_jobs=1, tol=-np.inf, init_params=begin,
+        **settings,
+    )  # fmt: skip
     scores = []
     for b in steps_of(theirs, X, 12):
         scores.append((ours.score(X) if scores else b.lower_bound_, b.lower_bound_))  # theirs is of the step before

@@ -175,13 +175,13 @@ def test_planted_topics_are_found(planted, sampler):
     how = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "max_iter": 150, "random_state": 1}
     model = GibbsLDA(6, sampler=sampler, **how).fit(planted.corpus)
     assert topic_recovery_error(model.topic_word_, planted.topic_word) < 0.1
-    assert nmi(planted.assignments, model.labels_) > 0.8
+    assert nmi(planted.assignments, model.token_topics_) > 0.8
     objective = [r.objective for r in model.history_]
     assert objective[-1] > objective[0]
     words, _, _ = expand(planted.corpus)
     one = GibbsLDA(6, sampler=sampler, **how | {"max_iter": 3, "burn_in": 9}).fit(planted.corpus)
     assert one.n_samples_ == 0  # then the last state stands for the samples
-    counts = reference.count(words, one.labels_, 200, 6).word.T
+    counts = reference.count(words, one.token_topics_, 200, 6).word.T
     np.testing.assert_allclose(one.components_, counts + one.topic_word_prior_)
 
 
@@ -194,7 +194,7 @@ def test_priors_are_learned(planted):
 
 def test_samples_are_averaged(planted):
     states = []
-    watch = lambda record, chain: states.append(chain.word.copy()) and None  # noqa: E731
+    watch = lambda record, view: states.append(view.counts().copy()) and None  # noqa: E731
     model = GibbsLDA(6, max_iter=10, burn_in=4, thin=3, random_state=0, callbacks=[watch]).fit(planted.corpus)
     assert model.n_samples_ == 2
     want = (states[6] + states[9]).T / 2 + model.topic_word_prior_
@@ -206,13 +206,13 @@ def test_it_starts_where_it_is_told_to(planted):
     how = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "max_iter": 2, "random_state": 0}
     cold = GibbsLDA(6, **how).fit(corpus)
     lda = LDA(6, random_state=0).fit(corpus)
-    starts = {"array": truth, "labels_": GibbsLDA(6, **how, init=truth).fit(corpus), "topics": lda}
+    starts = {"array": truth, "token_topics_": GibbsLDA(6, **how, init=truth).fit(corpus), "topics": lda}
     for name, init in starts.items():
         model = GibbsLDA(6, **how, init=init).fit(corpus)
         assert model.history_[0].objective > cold.history_[0].objective + 1000, name
-    assert nmi(GibbsLDA(6, **how, init=truth).fit(corpus).labels_, truth) > 0.8
-    other = GibbsLDA(6, **how, init=starts["labels_"]).fit(corpus[slice(0, 400)])  # other tokens: from its topics
-    assert nmi(other.labels_, truth[: len(other.labels_)]) > 0.7
+    assert nmi(GibbsLDA(6, **how, init=truth).fit(corpus).token_topics_, truth) > 0.8
+    other = GibbsLDA(6, **how, init=starts["token_topics_"]).fit(corpus[slice(0, 400)])  # other tokens: from its topics
+    assert nmi(other.token_topics_, truth[: len(other.token_topics_)]) > 0.7
 
 
 @pytest.mark.parametrize(
@@ -263,10 +263,10 @@ def test_samples_never_come_from_annealed_sweeps(planted):
         GibbsLDA(6, max_iter=10, burn_in=4, annealing=5).fit(planted.corpus)
     given = {"init": planted.assignments}
     for how, want in (({}, 3), ({"sampler": "sequential"}, 0), (given, 0), ({"annealing": 1}, 1)):
-        chains = []
-        kept = [lambda _, chain, chains=chains: chains.append(chain)]
+        seen = []
+        kept = [lambda _, view, seen=seen: seen.append(view._model.annealing)]
         GibbsLDA(6, max_iter=12, callbacks=kept, **how).fit(planted.corpus)
-        assert chains[0].annealing == want, how
+        assert seen[0] == want, how
 
 
 def test_a_chain_goes_on(planted):

@@ -14,7 +14,7 @@ from topmix.metrics import topic_recovery_error
 from topmix.search.documents import Documents, renamed_prior
 from topmix.search.merge import candidates, decide
 from topmix.search.proposals import deletion, refreshment, split
-from topmix.search.split import _tokens_of, _told_apart, splits
+from topmix.search.split import _separated, _tokens_of, splits
 
 N_TRUE = 5
 FEW = {"random_state": 0, "n_jobs": 1, "batch_size": 200}  # shards: sticks are updated after each
@@ -262,8 +262,8 @@ def test_documents_do_not_start_from_their_words_twice_in_vain(adapted, polished
 
 def test_a_topic_of_nothing_is_not_split(sample):
     X = sp.csr_array(sample.corpus[:9].to_scipy())
-    assert _told_apart(sp.csr_array(X * 1e-4), np.random.default_rng(0)) is None
-    assert _told_apart(X, np.random.default_rng(0)).shape == (2, X.shape[1])
+    assert _separated(sp.csr_array(X * 1e-4), np.random.default_rng(0)) is None
+    assert _separated(X, np.random.default_rng(0)).shape == (2, X.shape[1])
 
 
 def test_no_more_topics_than_half_the_documents(sample):

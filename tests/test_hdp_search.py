@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
 from topmix.search.scouts import Scouts, size
+
 from topmix.search.trial import Pace, Trial
 
 

@@ -37,7 +37,7 @@ def test_a_pipeline_from_texts_to_labels():
 def test_a_search_over_topics_with_several_processes():
     X = CountVectorizer().fit_transform(TEXTS)
     search = GridSearchCV(
-        LDA(max_iter=3, random_state=0), {"n_components": [2, 3], "posterior": ["variational"]}, n_jobs=2, cv=2
+        LDA(max_iter=3, random_state=0), {"n_components": [2, 3], "inference": ["variational"]}, n_jobs=2, cv=2
     )
     search.fit(X)
     assert search.best_params_["n_components"] in (2, 3)

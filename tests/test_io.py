@@ -80,7 +80,10 @@ def test_a_loaded_model_says_the_same(fitted, rows, tmp_path):
     np.testing.assert_array_equal(loaded.feature_names_in_, fitted.feature_names_in_)
     for name in ("history_", "n_iter_", "converged_", "elbo_", "n_features_in_"):
         assert getattr(loaded, name, None) == getattr(fitted, name, None)
-    assert vars(loaded).keys() == vars(fitted).keys()
+    of_rows = (
+        {"labels_"} if isinstance(fitted, topmix.VonMisesFisherMixture) else set()
+    )  # a file is of any size of data
+    assert vars(loaded).keys() == vars(fitted).keys() - of_rows
 
 
 def test_a_loaded_model_can_go_on_learning(fitted, rows, tmp_path):
@@ -101,7 +104,8 @@ def test_any_safetensors_library_reads_the_arrays(fitted, tmp_path):
     fitted.save(tmp_path / "model")
     arrays = load_file(tmp_path / "model")
     K = len(learned(fitted))
-    assert arrays["words.raw"].shape == (40, K) if "words.raw" in arrays else arrays["moments.first"].shape == (K, 40)
+    shapes = {"words.raw": (40, K), "moments.first": (K, 40), "directions.resultant": (K, 40)}
+    assert [arrays[name].shape == shape for name, shape in shapes.items() if name in arrays] == [True]
 
 
 def test_models_without_names_and_streams_too(corpus, tmp_path):
@@ -285,12 +289,12 @@ HOSTILE = {
     "a factor of zero": (_set("about", "extra", "words.factor", to=0), "words.factor"),
     "a strange posterior": (_set("about", "extra", "posterior", to={}), "posterior"),
     "another type": (_set("table", "prior.alpha", "dtype", to="I64"), "expected F64"),
-    "an unknown type": (_set("table", "prior.alpha", "dtype", to="O"), "makes no sense"),
+    "an unknown type": (_set("table", "prior.alpha", "dtype", to="O"), "is not valid"),
     "another shape": (_set("table", "words.raw", "shape", to=[3, 7]), "expected F64"),
-    "a huge shape": (_set("table", "words.raw", "shape", to=[2**40, 2**40]), "makes no sense"),
-    "an empty huge shape": (_set("table", "words.raw", "shape", to=[0, 10**30]), "makes no sense"),
+    "a huge shape": (_set("table", "words.raw", "shape", to=[2**40, 2**40]), "is not valid"),
+    "an empty huge shape": (_set("table", "words.raw", "shape", to=[0, 10**30]), "is not valid"),
     "overlapping arrays": (_set("table", "words.totals", "data_offsets", to=[0, 24]), "starts at|describes"),
-    "negative places": (_set("table", "words.totals", "data_offsets", to=[-24, 0]), "makes no sense"),
+    "negative places": (_set("table", "words.totals", "data_offsets", to=[-24, 0]), "is not valid"),
 }  # fmt: skip
 
 

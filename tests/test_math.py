@@ -1,4 +1,4 @@
-"""The vector functions, against mpmath (ulp bounds that cpp/math.hpp states) and SciPy (dense grids)."""
+"""The vector functions, against mpmath (ulp bounds that cpp/base/math.hpp states) and SciPy (dense grids)."""
 
 import mpmath as mp
 import numpy as np
@@ -13,7 +13,7 @@ EXACT = {
     "lgamma": mp.loggamma,
     "exp_digamma": lambda x: mp.exp(mp.psi(0, x)),
 }
-ULPS = {"exp": 1, "log": 1, "digamma": 4, "lgamma": 8, "exp_digamma": 6}  # the table in cpp/math.hpp
+ULPS = {"exp": 1, "log": 1, "digamma": 4, "lgamma": 8, "exp_digamma": 6}  # the table in cpp/base/math.hpp
 DIGAMMA_ROOT = 1.4616321449683623
 SEAMS = [0.5, 1.0, DIGAMMA_ROOT, 1.5, 2.0, 2.5]  # roots, and where one formula takes over from another
 

@@ -1,17 +1,20 @@
 """The multinomial mixture: its kernel against the twin, its bound against enumeration, its clusters against a plant."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 from scipy.special import digamma, gammaln, logsumexp
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from topmix import MultinomialMixture
+from topmix import LDA, MultinomialMixture
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import Shard
 from topmix.likelihoods.categorical import Categorical
 from topmix.models.mixture import Mixture
+from topmix.models.topic_start import PSEUDO_TOKENS
 from topmix.reference import mixture as reference
 from topmix.stats import WordStats
 
@@ -115,7 +118,7 @@ def test_the_bound_is_below_the_evidence_and_close(learner, seed):
     bounds = []
     for n_active, start in itertools.product((1, 2), range(5)):
         model = MultinomialMixture(2, n_active=n_active, learner=learner, weight_concentration_prior=0.5,
-                                   word_prior=0.3, tol=1e-9, random_state=start, n_jobs=1)  # fmt: skip
+                                   topic_word_prior=0.3, tol=1e-9, random_state=start, n_jobs=1)  # fmt: skip
         history = model.fit(X).history_
         assert all(h.objective < evidence for h in history)
         bounds.append(model.elbo_)
@@ -125,7 +128,7 @@ def test_the_bound_is_below_the_evidence_and_close(learner, seed):
 
 def test_the_bound_is_exact_with_one_cluster():
     X = np.random.default_rng(5).poisson(2.0, (6, 4))
-    model = MultinomialMixture(1, word_prior=0.3, n_jobs=1).fit(X)
+    model = MultinomialMixture(1, topic_word_prior=0.3, n_jobs=1).fit(X)
     assert model.elbo_ == pytest.approx(dirichlet_multinomial(X.sum(axis=0)[:, None], 0.3), rel=1e-9)
 
 
@@ -187,7 +190,7 @@ def test_score_samples_is_the_log_of_summed_weights(docs):
 
 def test_a_start_does_not_need_as_many_rows_as_clusters():
     corpus = Corpus.from_scipy(np.array([[1.0, 0, 2], [0, 0, 0]]))
-    likelihood = Categorical.start(corpus, None, 5, 0.1, np.random.default_rng(0), 1)
+    likelihood = Categorical.start(corpus, None, 5, 0.1, np.random.default_rng(0))
     model = Mixture(FiniteDirichlet.uniform(0.2, 5), likelihood, 3, 5)
     assert np.all(np.isfinite(model.tables(np.arange(3, dtype=np.int32)).likelihood.Elogphi))
     np.testing.assert_allclose(likelihood.mean().sum(axis=1), 1)
@@ -199,3 +202,49 @@ def test_a_warm_start_keeps_its_clusters_under_every_learner():
         model = MultinomialMixture(6, learner=learner, max_iter=30, warm_start=True, random_state=0).fit(X)
         before = model.elbo_
         assert model.fit(X).history_[0].objective > before - 1e-6 * abs(before)
+
+
+def test_a_fit_that_did_not_converge_says_so(docs):
+    X = docs[0]
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        model = MultinomialMixture(6, max_iter=1, random_state=0).fit(X)
+    assert not model.converged_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert MultinomialMixture(6, random_state=0).fit(X).converged_
+        MultinomialMixture(6, max_iter=2, tol=-np.inf, random_state=0).fit(X)  # all passes were asked for
+        stop = [lambda record, view: record.n_pass == 2]
+        assert MultinomialMixture(6, tol=0.0, callbacks=stop, random_state=0).fit(X).n_iter_ == 2
+        LDA(3, max_iter=1, random_state=0).fit(X)  # topics are often enough after a few passes: no warning, as there
+
+
+def test_no_passes_leave_the_start(docs):
+    X = docs[0]
+    start = MultinomialMixture(4, max_iter=0, random_state=0).fit(X)
+    assert (start.n_iter_, start.converged_, start.history_, start.lower_bounds_) == (0, False, [], [])
+    assert start.lower_bound_ == -np.inf
+    assert np.ptp(start.components_.sum(axis=1)) < 40  # one row each, and the mean row
+    assert MultinomialMixture(4, max_iter=1, tol=-np.inf, random_state=0).fit(X).elbo_ > -np.inf
+    topics = LDA(4, max_iter=0, random_state=0).fit(X).components_
+    np.testing.assert_allclose(topics.sum(axis=1), PSEUDO_TOKENS + 40 * 0.08)
+
+
+def test_a_warm_start_sees_that_it_has_converged(docs):
+    X = docs[0]
+    model = MultinomialMixture(4, warm_start=True, n_init=3, random_state=0).fit(X)
+    assert model.fit(X).n_iter_ == 1  # n_init is for the first fit
+    assert model.converged_
+    assert model.fit(X[:300]).n_iter_ > 1  # other data: nothing to compare with
+    model.set_params(max_iter=1, tol=1e-12)
+    assert any(model.fit(X[:300]).converged_ for _ in range(50))
+
+
+def test_bounds_of_all_passes_are_per_row_for_the_likelihood(docs):
+    X = docs[0]
+    for objective, per in (("vb", 1), ("ml", len(X))):
+        model = MultinomialMixture(4, objective=objective, random_state=0).fit(X)
+        np.testing.assert_allclose(model.lower_bounds_, [r.objective / per for r in model.history_])
+        assert model.lower_bounds_[-1] == pytest.approx(model.lower_bound_)
+        assert len(model.partial_fit(X).lower_bounds_) == model.n_iter_
+    with pytest.raises(NotFittedError):
+        MultinomialMixture(4).lower_bounds_  # noqa: B018

@@ -10,7 +10,11 @@ import pytest
 import topmix
 from topmix import LDA
 from topmix.data import Corpus
+from topmix.inference import Collapsed, Variational
+from topmix.learners import Batch, Memoized, Stochastic
 
+INFERENCE = {"collapsed": Collapsed, "variational": Variational}
+LEARNER = {"memoized": Memoized, "batch": Batch, "stochastic": Stochastic}
 WAYS = list(itertools.product(["collapsed", "variational"], ["memoized", "batch", "stochastic"]))
 X = np.random.default_rng(0).poisson(0.6, (25, 12)).astype(np.float32)
 CORPORA = {
@@ -32,8 +36,8 @@ SETTINGS = {
     "one topic": {"n_components": 1},
     "learned priors": {"doc_topic_prior": "auto", "topic_word_prior": "auto"},
     "tiny priors": {"doc_topic_prior": 1e-6, "topic_word_prior": 1e-6},
-    "restarts": {"restarts": 3, "min_topic_mass": 0.0},
-    "more batches than documents": {"batch_size": 1},
+    "restarts": {"inference": {"restarts": 3, "min_topic_mass": 0.0}},
+    "more batches than documents": {"learner": {"batch_size": 1}},
 }
 
 
@@ -41,12 +45,20 @@ def lda(**parameters):
     return LDA(**{"n_components": 5, "max_iter": 4, "tol": -np.inf, "random_state": 0, "n_jobs": 1} | parameters)
 
 
-@pytest.mark.parametrize(("posterior", "learner"), WAYS)
+def in_this_way(inference, learner, setting=None):
+    """Parameters of LDA; those of components are tables in SETTINGS. Batch has none."""
+    own = SETTINGS.get(setting, {})
+    of_learner = {} if learner == "batch" else own.get("learner", {})
+    of_inference = own.get("inference", {})
+    return own | {"inference": INFERENCE[inference](**of_inference), "learner": LEARNER[learner](**of_learner)}
+
+
+@pytest.mark.parametrize(("inference", "learner"), WAYS)
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("name", CORPORA)
-def test_everything_is_finite(name, setting, posterior, learner):
+def test_everything_is_finite(name, setting, inference, learner):
     data = CORPORA[name]
-    model = lda(posterior=posterior, learner=learner, **SETTINGS[setting]).fit(data)
+    model = lda(**in_this_way(inference, learner, setting)).fit(data)
     K = model.n_components
     assert model.components_.shape == (K, data.shape[1])
     assert np.all(np.isfinite(model.components_))
@@ -63,23 +75,23 @@ def test_everything_is_finite(name, setting, posterior, learner):
     assert np.all(np.isfinite(model.components_))
 
 
-@pytest.mark.parametrize(("posterior", "learner"), WAYS)
-def test_a_document_without_words_has_the_proportions_of_the_prior(posterior, learner):
+@pytest.mark.parametrize(("inference", "learner"), WAYS)
+def test_a_document_without_words_has_the_proportions_of_the_prior(inference, learner):
     alpha = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
-    model = lda(posterior=posterior, learner=learner, doc_topic_prior=alpha).fit(CORPORA["mostly empty"])
+    model = lda(inference=inference, learner=learner, doc_topic_prior=alpha).fit(CORPORA["mostly empty"])
     theta = model.transform(CORPORA["mostly empty"])
     np.testing.assert_allclose(np.delete(theta, [25, 26], axis=0), np.tile(alpha / alpha.sum(), (50, 1)))
     assert model.score(0 * X) == pytest.approx(0, abs=1e-9)  # nothing was said, so nothing was unlikely
     assert model.perplexity(0 * X) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("posterior", ["collapsed", "variational"])
-@pytest.mark.parametrize("learner", ["memoized", "batch"])
-def test_empty_documents_do_not_change_the_topics(posterior, learner):
+@pytest.mark.parametrize("inference", ["collapsed", "variational"])
+@pytest.mark.parametrize("learner", [Memoized(batch_size=1000), Batch()], ids=str)
+def test_empty_documents_do_not_change_the_topics(inference, learner):
     """What they say of alpha aside: nothing."""
     start = np.random.default_rng(1).gamma(1, 1, (5, 12))
     padded = np.vstack([X, 0 * X])
-    a, b = (lda(posterior=posterior, learner=learner, init=start, batch_size=1000).fit(data) for data in (X, padded))
+    a, b = (lda(inference=inference, learner=learner, init=start).fit(data) for data in (X, padded))
     np.testing.assert_allclose(a.components_, b.components_, rtol=1e-4, atol=1e-5)
 
 

@@ -1,19 +1,21 @@
-"""Plots draw what the model says, on the axes that they are given."""
+"""Plots draw the numbers of the model, on the given axes."""
 
 from __future__ import annotations
 
+import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.mixture import GaussianMixture
+import sklearn.mixture
+from matplotlib import pyplot as plt
 
-from topmix import LDA, MultinomialMixture
+import topmix
+from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
+from topmix.views.topic_map import hellinger, plane_positions
+from topmix.views.topics import view_of
 
-matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 matplotlib.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402
-
-from topmix import plot  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def model(corpus):
 def ax():
     figure, ax = plt.subplots()
     yield ax
-    figure.canvas.draw()  # what cannot be drawn fails here
+    figure.canvas.draw()  # fails here if something cannot be drawn
     plt.close("all")
 
 
@@ -58,13 +60,33 @@ def test_convergence_is_the_history(model, ax):
     plot.convergence(model, ax=ax, against="pass")
     x, y = ax.lines[0].get_data()
     assert x.tolist() == list(range(1, 9))
+    assert y.tolist() == [record.objective for record in model.history_]
     assert y[-1] == model.elbo_
+    assert ax.get_xlabel() == "passes"
+    assert ax.get_legend() is None
+    ax.clear()
+    plot.convergence(model, model, ax=ax, labels=["first", "second"])
+    assert ax.lines[1].get_xdata().tolist() == [record.seconds for record in model.history_]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["first", "second"]
+    with pytest.raises(ValueError, match="'seconds' or 'pass'"):
+        plot.convergence(model, ax=ax, against="time")
 
 
 def test_top_words_are_those_of_the_model(model, ax):
     plot.top_words(model, 3, ax=ax, n=5)
     assert [label.get_text() for label in ax.get_yticklabels()] == model.top_words(5)[3]
-    assert ax.patches[0].get_width() == model.topic_word_[3].max()
+    bars = [bar.get_width() for bar in ax.patches]
+    best = np.sort(model.topic_word_[3])[::-1][:5]
+    np.testing.assert_allclose(bars[:5], best)
+    words = list(model.feature_names_in_)
+    ids = [words.index(word) for word in model.top_words(5)[3]]
+    np.testing.assert_allclose(bars[5:], view_of(model).frequency[ids])
+    assert ax.get_title().startswith("topic 3, ")
+    ax.clear()
+    plot.top_words(model, 3, ax=ax, n=5, relevance=0.0)
+    specific = [label.get_text() for label in ax.get_yticklabels()]
+    lift = model.topic_word_[3] / view_of(model).frequency
+    assert specific == [words[v] for v in np.argsort(-lift, kind="stable")[:5]]
     with pytest.raises(ValueError, match="from 0 to 5"):
         plot.top_words(model, 6, ax=ax)
 
@@ -78,6 +100,35 @@ def test_sizes_are_sorted_and_sum_to_one(model, corpus, ax):
         assert sum(heights) == pytest.approx(1)
 
 
+def test_the_line_of_sizes_is_the_equal_share(model, ax):
+    plot.topic_sizes(model, ax=ax)
+    assert ax.lines[0].get_ydata() == pytest.approx([1 / 6, 1 / 6])
+    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], np.sort(view_of(model).share)[::-1])
+
+
+def test_the_map_has_a_circle_per_topic_and_names_the_largest(model, ax):
+    plot.topic_map(model, ax=ax, n_labels=4)
+    view = view_of(model)
+    circles = ax.collections[0]
+    np.testing.assert_allclose(circles.get_offsets(), plane_positions(hellinger(view.topic_word)))
+    np.testing.assert_allclose(circles.get_sizes() / circles.get_sizes().sum(), view.share)
+    top = model.top_words(2)
+    assert [text.get_text() for text in ax.texts] == [" ".join(top[k]) for k in view.by_size()[:4]]
+
+
+def test_sparsity_marks_n_active_and_the_middle_of_the_documents(model, corpus, ax):
+    plot.sparsity(model, corpus, ax=ax, most=5)
+    held = -np.sort(-model.transform(corpus), axis=1)[:, :5]
+    held = held.cumsum(axis=1)
+    mean, mark = ax.lines
+    np.testing.assert_allclose(mean.get_ydata(), held.mean(axis=0))
+    assert mean.get_xdata().tolist() == [1, 2, 3, 4, 5]
+    assert list(mark.get_xdata()) == [4, 4]
+    band = ax.collections[0].get_paths()[0].vertices
+    assert band[:, 1].min() == pytest.approx(np.quantile(held, 0.1, axis=0).min())
+    assert band[:, 1].max() == pytest.approx(np.quantile(held, 0.9, axis=0).max())
+
+
 def test_sparsity_reaches_one_where_all_topics_are_counted(model, corpus, ax):
     plot.sparsity(model, corpus, ax=ax)
     held = ax.lines[0].get_ydata()
@@ -85,15 +136,73 @@ def test_sparsity_reaches_one_where_all_topics_are_counted(model, corpus, ax):
     assert held[-1] == pytest.approx(1)
 
 
+@pytest.mark.parametrize("n_std", [1.0, 2.0])
+@pytest.mark.parametrize("library", [topmix, sklearn.mixture])
 @pytest.mark.parametrize("kind", ["full", "diag", "spherical", "tied"])
-def test_ellipses_hold_the_rows_that_they_should(kind, ax):
+def test_ellipses_hold_the_rows_that_they_should(kind, library, n_std, ax):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 2)) @ np.array([[2.0, 0.0], [1.2, 0.5]]) + [3, -1]
-    plot.ellipses(GaussianMixture(1, covariance_type=kind, random_state=0).fit(X), X, ax=ax, n_std=2)
+    fitted = library.GaussianMixture(1, covariance_type=kind, random_state=0).fit(X)
+    plot.ellipses(fitted, X, ax=ax, n_std=n_std)
+    np.testing.assert_array_equal(ax.collections[0].get_offsets(), X)
+    np.testing.assert_allclose(ax.patches[0].get_center(), fitted.means_[0])
     ellipse = ax.patches[0]
     inside = ellipse.contains_points(ellipse.get_data_transform().transform(X))
-    wanted = 1 - np.exp(-2.0)  # of two normal features, within two standard deviations
-    assert np.mean(inside) == pytest.approx(wanted, abs=0.02 if kind in ("full", "tied") else 0.1)
+    wanted = 1 - np.exp(-(n_std**2) / 2)  # share of two normal features within n_std standard deviations
+    assert np.mean(inside) == pytest.approx(wanted, abs=0.03 if kind in ("full", "tied") else 0.13)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical", "tied"])
+def test_ellipses_show_the_chosen_features_of_every_cluster(kind, ax):
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.0, 0.0, 0.0], [30.0, -20.0, 10.0]])
+    X = centres[np.repeat([0, 1], [300, 100])] + rng.normal(size=(400, 3)) * [1.0, 2.0, 4.0]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    fitted = GaussianMixture(2, covariance_type=kind, random_state=0, n_init=3).fit(frame)
+    plot.ellipses(fitted, ax=ax, features=(2, 0))
+    assert len(ax.collections) == 0  # no rows were given
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("c", "a")
+    assert len(ax.patches) == len(ax.lines) == 2
+    for k, (ellipse, mark) in enumerate(zip(ax.patches, ax.lines)):
+        mean = fitted.means_[k][[2, 0]]
+        np.testing.assert_allclose(ellipse.get_center(), mean)
+        np.testing.assert_allclose(np.ravel(mark.get_data()), mean)
+        C = full_covariance(fitted, k)[np.ix_([2, 0], [2, 0])]
+        axes = np.sort([ellipse.width, ellipse.height])
+        np.testing.assert_allclose(axes, 2 * 2.0 * np.sqrt(np.linalg.eigvalsh(C)), rtol=1e-6)
+    heavy = int(np.argmax(fitted.weights_))
+    assert ax.patches[heavy].get_linewidth() > ax.patches[1 - heavy].get_linewidth()
+
+
+def full_covariance(fitted, k):
+    C, D = np.asarray(fitted.covariances_), fitted.means_.shape[1]
+    kind = fitted.covariance_type
+    return {
+        "full": lambda: C[k],
+        "tied": lambda: C,
+        "diag": lambda: np.diag(C[k]),
+        "spherical": lambda: C[k] * np.eye(D),
+    }[kind]()
+
+
+def test_patches_are_in_rows_by_weight_with_the_largest_variance_first(ax):
+    rng = np.random.default_rng(0)
+    scale = np.array([[5.0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 5.0]])
+    z = np.repeat([0, 1], [100, 300])
+    X = rng.normal(size=(400, 6)) * scale[z] + 50.0 * z[:, None]
+    fitted = GaussianMixture(2, random_state=0, n_init=3).fit(X)
+    plot.patch_covariances(fitted, ax=ax, shape=(2, 3), n_clusters=2, n_directions=3)
+    grid = ax.images[0].get_array()
+    assert grid.shape == (2 * 3 + 1, 3 * 4 + 1)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels == [str(k) for k in np.argsort(-fitted.weights_)]
+    for row, pixel in enumerate([5, 0]):  # the heavy cluster varies most in the last pixel, the other in the first
+        patch = np.asarray(grid[row * 3 + 1 : row * 3 + 3, 1:4]).ravel()
+        assert patch.argmax() == pixel
+        assert (patch.min(), patch.max()) == (0, 1)
+    ax.clear()
+    plot.patch_covariances(fitted, ax=ax, shape=(3, 2), n_clusters=1, n_directions=99)
+    assert ax.images[0].get_array().shape == (3 + 2, 6 * 3 + 1)
 
 
 def test_patches_show_the_direction_of_most_variance(ax):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +19,7 @@ from topmix import LDA, MultinomialMixture
 from topmix.cli import app
 from topmix.data import from_texts, sample_lda
 from topmix.report import write_report
-from topmix.views.topic_map import hellinger, place
+from topmix.views.topic_map import hellinger, plane_positions
 from topmix.views.topics import view_of
 
 EVIL = '</script><script>document.title="owned"</script><img src=x onerror=alert(1)> {{script}} & \u2028 \' "'
@@ -83,6 +86,28 @@ def test_nothing_of_a_document_is_markup(report):
     assert "default-src 'none'" in text
 
 
+def test_the_policy_allows_the_script_of_the_page_and_no_other(report):
+    text = report.read_text(encoding="utf-8")
+    script = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(script) == 1
+    digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in text
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_the_script_is_valid_javascript(report, tmp_path):
+    script = re.search(r"<script>(.*?)</script>", report.read_text(encoding="utf-8"), re.DOTALL)[1]
+    (tmp_path / "page.js").write_text(script, encoding="utf-8")
+    done = subprocess.run(["node", "--check", tmp_path / "page.js"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    # Every function that is called by name is defined in one of the joined files.
+    defined = set(re.findall(r"(?:function |const |let |, )(\w+) ?(?:=|\()", script))
+    called = set(re.findall(r"(?:\.\.\.|[^.\w])([a-z]\w*)\(", re.sub(r"//.*", "", script)))
+    known = {"if", "for", "while", "of", "catch", "function", "atob", "hsl", "var", "addEventListener", "matchMedia",
+             "encodeURIComponent"}  # fmt: skip
+    assert called <= defined | known
+
+
 def test_a_thousand_topics_make_a_page_of_a_few_megabytes(tmp_path):
     corpus = sample_lda(300, 3000, 30, doc_length=60, random_state=0).corpus
     model = LDA(1000, max_iter=1, random_state=0).fit(corpus)
@@ -108,7 +133,7 @@ def test_the_map_keeps_distances_that_a_plane_can_hold():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(30, 2))
     distance = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
-    X = place(distance)
+    X = plane_positions(distance)
     again = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
     scale = distance.sum() / again.sum()
     np.testing.assert_allclose(scale * again, distance, atol=1e-3)

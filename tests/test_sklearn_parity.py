@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from sklearn.decomposition import LatentDirichletAllocation
 
-from topmix import LDA, dirichlet
+from topmix import LDA
 from topmix.data import sample_lda
+from topmix.inference import Collapsed, Variational
+from topmix.numerics import dirichlet
 
 SEED, K = 7, 8
 
@@ -17,9 +19,9 @@ SEED, K = 7, 8
 class FromGamma(LDA):
     """Starts every document where scikit-learn does: gamma ~ Gamma(100, 0.01), anew in each pass."""
 
-    def _step(self, K):
-        alpha = self.doc_topic_prior
-        return replace(super()._step(K), cold_start=lambda shard: self.draw(shard.n_rows) - alpha)
+    def _problem(self, *args, **more):
+        problem, alpha = super()._problem(*args, **more), self.doc_topic_prior
+        return replace(problem, step=replace(problem.step, cold_start=lambda shard: self.draw(shard.n_rows) - alpha))
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +44,12 @@ def theirs(X, n_passes, alpha, eta, tol=1e-3, max_doc_iter=100):
 def ours(X, n_passes, alpha, eta, tol=1e-3, max_doc_iter=100):
     rng = np.random.RandomState(SEED)
     components = rng.gamma(100.0, 0.01, (K, X.shape[1]))  # what scikit-learn draws first
+    inference = Variational(
+        doc_tol=tol, stopping="mean", max_doc_update_iter=max_doc_iter, min_topic_mass=0.0, cold_visits=None
+    )
     model = FromGamma(
-        K, posterior="variational", learner="batch", n_active=None, doc_topic_prior=alpha, topic_word_prior=eta,
-        init=components - eta, max_iter=n_passes, tol=-np.inf, doc_tol=tol, stopping="mean",
-        max_doc_update_iter=max_doc_iter, min_topic_mass=0.0, cold_visits=None,
+        K, inference=inference, learner="batch", n_active=None, doc_topic_prior=alpha, topic_word_prior=eta,
+        init=components - eta, max_iter=n_passes, tol=-np.inf,
     )  # fmt: skip
     model.draw = lambda n_docs: rng.gamma(100.0, 0.01, (n_docs, K))
     return model.fit(X)
@@ -88,6 +92,7 @@ def test_the_bound_is_the_one_that_scikit_learn_reports(X):
 
 def test_the_mean_rule_is_the_mean_over_all_topics(X):
     with pytest.raises(ValueError, match="stopping"):
-        LDA(3, stopping="often").fit(X)
-    few, many = (LDA(3, stopping=s, doc_tol=0.1, random_state=0, max_iter=2).fit(X) for s in ("mean", "max"))
+        Collapsed(stopping="often")
+    rules = (Collapsed(stopping=s, doc_tol=0.1) for s in ("mean", "max"))
+    few, many = (LDA(3, inference=rule, random_state=0, max_iter=2).fit(X) for rule in rules)
     assert few.history_[0].effort["iterations"] < many.history_[0].effort["iterations"]

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 import topmix
 from topmix import LDA
 from topmix.data import sample_lda
+from topmix.inference import Collapsed
 
 TEXTS = ["apples pears plums pears", "wheels engines brakes", "plums apples", "brakes wheels wheels engines"] * 8
 
@@ -64,9 +65,9 @@ def test_word_priors_come_back_as_they_were_given(X, shape, tmp_path):
     assert isinstance(lda(topic_word_prior="auto").fit(X).topic_word_prior_, float)
 
 
-@pytest.mark.parametrize("posterior", ["variational", "collapsed"])
-def test_the_bound_is_a_perplexity(X, posterior, tmp_path):
-    model = lda(posterior=posterior).fit(X)
+@pytest.mark.parametrize("inference", ["variational", "collapsed"])
+def test_the_bound_is_a_perplexity(X, inference, tmp_path):
+    model = lda(inference=inference).fit(X)
     assert np.log(model.bound_) == pytest.approx(-model.elbo_ / X.sum())
     assert model.perplexity(X) == pytest.approx(np.exp(-model.score(X) / X.sum()))
     assert 1 < model.perplexity(X) < X.shape[1]
@@ -94,7 +95,7 @@ def test_in_a_pipeline_and_a_grid(X):
     labels = [0, 1, 0, 1] * 8
     pipeline = make_pipeline(CountVectorizer(), lda(n_components=2), LogisticRegression())
     assert pipeline.fit(TEXTS, labels).score(TEXTS, labels) == 1.0
-    search = GridSearchCV(lda(), {"n_components": [2, 5], "posterior": ["collapsed", "variational"]}, cv=2).fit(X)
+    search = GridSearchCV(lda(), {"n_components": [2, 5], "inference": ["collapsed", "variational"]}, cv=2).fit(X)
     assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
     assert search.best_estimator_.transform(X).shape == (90, search.best_params_["n_components"])
     grid = GridSearchCV(pipeline, {"lda__n_components": [1, 2]}, cv=2).fit(TEXTS, labels)
@@ -102,10 +103,10 @@ def test_in_a_pipeline_and_a_grid(X):
 
 
 def test_clones_start_anew(X):
-    model = lda(doc_topic_prior=np.linspace(0.1, 0.4, 4), stopping="mean").fit(X)
+    model = lda(doc_topic_prior=np.linspace(0.1, 0.4, 4), inference=Collapsed(stopping="mean")).fit(X)
     copy = clone(model)
     assert not hasattr(copy, "model_")
     np.testing.assert_array_equal(copy.fit(X).components_, model.components_)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert "stopping='mean'" in repr(copy)
+        assert "inference=Collapsed(stopping='mean')" in repr(copy)

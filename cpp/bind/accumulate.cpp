@@ -1,7 +1,7 @@
 // Grouping and deterministic sums.
-#include "../accumulate.hpp"
+#include "base/accumulate.hpp"
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace topmix {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "../views.hpp"
+#include "base/views.hpp"
 
 namespace topmix {
 

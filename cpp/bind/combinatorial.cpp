@@ -1,13 +1,13 @@
 // Combinatorial topic models: hard assignments under a penalty for every topic that a document uses.
-#include "../local/combinatorial.hpp"
+#include "chains/combinatorial.hpp"
 
 #include <nanobind/stl/string.h>
 
 #include <string>
 
-#include "../local/refine.hpp"
-#include "arrays.hpp"
-#include "tokens.hpp"
+#include "bind/arrays.hpp"
+#include "bind/tokens.hpp"
+#include "chains/refine.hpp"
 
 namespace topmix {
 
@@ -82,7 +82,7 @@ double bind_distance(Mat<const int32_t> word, Vec<const int64_t> total, int thre
 }  // namespace
 
 void register_combinatorial(nb::module_& m) {
-    m.attr("LANES") = kLanes;
+    m.attr("LANES") = kBlock;
     m.def("hard_distances", &bind_distances, "word"_a, "total"_a, "smoothing"_a, "threads"_a, "D"_a.noconvert(),
           "-log psi for every word and topic.");
     m.def("hard_assign", &bind_assign, "tokens"_a, "step"_a, "D"_a, "K"_a, "penalty"_a, "threads"_a, "z"_a.noconvert(),

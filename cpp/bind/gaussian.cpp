@@ -1,5 +1,6 @@
 // Local step of Gaussian mixtures, and where BLAS comes from.
-#include "../local/gaussian.hpp"
+#include "local/gaussian.hpp"
+#include "local/moments.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -7,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "../wishart.hpp"
-#include "arrays.hpp"
-#include "quadratic.hpp"
+#include "bind/arrays.hpp"
+#include "bind/quadratic.hpp"
+#include "global/wishart.hpp"
 
 namespace topmix {
 

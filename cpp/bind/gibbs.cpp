@@ -1,12 +1,12 @@
 // Topic models with one topic a token: collapsed Gibbs sampling.
-#include "../local/gibbs.hpp"
+#include "chains/gibbs.hpp"
 
 #include <cmath>
 
-#include "../local/gibbs_sequential.hpp"
-#include "arrays.hpp"
-#include "tokens.hpp"
-#include "word_prior.hpp"
+#include "bind/arrays.hpp"
+#include "bind/tokens.hpp"
+#include "bind/word_prior.hpp"
+#include "chains/gibbs_sequential.hpp"
 
 namespace topmix {
 

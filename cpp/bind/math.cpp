@@ -1,8 +1,8 @@
 // The vector functions of math.hpp over whole arrays.
-#include "../math.hpp"
+#include "base/math.hpp"
 
-#include "../parallel.hpp"
-#include "arrays.hpp"
+#include "base/parallel.hpp"
+#include "bind/arrays.hpp"
 
 namespace topmix {
 

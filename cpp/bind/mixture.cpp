@@ -3,10 +3,10 @@
 
 #include <optional>
 
-#include "../likelihoods/categorical.hpp"
-#include "../local/mixture.hpp"
-#include "../word_stats.hpp"
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "global/word_stats.hpp"
+#include "likelihoods/categorical.hpp"
+#include "local/mixture.hpp"
 
 namespace topmix {
 

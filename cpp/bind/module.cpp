@@ -1,27 +1,27 @@
 // Table of contents of the native module. Each register_* lives in the file of that name; no algorithm lives in bind/.
 #include <nanobind/nanobind.h>
 
-#include "../parallel.hpp"
+#include "base/parallel.hpp"
 
 namespace nb = nanobind;
 
 namespace topmix {
-void register_cpu(nb::module_& m);             // which instruction sets this processor runs
-void register_math(nb::module_& m);            // exp, log and the gamma family over arrays
-void register_rng(nb::module_& m);             // random streams keyed by (seed, pass, row)
-void register_accumulate(nb::module_& m);      // grouping by bin, sums that do not depend on threads
-void register_readers(nb::module_& m);         // text into rows of counts, and rows checked and tidied
-void register_tokenize(nb::module_& m);        // text into counts
-void register_shard(nb::module_& m);           // local vocabularies, word-topic statistics
-void register_top_l(nb::module_& m);           // the L best of each row, renormalised
-void register_mixture(nb::module_& m);         // local step of mixtures
-void register_gaussian(nb::module_& m);        // Gaussian mixtures, and the BLAS that they use
-void register_gaussian_fleet(nb::module_& m);  // Gaussian mixtures whose clusters travel between workers
-void register_topics(nb::module_& m);          // topic tables and the local step of topic models
-void register_asynchronous(nb::module_& m);    // workers that stay with their data while parameters travel
-void register_scvb0(nb::module_& m);           // token-by-token steps of topic models: SCVB0 and CVB0
-void register_gibbs(nb::module_& m);           // tokens with one topic each: collapsed Gibbs sampling
-void register_combinatorial(nb::module_& m);   // hard assignments under a penalty on topics
+void register_cpu(nb::module_& m);                    // which instruction sets this processor runs
+void register_math(nb::module_& m);                   // exp, log and the gamma family over arrays
+void register_rng(nb::module_& m);                    // random streams keyed by (seed, pass, row)
+void register_accumulate(nb::module_& m);             // grouping by bin, sums that do not depend on threads
+void register_readers(nb::module_& m);                // text into rows of counts, and rows checked and tidied
+void register_tokenize(nb::module_& m);               // text into counts
+void register_shard(nb::module_& m);                  // local vocabularies, word-topic statistics
+void register_top_l(nb::module_& m);                  // the L best of each row, renormalised
+void register_mixture(nb::module_& m);                // local step of mixtures
+void register_gaussian(nb::module_& m);               // Gaussian mixtures, and the BLAS that they use
+void register_asynchronous_gaussian(nb::module_& m);  // Gaussian mixtures, whose clusters move between workers
+void register_topics(nb::module_& m);                 // topic tables and the local step of topic models
+void register_asynchronous_topics(nb::module_& m);    // topic models, whose words move between workers
+void register_scvb0(nb::module_& m);                  // token-by-token steps of topic models: SCVB0 and CVB0
+void register_gibbs(nb::module_& m);                  // tokens with one topic each: collapsed Gibbs sampling
+void register_combinatorial(nb::module_& m);          // hard assignments under a penalty on topics
 }  // namespace topmix
 
 namespace {
@@ -46,9 +46,9 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_top_l(m);
     topmix::register_mixture(m);
     topmix::register_gaussian(m);
-    topmix::register_gaussian_fleet(m);
+    topmix::register_asynchronous_gaussian(m);
     topmix::register_topics(m);
-    topmix::register_asynchronous(m);
+    topmix::register_asynchronous_topics(m);
     topmix::register_scvb0(m);
     topmix::register_gibbs(m);
     topmix::register_combinatorial(m);

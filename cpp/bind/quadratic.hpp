@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
-#include "../likelihoods/gaussian.hpp"
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "likelihoods/gaussian.hpp"
 
 namespace topmix {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <tuple>
 
-#include "../data/lines.hpp"
-#include "../data/rows.hpp"
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "data/lines.hpp"
+#include "data/rows.hpp"
 
 namespace topmix {
 

@@ -1,10 +1,10 @@
 // The random streams of rng.hpp, for tests and for drawing whole arrays.
-#include "../rng.hpp"
+#include "base/rng.hpp"
 
 #include <algorithm>
 
-#include "../parallel.hpp"
-#include "arrays.hpp"
+#include "base/parallel.hpp"
+#include "bind/arrays.hpp"
 
 namespace topmix {
 

@@ -1,12 +1,12 @@
 // The token-by-token steps of collapsed topic models: SCVB0, which keeps nothing, and CVB0, which keeps every gamma.
-#include "../local/scvb0.hpp"
+#include "local/scvb0.hpp"
 
 #include <nanobind/stl/optional.h>
 
 #include <optional>
 
-#include "../local/cvb0.hpp"
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "local/cvb0.hpp"
 
 namespace topmix {
 

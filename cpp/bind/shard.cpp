@@ -1,9 +1,9 @@
 // Shards and their statistics: localise, and adding sparse word rows to a dense total.
 #include <algorithm>
 
-#include "../data/localise.hpp"
-#include "../word_stats.hpp"
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "data/localise.hpp"
+#include "global/word_stats.hpp"
 
 namespace topmix {
 

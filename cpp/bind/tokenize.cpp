@@ -1,5 +1,5 @@
 // TermCounter for Python: takes the bytes of strings without copying them, drops the GIL, counts.
-#include "../data/tokenize.hpp"
+#include "data/tokenize.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace topmix {
 

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "../local/gibbs.hpp"
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "chains/gibbs.hpp"
 
 namespace topmix {
 

@@ -1,12 +1,12 @@
 // Top-L selection and renormalisation over the rows of a matrix.
-#include "../local/top_l.hpp"
+#include "simd/top_l.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-#include "../parallel.hpp"
-#include "arrays.hpp"
+#include "base/parallel.hpp"
+#include "bind/arrays.hpp"
 
 namespace topmix {
 

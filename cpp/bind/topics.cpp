@@ -1,5 +1,5 @@
 // Topic models: tables, the local step, document terms of the objective.
-#include "../local/topics.hpp"
+#include "local/topics.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -8,12 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "../local/merged.hpp"
-#include "../topic_bound.hpp"
-#include "../topic_rows.hpp"
-#include "../topic_table.hpp"
-#include "arrays.hpp"
-#include "word_prior.hpp"
+#include "bind/arrays.hpp"
+#include "bind/word_prior.hpp"
+#include "global/topic_bound.hpp"
+#include "global/topic_rows.hpp"
+#include "global/topic_table.hpp"
+#include "local/merged.hpp"
 
 namespace topmix {
 
@@ -25,30 +25,16 @@ Posterior posterior_named(const std::string& name) {
     throw std::invalid_argument("posterior must be 'collapsed' or 'variational'");
 }
 
-using MaybeSeed = std::optional<std::tuple<Vec<const double>, Vec<const double>, Vec<const int64_t>, Vec<const TopicId>,
-                                           Vec<const double>, double>>;
-
-WordSeed word_seed(const MaybeSeed& seed, size_t V, size_t K) {
-    if (!seed) return {};
-    const auto& [common, share, indptr, topic, value, weight] = *seed;
-    require(common.size() == V && share.size() == K && indptr.size() == V + 1 && topic.size() == value.size(),
-            "the seed does not fit raw");
-    require(indptr(0) == 0 && indptr(V) == int64_t(topic.size()),
-            "the seed's indptr must begin at 0 and end at its end");
-    for (size_t v = 0; v < V; ++v) require(indptr(v) <= indptr(v + 1), "the seed's indptr must not fall");
-    for (const TopicId k : view(topic)) require(k < K, "the seed names a topic that is not there");
-    return {view(common), view(share), view(indptr), view(topic), view(value), weight};
-}
-
 auto bind_topic_table(const std::string& posterior, Mat<const double> raw, double factor, Mat<const double> eta,
-                      const MaybeSeed& seed, Vec<const double> norm, Vec<const int32_t> cols, int threads,
-                      Mat<float> table, Vec<double> log_scale) {
+                      const std::optional<SparseWords>& extra, const std::optional<PseudoCountArrays>& pseudo_counts,
+                      Vec<const double> norm, Vec<const int32_t> cols, int threads, Mat<float> table,
+                      Vec<double> log_scale) {
     const size_t V = raw.shape(0), K = raw.shape(1);
     require(norm.size() == K && table.shape(0) == cols.size() && table.shape(1) == K && log_scale.size() == cols.size(),
             "raw, norm, cols, table and log_scale disagree");
     for (const int32_t v : view(cols)) require(v >= 0 && size_t(v) < V, "a word lies outside the vocabulary");
-    const WordPrior prior = word_prior(eta, V, K);
-    const WordSeed start = word_seed(seed, V, K);
+    const WordPrior prior = word_prior(eta, extra, V, K);
+    const PseudoCounts start = pseudo_counts_of(pseudo_counts, V, K);
     const Posterior kind = posterior_named(posterior);
     nb::gil_scoped_release nogil;
     topic_table(kind, {view(raw), K}, factor, prior, start, view(norm), view(cols), threads, {view(table), K},
@@ -56,20 +42,20 @@ auto bind_topic_table(const std::string& posterior, Mat<const double> raw, doubl
 }
 
 auto bind_topic_bound(const std::string& posterior, Mat<const double> raw, double factor, Mat<const double> eta,
-                      int threads, Vec<double> norm) {
+                      const std::optional<SparseWords>& extra, int threads, Vec<double> norm) {
     const size_t V = raw.shape(0), K = raw.shape(1);
     require(norm.size() == K, "raw and norm disagree on K");
-    const WordPrior prior = word_prior(eta, V, K);
+    const WordPrior prior = word_prior(eta, extra, V, K);
     const Posterior kind = posterior_named(posterior);
     nb::gil_scoped_release nogil;
     return topic_bound(kind, {view(raw), K}, factor, prior, threads, view(norm));
 }
 
-void bind_topic_rows(Mat<const double> raw, double factor, Mat<const double> eta, bool as_shares, int threads,
-                     Mat<double> out) {
+void bind_topic_rows(Mat<const double> raw, double factor, Mat<const double> eta,
+                     const std::optional<SparseWords>& extra, bool as_shares, int threads, Mat<double> out) {
     const size_t V = raw.shape(0), K = raw.shape(1);
     require(out.shape(0) == K && out.shape(1) == V, "out must have the shape of raw, transposed");
-    const WordPrior prior = word_prior(eta, V, K);
+    const WordPrior prior = word_prior(eta, extra, V, K);
     nb::gil_scoped_release nogil;
     topic_rows({view(raw), K}, factor, prior, as_shares, threads, {view(out), V});
 }
@@ -138,7 +124,7 @@ void bind_merged_entropy(const TopicScratch& scratch, size_t L, Vec<const int32_
 }  // namespace
 
 void register_topics(nb::module_& m) {
-    nb::class_<TopicOptions>(m, "TopicOptions", "How documents are solved; see cpp/local/document.hpp.")
+    nb::class_<TopicOptions>(m, "TopicOptions", "How documents are solved; see cpp/local/topic_options.hpp.")
         .def(
             "__init__",
             [](TopicOptions* self, const std::string& posterior, bool exclude, bool select_often, bool mean_change,
@@ -168,12 +154,15 @@ void register_topics(nb::module_& m) {
             "What the constructor was given, in its order.");
     nb::class_<TopicScratch>(m, "TopicScratch", "Buffers that a worker keeps between steps.").def(nb::init<>());
 
-    m.def("topic_table", &bind_topic_table, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "seed"_a.none(), "norm"_a,
-          "cols"_a, "threads"_a, "table"_a.noconvert(), "log_scale"_a.noconvert(),
-          "Fills table [words, K] with the topics' word weights over each word's largest, and log_scale with its log.");
-    m.def("topic_rows", &bind_topic_rows, "raw"_a, "factor"_a, "eta"_a, "as_shares"_a, "threads"_a, "out"_a.noconvert(),
-          "Fills out [K, V] with counts + eta; `as_shares`: each row over its sum.");
-    m.def("topic_bound", &bind_topic_bound, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "threads"_a,
+    m.def(
+        "topic_table", &bind_topic_table, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "extra"_a.none(),
+        "pseudo_counts"_a.none(), "norm"_a, "cols"_a, "threads"_a, "table"_a.noconvert(), "log_scale"_a.noconvert(),
+        "Fills table [words, K] with the topics' word weights over each word's largest, and log_scale with its log."
+        " extra: None, or (indptr, topic, value) that is added to eta. pseudo_counts: None, or (common, share, indptr,"
+        " topic, value, weight).");
+    m.def("topic_rows", &bind_topic_rows, "raw"_a, "factor"_a, "eta"_a, "extra"_a.none(), "as_shares"_a, "threads"_a,
+          "out"_a.noconvert(), "Fills out [K, V] with counts + eta; `as_shares`: each row over its sum.");
+    m.def("topic_bound", &bind_topic_bound, "posterior"_a, "raw"_a, "factor"_a, "eta"_a, "extra"_a.none(), "threads"_a,
           "norm"_a.noconvert(),
           "The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta; fills norm [K] with sums of x over "
           "words.");

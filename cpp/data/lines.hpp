@@ -3,7 +3,7 @@
 //     triples:  doc word count                      UCI docword, Matrix Market
 //     pairs:    [n | label] word:count word:count   LDA-C, svmlight
 #pragma once
-#include "numbers.hpp"
+#include "data/numbers.hpp"
 
 namespace topmix {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "../views.hpp"
+#include "base/views.hpp"
 
 namespace topmix {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "../parallel.hpp"
-#include "../views.hpp"
+#include "base/parallel.hpp"
+#include "base/views.hpp"
 
 namespace topmix {
 

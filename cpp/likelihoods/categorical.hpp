@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
-#include "../parallel.hpp"
-#include "../views.hpp"
+#include "base/parallel.hpp"
+#include "base/views.hpp"
 
 namespace topmix {
 

@@ -8,13 +8,13 @@
 #include <cstddef>
 #include <vector>
 
-#include "../views.hpp"
+#include "base/views.hpp"
 
 namespace topmix {
 
 enum class Quadratic { none, norm, squares, products };
 
-/// How many numbers the quadratic part of a row comes to.
+/// The number of quadratic features of a row.
 constexpr size_t quadratic_size(Quadratic kind, size_t D) {
     switch (kind) {
         case Quadratic::none:
@@ -36,7 +36,7 @@ struct Features {
 
     size_t size() const { return quadratic_size(kind, D) + (linear ? D : 0); }
 
-    /// Where parts begin, and the end. A part is what `write` makes in one go: D of the products that share z_i, or
+    /// Where parts begin, and the end. A part is what one call of `write` makes: D of the products that share z_i, or
     /// less.
     std::vector<size_t> parts() const {
         std::vector<size_t> at{0};

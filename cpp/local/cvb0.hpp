@@ -17,9 +17,10 @@
 #include <span>
 #include <vector>
 
-#include "../parallel.hpp"
-#include "../views.hpp"
-#include "entries.hpp"
+#include "base/parallel.hpp"
+#include "base/views.hpp"
+#include "local/entries.hpp"
+#include "local/topic_result.hpp"
 
 namespace topmix {
 
@@ -76,7 +77,7 @@ class Excluding {
         return entropy;
     }
 
-    /// gamma from the word alone: where a document starts that nobody has seen.
+    /// gamma from the word alone: the start of a document at its first visit.
     void start(size_t v, TopicId* topic, float* r) {
         share_top_l(words.table[v], opt.L, idx.data(), r);
         std::ranges::copy(idx, topic);
@@ -95,7 +96,7 @@ class Excluding {
             for (size_t l = 0; l < opt.L; ++l, ++i) N[topic[i]] += c[u] * r[i];
     }
 
-    /// w with nothing left out. Rounding may take N a hair below zero.
+    /// w with nothing left out. Rounding may make N slightly negative.
     void weigh(const float* __restrict e) {
         const float* __restrict n = N.data(), * __restrict a = alpha.data();
         float* __restrict y = w.data();

@@ -1,14 +1,10 @@
-// What the token-by-token steps (scvb0.hpp, cvb0.hpp) share: shares of one entry, and a shard's results from its
-// pieces.
+// The share of each topic in one entry: what the token-by-token steps (scvb0.hpp, cvb0.hpp) have in common.
 #pragma once
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <vector>
 
-#include "../word_stats.hpp"
-#include "top_l.hpp"
-#include "topics.hpp"
+#include "simd/top_l.hpp"
 
 namespace topmix {
 
@@ -27,28 +23,6 @@ inline size_t share_top_l(std::span<const float> w, size_t L, int32_t* idx, floa
 #pragma omp simd
     for (size_t l = 0; l < m; ++l) r[l] *= q;
     return m;
-}
-
-/// Keeps the topics of document d that hold anything, of N [K].
-inline void keep_document(std::span<const float> N, size_t d, DocPiece& piece, DocTopics& docs) {
-    for (size_t k = 0; k < N.size(); ++k)
-        if (N[k] > 0) {
-            piece.topic.push_back(TopicId(k));
-            piece.count.push_back(N[k]);
-            ++docs.indptr[d + 1];
-        }
-}
-
-/// Pieces in task order; docs.indptr holds how many topics each document has.
-inline void join(const std::vector<DocPiece>& pieces, TopicResult& out) {
-    for (size_t d = 1; d < out.docs.indptr.size(); ++d) out.docs.indptr[d] += out.docs.indptr[d - 1];
-    out.docs.topic.reserve(size_t(out.docs.indptr.back()));
-    out.docs.count.reserve(size_t(out.docs.indptr.back()));
-    for (const DocPiece& piece : pieces) {
-        out.docs.topic.insert(out.docs.topic.end(), piece.topic.begin(), piece.topic.end());
-        out.docs.count.insert(out.docs.count.end(), piece.count.begin(), piece.count.end());
-        out.entropy += piece.entropy, out.iterations += piece.iterations;
-    }
 }
 
 }  // namespace topmix

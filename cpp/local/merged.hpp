@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "../parallel.hpp"
-#include "topics.hpp"
+#include "base/parallel.hpp"
+#include "local/topics.hpp"
 
 namespace topmix {
 

@@ -7,15 +7,15 @@
 #include <span>
 #include <vector>
 
-#include "../parallel.hpp"
-#include "../views.hpp"
-#include "top_l.hpp"
+#include "base/parallel.hpp"
+#include "base/views.hpp"
+#include "simd/top_l.hpp"
 
 namespace topmix {
 
 constexpr size_t kRowGrain = 64;
 
-/// What a local step says of its rows.
+/// The result of a local step for each row.
 template <class T = float>
 struct Assigned {
     std::span<int32_t> cluster;  // [rows, L] ascending within a row

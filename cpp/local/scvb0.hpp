@@ -5,7 +5,7 @@
 //
 // e_vk is the topics' mean, fixed within a minibatch; C is the document's tokens, m the copies of the word, clumped.
 // The clump takes one step size, that of its first copy, as Eq. (9) has it; but t counts tokens, so a clump moves it on
-// by m. It runs on through the burn-in passes, which move N and count nothing. At every visit a document starts afresh:
+// by m. It runs on through the burn-in passes, which move N and count nothing. At every visit a document starts again:
 // t = 0 and N = C alpha / alpha_0, which sums to C and always will, because each step is an average of two such.
 //
 // The last pass is the one that counts: its m gamma are the statistics. They live in scratch until the words' owners
@@ -18,11 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include "../math.hpp"
-#include "../parallel.hpp"
-#include "../rng.hpp"
-#include "../views.hpp"
-#include "entries.hpp"
+#include "base/math.hpp"
+#include "base/parallel.hpp"
+#include "base/rng.hpp"
+#include "base/views.hpp"
+#include "local/entries.hpp"
+#include "local/topic_result.hpp"
 
 namespace topmix {
 

@@ -8,21 +8,13 @@
 #include <span>
 #include <vector>
 
-#include "../parallel.hpp"
-#include "../views.hpp"
-#include "../word_stats.hpp"
-#include "document.hpp"
+#include "base/parallel.hpp"
+#include "base/views.hpp"
+#include "global/word_stats.hpp"
+#include "local/document.hpp"
+#include "local/topic_result.hpp"
 
 namespace topmix {
-
-constexpr size_t kDocumentGrain = 16;
-
-/// Documents' topics, sparse: N_dk > 0 only.
-struct DocTopics {
-    std::vector<int64_t> indptr;  // [docs + 1]
-    std::vector<TopicId> topic;   // ascending within a document
-    std::vector<float> count;     // N_dk
-};
 
 /// How documents start: cold (from the words' own lists) when empty, else from these counts, sparse or dense [docs, K].
 struct Start {
@@ -42,22 +34,6 @@ struct LastVisit {
     double least;                       // the smallest prior count of a word
 };
 
-/// Large buffers, kept between steps so that they are not mapped and zeroed anew each time.
-struct TopicScratch {
-    std::vector<int32_t> first_topic;  // [words, L] each word's own top L
-    std::vector<float> first_r;        // [words, L]
-    std::vector<TopicId> topic;        // [nnz, L]
-    std::vector<float> share;          // [nnz, L] c_u r_uk
-    std::vector<int32_t> kept;         // [nnz] how many of the L are used
-};
-
-struct TopicResult {
-    WordStats S;
-    DocTopics docs;
-    double entropy = 0;  // sum_du c_du H[r_du]
-    int64_t iterations = 0, tried = 0, accepted = 0;
-};
-
 inline void first_selection(Rows<const float> table, size_t L, int threads, TopicScratch& scratch) {
     scratch.first_topic.resize(table.rows() * L);
     scratch.first_r.resize(table.rows() * L);
@@ -66,14 +42,6 @@ inline void first_selection(Rows<const float> table, size_t L, int threads, Topi
             normalise_top_l(table[v], L, &scratch.first_topic[v * L], &scratch.first_r[v * L]);
     });
 }
-
-/// Per-document results in task order, joined at the end.
-struct alignas(64) DocPiece {  // threads write to neighbours at the same time
-    std::vector<TopicId> topic;
-    std::vector<float> count;
-    double entropy = 0;
-    int64_t iterations = 0, tried = 0, accepted = 0;
-};
 
 inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> starts, std::span<const int32_t> order,
                                Rows<const float> table, std::span<const float> alpha, const TopicOptions& opt,
@@ -144,13 +112,7 @@ inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> sta
         piece.iterations = document.iterations, piece.tried = document.tried, piece.accepted = document.accepted;
     });
 
-    for (size_t d = 0; d < docs; ++d) out.docs.indptr[d + 1] += out.docs.indptr[d];
-    for (DocPiece& piece : pieces) {
-        out.docs.topic.insert(out.docs.topic.end(), piece.topic.begin(), piece.topic.end());
-        out.docs.count.insert(out.docs.count.end(), piece.count.begin(), piece.count.end());
-        out.entropy += piece.entropy, out.iterations += piece.iterations;
-        out.tried += piece.tried, out.accepted += piece.accepted;
-    }
+    join(pieces, out);
     if (want_words)
         out.S = sum_by_word(starts, order, K, threads, [&](int32_t i, Row& S) {
             const TopicId* k = &scratch.topic[size_t(i) * L];

@@ -1,10 +1,10 @@
 // Grouping and sums: a stable sort, and one answer for any number of threads.
-#include "accumulate.hpp"
+#include "base/accumulate.hpp"
 
 #include <numeric>
 
-#include "check.hpp"
-#include "rng.hpp"
+#include "base/rng.hpp"
+#include "tests/check.hpp"
 
 using namespace topmix;
 

@@ -1,6 +1,6 @@
-"""Makes cpp/math_coefficients.hpp: the polynomials of cpp/math.hpp, from their definitions.
+"""Makes cpp/base/math_coefficients.hpp: the polynomials of cpp/base/math.hpp, from their definitions.
 
-    python cpp/tests/coefficients.py > cpp/math_coefficients.hpp
+    python cpp/tests/coefficients.py > cpp/base/math_coefficients.hpp
 
 Each is the interpolant at Chebyshev points, solved in 60 digits and rounded once. That is within a bit of the best
 polynomial of its degree. Degrees were chosen so that the truncation error stays below half an ulp of the result.

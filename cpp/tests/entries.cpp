@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "check.hpp"
 #include "local/cvb0.hpp"
 #include "local/scvb0.hpp"
-#include "random_shard.hpp"
+#include "tests/check.hpp"
+#include "tests/random_shard.hpp"
 
 using namespace topmix;
 

@@ -6,10 +6,11 @@
 #include <cmath>
 #include <vector>
 
-#include "check.hpp"
-#include "plain_blas.hpp"
-#include "rng.hpp"
-#include "wishart.hpp"
+#include "base/rng.hpp"
+#include "global/wishart.hpp"
+#include "local/moments.hpp"
+#include "tests/check.hpp"
+#include "tests/plain_blas.hpp"
 
 using namespace topmix;
 

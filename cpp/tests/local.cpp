@@ -3,14 +3,14 @@
 #include <cmath>
 #include <vector>
 
-#include "check.hpp"
+#include "base/rng.hpp"
+#include "global/topic_table.hpp"
 #include "likelihoods/categorical.hpp"
 #include "local/merged.hpp"
 #include "local/mixture.hpp"
 #include "local/topics.hpp"
-#include "random_shard.hpp"
-#include "rng.hpp"
-#include "topic_table.hpp"
+#include "tests/check.hpp"
+#include "tests/random_shard.hpp"
 
 using namespace topmix;
 

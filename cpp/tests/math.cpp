@@ -1,9 +1,9 @@
 // The vector functions against the standard library and against identities. The ulp bounds are in tests/test_math.py.
-#include "math.hpp"
+#include "base/math.hpp"
 
 #include <vector>
 
-#include "check.hpp"
+#include "tests/check.hpp"
 
 using namespace topmix;
 

@@ -1,11 +1,11 @@
 // parallel_for: every index once, the first exception out, and a way in for Ctrl-C.
-#include "parallel.hpp"
+#include "base/parallel.hpp"
 
 #include <numeric>
 #include <stdexcept>
 #include <string>
 
-#include "check.hpp"
+#include "tests/check.hpp"
 
 using topmix::parallel_for;
 

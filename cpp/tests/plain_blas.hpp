@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "../blas.hpp"
+#include "base/blas.hpp"
 
 namespace topmix::blas {
 

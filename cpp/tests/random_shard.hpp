@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/rng.hpp"
+#include "base/views.hpp"
 #include "data/localise.hpp"
-#include "rng.hpp"
-#include "views.hpp"
 
 namespace topmix {
 

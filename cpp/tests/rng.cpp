@@ -1,10 +1,10 @@
 // Philox: published answers; one stream for each (seed, pass, row).
-#include "rng.hpp"
+#include "base/rng.hpp"
 
 #include <random>
 #include <set>
 
-#include "check.hpp"
+#include "tests/check.hpp"
 
 using namespace topmix;
 

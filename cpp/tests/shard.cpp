@@ -2,10 +2,10 @@
 #include <cmath>
 #include <vector>
 
-#include "check.hpp"
+#include "base/rng.hpp"
 #include "data/localise.hpp"
-#include "rng.hpp"
-#include "word_stats.hpp"
+#include "global/word_stats.hpp"
+#include "tests/check.hpp"
 
 using namespace topmix;
 

@@ -5,12 +5,12 @@
 #include <numeric>
 #include <vector>
 
-#include "check.hpp"
-#include "local/combinatorial.hpp"
-#include "local/gibbs.hpp"
-#include "local/gibbs_sequential.hpp"
-#include "local/refine.hpp"
-#include "random_shard.hpp"
+#include "chains/combinatorial.hpp"
+#include "chains/gibbs.hpp"
+#include "chains/gibbs_sequential.hpp"
+#include "chains/refine.hpp"
+#include "tests/check.hpp"
+#include "tests/random_shard.hpp"
 
 using namespace topmix;
 

@@ -1,15 +1,15 @@
 // Top-L against a stable sort. The address sanitizer does not see masked vector stores, so guards stand behind the
 // output.
-#include "local/top_l.hpp"
+#include "simd/top_l.hpp"
 
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <vector>
 
-#include "check.hpp"
-#include "parallel.hpp"
-#include "rng.hpp"
+#include "base/parallel.hpp"
+#include "base/rng.hpp"
+#include "tests/check.hpp"
 
 using namespace topmix;
 

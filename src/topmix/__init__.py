@@ -6,12 +6,31 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from topmix import _core as _core  # at once: without its native module the import fails, and says what to do
+from topmix._version import __version__
 
 if TYPE_CHECKING:
-    from topmix.estimators import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, load
+    from topmix.estimators import (
+        HDP,
+        LDA,
+        CombinatorialLDA,
+        GaussianMixture,
+        GibbsLDA,
+        MultinomialMixture,
+        VonMisesFisherMixture,
+        load,
+    )
 
-__version__ = "0.1.0"
-__all__ = ["HDP", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture", "__version__", "load"]
+__all__ = [
+    "HDP",
+    "LDA",
+    "CombinatorialLDA",
+    "GaussianMixture",
+    "GibbsLDA",
+    "MultinomialMixture",
+    "VonMisesFisherMixture",
+    "__version__",
+    "load",
+]
 
 _MODULES = ("data", "engines", "export", "fitting", "inference", "learners", "metrics", "plot", "report", "search")
 

@@ -228,13 +228,15 @@ def add_moments(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), or
     Adds sum w r, sum w r z and sum w r (quadratic part of z) of each cluster to N, first and second.
     """
 
-class GaussianFleet32:
+class AsynchronousGaussian32:
     """Workers that own rows, visited by blocks of Gaussian clusters."""
 
     def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
 
     def start(self, passes: int) -> None:
-        """Has the workers make this many passes, counted from the first."""
+        """
+        Starts the workers; they make this many passes, counted from the first.
+        """
 
     def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
         """
@@ -242,35 +244,39 @@ class GaussianFleet32:
         """
 
     def stop(self) -> None:
-        """Has the workers stop; they cut short the visit that they are at."""
+        """Stops the workers; they end their current visit early."""
 
     def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
-        """Stops the workers; what they have at this moment, as next() has it."""
+        """
+        Stops the workers; their statistics at this moment, as next() returns them.
+        """
 
-    def whereabouts(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
         """Stops the workers; clusters and shares of all rows, [rows, L] each."""
 
     def visit(self, worker: int, blocks: Sequence[int]) -> None:
         """
-        Stops the workers; one of them works on these blocks, on the calling thread. The ledger does not see it.
+        Stops the workers; one of them works on these blocks, on the calling thread. It is not recorded.
         """
 
     def audit(self) -> None:
         """
-        Stops the workers; raises RuntimeError unless every block is there once and holds what the workers say.
+        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
         """
 
     @property
     def visits(self) -> int:
         """Of blocks, by all workers."""
 
-class GaussianFleet64:
+class AsynchronousGaussian64:
     """Workers that own rows, visited by blocks of Gaussian clusters."""
 
     def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
 
     def start(self, passes: int) -> None:
-        """Has the workers make this many passes, counted from the first."""
+        """
+        Starts the workers; they make this many passes, counted from the first.
+        """
 
     def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
         """
@@ -278,22 +284,24 @@ class GaussianFleet64:
         """
 
     def stop(self) -> None:
-        """Has the workers stop; they cut short the visit that they are at."""
+        """Stops the workers; they end their current visit early."""
 
     def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
-        """Stops the workers; what they have at this moment, as next() has it."""
+        """
+        Stops the workers; their statistics at this moment, as next() returns them.
+        """
 
-    def whereabouts(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
         """Stops the workers; clusters and shares of all rows, [rows, L] each."""
 
     def visit(self, worker: int, blocks: Sequence[int]) -> None:
         """
-        Stops the workers; one of them works on these blocks, on the calling thread. The ledger does not see it.
+        Stops the workers; one of them works on these blocks, on the calling thread. It is not recorded.
         """
 
     def audit(self) -> None:
         """
-        Stops the workers; raises RuntimeError unless every block is there once and holds what the workers say.
+        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
         """
 
     @property
@@ -301,7 +309,7 @@ class GaussianFleet64:
         """Of blocks, by all workers."""
 
 class TopicOptions:
-    """How documents are solved; see cpp/local/document.hpp."""
+    """How documents are solved; see cpp/local/topic_options.hpp."""
 
     def __init__(self, posterior: str, exclude: bool, select_often: bool, mean_change: bool, L: int, eps: float, max_iter: int, tol: float, restarts: int, restart_iter: int, own_discount: float = 0.0) -> None: ...
 
@@ -316,17 +324,17 @@ class TopicScratch:
 
     def __init__(self) -> None: ...
 
-def topic_table(posterior: str, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], factor: float, eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], seed: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], float] | None, norm: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cols: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], log_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def topic_table(posterior: str, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], factor: float, eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], extra: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, pseudo_counts: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], float] | None, norm: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cols: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], log_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
-    Fills table [words, K] with the topics' word weights over each word's largest, and log_scale with its log.
+    Fills table [words, K] with the topics' word weights over each word's largest, and log_scale with its log. extra: None, or (indptr, topic, value) that is added to eta. pseudo_counts: None, or (common, share, indptr, topic, value, weight).
     """
 
-def topic_rows(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], factor: float, eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], as_shares: bool, threads: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+def topic_rows(raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], factor: float, eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], extra: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, as_shares: bool, threads: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
     """
     Fills out [K, V] with counts + eta; `as_shares`: each row over its sum.
     """
 
-def topic_bound(posterior: str, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], factor: float, eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int, norm: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+def topic_bound(posterior: str, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], factor: float, eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], extra: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, threads: int, norm: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
     """
     The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta; fills norm [K] with sums of x over words.
     """
@@ -341,13 +349,15 @@ def merged_entropy(scratch: TopicScratch, L: int, partner: Annotated[NDArray[num
     Fills lost [K], at the lower topic of each pair, with the entropy that merging it would take from the last topics_step with this scratch. partner [K]: the other topic, or -1.
     """
 
-class TopicFleet:
+class AsynchronousTopics:
     """Workers that own documents, visited by blocks of words."""
 
     def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_active: int, rest: str, counts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], opening: int, settle: int, seed: int) -> None: ...
 
     def start(self, passes: int) -> None:
-        """Has the workers make this many passes, counted from the first."""
+        """
+        Starts the workers; they make this many passes, counted from the first.
+        """
 
     def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]] | None:
         """
@@ -355,20 +365,22 @@ class TopicFleet:
         """
 
     def stop(self) -> None:
-        """Has the workers stop after the blocks that they hold."""
+        """Stops the workers after the blocks that they hold."""
 
     def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float, float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]]:
-        """Stops the workers; what they have at this moment, as next() has it."""
+        """
+        Stops the workers; their statistics at this moment, as next() returns them.
+        """
 
     def priors(self, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
         """Stops the workers and changes the priors."""
 
     def audit(self) -> None:
         """
-        Stops the workers; raises RuntimeError unless every block is there once and holds what the workers say.
+        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
         """
 
-    def ledger(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu')]:
+    def visits_by_worker(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu')]:
         """
         Stops the workers; [blocks, workers] how often each worker had each block.
         """

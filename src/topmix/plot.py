@@ -1,8 +1,10 @@
-"""Plots of fitted models, with matplotlib (`pip install 'topmix[plot]'`). Each takes or makes an `ax`, and returns it.
+"""Plots of fitted models with matplotlib (`pip install 'topmix[plot]'`).
 
-import topmix
-ax = topmix.plot.topic_map(model)
-ax.figure.savefig("map.png")
+Each function draws on `ax`, or on a new figure if `ax` is None, and returns the axes.
+
+    import topmix
+    ax = topmix.plot.topic_map(model)
+    ax.figure.savefig("map.png")
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topmix.views.topic_map import hellinger, place
+from topmix.views.topic_map import hellinger, plane_positions
 from topmix.views.topics import proportions, view_of
 
 if TYPE_CHECKING:
@@ -26,9 +28,9 @@ BLUE, GREY = "#4477aa", "#888888"
 def convergence(
     *models: Any, ax: Axes | None = None, against: str = "seconds", labels: Sequence[str] | None = None
 ) -> Axes:
-    """The objective after each pass, of one model or of several, against "seconds" or "pass"."""
+    """The objective after each pass of one or several models, against "seconds" or "pass"."""
     if against not in ("seconds", "pass"):
-        raise ValueError(f"against={against!r} is not one of 'seconds', 'pass'")
+        raise ValueError(f"against={against!r}: pass 'seconds' or 'pass'")
     ax = _axes(ax)
     for n, model in enumerate(models):
         history = model.history_
@@ -43,7 +45,7 @@ def convergence(
 
 
 def topic_sizes(model: Any, ax: Axes | None = None) -> Axes:
-    """The share of each topic, largest first; the line is what each would have if all were the same."""
+    """The share of each topic or cluster, largest first. The dashed line is the share if all were equal."""
     ax = _axes(ax)
     share = np.sort(np.asarray(model.weights_ if hasattr(model, "weights_") else view_of(model).share))[::-1]
     ax.bar(np.arange(1, len(share) + 1), share, width=1.0 if len(share) > 60 else 0.8, color=BLUE)
@@ -54,11 +56,11 @@ def topic_sizes(model: Any, ax: Axes | None = None) -> Axes:
 
 
 def top_words(model: Any, topic: int, ax: Axes | None = None, *, n: int = 15, relevance: float = 1.0) -> Axes:
-    """Probabilities of the best words of a topic; light bars are those words' probabilities in all of the corpus."""
+    """Probabilities of the best words of a topic. The light part of a bar is the probability in the whole corpus."""
     ax = _axes(ax)
     view = view_of(model)
     if not 0 <= topic < view.n_topics:
-        raise ValueError(f"{topic} is not a topic: they are numbered from 0 to {view.n_topics - 1}")
+        raise ValueError(f"topic={topic}: pass a number from 0 to {view.n_topics - 1}")
     best = np.argsort(-view.relevance_of(topic, relevance), kind="stable")[:n]
     y = np.arange(len(best))
     ax.barh(y, view.topic_word[topic, best], color=BLUE, height=0.75)
@@ -71,10 +73,13 @@ def top_words(model: Any, topic: int, ax: Axes | None = None, *, n: int = 15, re
 
 
 def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes:
-    """Topics on a plane, near each other where they use the same words (topmix.views.topic_map). Areas are sizes."""
+    """Topics as circles in the plane: near each other if they use the same words, with areas by their share.
+
+    The largest n_labels topics show their two best words. topmix.views.topic_map computes the positions.
+    """
     ax = _axes(ax)
     view = view_of(model)
-    X = place(hellinger(view.topic_word))
+    X = plane_positions(hellinger(view.topic_word))
     colours = np.arctan2(X[:, 1], X[:, 0]) / (2 * np.pi) + 0.5
     ax.scatter(X[:, 0], X[:, 1], s=12_000 * view.share, c=colours, cmap="hsv", alpha=0.45, linewidths=0, vmin=0, vmax=1)
     top = view.top(2)
@@ -87,9 +92,10 @@ def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes
 
 
 def sparsity(model: Any, X: Any, ax: Axes | None = None, *, most: int = 32) -> Axes:
-    """How much of a document's (or row's) posterior its largest topics hold: the mean, and the middle 80% of documents.
+    """The share of the posterior that the largest topics of a document hold: the mean and the middle 80% of documents.
 
-    Where the curve has reached one, keeping more topics than that (`n_active`) changes nothing.
+    Where the curve reaches 1, a larger `n_active` changes nothing. X are documents or rows; `most` is the largest
+    number of topics on the x axis.
     """
     ax = _axes(ax)
     theta = -np.sort(-proportions(model, X), axis=1)[:, :most]
@@ -111,9 +117,9 @@ def sparsity(model: Any, X: Any, ax: Axes | None = None, *, most: int = 32) -> A
 def ellipses(
     model: Any, X: Any = None, ax: Axes | None = None, *, features: tuple[int, int] = (0, 1), n_std: float = 2.0
 ) -> Axes:
-    """Clusters of a Gaussian mixture in two of its features: ellipses at n_std standard deviations.
+    """The clusters of a Gaussian mixture in two of its features, as ellipses at n_std standard deviations.
 
-    Heavy clusters have heavy lines. Rows X, where given, lie below them.
+    Clusters with more weight have thicker lines. The rows X, if given, are drawn as points below the ellipses.
     """
     from matplotlib.patches import Ellipse
 
@@ -147,10 +153,10 @@ def patch_covariances(
     n_clusters: int = 12,
     n_directions: int = 8,
 ) -> Axes:
-    """What clusters of image patches look like: a row a cluster, heaviest first, with the directions it varies most in.
+    """Clusters of image patches: one row per cluster, heaviest first, with the directions of its largest variance.
 
-    `shape` is that of a patch, square if not given. Each direction, an eigenvector of the covariance, is an image of
-    its own, from its lowest value to its highest.
+    `shape` is the shape of a patch; None means square. Each direction is an eigenvector of the covariance, drawn as an
+    image that is scaled from its smallest to its largest value.
     """
     ax = _axes(ax)
     covariances = _covariances(model)
@@ -159,7 +165,7 @@ def patch_covariances(
         shape = (int(np.sqrt(D)),) * 2
     if shape[0] * shape[1] != D:
         raise ValueError(
-            f"patches of {shape[0]} x {shape[1]} have {shape[0] * shape[1]} pixels, and the model has {D} features"
+            f"shape={shape}: such patches have {shape[0] * shape[1]} pixels, but the model has {D} features"
         )
     heaviest = np.argsort(-np.asarray(model.weights_), kind="stable")[:n_clusters]
     n_directions = min(n_directions, D)
@@ -184,7 +190,7 @@ def patch_covariances(
 
 
 def _covariances(model: Any) -> np.ndarray:
-    """[K, D, D], whatever the covariance type."""
+    """[K, D, D] covariances for all covariance types."""
     C = np.asarray(model.covariances_)
     K, D = np.asarray(model.means_).shape
     kind = getattr(model, "covariance_type", "full")

@@ -14,9 +14,8 @@ from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.stick_breaking import StickBreaking
 from topmix.data import Corpus, Table
 from topmix.data.shard import Shards
-from topmix.likelihoods import LIKELIHOODS
+from topmix.likelihoods import LIKELIHOODS, gaussian_start, von_mises_fisher_start
 from topmix.likelihoods.categorical import Categorical
-from topmix.likelihoods.gaussian_start import empty, start, summary
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import LocalStep
 from topmix.local.candidates import CandidateStep
@@ -29,9 +28,16 @@ from topmix.models.mixture import Mixture
 from topmix.models.topics import TopicModel
 from topmix.stats import WordTotal
 
-KIND = {"categorical": "counts"}  # what a likelihood takes; "vectors" if it is not here
+KIND = {"categorical": "counts", "von_mises_fisher": "directions"}  # rows that it takes; "vectors" if it is not here
 OBJECTIVES = {"": "vb", "-map": "map", "-ml": "ml"}  # by the end of a problem's name
-MIXTURES = [name + end for name in LIKELIHOODS for end in OBJECTIVES]
+POINTS = {"": "map", "-ml": "ml"}  # the same, of likelihoods that have no posterior
+
+
+def objectives(name: str) -> dict[str, str]:
+    return POINTS if name == "von_mises_fisher" else OBJECTIVES
+
+
+MIXTURES = [name + end for name in LIKELIHOODS for end in objectives(name)]
 MIXTURES += [f"{name}-zero" for name in ("full", "diag", "spherical")] + ["full-sticks", "categorical-sticks"]
 TOPICS = ["variational", "collapsed", "discounted", "scvb0", "cvb0"]
 # Each likelihood and each local step.
@@ -57,38 +63,68 @@ def vectors(n: int = 103) -> np.ndarray:
 # Kernels cut work into chunks: 16 documents, 64 rows of counts, 256 rows of vectors, 64 words, 4096 entries that are
 # summed by word, 16384 entries whose entropies are merged (parallel_for in cpp/). Small data is one chunk, which every
 # number of threads computes alike.
-WIDE = {"counts": (420, 400, 200), "vectors": (1300,)}
+WIDE = {"counts": (420, 400, 200), "vectors": (1300,), "directions": (1300,)}
+
+
+def directions(n: int = 103) -> np.ndarray:
+    """Unit vectors around 4 directions in six dimensions, some wide and some narrow."""
+    rng = np.random.default_rng(0)
+    k = rng.integers(4, size=n)
+    X = rng.normal(size=(4, 6))[k] + np.array([0.3, 0.5, 0.8, 1.5])[k, None] * rng.normal(size=(n, 6))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+SAMPLES = {"counts": counts, "vectors": vectors, "directions": directions}
+
+
+def rows_of(kind: str, *, wide: bool = False) -> np.ndarray:
+    return SAMPLES[kind](*(WIDE[kind] if wide else ()))
+
+
+def table_of(kind: str, *, wide: bool = False) -> Corpus | Table:
+    X = rows_of(kind, wide=wide)
+    return Corpus.from_scipy(X) if kind == "counts" else Table(X)
+
+
+def start_words(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:
+    return Categorical.start(data, None, K, 0.1, rng, objective)
+
+
+def start_gaussian(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:
+    zero, s = variant == "zero", gaussian_start
+    about = s.summary(data, None, name, zero)
+    reg = 1e-6 if objective == "ml" else 0.0  # a cluster of few rows has no covariance, and "ml" no prior
+    none = s.empty(about, "float64", K, covariance_type=name, objective=objective, zero_mean=zero, reg_covar=reg)
+    return s.start(none, data, None, "k-means++", rng)
+
+
+def start_directions(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:
+    s = von_mises_fisher_start
+    return s.start(s.empty(data, None, K, objective=objective), data, None, "k-means++", rng)
+
+
+# How each likelihood starts on its data; Gaussians are what is not here.
+STARTS: dict[str, Callable[..., Any]] = {"categorical": start_words, "von_mises_fisher": start_directions}
 
 
 @pytest.fixture
 def sample() -> Callable[..., np.ndarray]:
     """Rows of a kind; wide=True: enough for several chunks in each kernel, whichever learner cuts them into shards."""
-
-    def rows(kind: str, *, wide: bool = False) -> np.ndarray:
-        make = {"counts": counts, "vectors": vectors}[kind]
-        return make(*WIDE[kind]) if wide else make()
-
-    return rows
+    return rows_of
 
 
 @pytest.fixture
-def mixture(sample, cut) -> Callable[..., tuple[Mixture, Callable[[int], Shards]]]:
+def mixture(cut) -> Callable[..., tuple[Mixture, Callable[[int], Shards]]]:
     """mixture(name, K) is a started model and a way to cut its data into shards. See MIXTURES for names."""
 
     def make(name: str, K: int = 4, seed: int = 0, *, wide: bool = False) -> tuple[Mixture, Callable[[int], Shards]]:
         name, _, variant = name.partition("-")
-        objective, rng = variant if variant in OBJECTIVES.values() else "vb", np.random.default_rng(seed)
-        data: Corpus | Table
-        if KIND.get(name, "vectors") == "counts":
-            data = Corpus.from_scipy(sample("counts", wide=wide))
-            likelihood: Any = Categorical.start(data, None, K, 0.1, rng, objective)
-        else:
-            data, zero = Table(sample("vectors", wide=wide)), variant == "zero"
-            about = summary(data, None, name, zero)
-            empty_ = empty(about, "float64", K, covariance_type=name, objective=objective, zero_mean=zero, reg_covar=0)
-            likelihood = start(empty_, data, None, "k-means++", rng)
-            if variant == "candidates":
-                likelihood = replace(likelihood, n_candidates=3)
+        rng = np.random.default_rng(seed)
+        objective = objectives(name).get(f"-{variant}", objectives(name)[""])
+        data = table_of(KIND.get(name, "vectors"), wide=wide)
+        likelihood = STARTS.get(name, start_gaussian)(name, data, K, objective, variant, rng)
+        if variant == "candidates":
+            likelihood = replace(likelihood, n_candidates=3)
         allocation: Any = (StickBreaking if variant == "sticks" else FiniteDirichlet).uniform(1 / K, K, objective)
         return Mixture(allocation, likelihood, data.shape[1], K), lambda n: cut(data, n)
 

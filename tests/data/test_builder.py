@@ -38,7 +38,7 @@ def test_blocks_make_the_corpus_they_came_from(medium, tmp_path, step, on_disk):
 
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_remap_renames_drops_and_merges(medium, tmp_path, on_disk, monkeypatch):
-    monkeypatch.setattr("topmix.data.builder.BLOCK_ENTRIES", 100)  # many blocks
+    monkeypatch.setattr("topmix.data.row_builder.BLOCK_ENTRIES", 100)  # many blocks
     remap = np.random.default_rng(1).integers(-1, 20, 97)
     with CorpusBuilder(tmp_path / "a.topmix" if on_disk else None) as builder:
         append_all(builder, medium, 50)

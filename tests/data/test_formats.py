@@ -1,14 +1,16 @@
-"""Every format: what is written reads back, in memory and on disk; what is wrong is named by file and line."""
+"""Every format: a corpus that is written reads back equal, in memory and on disk. Errors name the file and the line."""
 
 from __future__ import annotations
 
 import gzip
+from contextlib import suppress
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from sklearn.datasets import dump_svmlight_file
+from hypothesis import HealthCheck, given, settings, strategies as st
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from topmix.data import Corpus, CorpusError, read_corpus, write_corpus
 from topmix.data.formats import FORMATS, triples
@@ -48,6 +50,116 @@ def test_fractions_read_back_to_the_bit(tmp_path, name):
     c = Corpus(np.arange(0, 2001, 10), np.tile(np.arange(10), 200), value, 10)
     write_corpus(c, tmp_path / name)
     np.testing.assert_array_equal(read_corpus(tmp_path / name).value, c.value)
+
+
+ODD_WORDS = [
+    "",
+    " ",
+    "a b",
+    "#x",
+    "3:4",
+    "\t",
+    "\x00",
+    "\x0b\x0c",
+    "\x85",
+    "\u2028",
+    "\ufeff",
+    "naïve",
+    "猫",
+    "\U0001f600",
+    "a",
+    "a",
+]
+word = st.sampled_from(ODD_WORDS) | st.text(
+    st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=4
+)
+whole = st.integers(1, 300) | st.sampled_from(
+    [2**24, 2**31, 2**53, int(np.float32(3e20)), int(np.finfo(np.float32).max)]
+)
+fraction = st.floats(2.0**-149, float(np.finfo(np.float32).max), width=32)
+
+
+@st.composite
+def corpora(draw, count):
+    """A few documents over up to eight words. Documents may be empty, words unused, and the vocabulary missing."""
+    vocabulary = draw(st.lists(word, max_size=8))
+    ids = st.integers(0, max(len(vocabulary) - 1, 0))
+    rows = draw(st.lists(st.dictionaries(ids, count, max_size=len(vocabulary)), max_size=6))
+    label = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(-1e9, 1e9).filter(lambda x: x != int(x))
+    names = draw(st.lists(label.map(str), min_size=len(rows), max_size=len(rows)))
+    with_words = draw(st.booleans())
+    return Corpus.from_rows(rows, vocabulary if with_words else None, names, n_words=len(vocabulary))
+
+
+def read_back(c, folder, name, **options):
+    """The corpus after one round through a file and one through a file and a mapped corpus; both must be the same."""
+    write_corpus(c, folder / name)
+    if c.vocabulary is None:
+        options["n_words"] = c.n_words
+    try:
+        back = read_corpus(folder / name, **options)
+        assert back.equals(read_corpus(folder / name, out=folder / "out.topmix", **options))
+    finally:
+        for file in folder.iterdir():
+            file.unlink()
+    return back
+
+
+per_example = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # read_back empties the folder
+
+
+@given(c=corpora(whole), name=st.sampled_from(["x.ldac", "x.ldac.gz"]))
+@per_example
+def test_ldac_reads_back_every_array_and_word(c, name, tmp_path):
+    back = read_back(c, tmp_path, name)
+    assert back.names is None  # LDA-C has no names
+    assert back.equals(Corpus.trusted(c.indptr, c.index, c.value, c.n_words, c.vocabulary))
+
+
+@given(c=corpora(whole | fraction), name=st.sampled_from(["x.svmlight", "x.libsvm.gz"]))
+@per_example
+def test_svmlight_reads_back_every_array_word_and_label(c, name, tmp_path):
+    back = read_back(c, tmp_path, name)
+    if c.n_docs == 0:
+        assert back.names is None or list(back.names) == []
+        back = Corpus.trusted(back.indptr, back.index, back.value, back.n_words, back.vocabulary, c.names)
+    assert back.equals(c)
+
+
+@pytest.mark.parametrize("first_id", [0, 1])
+def test_first_id_is_the_smallest_word_id(tmp_path, first_id):
+    (tmp_path / "x.ldac").write_text("2 1:3 2:1\n0\n")
+    (tmp_path / "x.svm").write_text("0 1:3 2:1\n0\n")
+    for name in ("x.ldac", "x.svm"):
+        c = read_corpus(tmp_path / name, first_id=first_id, n_words=4)
+        assert c.to_scipy().toarray().tolist() == np.roll([[0, 3, 1, 0], [0, 0, 0, 0]], -first_id, axis=1).tolist()
+        with pytest.raises(ValueError, match="first_id=2: pass 0 or 1"):
+            read_corpus(tmp_path / name, first_id=2)
+    (tmp_path / "x.ldac").write_text("1 0:3\n")
+    with suppress(CorpusError) if first_id == 0 else pytest.raises(CorpusError, match=r"line 1.*from 1"):
+        read_corpus(tmp_path / "x.ldac", first_id=first_id)
+
+
+def test_scikit_learn_reads_our_svmlight(medium, tmp_path):
+    write_corpus(medium, tmp_path / "x.svmlight")
+    X, y = load_svmlight_file(str(tmp_path / "x.svmlight"), n_features=97, zero_based=False)
+    assert (medium.to_scipy() != X).nnz == 0
+    assert not y.any()  # without names all labels are 0
+
+
+@pytest.mark.parametrize("label", ["", "cat", "nan", "inf", "1e400", "٣", "1,2", "0x1", "1 2", "1\n"])
+def test_svmlight_refuses_names_that_do_not_read_back(tmp_path, label):
+    with pytest.raises(CorpusError, match=r"document 1 has the name .* needs a finite number"):
+        write_corpus(Corpus([0, 0, 0], [], [], 1, ["a"], ["7", label]), tmp_path / "x.svmlight")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("vocabulary", [["a", "b\n"], ["a", "\rb"], ["a", "\ud800"]])
+@pytest.mark.parametrize("name", ["docword.x.txt", "x.ldac", "x.svmlight", "x.mtx", "x.npz"])
+def test_words_that_a_vocabulary_file_cannot_hold_are_refused(tmp_path, name, vocabulary):
+    with pytest.raises(CorpusError, match="word 1 "):
+        write_corpus(Corpus([0], [], [], 2, vocabulary), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["docword.x.txt", "x.ldac"])
@@ -130,7 +242,7 @@ def test_parquet_of_others(tmp_path):
     pq.write_table(pa.table({"words": [["b", "a", "b"], []], "counts": [[1.0, 2.0, 1.0], []]}), path)
     assert read_corpus(path).to_scipy().toarray().tolist() == [[2, 2], [0, 0]]
     pq.write_table(pa.table({"doc": [1, 2, 1], "word": [0, 0, 0], "count": [1, 1, 1]}), path)
-    with pytest.raises(CorpusError, match=r"x\.parquet: the entries of document 1 do not stand together"):
+    with pytest.raises(CorpusError, match=r"x\.parquet: the entries of document 1 are not consecutive"):
         read_corpus(path)
     pq.write_table(pa.table({"a": [1]}), path)
     with pytest.raises(CorpusError, match="expected words and counts"):
@@ -156,7 +268,7 @@ def test_parquet_of_others(tmp_path):
         ("docword.x.txt", "2\n3\n3\n1 1 1\n2 3 1\n", "line 6: the file ends after 2 entries, but the header says 3"),
         ("docword.x.txt", "2\n3\n1\n1 1 1\n2 3 1\n", "line 5: 2 entries up to here, but the header says 1"),
         ("docword.x.txt", "2\n3\n2\n1 1 1\n2 3 1", "line 5: the file ends inside this line, without a newline"),
-        ("docword.x.txt", "2\n3\n", "line 3: the file ends here, but expected the number of entries"),
+        ("docword.x.txt", "2\n3\n", "line 3: the file ends here, but a line with the number of entries is expected"),
         ("docword.x.txt", "2\nx\n", "line 2: expected the number of words, found 'x'"),
         ("docword.x.txt", "2\n3\n9\n", "line 3: the header says 9 entries, more than 2 × 3"),
         ("docword.x.txt", "99999999999\n3\n9\n", "line 3: the header says 99999999999 documents"),
@@ -203,7 +315,7 @@ def test_vocabularies(small, tmp_path):
     vocab.write_bytes(b"a\nb\n\xff\nd\ne\nf\ng\n")
     with pytest.raises(CorpusError, match=r"vocab\.x\.txt: line 3: not UTF-8"):
         read_corpus(tmp_path / "docword.x.txt")
-    with pytest.raises(CorpusError, match="the vocabulary given has 1"):
+    with pytest.raises(CorpusError, match="the given vocabulary has 1"):
         read_corpus(tmp_path / "docword.x.txt", vocabulary=["a"])
     (tmp_path / "y.ldac").write_text("1 5:1\n")
     with pytest.raises(CorpusError, match="line 1: expected a pair word:count with a word id from 0 to 1"):

@@ -101,7 +101,7 @@ def test_extreme_priors_stay_finite():
         ({"doc_length": 2.5, "length_distribution": "fixed"}, "whole number"),
         ({"length_distribution": "zipf"}, "choose"),
         ({"doc_topic_prior": -1}, "positive"), ({"doc_topic_prior": [1, 2]}, "10 entries"),
-        ({"topic_sizes": np.zeros(10)}, "positive"), ({"topic_word": [1, 2]}, "topics by words"),
+        ({"topic_sizes": np.zeros(10)}, "positive"), ({"topic_word": [1, 2]}, "topics, words"),
         ({"topic_word": [[0, 0]]}, "every row"), ({"topic_word": [[np.nan, 1]]}, "finite"),
     ],
 )  # fmt: skip

@@ -60,7 +60,7 @@ def test_every_truncation_is_refused(small, tmp_path):
         with pytest.raises(CorpusError, match=r"cut\.topmix: byte \d+"):
             Corpus.open(path)
     path.write_bytes(data + b"\0")
-    with pytest.raises(CorpusError, match="something was added"):
+    with pytest.raises(CorpusError, match="bytes were added"):
         Corpus.open(path)
 
 

@@ -85,18 +85,18 @@ def test_corpus_from_path_equals_from_texts(tmp_path):
     ("name", "text", "kwargs", "match"),
     [
         ("x.jsonl", '{"text": "a"}\n{"text": \n', {}, r"x\.jsonl: line 2: not JSON"),
-        ("x.jsonl", '{"text": "a"}\n[1]\n', {}, "line 2: a JSON object .* list"),
+        ("x.jsonl", '{"text": "a"}\n[1]\n', {}, "line 2: expected a JSON object, found list"),
         ("x.jsonl", '{"body": "a"}\n', {}, "line 1: no field 'text'; there are 'body'"),
         ("x.jsonl", '{"text": 3}\n', {}, "line 1: the field 'text' is not a string but int"),
         ("x.jsonl", '{"text": "a"}\n', {"id_field": "key"}, "line 1: no field 'key'"),
-        ("x.jsonl", '{"text": "a"}\n', {"field": []}, "names no field"),
+        ("x.jsonl", '{"text": "a"}\n', {"field": []}, "an empty list"),
         ("x.csv", "id,body\n1,a\n", {}, r"x\.csv: no column 'text'; the header has 'id', 'body'"),
         ("x.csv", "", {}, "the header has nothing"),
         ("x.csv", "id,text\n1,a\n2\n", {}, "line 3: 1 fields, but the header has 2"),
         ("x.csv", 'id,text\n1,"a\n', {}, "line 2: unexpected end"),
         ("x.txt", "a\n", {"field": "text"}, "has no fields"),
         ("x.txt", "a\n", {"pattern": "*"}, "for folders"),
-        ("x.bin", "a\n", {}, "not a kind of text file"),
+        ("x.bin", "a\n", {}, "not a known kind of text file"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path, name, text, kwargs, match):

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture
+from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, VonMisesFisherMixture
 from topmix.data import Corpus
 from topmix.files.store import FORMAT_VERSION
 from topmix.inference import Collapsed, Variational
@@ -39,6 +39,8 @@ def rows(model: Any, corpus: Corpus) -> Any:
     """The documents as this model takes them."""
     if isinstance(model, GaussianMixture):
         return pd.DataFrame(corpus.to_scipy().toarray()[:, :8], columns=list(corpus.vocabulary or ())[:8])
+    if isinstance(model, VonMisesFisherMixture):  # no row may be zero
+        return pd.DataFrame(corpus.to_scipy().toarray()[:, :8] + 1, columns=list(corpus.vocabulary or ())[:8])
     return corpus
 
 
@@ -63,6 +65,7 @@ def models() -> list[Any]:
         GaussianMixture(n_components=3, init_params={"means": means}, max_iter=5, random_state=0),
         GibbsLDA(n_components=3, max_iter=20, random_state=0),
         CombinatorialLDA(n_components=3, max_iter=5, random_state=0),
+        VonMisesFisherMixture(n_components=3, max_iter=5, random_state=0),
     ]
 
 
@@ -99,7 +102,7 @@ def main() -> None:
         if path.exists():
             continue
         model.fit(rows(model, corpus)).save(path)
-        learned = model.means_ if isinstance(model, GaussianMixture) else model.components_
+        learned = model.means_ if hasattr(model, "means_") else model.components_
         said = {
             "components": learned.round(6).tolist(),
             "answer": answer(model, corpus[:5]).round(6).tolist(),

@@ -103,7 +103,7 @@ class TestGensim:
 
     @pytest.fixture
     def model(self, texts):
-        models = pytest.importorskip("gensim.models", reason="gensim is not installed (it is in the bench extra)")
+        models = pytest.importorskip("gensim.models", reason="gensim is not installed")
         from gensim.corpora import Dictionary
 
         dictionary = Dictionary([WORDS])
@@ -118,7 +118,7 @@ class TestGensim:
     @pytest.fixture
     def windows_keep_repeated_words(self, monkeypatch):
         # gensim drops a word from the window when its first copy leaves, though another is still in it.
-        text_analysis = pytest.importorskip("gensim.topic_coherence.text_analysis")
+        text_analysis = pytest.importorskip("gensim.topic_coherence.text_analysis", reason="gensim is not installed")
 
         def slide(self, window, doc_num):
             self._uniq_words[:] = False
@@ -152,8 +152,8 @@ class TestGensim:
     ("args", "kwargs", "match"),
     [
         ((TOPICS,), {}, "either X"),
-        ((TOPICS, np.ones((2, 30))), {}, "give the vocabulary"),
-        (([[0, 1]],), {"texts": [["w0"]]}, "give the vocabulary"),
+        ((TOPICS, np.ones((2, 30))), {}, "pass vocabulary="),
+        (([[0, 1]],), {"texts": [["w0"]]}, "pass vocabulary="),
         (([["x", "w0"]], np.ones((2, 30))), {"vocabulary": WORDS}, "'x' is not in"),
         (([[0, 30]], np.ones((2, 30))), {}, "not among the 30 words"),
         (([[0]], np.ones((2, 30))), {}, "two top words"),

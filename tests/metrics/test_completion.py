@@ -179,7 +179,7 @@ def test_tokens_are_split_in_halves(sample):
 @pytest.mark.parametrize(
     ("topic_word", "X", "kwargs", "match"),
     [
-        (np.ones(3), np.ones((1, 3)), {}, "topics by words"),
+        (np.ones(3), np.ones((1, 3)), {}, "topics, words"),
         ([[1, -1]], [[1, 1]], {}, "not negative"),
         ([[1, np.nan]], [[1, 1]], {}, "finite"),
         ([[1, 1], [0, 0]], [[1, 1]], {}, "row 1 of topic_word"),

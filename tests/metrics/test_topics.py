@@ -87,7 +87,7 @@ def test_empty_swollen_and_duplicate_topics(phi):
     assert largest_share(np.zeros(3)) == 0.0
     np.testing.assert_array_equal(duplicate_topics(phi), [])
     np.testing.assert_array_equal(duplicate_topics(np.vstack([phi, 3 * phi[2], phi[0] + 1e-3, phi[2]])), [6, 7, 8])
-    with pytest.raises(ValueError, match="one finite number a topic"):
+    with pytest.raises(ValueError, match="one finite number per topic"):
         empty_topics([[1.0]])
 
 

@@ -73,10 +73,10 @@ class DocumentPrior:
         return self.bound(stats) if self.posterior == "variational" else stats.A
 
     def relearn(self, total: TopicStats, lengths: np.ndarray) -> DocumentPrior:
-        """The prior that these statistics speak for; `lengths` are the tokens of all documents.  Eq. (3.11).
+        """The prior that fits these statistics; `lengths` are the tokens of all documents.  Eq. (3.11).
 
         Variational: the alpha that maximises the bound for q as it is, D c_Dir(alpha) + sum_k alpha_k T_k. Collapsed: a
-        step up the Dirichlet-multinomial likelihood of the documents' counts. A floor keeps a topic that nobody uses
+        step up the Dirichlet-multinomial likelihood of the documents' counts. A floor keeps unused topics
         from being lost for good.
         """
         if not (total.D > 0 and np.any(lengths > 0)):

@@ -13,7 +13,7 @@ from topmix.numerics import dirichlet
 
 @dataclass(frozen=True)
 class FiniteDirichlet:
-    """q(pi) = Dir(gamma), or the point that stands for it. Immutable: `update` returns the next one."""
+    """q(pi) = Dir(gamma), or a point in its place. Immutable: `update` returns the next one."""
 
     prior: float  # alpha / K, on each weight
     gamma: np.ndarray  # [K]
@@ -21,7 +21,7 @@ class FiniteDirichlet:
 
     @classmethod
     def uniform(cls, prior: float, K: int, objective: str = "vb") -> FiniteDirichlet:
-        prior = dirichlet.FAINT if objective == "ml" else prior
+        prior = dirichlet.NEGLIGIBLE if objective == "ml" else prior
         return cls(prior, np.full(K, prior + 1.0), objective)
 
     def log_weights(self) -> np.ndarray:
@@ -32,17 +32,17 @@ class FiniteDirichlet:
         return self.gamma / self.gamma.sum()
 
     def counts(self) -> np.ndarray:
-        """[K] the rows that q(pi) stands for."""
+        """[K] rows in each cluster, as q(pi) has them."""
         return self.gamma - self.prior
 
     def update(self, N: np.ndarray) -> FiniteDirichlet:
         """Conjugate update.  Eq. (1.8)."""
-        if self.objective == "ml":  # rounding may leave less than nothing, which only a prior that is felt makes up for
+        if self.objective == "ml":  # rounding may leave negative counts, and here no prior makes up for them
             N = np.maximum(N, 0.0)
         return replace(self, gamma=self.prior + N)
 
     def bound(self, N: np.ndarray) -> float:
-        """E[log p(z | pi)] - KL(q(pi) || p(pi)), or its like at a point.  Eqs. (0.3), (0.5)."""
+        """E[log p(z | pi)] - KL(q(pi) || p(pi)), or the same term at a point.  Eqs. (0.3), (0.5)."""
         return dirichlet.bound(N, np.full_like(self.gamma, self.prior), self.gamma, self.objective)
 
     def write(self, out: Writer) -> None:

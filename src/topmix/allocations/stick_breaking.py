@@ -2,7 +2,7 @@
 
     v_k ~ Beta(1, alpha),   pi_k = v_k (1 - v_1) ... (1 - v_{k-1}),   k = 1 ... K
 
-As in scikit-learn the last piece is broken too, so a little of the stick, (1 - v_1) ... (1 - v_K), belongs to nobody.
+As in scikit-learn the last piece is broken too, so a little of the stick, (1 - v_1) ... (1 - v_K), is left over.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from topmix.numerics import dirichlet
 
 @dataclass(frozen=True)
 class StickBreaking:
-    """q(v_k) = Beta(sticks_0k, sticks_1k), or the points that stand for them. Immutable."""
+    """q(v_k) = Beta(sticks_0k, sticks_1k), or points in their place. Immutable."""
 
     prior: float  # alpha
-    sticks: np.ndarray  # [2, K]: pseudo-counts of the rows that stop at cluster k, and of those that go on
+    sticks: np.ndarray  # [2, K]: pseudo-counts of the rows that stop at cluster k, and of those that continue
     objective: str = "vb"
 
     @classmethod

@@ -30,11 +30,11 @@ class StickPrior:
     learns_concentration: bool = False
     learns_stick_prior: bool = False
     D: float = 0.0  # of the statistics that moved it last
-    T: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [K + 1], likewise
+    T: np.ndarray = field(default_factory=lambda: np.zeros(0))  # [K + 1], of the same statistics
     shares: np.ndarray = field(init=False, repr=False)  # [K + 1] alpha E[beta]
 
     posterior = "variational"
-    learned = False  # after a pass: see `relearn`
+    learned = False  # nothing is left to learn after a pass: `update` does it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", self.concentration * self.sticks.shares())
@@ -67,7 +67,7 @@ class StickPrior:
         return total.G + total.A + self.sticks.bound(self._evidence(total), self.stick_prior)
 
     def documents(self, stats: TopicStats) -> float:
-        """The same without what the sticks cost, which is the same whatever the documents are."""
+        """The same without the cost of the sticks, which does not depend on the documents."""
         normaliser = self.sticks.log_normaliser(self.concentration)
         return stats.G + stats.A + float(self.shares @ stats.T) + stats.D * normaliser
 

@@ -96,7 +96,7 @@ class Sticks:
         return np.concatenate([by_rho, a * by_a + b * by_b])
 
     def update(self, seen: Evidence, gamma: float, max_iter: int = 20) -> Sticks:
-        """Climbs the bound by L-BFGS, a little way: the next update goes on from there. Never returns something lower.
+        """A few steps of L-BFGS up the bound; the next update continues from there. The bound never falls.
 
         The bound is D times as curved in logit rho as in log omega, so those are stretched to match. Omega is about the
         counts that a Beta posterior would have; far above them the bound is lost in rounding.

@@ -24,7 +24,7 @@ TABLE_COST = 12  # tokens x this / table entries: as many blocks as keep remakin
 
 
 class Chain:
-    """Topics of tokens, their counts, and a sweep that draws every token anew.
+    """Topics of tokens, their counts, and a sweep that draws every token again.
 
     sampler="sequential" draws one token after another given all others, exactly. sampler="parallel" draws the
     documents of a block at once: a document's own counts follow every draw, those of words stand still until the block
@@ -133,7 +133,7 @@ class Chain:
         return DocTopics(*_core.document_topics(self.tokens, self.z, self.n_components, self.threads))
 
     def relearn(self) -> None:
-        """Priors towards what the present topics of tokens speak for.  docs/math.md Eqs. (3.11), (3.12)."""
+        """Moves the priors towards the present topics of tokens.  docs/math.md Eqs. (3.11), (3.12)."""
         if not (self.prior.learned or self.words.learned):
             return
         K = self.n_components

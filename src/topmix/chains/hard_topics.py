@@ -1,4 +1,4 @@
-"""Combinatorial topics: one topic a token, a price for each topic that a document uses.  docs/math.md, section 3.8."""
+"""Combinatorial topics: one topic per token, a price for each topic of a document.  docs/math.md, 3.8."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class HardTopics:
         With refinement Word therefore sees smoothed topics at first: in pass i = 0, 1, ... every count has
         10 e^((9 - penalty) / 2) 0.8^i times the mean count of a word in a topic added. Where topics are cheap a
         document would open one for a single word that its others hardly have, so those passes are smoother. The
-        objective knows nothing of that: where it rose, such a pass is taken back, and made again without.
+        objective has no smoothing: where it rose, the pass is undone and made again without.
         """
         steps = ALGORITHMS[algorithm]
         first, fading = SMOOTHING[algorithm]

@@ -1,8 +1,8 @@
 """The command `topmix`.
 
-A command is a function with typed options and a docstring that teaches, in a file of its own here; its work lives
-elsewhere in the library. Commands share their manners (manners.py). A command's file, and what it imports, is loaded
-when the command is used: `topmix --help` answers at once.
+Each command is one function with typed options, in a file `<name>_command.py`; its docstring is its help. The work is
+done elsewhere in the library. Commands share options (options.py), error messages (errors.py) and output (output.py).
+The file of a command is imported when the command is used, so `topmix --help` answers at once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ HELP = """Topics and mixtures, fast.
 
 \b
 topmix fit docs/ -k 30 -o model     topics of a folder of text files, of a CSV, of JSON lines, of counts
-topmix topics model                 what was found
+topmix topics model                 the topics: their sizes and words
 topmix infer model new/ -o theta.jsonl
-                                    how much of each topic new documents have
-topmix eval model held_out/         how good it is
-topmix report model -o report.html  a page to explore it
+                                    the share of each topic in new documents
+topmix eval model held_out/         scores of the model
+topmix report model -o report.html  a page to explore the model
 topmix demo                         topics of the documentation on this machine, in seconds
-topmix COMMAND --help               what a command does, and its options
+topmix COMMAND --help               what a command does, and its usual options
+topmix COMMAND --help-all           every option of a command
 
 \b
 From Python:
@@ -33,15 +34,15 @@ From Python:
     LDA(n_components=50).fit(from_texts(texts)).top_words()
 """
 
-# In the order of a first session. The lines are those of the commands' own docstrings (tests/cli compares them).
+# In the order of a first session. Each line is the first line of the command's docstring (tests/cli compares them).
 COMMANDS = {
     "fit": "Learn topics (or clusters) and save them in a file.",
     "topics": "Show the topics of a model: their sizes and their words.",
-    "infer": "Say how much of each topic documents have.",
-    "eval": "Judge a model by documents, best by some that it was not fitted on.",
-    "report": "Make one page that explains a model, to open in a browser.",
+    "infer": "Write the share of each topic in documents.",
+    "eval": "Score a model on documents, preferably ones it was not fitted on.",
+    "report": "Write one HTML page that explains a model.",
     "convert": "Write a corpus in another format, or a model for another program.",
-    "demo": "Learn topics from documents that you already have.",
+    "demo": "Learn topics from documents that are already on this machine.",
 }
 
 
@@ -61,11 +62,8 @@ class Commands(TyperGroup):
         return self.commands[name]
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        stand_ins = {name: TyperCommand(name, help=text) for name, text in COMMANDS.items()}
-        self.commands = {
-            **stand_ins,
-            **self.commands,
-        }  # of the commands, completion asks the names and first lines only
+        names = {name: TyperCommand(name, help=text) for name, text in COMMANDS.items()}
+        self.commands = {**names, **self.commands}  # completion needs only names and first lines of commands
         return super().shell_complete(ctx, incomplete)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -79,14 +77,14 @@ app = typer.Typer(
     help=HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: it wraps paragraphs and can be read in a pipe
+    rich_markup_mode=None,  # plain text wraps paragraphs and can be read in a pipe
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 @app.callback(invoke_without_command=True)
 def topmix_command(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         import topmix
@@ -96,7 +94,7 @@ def topmix_command(
 
 
 def main() -> None:
-    for stream in (sys.stdout, sys.stderr):  # a terminal that cannot show a letter shows another one
+    for stream in (sys.stdout, sys.stderr):  # a letter that the terminal cannot show becomes "?"
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     app()

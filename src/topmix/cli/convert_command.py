@@ -7,8 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from topmix.cli.command import app_of
+from topmix.cli.errors import one_line_errors
 from topmix.cli.flags import with_flags
-from topmix.cli.manners import AsJson, Seed, Threads, app_of, check_output, load_model, manners, note, print_json
+from topmix.cli.models import load_model
+from topmix.cli.options import AsJson, Seed, Threads, check_output
+from topmix.cli.output import note, print_json
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_all_for, read_to_fit
 from topmix.data import CorpusError, write_corpus
 from topmix.data.formats import FORMATS
@@ -24,13 +28,14 @@ def convert(
     to: Annotated[
         str | None,
         typer.Option(
-            help=f"Of a corpus: {', '.join(FORMATS)}. Of a model: {', '.join(EXPORTS)}. By OUTPUT's name if not given.",
+            help=f"For a corpus: {', '.join(FORMATS)}. For a model: {', '.join(EXPORTS)}. If not given, the name of "
+            "OUTPUT decides.",
             metavar="FORMAT",
         ),
     ] = None,
     corpus: Annotated[
         Path | None,
-        typer.Option(help="Of a model: documents that go with it, for pyldavis and mallet.", metavar="DOCS"),
+        typer.Option(help="For a model: documents that pyldavis and mallet need.", metavar="DOCS"),
     ] = None,
     seed: Seed = 0,
     threads: Threads = None,
@@ -39,8 +44,8 @@ def convert(
 ) -> None:
     """Write a corpus in another format, or a model for another program.
 
-    Texts are cut into words once, and fits from the saved corpus start at once. It is built in the file, so it may be
-    larger than memory.
+    Texts are tokenized once, so fits from the saved corpus start at once. The corpus is built in the file, so it may
+    be larger than memory.
 
     \b
     topmix convert docs/ docs.topmix               then: topmix fit docs.topmix -k 30 -o model
@@ -49,7 +54,7 @@ def convert(
     topmix convert model model.gensim
     topmix convert model vis.json --corpus docs/   for pyLDAvis.prepare
     """
-    with manners("stopped by Ctrl-C; nothing was written"):
+    with one_line_errors("stopped by Ctrl-C; nothing was written"):
         if not source.exists():
             raise ValueError(f"{source}: there is no such file or folder")
         if to == "mallet":

@@ -1,4 +1,4 @@
-"""What `topmix demo` does: topics of the installed documentation, learned while you watch, and shown."""
+"""The work of `topmix demo`: learns topics of the installed documentation and prints them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DemoResult:
     corpus: Corpus
     model: LDA
     topics: list[Topic]
-    interrupted: bool  # by Ctrl-C, after a whole pass
+    interrupted: bool  # by Ctrl-C; the last pass was completed
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -48,9 +48,9 @@ class DemoResult:
 
 
 def learn_demo(*, n_topics: int, n_passes: int, n_words: int, seed: int, threads: int | None) -> DemoResult:
-    """Shows its progress on stderr where that is a terminal."""
+    """Fits an LDA, with a progress bar if stderr is a terminal."""
     console = Console(stderr=True)
-    first_time = "" if cache_path().exists() else " (once; some ten seconds)"
+    first_time = "" if cache_path().exists() else " (the first time takes about ten seconds)"
     with console.status(f"Reading the documentation installed here{first_time} ..."):
         corpus = demo_corpus()
     with (
@@ -88,7 +88,7 @@ def show_demo(result: DemoResult, console: Console, *, n_shown: int) -> None:
 
 
 def topic_table(topics: list[Topic], width: int) -> Table:
-    """A row a topic; at most 120 columns, however wide the terminal is."""
+    """One row per topic, at most 120 columns wide."""
     width = min(width, 120)
     name_width = max(16, (width - 12) * 2 // 5)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, width=width)
@@ -103,7 +103,7 @@ def topic_table(topics: list[Topic], width: int) -> Table:
 
 
 def shorten(name: str, width: int) -> str:
-    """A dotted name in at most `width` columns: first and last parts stay as long as they can."""
+    """A dotted name in at most `width` columns; parts in the middle go first."""
     if len(name) <= width:
         return name
     first, *rest = name.split(".")

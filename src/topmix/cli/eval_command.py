@@ -10,8 +10,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as Lines
 
+from topmix.cli.command import app_of
+from topmix.cli.errors import one_line_errors
 from topmix.cli.flags import with_flags
-from topmix.cli.manners import AsJson, Documents, ModelFile, Seed, Threads, app_of, load_model, manners, print_json
+from topmix.cli.models import load_model
+from topmix.cli.options import AsJson, Documents, ModelFile, Seed, Threads
+from topmix.cli.output import print_json
 from topmix.cli.sources import READ_GROUPS, read_all_for, read_table, takes_counts
 from topmix.views.evaluate import MEANINGS, evaluate_rows, evaluate_topics
 
@@ -23,34 +27,39 @@ def evaluate(
     reference: Annotated[
         Path | None,
         typer.Option(
-            help="Documents to judge coherence by, such as those of training; DOCS if not given.", metavar="DOCS"
+            help="Documents for coherence, such as the training documents; DOCS if not given.", metavar="DOCS"
         ),
     ] = None,
-    words: Annotated[int, typer.Option("-n", "--words", help="Words of each topic to judge.", min=2, metavar="N")] = 10,
+    words: Annotated[
+        int, typer.Option("-n", "--words", help="Words per topic, for coherence and diversity.", min=2, metavar="N")
+    ] = 10,
     max_docs: Annotated[
-        int, typer.Option(help="Documents for the completion score, a random choice of them.", min=1, metavar="N")
+        int,
+        typer.Option(
+            help="Largest number of documents for the completion score; they are chosen at random.", min=1, metavar="N"
+        ),
     ] = 2000,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
     **settings: Any,
 ) -> None:
-    """Judge a model by documents, best by some that it was not fitted on.
+    """Score a model on documents, preferably ones it was not fitted on.
 
-    The completion score is the one to compare models by: how well words held out of a document are predicted from its
-    other words. Coherence asks whether the words of a topic occur together, diversity whether topics differ.
+    Compare models by the completion score: the log probability of a document's held-out words, given its other words.
+    Coherence measures whether the words of a topic occur together, and diversity whether topics differ.
 
     \b
     topmix eval model held_out/
     topmix eval model held_out/ --reference docs/ --json
     """
-    with manners():
+    with one_line_errors():
         found = load_model(model, threads)
-        with Console(stderr=True).status(f"Judging {model} ..."):
+        with Console(stderr=True).status(f"Scoring {model} ..."):
             if takes_counts(found):
                 read = read_all_for(found, source, dict(settings))
-                judge = read.corpus if reference is None else read_all_for(found, reference, dict(settings)).corpus
-                result = evaluate_topics(found, read.corpus, judge, top_n=words, max_docs=max_docs, seed=seed)
+                other = read.corpus if reference is None else read_all_for(found, reference, dict(settings)).corpus
+                result = evaluate_topics(found, read.corpus, other, top_n=words, max_docs=max_docs, seed=seed)
                 result = {"n_unknown_tokens": read.n_unknown, **result}
             else:
                 result = evaluate_rows(found, read_table(source, settings))
@@ -65,8 +74,8 @@ def _table(result: dict[str, Any]) -> Lines:
     for heading, justify in (("measure", "left"), ("value", "right"), ("meaning", "left")):
         table.add_column(heading, justify=justify, style="dim" if heading == "meaning" else "")  # type: ignore[arg-type]
     for name, value in result.items():
-        said = f"{value:,}" if isinstance(value, int) else f"{value:,.4f}" if value is not None else "-"
-        table.add_row(name.replace("_", " "), said, MEANINGS.get(name, ""))
+        text = f"{value:,}" if isinstance(value, int) else f"{value:,.4f}" if value is not None else "-"
+        table.add_row(name.replace("_", " "), text, MEANINGS.get(name, ""))
     return table
 
 

@@ -9,22 +9,20 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from topmix.cli.flags import with_flags
-from topmix.cli.manners import (
-    INTERRUPTED,
-    AsJson,
-    Documents,
-    Seed,
-    Threads,
-    app_of,
-    check_output,
+from topmix.cli.command import app_of
+from topmix.cli.errors import INTERRUPTED, one_line_errors
+from topmix.cli.flags import Flag, with_flags
+from topmix.cli.models import (
+    PREFERRED,
+    can_checkpoint,
+    component_flags,
+    configure,
+    estimator_class,
     load_model,
-    manners,
-    note,
-    print_json,
-    tell,
+    model_flags,
 )
-from topmix.cli.models import PREFERRED, can_checkpoint, estimator_class, model_flags, refuse_unknown
+from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
+from topmix.cli.output import note, print_json, tell
 from topmix.cli.sources import (
     CLI_DEFAULTS,
     FIT_GROUPS,
@@ -35,86 +33,120 @@ from topmix.cli.sources import (
 )
 from topmix.data import Corpus, Table
 from topmix.estimators import ESTIMATORS
-from topmix.fitting.history import TimeLimit
+from topmix.estimators.components import FAMILIES
+from topmix.fitting.history import Callback, TimeLimit
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress
 from topmix.views.summary import describe_model, model_table
 
-SMALL = 2_000_000  # tokens, over all starts that are tried unasked: a second or two
+SMALL = 2_000_000  # tokens of all starts together, where the user does not say how many: a second or two
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
-FIRST = ("n_components", "n_active", "learner", "posterior", "max_iter", "tol")  # the rest as the signatures have it
+
+MODEL, FIT, MORE, PRIORS = "Model", "Fit", "More settings", "Priors"  # headings
+USUAL = {"n_components": MODEL, "n_active": MODEL, "inference": MODEL, "learner": MODEL, "max_iter": FIT}
+MODEL_FLAGS = model_flags(in_short=tuple(USUAL))
+COMPONENT_FLAGS = {family: component_flags(family) for family in FAMILIES}
+FLAGS = {**MODEL_FLAGS, **{name: flag for flags in COMPONENT_FLAGS.values() for name, flag in flags.items()}}
 
 
-MODEL_FLAGS = dict(sorted(model_flags().items(), key=lambda item: FIRST.index(item[0]) if item[0] in FIRST else 99))
+def grouped() -> dict[str, list[Flag]]:
+    """The options of estimators and components, by heading."""
+    groups: dict[str, list[Flag]] = {MODEL: [], FIT: [], MORE: [], PRIORS: []}
+    for name, flag in MODEL_FLAGS.items():
+        is_prior = "prior" in name or name == "smoothing"
+        groups[USUAL.get(name, PRIORS if is_prior else MORE)].append(flag)
+    for family, flags in COMPONENT_FLAGS.items():
+        if flags:
+            groups[f"Options of --{family}"] = list(flags.values())
+    return groups
 
 
 @with_flags(
-    {"Settings of the model": MODEL_FLAGS.values(), **FIT_GROUPS},
+    {**grouped(), **FIT_GROUPS},
     CLI_DEFAULTS | {"n_init": "10 for small data, 1 for large"},
+    main=(MODEL, FIT),
 )
 def fit(
     source: Documents,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.", metavar="FILE")],
+    *,
     model: Annotated[
         str,
-        typer.Option(help=f"One of {', '.join(ESTIMATORS)}.", metavar="NAME", autocompletion=lambda: list(ESTIMATORS)),
+        typer.Option(
+            help=f"One of {', '.join(ESTIMATORS)}.",
+            metavar="NAME",
+            autocompletion=lambda: list(ESTIMATORS),
+            rich_help_panel=MODEL,
+        ),
     ] = PREFERRED,
-    seed: Seed = 0,
-    threads: Threads = None,
-    time_limit: Annotated[
+    max_time: Annotated[
         str | None,
-        typer.Option(help="Stop after the last pass that fits in this time: 90, 90s, 15m, 2h.", metavar="TIME"),
+        typer.Option(
+            help="Stop after the last pass that ends within this time: 90s, 15m, 2h.",
+            metavar="TIME",
+            rich_help_panel=FIT,
+        ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Save the progress in this file after passes. Where it exists the fit goes on from it: run the "
-            "same command again after a crash, and the result has the same bits.",
+            help="Save the progress in this file after each pass. If the file exists, the fit continues from it: run "
+            "the same command again after a crash, and the result has the same bits.",
             metavar="FILE",
+            rich_help_panel=FIT,
         ),
     ] = None,
-    checkpoint_every: Annotated[int, typer.Option(help="Passes between two checkpoints.", min=1, metavar="N")] = 1,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on learning from the model that is in the output file.")
+        bool,
+        typer.Option("--resume", help="Continue to learn from the model in the output file.", rich_help_panel=FIT),
     ] = False,
-    words: Annotated[int, typer.Option(help="Words to show of each topic.", min=1, metavar="N")] = 8,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.", metavar="FILE")],
+    seed: Seed = 0,
+    threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor topics.")] = False,
     as_json: AsJson = False,
+    checkpoint_every: Annotated[
+        int, typer.Option(help="Passes between two checkpoints.", min=1, metavar="N", rich_help_panel=MORE)
+    ] = 1,
+    words: Annotated[
+        int, typer.Option(help="Words to show of each topic.", min=1, metavar="N", rich_help_panel=MORE)
+    ] = 8,
     **settings: Any,
 ) -> None:
     """Learn topics (or clusters) and save them in a file.
 
-    DOCS is a folder of text files, a CSV or JSON lines file with a column "text" (--field says another), a saved
-    corpus, or counts in any format that topmix reads. The model file holds the words and how texts were cut into them,
-    so that `topmix infer` and `topmix eval` take plain text.
+    DOCS is a folder of text files, a CSV or JSON lines file with a column "text" (--field names another), a saved
+    corpus, or counts in any format that topmix reads. The model file contains the vocabulary and the tokenizer's
+    settings, so `topmix infer` and `topmix eval` take plain text.
 
     \b
     topmix fit docs/ -k 30 -o model
-    topmix fit reviews.csv --field body -k 100 -o model --time-limit 10m
+    topmix fit reviews.csv --field body -k 100 -o model --max-time 10m
     topmix fit docword.nips.txt.gz -k 200 -o model --checkpoint nips.checkpoint
+    topmix fit docs/ -o model --learner stochastic --learner.batch-size 500
     topmix fit docs/ -o model --resume
 
-    Ctrl-C ends it after the pass it is in, and saves what there is.
+    Ctrl-C ends the fit after the current pass, and saves the model.
     """
-    with manners("stopped by Ctrl-C; no pass was over, so nothing was saved"):
+    with one_line_errors("stopped by Ctrl-C before the first pass ended; nothing was saved"):
         cls = estimator_class(model)
         check_output(output)
-        limit = None if time_limit is None else seconds(time_limit)
+        limit = None if max_time is None else seconds(max_time)
         start = load_model(output, threads) if resume else None
-        cls = type(start) if start is not None else cls
-        chosen = {name: settings.pop(name) for name in list(settings) if name in MODEL_FLAGS}
-        refuse_unknown(cls, chosen)  # before the reading, which may take long
-        extra = _checkpoint(cls, checkpoint, checkpoint_every, resume)
-        data = _read(cls, source, settings, start)
         estimator = cls() if start is None else start
-        if "n_init" in estimator.get_params(deep=False):
-            chosen = {"n_init": 1 if resume or checkpoint else starts(data), **chosen}
-        estimator.set_params(random_state=seed, n_jobs=threads, **chosen)
+        chosen = {name: settings.pop(name) for name in list(settings) if name in FLAGS}
+        configure(estimator, chosen)  # before the documents are read, which may take long
+        if limit is not None and "max_time" in estimator.get_params(deep=False):
+            estimator.set_params(max_time=None)
+        extra = _checkpoint(type(estimator), checkpoint, checkpoint_every, resume)
+        data = _read(estimator, source, settings, start)
+        if "n_init" in estimator.get_params(deep=False) and "n_init" not in chosen:
+            estimator.set_params(n_init=1 if resume or checkpoint else starts(data))
+        estimator.set_params(random_state=seed, n_jobs=threads)
         if resume:
             estimator.set_params(warm_start=True)
         stopped = learn(estimator, data, limit, quiet, extra)
         if resume:
-            estimator.set_params(warm_start=False)  # who fits the loaded model again starts afresh, unless they ask
+            estimator.set_params(warm_start=False)  # the next fit in Python starts from the data again
         estimator.save(output)
         result = {
             "model": str(output),
@@ -127,37 +159,40 @@ def fit(
         elif not quiet:
             _show(estimator, result, words)
         if stopped == "Ctrl-C":
-            tell(f"stopped by Ctrl-C after {_passes(estimator)}; saved in {output}. `--resume` goes on from there.")
+            tell(f"stopped by Ctrl-C after {_passes(estimator)}; saved in {output}. `--resume` continues from there.")
             raise typer.Exit(INTERRUPTED)
 
 
 def learn(estimator: Any, data: Any, limit: float | None, quiet: bool, extra: dict[str, Any]) -> str | None:
-    """Fits, while the person watches; says what ended it before it was done, if anything did."""
+    """Fits with a progress bar. Returns what ended the fit early: "Ctrl-C", "time limit" or None."""
     n_passes = int(estimator.get_params(deep=False).get("max_iter", 1)) * int(getattr(estimator, "n_init", 1))
     n_tokens = data.n_tokens if isinstance(data, Corpus) else len(data)
     vocabulary = data.vocabulary if isinstance(data, Corpus) else None
     console = Console(stderr=True, quiet=quiet)
-    time_limit = TimeLimit(float("inf") if limit is None else limit)
+    time_limit = None if limit is None else TimeLimit(limit)
     with (
         StopOnInterrupt() as stop,
         FitProgress(
             n_passes, n_tokens, title="Learning", lines=False, words=vocabulary, unit=_unit(data), console=console
         ) as progress,
     ):
-        estimator.set_params(callbacks=[progress, time_limit, stop], verbose=0)
+        callbacks: list[Callback] = [progress, stop, *([time_limit] if time_limit else [])]
+        estimator.set_params(callbacks=callbacks, verbose=0)
         estimator.fit(data, **extra)
     estimator.set_params(callbacks=None)
-    return "Ctrl-C" if stop.stopped else "time limit" if time_limit.reached and not has_converged(estimator) else None
+    if stop.stopped:
+        return "Ctrl-C"
+    return "time limit" if time_limit and time_limit.reached and not has_converged(estimator) else None
 
 
 def starts(data: Corpus | Table) -> int:
-    """How many starts to try. With few documents single starts often end badly, two topics in one, and cost little."""
+    """The default of n_init: 10 for small data, where one start may find a poor optimum and ten cost little; else 1."""
     size = data.n_tokens if isinstance(data, Corpus) else data.data.size
     return int(min(max(SMALL // max(size, 1), 1), 10))
 
 
 def has_converged(estimator: Any) -> bool:
-    return bool(getattr(estimator, "converged_", False))  # samplers do not say
+    return bool(getattr(estimator, "converged_", False))  # samplers do not have it
 
 
 def describe_data(data: Corpus | Table) -> dict[str, Any]:
@@ -167,15 +202,16 @@ def describe_data(data: Corpus | Table) -> dict[str, Any]:
 
 
 def seconds(text: str) -> float:
+    """15m -> 900.0"""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*", text.lower())
     if not found or float(found[1]) <= 0:
-        raise typer.BadParameter(f"{text!r} is not a time such as 90, 90s, 15m or 2h", param_hint="--time-limit")
+        raise typer.BadParameter(f"{text!r} is not a time such as 90, 90s, 15m or 2h", param_hint="--max-time")
     return float(found[1]) * UNITS[found[2]]
 
 
-def _read(cls: Any, source: Path, settings: dict[str, Any], start: Any) -> Corpus | Table:
+def _read(estimator: Any, source: Path, settings: dict[str, Any], start: Any) -> Corpus | Table:
     with Console(stderr=True).status(f"Reading {source} ..."):
-        if not takes_counts(cls()):
+        if not takes_counts(estimator):
             return read_table(source, settings)
         if start is not None:
             return read_all_for(start, source, settings).corpus
@@ -192,14 +228,15 @@ def _checkpoint(cls: Any, path: Path | None, every: int, resume: bool) -> dict[s
     if path is None:
         return {}
     if not can_checkpoint(cls):
-        raise typer.BadParameter(f"the fit of a {cls.__name__} cannot be checkpointed", param_hint="--checkpoint")
+        models = ", ".join(name for name, other in ESTIMATORS.items() if can_checkpoint(other))
+        raise typer.BadParameter(f"{cls.__name__} has no checkpoints; {models} have", param_hint="--checkpoint")
     if resume:
         raise typer.BadParameter(
-            "goes on by itself where the file exists: leave out --resume", param_hint="--checkpoint"
+            "the fit continues from this file if it exists: leave out --resume", param_hint="--checkpoint"
         )
     check_output(path)
     if path.exists():
-        note(f"going on from {path}")
+        note(f"continuing from {path}")
     return {"checkpoint": path, "checkpoint_every": every}
 
 

@@ -9,19 +9,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from topmix.cli.command import app_of
+from topmix.cli.errors import one_line_errors
 from topmix.cli.flags import with_flags
-from topmix.cli.manners import (
-    Documents,
-    ModelFile,
-    Seed,
-    Threads,
-    app_of,
-    check_output,
-    load_model,
-    manners,
-    note,
-    print_json,
-)
+from topmix.cli.models import load_model
+from topmix.cli.options import Documents, ModelFile, Seed, Threads, check_output
+from topmix.cli.output import note, print_json
 from topmix.cli.rows import WRITERS, open_writer
 from topmix.cli.sources import READ_GROUPS, read_for, read_table, takes_counts
 from topmix.fitting.progress import in_short
@@ -39,7 +32,9 @@ def infer(
     ] = Path("-"),
     to: Annotated[
         str | None,
-        typer.Option(help=f"Format: {', '.join(WRITERS)}. By the file's name if not given.", metavar="FORMAT"),
+        typer.Option(
+            help=f"Format: {', '.join(WRITERS)}. If not given, the name of the file decides.", metavar="FORMAT"
+        ),
     ] = None,
     top: Annotated[
         int | None, typer.Option(help="Write only the N largest topics of a document.", min=1, metavar="N")
@@ -49,11 +44,11 @@ def infer(
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary of what was written as JSON.")] = False,
     **settings: Any,
 ) -> None:
-    """Say how much of each topic documents have.
+    """Write the share of each topic in documents.
 
-    A row a document, in their order: its name, and the share of each topic, which sum to one. Texts are cut into words
-    as those were that the model was fitted on; words that it does not know are left out. Documents are read, and rows
-    written, as they come, so there may be any number of them.
+    There is one row per document, in the order of the documents: its name, and shares that sum to one. Texts are
+    tokenized as for the fit; words that the model does not know are left out. Documents are read and rows written in
+    blocks, so there may be any number of them.
 
     \b
     topmix infer model docs/ -o theta.jsonl         {"id": "a.txt", "theta": [0.9, 0.1]}
@@ -61,14 +56,16 @@ def infer(
     topmix infer model docs.csv --top 3             {"id": "1", "topics": [[0, 0.9], ...]}
     cat texts.txt | topmix infer model - | head
     """
-    with manners("stopped by Ctrl-C; nothing was written"):
+    with one_line_errors("stopped by Ctrl-C; nothing was written"):
         found = load_model(model, threads)
         if str(output) != "-":
             check_output(output)
         elif as_json:
-            raise typer.BadParameter("prints a summary where rows would be: give -o FILE as well", param_hint="--json")
+            raise typer.BadParameter(
+                "the summary and the rows would both go to standard output: give -o FILE as well", param_hint="--json"
+            )
         n_docs = n_unknown = n_empty = 0
-        began, quiet = time.perf_counter(), str(output) == "-"  # rows on a terminal are progress enough
+        began, quiet = time.perf_counter(), str(output) == "-"  # the rows show the progress
         with open_writer(output, to, top) as write, Console(stderr=True, quiet=quiet).status("Reading ...") as status:
             for names, X, unknown, empty in _blocks(found, source, settings):
                 write(names, proportions(found, X))
@@ -79,12 +76,8 @@ def infer(
             print_json({"output": str(output), "n_docs": n_docs, "n_unknown_tokens": n_unknown, "n_empty": n_empty})
         else:
             note(
-                f"{n_docs:,} documents; {n_unknown:,} tokens were words that the model does not know"
-                + (
-                    f"; {n_empty:,} documents have no word that it knows, and get what it expects of any"
-                    if n_empty
-                    else ""
-                )
+                f"{n_docs:,} documents; {n_unknown:,} tokens are not in the vocabulary of the model"
+                + (f"; {n_empty:,} documents have no known word and get the prior" if n_empty else "")
             )
 
 

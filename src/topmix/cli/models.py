@@ -1,40 +1,50 @@
-"""Which estimators the command can fit, and the options that they make."""
+"""The estimators that the command can fit, and the options that their parameters and components make."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from topmix.cli.flags import Flag, flags_of
-from topmix.estimators import ESTIMATORS
+from topmix.cli.flags import Flag, flags_of, merged, option_of
+from topmix.estimators import ESTIMATORS, load
+from topmix.estimators.components import FAMILIES
+from topmix.parameters.component import Component, resolved
 
-# Said by an option of the command's own, or not a thing that a word can say.
+# Parameters that are options of the command itself (--seed, --threads, --resume, --max-time), or cannot be typed.
 OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start", "max_time")
 PREFERRED = "LDA"
 
 
-def model_flags() -> dict[str, Flag]:
-    """The parameters of all estimators, each once; those that only some have say so."""
+def model_flags(in_short: tuple[str, ...] = ()) -> dict[str, Flag]:
+    """The parameters of all estimators, each once. The help of those `in_short` has one description for all models."""
     per_model = {name: flags_of(cls, leave_out=OWN) for name, cls in ESTIMATORS.items()}
     found: dict[str, Flag] = {}
-    for flags in per_model.values():
-        for name, flag in flags.items():
-            holders = [model for model, others in per_model.items() if name in others]
-            if name in found:
-                continue
-            text = flag.text if len(holders) == len(per_model) else f"{', '.join(holders)}: {flag.text}"
-            defaults = {model: per_model[model][name].default for model in holders}
-            same = len(set(map(str, defaults.values()))) == 1
-            default = flag.default if same else ", ".join(f"{model} {value}" for model, value in defaults.items())
-            found[name] = Flag(name, flag.hint, default, flag.kind, text)
+    for name in dict.fromkeys(name for flags in per_model.values() for name in flags):
+        holders = {model: flags[name] for model, flags in per_model.items() if name in flags}
+        flag = merged(holders, ESTIMATORS, in_full=name not in in_short)
+        if name in FAMILIES:
+            flag = replace(flag, choices=tuple(FAMILIES[name]), is_closed=True)
+        found[name] = flag
+    return found
+
+
+def component_flags(family: str) -> dict[str, Flag]:
+    """The settings of all components of a family, each once, as `family__setting`."""
+    per_kind = {name: flags_of(kind) for name, kind in FAMILIES[family].items()}
+    found: dict[str, Flag] = {}
+    for setting in dict.fromkeys(setting for flags in per_kind.values() for setting in flags):
+        holders = {name: flags[setting] for name, flags in per_kind.items() if setting in flags}
+        found[f"{family}__{setting}"] = replace(merged(holders, per_kind), name=f"{family}__{setting}")
     return found
 
 
 def estimator_class(name: str) -> Any:
-    """By its name, however it is spelt: gaussian-mixture is GaussianMixture."""
+    """By its name in any spelling: gaussian-mixture is GaussianMixture."""
     wanted = re.sub(r"[-_ ]", "", name).lower()
     for known, cls in ESTIMATORS.items():
         if known.lower() == wanted:
@@ -42,13 +52,70 @@ def estimator_class(name: str) -> Any:
     raise typer.BadParameter(f"{name!r} is not one of {', '.join(ESTIMATORS)}", param_hint="--model")
 
 
-def refuse_unknown(cls: Any, settings: dict[str, Any]) -> None:
-    known = flags_of(cls)
-    for name in settings:
-        if name not in known:
-            option = "--" + name.replace("_", "-")
-            raise typer.BadParameter(f"{cls.__name__} has no such setting", param_hint=option)
+def configure(estimator: Any, settings: dict[str, Any]) -> None:
+    """Sets parameters and settings of components. An option that does not apply is an error that says what does."""
+    own = {name: value for name, value in settings.items() if "__" not in name}
+    for name in own:
+        if name not in estimator.get_params(deep=False):
+            raise typer.BadParameter(_no_parameter(estimator, name), param_hint=option_of(name))
+    estimator.set_params(**own)
+    inner = {name: value for name, value in settings.items() if "__" in name}
+    for name in inner:
+        if (reason := _no_setting(estimator, *name.split("__"))) is not None:
+            raise typer.BadParameter(reason, param_hint=option_of(name))
+    for family in dict.fromkeys(name.split("__")[0] for name in inner):
+        part = {name: value for name, value in inner.items() if name.startswith(f"{family}__")}
+        try:
+            estimator.set_params(**part)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint=", ".join(map(option_of, part))) from error
+
+
+def load_model(path: Path, threads: int | None = None) -> Any:
+    """The model in a file, set to use this many threads."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; a model is one file, as `topmix fit ... -o FILE` writes it")
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such model file; `topmix fit ... -o {path}` writes one")
+    model = load(path)
+    if "n_jobs" in model.get_params(deep=False):
+        model.set_params(n_jobs=threads)
+    return model
 
 
 def can_checkpoint(cls: Any) -> bool:
     return "checkpoint" in inspect.signature(cls.fit).parameters
+
+
+def _no_parameter(estimator: Any, name: str) -> str:
+    """Why an estimator does not take a parameter, and what to pass instead."""
+    inner = [option_of(n) for n in estimator.get_params(deep=True) if n.partition("__")[2] == name]
+    if inner:
+        return f"{type(estimator).__name__} has {' and '.join(inner)} instead"
+    return f"{type(estimator).__name__} has no such option; it belongs to {_models_with(name)}"
+
+
+def _no_setting(estimator: Any, family: str, setting: str) -> str | None:
+    """Why the component in use does not have a setting, and what it has; None if it has it."""
+    if family not in estimator.get_params(deep=False):
+        return f"{type(estimator).__name__} has no {family}; it belongs to {_models_with(family)}"
+    if getattr(estimator, family) is None:
+        return f"--{family} is none; leave out `--{family} none`"
+    component = resolved(getattr(estimator, family), FAMILIES[family], family)
+    if setting in component.settings():
+        return None
+    has = ", ".join(option_of(f"{family}__{name}") for name in component.settings()) or "no options of its own"
+    holders = [name for name, kind in FAMILIES[family].items() if setting in flags_of(kind)]
+    return f"--{family} {_name_of(component, family)} has {has}; this option belongs to {_either(holders)}"
+
+
+def _models_with(parameter: str) -> str:
+    return _either([name for name, cls in ESTIMATORS.items() if parameter in flags_of(cls)])
+
+
+def _name_of(component: Component, family: str) -> str:
+    return next(name for name, kind in FAMILIES[family].items() if type(component) is kind)
+
+
+def _either(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

@@ -8,8 +8,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from topmix.cli.command import app_of
+from topmix.cli.errors import one_line_errors
 from topmix.cli.flags import with_flags
-from topmix.cli.manners import AsJson, ModelFile, Seed, Threads, app_of, check_output, load_model, manners, print_json
+from topmix.cli.models import load_model
+from topmix.cli.options import AsJson, ModelFile, Seed, Threads, check_output
+from topmix.cli.output import print_json
 from topmix.cli.sources import READ_GROUPS, READING, read_all_for, split, text_at
 from topmix.data import read_texts
 from topmix.data.readers import kind_of_text
@@ -23,25 +27,25 @@ def report(
     corpus: Annotated[
         Path | None,
         typer.Option(
-            help="Documents, such as those of the fit: the page shows examples of each topic.", metavar="DOCS"
+            help="Documents, such as the training documents: the page shows examples for each topic.", metavar="DOCS"
         ),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="What stands at the top.", metavar="TEXT")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.", metavar="TEXT")] = None,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
     **settings: Any,
 ) -> None:
-    """Make one page that explains a model, to open in a browser.
+    """Write one HTML page that explains a model.
 
-    Topics with their words and sizes, a map of them, the documents that are most about each, which topics use a word,
-    the training curve and the settings. It is one file that loads nothing from anywhere, so it can be mailed or kept.
+    The page has the topics with their words and sizes, a map of the topics, the top documents of each topic, the topics
+    of each word, the training curve and the settings. It is one file that loads nothing else, so it can be mailed.
 
     \b
     topmix report model -o report.html
     topmix report model -o report.html --corpus docs/
     """
-    with manners("stopped by Ctrl-C; nothing was written"):
+    with one_line_errors("stopped by Ctrl-C; nothing was written"):
         check_output(output)
         found = load_model(model, threads)
         with Console(stderr=True).status("Writing the report ..."):

@@ -1,4 +1,4 @@
-"""Rows of topic shares, written as they come: JSON lines, CSV, TSV or Parquet."""
+"""Writers for rows of topic shares: JSON lines, CSV, TSV or Parquet, block by block."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ SUFFIXES = {
 
 @contextmanager
 def open_writer(path: Path, format: str | None, top: int | None) -> Iterator[Write]:
-    """A function that writes a block of rows. A file appears whole when the block ends well, or not at all."""
+    """A function that writes a block of rows. The file appears when all blocks are written, or not at all."""
     kind = format or (SUFFIXES.get(path.suffix.lower()) if str(path) != "-" else "jsonl")
     if kind not in WRITERS:
-        raise ValueError(f"{path}: the format is not one of {', '.join(WRITERS)}; name it with --to")
+        raise ValueError(f"{path}: choose a format with --to: {', '.join(WRITERS)}")
     if str(path) != "-":
         with atomic_write(path) as file, WRITERS[kind](file, top) as write:
             yield write
     elif kind == "parquet":
-        raise ValueError("Parquet goes to a file: give -o FILE")
+        raise ValueError("Parquet cannot go to standard output: give -o FILE")
     else:
         with WRITERS[kind](sys.stdout.buffer, top) as write:
             yield write
@@ -49,10 +49,10 @@ def _jsonl(file: IO[bytes], top: int | None) -> Iterator[Write]:
     def write(names: Sequence[str], rows: Rows) -> None:
         for name, row in zip(names, rows):
             if top is None:
-                said = '"theta": [' + ", ".join(map("%.6g".__mod__, row.tolist())) + "]"
+                cells = '"theta": [' + ", ".join(map("%.6g".__mod__, row.tolist())) + "]"
             else:
-                said = '"topics": [' + ", ".join(f"[{k}, {row[k]:.6g}]" for k in _largest(row, top)) + "]"
-            file.write(f'{{"id": {json.dumps(name, ensure_ascii=False)}, {said}}}\n'.encode(errors="replace"))
+                cells = '"topics": [' + ", ".join(f"[{k}, {row[k]:.6g}]" for k in _largest(row, top)) + "]"
+            file.write(f'{{"id": {json.dumps(name, ensure_ascii=False)}, {cells}}}\n'.encode(errors="replace"))
 
     yield write
 
@@ -87,7 +87,7 @@ def _tsv(file: IO[bytes], top: int | None) -> Iterator[Write]:
 
 @contextmanager
 def _parquet(file: IO[bytes], top: int | None) -> Iterator[Write]:
-    """Columns id and theta, a list of K; with `top`, id, topics and shares."""
+    """Columns id and theta, a list of K shares; with `top`, columns id, topics and shares."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

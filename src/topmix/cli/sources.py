@@ -1,4 +1,4 @@
-"""Documents from wherever they are: for a model that is to be fitted, and for one that was."""
+"""Reads documents and tables: for a fit, or in the columns of a fitted model."""
 
 from __future__ import annotations
 
@@ -11,16 +11,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topmix.cli.flags import Flag, flags_of
+from topmix.cli.flags import Flag, flags_of, option_of
 from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
 from topmix.data.readers import kind_of_text
 from topmix.data.texts import Document
 
 STANDARD_INPUT = Path("-")
-OTHER_TEXTS = (".md", ".rst", ".tex", ".html", ".htm", ".xml", ".eml", ".log", "")  # in a folder without *.txt
-BLOCK_TEXTS = 2048  # documents that are in memory at a time when a model is asked about them
+OTHER_TEXTS = (
+    ".md",
+    ".rst",
+    ".tex",
+    ".html",
+    ".htm",
+    ".xml",
+    ".eml",
+    ".log",
+    "",
+)  # suffixes to look for in a folder without *.txt
+BLOCK_TEXTS = 2048  # documents in memory at a time when a fitted model reads them
 
-# How text is found in files, how it is cut into words, and how counts are read.
+# Options for reading texts, for tokenizing them, and for reading counts.
 READING = flags_of(read_texts, leave_out=("path", "format"))
 CUTTING = flags_of(Vectorizer, leave_out=("vocabulary", "tokenizer"))
 COUNTS = flags_of(read_corpus, leave_out=("path", "out"))
@@ -28,20 +38,20 @@ READ_GROUPS: dict[str, list[Flag]] = {"Reading": [*COUNTS.values(), *READING.val
 FIT_GROUPS: dict[str, list[Flag]] = {**READ_GROUPS, "Words (of text)": list(CUTTING.values())}
 CLI_DEFAULTS = {
     "stop_words": "english",
-    "min_df": "by the number of documents: 1, from 20 on 2, from 1000 on 5",
-    "max_df": "0.5, all for less than 20 documents",
+    "min_df": "5 for 1000 documents or more, 2 for 20 or more, else 1",
+    "max_df": "0.5; 1.0 for fewer than 20 documents",
 }
 
 
 class Read(NamedTuple):
-    """Documents in a model's columns, and what they lost on the way."""
+    """Documents in the columns of a model, and how many tokens were left out."""
 
     corpus: Corpus
-    n_unknown: int  # tokens whose words the model does not know
+    n_unknown: int  # tokens that are not in the vocabulary of the model
 
 
 def split(settings: dict[str, Any], *groups: dict[str, Flag]) -> list[dict[str, Any]]:
-    """The settings that belong to each group of flags, taken out of `settings`."""
+    """The settings of each group of flags; they are removed from `settings`."""
     taken = [{name: settings.pop(name) for name in group if name in settings} for group in groups]
     for group in taken:
         if "," in (group.get("field") or ""):
@@ -50,11 +60,13 @@ def split(settings: dict[str, Any], *groups: dict[str, Flag]) -> list[dict[str, 
 
 
 def read_to_fit(path: Path, settings: dict[str, Any], out: Path | None = None) -> Corpus:
-    """The corpus of a path. Of text, common and rare words are left out unless the settings say otherwise."""
+    """The corpus at a path. Common and rare words of texts are left out unless the settings say otherwise."""
     reading, cutting, counts = split(settings, READING, CUTTING, COUNTS)
     form = text_at(path, reading, counts.pop("format", None))
     if kind_of_text(path, form) is None:
-        return read_corpus(path, format=form, **counts, **reading, **cutting, out=out)  # refuses what is for text only
+        return read_corpus(
+            path, format=form, **counts, **reading, **cutting, out=out
+        )  # an error if options for texts are given
     cutting["stop_words"] = _stop_words(cutting.get("stop_words", "english"))
     if not {"min_df", "max_df"} <= cutting.keys():
         cutting = cuts(sum(1 for _ in islice(read_texts(path, format=form, **reading), 1000))) | cutting
@@ -62,7 +74,7 @@ def read_to_fit(path: Path, settings: dict[str, Any], out: Path | None = None) -
 
 
 def text_at(path: Path, reading: dict[str, Any], form: str | None) -> str | None:
-    """The format to read a path by, if it is not to be guessed; of a folder, `reading` learns which files are texts."""
+    """The format of a path; None: guess it. For a folder, the pattern of its text files is set in `reading`."""
     if not path.exists():
         raise ValueError(f"{path}: there is no such file or folder")
     if not path.is_dir():
@@ -73,7 +85,7 @@ def text_at(path: Path, reading: dict[str, Any], form: str | None) -> str | None
 
 
 def pattern_of(folder: Path) -> str | None:
-    """Where there is no *.txt: the most common files that hold text by their name, or files without a suffix."""
+    """For a folder without *.txt: the most common suffix of text files, which may be no suffix at all."""
     paths = (path.relative_to(folder) for path in islice(folder.rglob("*"), 10_000) if path.is_file())
     suffixes = Counter(path.suffix.lower() for path in paths if not any(p.startswith(".") for p in path.parts))
     if suffixes[".txt"] or suffixes[".text"] or suffixes[".gz"]:
@@ -83,15 +95,16 @@ def pattern_of(folder: Path) -> str | None:
 
 
 def cuts(n_docs: int) -> dict[str, Any]:
-    """Words in very few documents say little, and those in half of them end up in every topic; a handful of documents
-    has no words to spare."""
+    """Default min_df and max_df. Very rare words tell little, and words of most documents end up in every topic; a few
+    documents need all their words."""
     if n_docs < 20:
         return {"min_df": 1, "max_df": 1.0}
     return {"min_df": 5 if n_docs >= 1000 else 2, "max_df": 0.5}
 
 
 def read_for(model: Any, path: Path, settings: dict[str, Any]) -> Iterator[Read]:
-    """Documents in the columns of a fitted model, block by block. "-" is standard input: texts or JSON, a line each."""
+    """Documents in the columns of a fitted model, block by block. "-" is standard input, with one text or JSON
+    object per line."""
     reading, counts = split(settings, READING, COUNTS)
     if path != STANDARD_INPUT:
         form = text_at(path, reading, counts.pop("format", None))
@@ -108,10 +121,10 @@ def read_for(model: Any, path: Path, settings: dict[str, Any]) -> Iterator[Read]
 
 
 def read_all_for(model: Any, path: Path, settings: dict[str, Any]) -> Read:
-    """All of it, in one corpus."""
+    """All blocks in one corpus."""
     blocks = list(read_for(model, path, settings))
     if not blocks:
-        raise ValueError(f"{path}: there are no documents in it")
+        raise ValueError(f"{path}: contains no documents")
     return Read(joined([block.corpus for block in blocks]), sum(block.n_unknown for block in blocks))
 
 
@@ -132,7 +145,8 @@ def read_table(path: Path, settings: dict[str, Any]) -> Table:
     if not path.exists():
         raise ValueError(f"{path}: there is no such file or folder")
     if settings:
-        raise ValueError(f"{', '.join(settings)}: for documents, and {path} is read as a table of numbers")
+        options = ", ".join(map(option_of, settings))
+        raise ValueError(f"{path} is read as a table of numbers, without documents: leave out {options}")
     suffix = path.suffix.lower()
     if suffix == ".npy":
         return Table.open(path)
@@ -142,7 +156,7 @@ def read_table(path: Path, settings: dict[str, Any]) -> Table:
         columns = pq.read_table(path)
         return Table(np.column_stack([c.to_numpy() for c in columns.columns]), columns.column_names)
     if suffix not in (".csv", ".tsv"):
-        raise ValueError(f"{path}: a table of numbers is a .npy, .csv, .tsv or .parquet file")
+        raise ValueError(f"{path}: a table of numbers must be a .npy, .csv, .tsv or .parquet file")
     delimiter = "\t" if suffix == ".tsv" else ","
     with open(path, encoding="utf-8-sig") as file:
         header = file.readline().rstrip("\r\n").split(delimiter)
@@ -155,7 +169,7 @@ def read_table(path: Path, settings: dict[str, Any]) -> Table:
 
 
 def takes_counts(estimator: Any) -> bool:
-    """Whether an estimator models documents; others model rows of numbers."""
+    """Whether an estimator models counts, such as documents; others model rows of numbers."""
     return bool(estimator.__sklearn_tags__().input_tags.positive_only)
 
 
@@ -164,8 +178,8 @@ def _in_columns(model: Any, corpus: Corpus) -> Read:
     if known is None or corpus.vocabulary is None:
         if corpus.n_words != model.n_features_in_:
             raise ValueError(
-                f"the documents have {corpus.n_words} words and the model {model.n_features_in_}, and without "
-                "the words' names they cannot be matched: give --vocabulary"
+                f"the documents have {corpus.n_words} words and the model has {model.n_features_in_}; to match them "
+                "by name, give --vocabulary"
             )
         return Read(Corpus.trusted(corpus.indptr, corpus.index, corpus.value, corpus.n_words, None, corpus.names), 0)
     place = {str(word): v for v, word in enumerate(known)}
@@ -181,7 +195,7 @@ def _in_columns(model: Any, corpus: Corpus) -> Read:
 
 
 def _width(model: Any, path: Path, form: str | None, counts: dict[str, Any]) -> dict[str, Any]:
-    """LDA-C and svmlight do not say how many words there are; the model does, where nothing else will."""
+    """LDA-C and svmlight files do not have the number of words: without a vocabulary it is that of the model."""
     from topmix.data.formats.format import Options, find_vocabulary
 
     vague = any(
@@ -212,7 +226,9 @@ def _stop_words(given: str | None) -> Any:
     if given is None or given == "english":
         return given
     if not Path(given).is_file():
-        raise ValueError(f"--stop-words is english, none, or a file with a word a line; there is no file {given}")
+        raise ValueError(
+            f"--stop-words must be english, none, or a file with one word per line; there is no file {given}"
+        )
     return Path(given).read_text(encoding="utf-8").split()
 
 

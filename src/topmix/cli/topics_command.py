@@ -7,7 +7,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from topmix.cli.manners import AsJson, ModelFile, Seed, Threads, app_of, load_model, manners, print_json
+from topmix.cli.command import app_of
+from topmix.cli.errors import one_line_errors
+from topmix.cli.models import load_model
+from topmix.cli.options import AsJson, ModelFile, Seed, Threads
+from topmix.cli.output import print_json
 from topmix.views.summary import describe_model, model_table
 
 SHOWN = 40
@@ -19,28 +23,28 @@ def topics(
     relevance: Annotated[
         float,
         typer.Option(
-            help="1 orders words by their probability in the topic; less prefers words that other topics do not have. "
-            "0.6 is a good compromise.",
+            help="1 sorts words by their probability in the topic; a smaller value prefers words that are rare in "
+            "other topics. 0.6 is a good compromise.",
             min=0.0,
             max=1.0,
             metavar="X",
         ),
     ] = 1.0,
-    show_all: Annotated[bool, typer.Option("--all", help=f"Print all topics, not the largest {SHOWN}.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help=f"Print all topics, not only the largest {SHOWN}.")] = False,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the topics of a model: their sizes and their words.
 
-    Topics come largest first; their numbers are the rows of components_, in all commands. JSON has all of them.
+    The largest topic comes first. The number of a topic is its row in components_. JSON has all topics.
 
     \b
     topmix topics model
     topmix topics model --relevance 0.6 -n 15 --all
     topmix topics model --json | jq -r '.topics[0].words[]'
     """  # fmt: skip
-    with manners():
+    with one_line_errors():
         found = load_model(model, threads)
         if as_json:
             print_json({"model": str(model), **describe_model(found, n_words=words, relevance=relevance)})

@@ -1,12 +1,12 @@
-"""Data: documents as bags of words (`Corpus`), rows of numbers (`Table`), and where they come from."""
+"""Data: documents as bags of words (`Corpus`), rows of numbers (`Table`), and the functions that read them."""
 
+from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.demo import demo_corpus
 from topmix.data.errors import CorpusError
 from topmix.data.generate import LdaSample, sample_lda
 from topmix.data.gensim import from_gensim
 from topmix.data.readers import read_corpus, write_corpus
-from topmix.data.store import CorpusBuilder
 from topmix.data.table import Table
 from topmix.data.texts import read_texts
 from topmix.data.vectorize import Vectorizer, from_texts

@@ -1,8 +1,8 @@
-"""Files that appear whole or not at all.
+"""Atomic writing: a file appears complete or not at all.
 
-What is being written has a name that starts with a dot and ends in `.topmix-tmp`, in the folder of the final file. Only
-a finished, synced file gets the final name. A crash can leave such a file behind; no reader takes it for data, and it
-may be deleted at any time when nothing is writing.
+Data goes to a temporary file in the folder of the final file. Its name starts with a dot and ends in `.topmix-tmp`.
+When the temporary file is complete and synced to disk, it is renamed to the final name. A crash can leave a temporary
+file behind. All readers refuse such a file, and it can be deleted when no program is writing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ TEMPORARY_SUFFIX = ".topmix-tmp"
 
 
 def temporary_path(path: Path, part: str = "whole") -> Path:
-    """A fresh name beside `path` for a piece of it."""
+    """A new temporary name in the folder of `path`, for one part of that file."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{part}{TEMPORARY_SUFFIX}")
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file to write and seek in; it becomes `path` when the block ends well, and vanishes when it does not."""
+    """A binary file to write and seek in. It is renamed to `path` when the block ends, and removed on an exception."""
     final = Path(path)
     temporary = temporary_path(final)
     try:
@@ -40,7 +40,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the rename itself survive a power cut, where folders can be synced (not on Windows)."""
+    """Sync the folder, so that the rename survives a power cut. Windows cannot sync folders."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -1,65 +1,22 @@
-"""Build a corpus block by block, in memory or in a file larger than memory.
-
-Each block is checked and tidied as it comes, then spooled: to lists, or to temporary files beside the final one.
-`finish` renames columns if asked, writes the one final file, and removes the temporary ones.
-"""
+"""Build a corpus block by block, in memory or in a file that is larger than memory."""
 
 from __future__ import annotations
 
-import os
-import weakref
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from topmix.data.atomic import temporary_path
 from topmix.data.corpus import Corpus
-from topmix.data.errors import CorpusError
-from topmix.data.rows import MAX_WORDS, Rows, as_rows, check_lengths, check_n_words, tidy
-from topmix.data.strings import Strings
-
-BLOCK_ENTRIES = 1 << 21  # entries renamed at a time: 16 MB, twice
-T = TypeVar("T", bound=np.generic)
+from topmix.data.row_builder import RowBuilder
 
 
-class CorpusBuilder:
-    """Collects blocks of rows; `finish` makes them a corpus.
+class CorpusBuilder(RowBuilder):
+    """Collects blocks of rows; `finish` turns them into a corpus.
 
-    With a path, memory stays bounded: what was appended lies in temporary files beside it, and the finished corpus is
-    opened from the file. Leave a `with` block by an exception, or drop the builder, and the temporary files go.
+    With a path, memory stays bounded: the appended rows are kept in temporary files, and the finished corpus is mapped
+    from the final file. The temporary files are removed when a `with` block ends or the builder is garbage-collected.
     """
-
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = None if path is None else Path(path)
-        self._spools: list[Spool[Any]] = []
-        self._remove = weakref.finalize(self, _close, self._spools)
-        self._indptr, self._index, self._value = self._row_spools()
-        self._names: _Strings | None = None
-        self._n_docs = 0
-        self._max_id = -1
-        self._finished = False
-
-    def append(self, indptr: ArrayLike, index: ArrayLike, value: ArrayLike, names: Sequence[str] | None = None) -> None:
-        """Add rows: indptr from 0, word ids, counts. Rows need not be sorted; duplicates are summed, zeros dropped."""
-        self._check_open()
-        rows = as_rows(indptr, index, value)
-        n_rows = len(rows[0]) - 1
-        check_lengths(n_rows, 0, None, names)
-        if n_rows and self._n_docs and (names is None) != (self._names is None):
-            raise CorpusError(f"row {self._n_docs}: some blocks have names and some have none")
-        rows = tidy(*rows, MAX_WORDS, first_row=self._n_docs)
-        if names is not None:
-            if self._names is None:
-                self._names = _Strings(self._spool(np.uint8, "names"), self._spool(np.int64, "names_offsets"))
-            self._names.extend(names)
-        if len(rows[1]):
-            self._max_id = max(self._max_id, int(rows[1].max()))
-        _extend(rows, self._indptr, self._index, self._value)
-        self._n_docs += n_rows
 
     def finish(
         self,
@@ -69,150 +26,9 @@ class CorpusBuilder:
         remap: NDArray[Any] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> Corpus:
-        """The corpus of everything appended.
+        """The corpus of all appended rows.
 
-        `remap[old id]` is the new id of a word, or -1 to drop it. Without a vocabulary or `n_words`, the largest id
-        that occurs sets the number of words.
+        `remap[old id]` is the new id of a word, or -1 to drop the word. Without a vocabulary and without `n_words`,
+        the number of words is the largest id that occurs plus one.
         """
-        self._check_open()
-        n_words = self._n_words(vocabulary, n_words, remap)
-        if remap is not None:
-            self._rename(np.ascontiguousarray(remap, np.int64), n_words)
-        words = None if vocabulary is None else Strings.pack(vocabulary, "word")
-        names = None if self._names is None else self._names.strings()
-        arrays = self._indptr.array(), self._index.array(), self._value.array()
-        if self._path is None:
-            corpus = Corpus.trusted(*arrays, n_words, words, names, meta=meta)
-        else:
-            from topmix.data.store import write_store
-
-            write_store(self._path, *arrays, n_words, vocabulary=words, names=names, meta=meta or {})
-            del arrays, names
-            corpus = Corpus.open(self._path)
-        self._finished = True
-        self.close()
-        return corpus
-
-    def close(self) -> None:
-        """Drop what was appended and remove the temporary files."""
-        self._finished = True
-        self._remove()
-
-    def __enter__(self) -> CorpusBuilder:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _check_open(self) -> None:
-        if self._finished:
-            raise RuntimeError("this builder is finished; start a new one")
-
-    def _spool(self, dtype: type[T], part: str) -> Spool[T]:
-        spool = Spool(dtype, None if self._path is None else temporary_path(self._path, part))
-        self._spools.append(spool)
-        return spool
-
-    def _row_spools(self) -> tuple[Spool[np.int64], Spool[np.int32], Spool[np.float32]]:
-        indptr = self._spool(np.int64, "indptr")
-        indptr.extend(np.zeros(1, np.int64))
-        return indptr, self._spool(np.int32, "index"), self._spool(np.float32, "value")
-
-    def _n_words(self, vocabulary: Sequence[str] | None, n_words: int | None, remap: NDArray[Any] | None) -> int:
-        """How many words there will be, checked against what was appended."""
-        if remap is not None and (remap.ndim != 1 or remap.dtype.kind not in "iu" or len(remap) <= self._max_id):
-            raise CorpusError(f"remap must be a one-dimensional array of integers, at least {self._max_id + 1} of them")
-        seen = self._max_id + 1 if remap is None else int(max(remap.max(initial=-1), -1)) + 1
-        if vocabulary is not None:
-            if n_words is not None and n_words != len(vocabulary):
-                raise CorpusError(f"the vocabulary has {len(vocabulary)} words, but n_words is {n_words}")
-            n_words = len(vocabulary)
-        n_words = check_n_words(seen if n_words is None else n_words)
-        if seen > n_words:
-            raise CorpusError(f"word id {seen - 1} occurs, but there are only {n_words} words")
-        return n_words
-
-    def _rename(self, remap: NDArray[np.int64], n_words: int) -> None:
-        """Rewrite all rows with new columns, a block at a time."""
-        indptr, index, value = self._indptr.array(), self._index.array(), self._value.array()
-        new = self._row_spools()
-        begin = 0
-        while begin < self._n_docs:
-            first = int(indptr[begin])
-            end = int(np.searchsorted(indptr, first + BLOCK_ENTRIES, "right")) - 1
-            end = min(max(end, begin + 1), begin + BLOCK_ENTRIES, self._n_docs)
-            last = int(indptr[end])
-            block = (indptr[begin : end + 1] - first, index[first:last], value[first:last])
-            _extend(tidy(*block, n_words, remap=remap, first_row=begin), *new)
-            begin = end
-        del indptr, index, value
-        for spool in (self._indptr, self._index, self._value):
-            spool.close()
-        self._indptr, self._index, self._value = new
-
-
-class Spool(Generic[T]):
-    """One growing array: a list of blocks, or a temporary file."""
-
-    def __init__(self, dtype: type[T] | np.dtype[T], path: Path | None) -> None:
-        self.dtype = np.dtype(dtype)
-        self.last: Any = 0
-        self._path = path
-        self._blocks: list[NDArray[T]] = []
-        self._file = None if path is None else open(path, "xb", buffering=1 << 20)  # noqa: SIM115
-
-    def extend(self, block: NDArray[T]) -> None:
-        if not len(block):
-            return
-        self.last = block[-1]
-        if self._file is None:
-            self._blocks.append(block)
-        else:
-            self._file.write(np.ascontiguousarray(block).data)
-
-    def array(self) -> NDArray[T]:
-        """Everything so far: in memory, or mapped from the file."""
-        if self._file is None:
-            if len(self._blocks) != 1:
-                self._blocks = [np.concatenate(self._blocks) if self._blocks else np.empty(0, self.dtype)]
-            return self._blocks[0]
-        assert self._path is not None
-        self._file.flush()
-        if os.path.getsize(self._path) == 0:
-            return np.empty(0, self.dtype)
-        return np.asarray(np.memmap(self._path, self.dtype, mode="r"))
-
-    def close(self) -> None:
-        self._blocks = []
-        if self._file is not None and self._path is not None:
-            self._file.close()
-            self._path.unlink(missing_ok=True)
-
-
-class _Strings:
-    """Growing names: bytes and offsets."""
-
-    def __init__(self, text: Spool[np.uint8], offsets: Spool[np.int64]) -> None:
-        self._text, self._offsets = text, offsets
-        offsets.extend(np.zeros(1, np.int64))
-
-    def extend(self, names: Sequence[str]) -> None:
-        block = Strings.pack(list(names), "name")
-        self._offsets.extend(block.offsets[1:] + np.int64(self._offsets.last))
-        self._text.extend(block.text)
-
-    def strings(self) -> Strings:
-        return Strings(self._text.array(), self._offsets.array())
-
-
-def _extend(rows: Rows, indptr: Spool[np.int64], index: Spool[np.int32], value: Spool[np.float32]) -> None:
-    indptr.extend(rows[0][1:] + np.int64(indptr.last))
-    index.extend(rows[1])
-    value.extend(rows[2])
-
-
-def _close(spools: list[Spool[Any]]) -> None:
-    for spool in spools:
-        spool.close()
+        return Corpus.of_parts(self.finish_parts(vocabulary, n_words, remap=remap, meta=meta))

@@ -1,7 +1,7 @@
 """A corpus: documents as bags of words, in three arrays.
 
-Row d holds words index[i] with counts value[i] for indptr[d] <= i < indptr[d + 1]. Words are sorted and appear once a
-row; counts are positive. Rows may be empty and keep their place. The arrays may live in memory or in a mapped file.
+Row d holds the words index[i] with the counts value[i], for indptr[d] <= i < indptr[d + 1]. In each row the words are
+sorted and distinct, and the counts are positive. Rows may be empty. The arrays are in memory or in a mapped file.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topmix import _core
+from topmix.data.convert import build_from_rows, rows_from_array
 from topmix.data.errors import CorpusError
+from topmix.data.parts import CorpusParts
 from topmix.data.rows import MAX_WORDS, as_rows, check_lengths, check_n_words, tidy
+from topmix.data.store import open_store, verify_store, write_store
 from topmix.data.strings import Strings
 
 if TYPE_CHECKING:
@@ -28,21 +31,21 @@ if TYPE_CHECKING:
 class Corpus:
     """Documents as bags of words. Immutable.
 
-    The constructor takes arrays that already are a corpus and says what is wrong when they are not; explicit zeros are
-    dropped. `from_scipy`, `from_rows` and `topmix.data.read_corpus` take data as it comes.
+    The constructor takes sorted rows, drops explicit zeros, and raises CorpusError for anything else that is wrong.
+    `from_scipy`, `from_rows` and `topmix.data.read_corpus` also take rows that are not sorted.
 
     Parameters
     ----------
     indptr, index, value
-        Sparse rows, as in the module's first lines.
+        Sparse rows: offsets of the rows, word ids and counts, as in a CSR matrix.
     n_words : int
-        Size of the vocabulary, V. Words that no document uses count too.
+        Size of the vocabulary, V, including words that no document uses.
     vocabulary : sequence of str, optional
         The words, in the order of their ids.
     names : sequence of str, optional
-        One name a document.
+        One name per document.
     meta : mapping, optional
-        What should travel with the corpus, for instance how the text was cut into words. Must fit in JSON.
+        Information to keep with the corpus, for instance the settings of the tokenizer. Must fit in JSON.
     """
 
     indptr: NDArray[np.int64]  # [D + 1]
@@ -52,7 +55,7 @@ class Corpus:
     vocabulary: Sequence[str] | None = None
     names: Sequence[str] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
-    path: Path | None = field(default=None, init=False)  # the file these arrays are mapped from
+    path: Path | None = field(default=None, init=False)  # the file that the arrays are mapped from
 
     def __post_init__(self) -> None:
         n_words = check_n_words(self.n_words)
@@ -82,7 +85,7 @@ class Corpus:
         path: Path | None = None,
         n_tokens: float | None = None,
     ) -> Corpus:
-        """A corpus from parts that were checked before: no look at the data, which may be a large mapped file."""
+        """A corpus from arrays that were checked before. The arrays are not read: they may be a large mapped file."""
         corpus = object.__new__(cls)
         corpus.__dict__.update(
             indptr=_frozen(indptr),
@@ -98,14 +101,23 @@ class Corpus:
         return corpus
 
     @classmethod
+    def of_parts(cls, parts: CorpusParts) -> Corpus:
+        """A corpus of parts that were checked before."""
+        p = parts
+        rows = p.indptr, p.index, p.value, p.n_words
+        return cls.trusted(*rows, p.vocabulary, p.names, meta=p.meta, path=p.path, n_tokens=p.n_tokens)
+
+    @classmethod
     def from_scipy(cls, X: Any, vocabulary: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Corpus:
-        """From any sparse or dense array, or a DataFrame (its columns become the vocabulary, a named index the names).
+        """A corpus from a sparse or dense array of counts, or a DataFrame.
 
-        Memory is shared where X already is clean float32 rows; do not change X then.
+        The columns of a DataFrame become the vocabulary. Its index becomes the names, unless it is a RangeIndex. The
+        corpus shares the memory of X if X is a CSR array of float32 with sorted rows: do not change X afterwards.
         """
-        from topmix.data.convert import rows_from_array
-
-        rows, found_vocabulary, found_names = rows_from_array(X)
+        if isinstance(X, Corpus):
+            rows, found_vocabulary, found_names = (X.indptr, X.index, X.value, X.n_words), X.vocabulary, X.names
+        else:
+            rows, found_vocabulary, found_names = rows_from_array(X)
         indptr, index, value, n_words = rows
         if _core.check_rows(indptr, index, value, n_words)[:2] != ("", 0):
             indptr, index, value = tidy(indptr, index, value, n_words)
@@ -124,36 +136,39 @@ class Corpus:
         n_words: int | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> Corpus:
-        """From documents given one by one, each as {word id: count} or pairs (word id, count).
+        """A corpus from an iterable of documents, each a mapping {word id: count} or pairs (word id, count).
 
-        With `out` the corpus is built in that file, in bounded memory, and opened from it.
+        With `out` the corpus is built in that file, in bounded memory, and mapped from it.
         """
-        from topmix.data.convert import build_from_rows
-
-        return build_from_rows(rows, vocabulary, names, n_words=n_words, out=out)
+        return cls.of_parts(build_from_rows(rows, vocabulary, names, n_words=n_words, out=out))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Corpus:
-        """A saved corpus, mapped from its file: opening takes no time and no memory, whatever its size.
+        """A saved corpus, mapped from its file. Opening reads only the header, whatever the size of the file.
 
-        Every size and count is checked against the file. `verify` also reads all of it (see `Corpus.verify`).
+        The sizes in the header are checked against the file. `verify=True` also calls `Corpus.verify`.
         """
-        from topmix.data.store import open_corpus
-
-        corpus = open_corpus(Path(path))
+        corpus = cls.of_parts(open_store(Path(path)))
         return corpus.verify() if verify else corpus
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one file that `open` maps (`.topmix`); any safetensors library reads it too. Atomic."""
-        from topmix.data.store import save_corpus
-
-        save_corpus(self, Path(path))
+        """Write a `.topmix` file, atomically. `Corpus.open` maps it, and any safetensors library can read it."""
+        vocabulary = None if self.vocabulary is None else Strings.pack(self.vocabulary, "word")
+        names = None if self.names is None else Strings.pack(self.names, "name")
+        arrays = self.indptr, self.index, self.value
+        write_store(Path(path), *arrays, self.n_words, vocabulary=vocabulary, names=names, meta=self.meta)
 
     def verify(self) -> Corpus:
-        """Read everything and raise CorpusError at the first fault: checksums, then every row. Returns the corpus."""
-        from topmix.data.store import verify_corpus
-
-        verify_corpus(self)
+        """Check all checksums and all rows; raise CorpusError at the first error. Returns the corpus."""
+        where = "" if self.path is None else f"{self.path}: "
+        if self.path is not None:
+            verify_store(self.path)
+        problem, n_zeros, _ = _core.check_rows(self.indptr, self.index, self.value, self.n_words)
+        if problem or n_zeros:
+            raise CorpusError(where + (problem or f"{n_zeros} counts are zero"))
+        for what, strings in (("vocabulary", self.vocabulary), ("names", self.names)):
+            if isinstance(strings, Strings) and self.path is not None and (problem := strings.problem()):
+                raise CorpusError(f"{where}{what}: {problem}")
         return self
 
     @property
@@ -162,7 +177,7 @@ class Corpus:
 
     @property
     def nnz(self) -> int:
-        """Pairs of a document and a word in it."""
+        """Number of entries: pairs of a document and one of its distinct words."""
         return len(self.index)
 
     @property
@@ -181,10 +196,10 @@ class Corpus:
         return self.n_docs
 
     def __getitem__(self, rows: int | slice | ArrayLike) -> Corpus:
-        """Some documents, with the same vocabulary. A slice shares the entries; a list, mask or array copies them."""
+        """The chosen documents, with the same vocabulary. A slice shares memory; a list, mask or array copies."""
         if isinstance(rows, int | np.integer):
             if not -self.n_docs <= rows < self.n_docs:
-                raise IndexError(f"document {rows} of {self.n_docs}")
+                raise IndexError(f"document {rows} does not exist: the corpus has {self.n_docs}")
             rows = slice(int(rows) % self.n_docs, int(rows) % self.n_docs + 1)
         if isinstance(rows, slice):
             begin, end, step = rows.indices(self.n_docs)
@@ -197,19 +212,19 @@ class Corpus:
         return (self[d] for d in range(self.n_docs))
 
     def to_scipy(self) -> sp.csr_array:
-        """A csr_array on the same index and value memory."""
+        """A csr_array that shares the memory of `index` and `value`."""
         import scipy.sparse as sp
 
         if self.nnz <= MAX_WORDS:
             X = sp.csr_array((self.value, self.index, self.indptr.astype(np.int32)), shape=self.shape, copy=False)
-        else:  # scipy wants one type for both, and its constructor would copy the index to int64
+        else:  # the constructor of SciPy wants one integer type, and would copy the index to int64
             X = sp.csr_array(self.shape, dtype=np.float32)
             X.data, X.indices, X.indptr = self.value, self.index, self.indptr
         X.has_canonical_format = True
         return X
 
     def equals(self, other: Corpus) -> bool:
-        """Same documents, words, names and meta."""
+        """Whether the two have the same documents, vocabulary, names and meta."""
         return (
             self.shape == other.shape
             and all(np.array_equal(getattr(self, a), getattr(other, a)) for a in ("indptr", "index", "value"))
@@ -233,10 +248,10 @@ class Corpus:
 
     def _take(self, rows: NDArray[Any]) -> Corpus:
         if rows.ndim != 1:
-            raise IndexError("documents are chosen by one number, a slice, or a one-dimensional array")
+            raise IndexError("choose documents by a number, a slice, or a one-dimensional array or mask")
         if rows.dtype == bool:
             if len(rows) != self.n_docs:
-                raise IndexError(f"a mask of {len(rows)} for {self.n_docs} documents")
+                raise IndexError(f"the mask has {len(rows)} entries, but the corpus has {self.n_docs} documents")
             rows = np.flatnonzero(rows)
         if rows.size == 0:
             rows = rows.astype(np.int64)
@@ -244,7 +259,7 @@ class Corpus:
             raise IndexError(f"document numbers must be integers, not {rows.dtype}")
         outside = rows[(rows < -self.n_docs) | (rows >= self.n_docs)]
         if outside.size:
-            raise IndexError(f"document {outside[0]} of {self.n_docs}")
+            raise IndexError(f"document {outside[0]} does not exist: the corpus has {self.n_docs}")
         rows = rows.astype(np.int64) % max(self.n_docs, 1)
         starts, lengths = self.indptr[rows], self.indptr[rows + 1] - self.indptr[rows]
         indptr = np.zeros(len(rows) + 1, np.int64)

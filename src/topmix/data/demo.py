@@ -1,7 +1,7 @@
-"""The built-in corpus: the documentation that the user has installed, one document per documented thing.
+"""The demo corpus: the documentation installed on this machine, one document per module, class or function.
 
-Thousands of real documents without a download. The same versions of Python, NumPy, SciPy and scikit-learn give the same
-corpus. The cleaned texts are cached, because finding them means parsing a few thousand source files.
+These are thousands of real documents without a download. The same versions of Python, NumPy, SciPy and scikit-learn
+give the same corpus. The texts are cached, because finding them means parsing a few thousand source files.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from topmix.data.docstrings import PACKAGES, installed_documentation
 from topmix.data.tokens import resolve_stop_words
 from topmix.data.vectorize import Vectorizer
 
-RECIPE = 1  # raise when the same versions would give other texts
+RECIPE = 1  # raise it when a change here gives other texts for the same versions
 MIN_WORDS = 30
-# Words of how documentation is written, not of what it is about. max_df takes the rest.
+# Words of the form of documentation, not of its subject. max_df removes more of them.
 STOP_WORDS = (
     "arg args kwarg kwargs param params parameter parameters optional default defaults return returns returned "
     "returning true false none self cls int float bool str ndarray array_like arraylike dtype note notes example "
@@ -39,12 +39,14 @@ STOP_WORDS = (
 
 
 def demo_corpus(*, refresh: bool = False) -> Corpus:
-    """The documentation installed on this machine as a corpus: thousands of documents, named as "scipy.stats.norm".
+    """The documentation installed on this machine as a corpus of thousands of documents.
+
+    The names of the documents are dotted names such as "scipy.stats.norm".
 
     Parameters
     ----------
     refresh : bool
-        Read the documentation again, even if this has been done before for these versions.
+        Read the documentation again, even if the texts of these versions are in the cache.
     """
     documents = None if refresh else _read_cache(cache_path())
     if documents is None:
@@ -56,11 +58,14 @@ def demo_corpus(*, refresh: bool = False) -> Corpus:
         min_df=5,
         max_df=0.15,
     )
-    return vectorizer._fit_pairs(documents, None)
+    return vectorizer._fit_documents(documents, None)
 
 
 def cache_path() -> Path:
-    """Where these versions' texts are kept: $TOPMIX_CACHE, $XDG_CACHE_HOME/topmix or the platform's own place."""
+    """The cache file for the installed versions.
+
+    The folder is $TOPMIX_CACHE, $XDG_CACHE_HOME/topmix or the usual cache folder of the platform.
+    """
     versions = [f"{name}-{version('scikit-learn' if name == 'sklearn' else name)}" for name in PACKAGES]
     key = "_".join(
         [f"recipe-{RECIPE}", f"topmix-{version('topmix')}", f"python-{platform.python_version()}", *versions]
@@ -83,7 +88,7 @@ def _cache_folder() -> Path:
 
 
 def _documents() -> Iterator[tuple[str, str]]:
-    """Long enough to have a topic, and each text once, under the first of its names."""
+    """(name, text) of the documents with at least MIN_WORDS words. A text occurs once, under its first name."""
     longest: dict[str, str] = {}
     for name, text in installed_documentation(MIN_WORDS):
         if len(text) > len(longest.get(name, "")):
@@ -96,7 +101,7 @@ def _documents() -> Iterator[tuple[str, str]]:
 
 
 def _read_cache(path: Path) -> list[tuple[str, str]] | None:
-    """None where there is nothing to read, for whatever reason: the texts can always be made again."""
+    """The cached documents, or None if the file is missing or damaged: then the texts are collected again."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") as f:
             documents = [(str(d["id"]), str(d["text"])) for d in map(json.loads, f)]
@@ -106,7 +111,7 @@ def _read_cache(path: Path) -> list[tuple[str, str]] | None:
 
 
 def _write_cache(path: Path, documents: list[tuple[str, str]]) -> None:
-    """All or nothing, and silently nothing where the cache cannot be written: then the next call reads again."""
+    """Write the cache atomically. A cache that cannot be written is no error: the next call collects again."""
     data = io.BytesIO()
     with gzip.GzipFile(fileobj=data, mode="wb", compresslevel=6, mtime=0) as f:
         f.writelines((json.dumps({"id": name, "text": text}) + "\n").encode() for name, text in documents)

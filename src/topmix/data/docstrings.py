@@ -1,7 +1,7 @@
-"""The documentation installed on this machine, as plain prose: (name, text), one per documented thing.
+"""The docstrings installed on this machine as plain text: (name, text) per module, class, function and method.
 
-Sources are parsed, not imported: importing the whole standard library opens browsers and prints poems. What has no
-Python source (built-in types, ufuncs) is read from the few modules that hold it, which are imported anyway.
+Source files are parsed, not imported: some modules of the standard library open a browser or print when imported.
+Built-in types and ufuncs have no Python source. Their docstrings come from the modules in COMPILED, which are imported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COMPILED = (
     "_decimal", "_random", "_sqlite3", "_csv", "_ssl", "_pickle", "_ctypes", "_asyncio", "pyexpat", "posix", "fcntl",
     "resource", "numpy", "numpy.linalg", "numpy.fft", "numpy.random", "scipy.special", "scipy.sparse", "scipy.spatial",
 )  # fmt: skip
-# Tests, vendored copies, generated tables, and programs that happen to live in the standard library.
+# Tests, vendored copies, generated tables, and the programs in the standard library.
 SKIP = frozenset({
     "test", "tests", "testing", "conftest", "site-packages", "__pycache__", "idlelib", "lib2to3", "turtledemo", "venv",
     "ensurepip", "encodings", "pydoc_data", "externals", "_vendor", "_externals", "array_api_compat", "array_api_extra",
@@ -33,9 +33,9 @@ Document = tuple[str, str]
 
 
 def installed_documentation(min_words: int) -> Iterator[Document]:
-    """Docstrings of public modules, classes, functions and methods, cleaned, with dotted names. Names may repeat."""
+    """(dotted name, cleaned docstring) of public modules, classes, functions and methods. Names may repeat."""
     for name, doc in _all_docstrings():
-        # Cleaning only removes, and most docstrings are short: they need not be cleaned to be dropped.
+        # Cleaning only removes words, so a docstring that is too short before need not be cleaned.
         if len(doc.split()) >= min_words and len((text := clean(doc)).split()) >= min_words:
             yield name, text
 
@@ -59,7 +59,7 @@ def _from_sources(folder: Path, prefix: tuple[str, ...]) -> Iterator[Document]:
     for path in sorted(folder.iterdir()):
         if path.stem in SKIP or path.name.startswith(("test_", ".", "lib-")):
             continue
-        if not prefix and path.name.startswith("_"):  # Python twins of the compiled modules
+        if not prefix and path.name.startswith("_"):  # Python versions of the compiled modules
             continue
         if path.is_dir() and (path / "__init__.py").exists():
             yield from _from_sources(path, (*prefix, path.name))
@@ -67,7 +67,7 @@ def _from_sources(folder: Path, prefix: tuple[str, ...]) -> Iterator[Document]:
             module = prefix if path.stem == "__init__" else (*prefix, path.stem)
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # invalid escapes in somebody else's docstring
+                    warnings.simplefilter("ignore")  # invalid escapes in the docstrings of other projects
                     tree = ast.parse(path.read_bytes())
             except (SyntaxError, ValueError, OSError):
                 continue
@@ -88,7 +88,7 @@ def _from_tree(tree: ast.Module | ast.ClassDef, name: tuple[str, ...]) -> Iterat
 
 
 def _from_module(module: ModuleType) -> Iterator[Document]:
-    """From the dictionaries of modules and classes, so that nothing is computed by asking for it."""
+    """Docstrings of a compiled module. Reads vars(), because getattr could run the code of a property."""
     home = module.__name__.lstrip("_")
     for name, value in sorted(vars(module).items()):
         if name.startswith("_") or isinstance(value, ModuleType) or inspect.isfunction(value):
@@ -103,7 +103,7 @@ def _from_module(module: ModuleType) -> Iterator[Document]:
 
 
 def _public_name(parts: tuple[str, ...]) -> str:
-    """Without the private modules on the way: scipy.stats._continuous_distns.norm_gen is scipy.stats.norm_gen."""
+    """The name without private modules: scipy.stats._continuous_distns.norm_gen becomes scipy.stats.norm_gen."""
     return ".".join(part for part in parts if not part.startswith("_"))
 
 
@@ -118,13 +118,13 @@ _SECTIONS = frozenset({
 })  # fmt: skip
 _INLINE = [
     (re.compile(r":math:`[^`]*`|\[[^\]\s]*\]_|https?://\S+|%\([^)]*\)s|``[^`]*``|\\\w+"), " "),
-    (re.compile(r":[\w:]+:`([^`<]*)<[^`]*>`"), r" \1 "),  # :ref:`the words <the label>` reads the words
-    (re.compile(r":[\w:]+:`~?[^`]*?([\w]+)`"), r" \1 "),  # :func:`~numpy.linalg.norm` reads norm
+    (re.compile(r":[\w:]+:`([^`<]*)<[^`]*>`"), r" \1 "),  # :ref:`the words <the label>` becomes: the words
+    (re.compile(r":[\w:]+:`~?[^`]*?([\w]+)`"), r" \1 "),  # :func:`~numpy.linalg.norm` becomes: norm
 ]
 
 
 def clean(doc: str) -> str:
-    """The prose of a docstring: no doctests, signatures, parameter lines, section titles, directives or formulas."""
+    """The prose of a docstring, without doctests, signatures, parameter lines, titles, directives and formulas."""
     lines = inspect.cleandoc(doc).splitlines()
     out: list[str] = []
     section, skip_deeper_than, in_doctest = "", -1, False

@@ -1,7 +1,7 @@
-"""What is wrong with data that somebody handed us."""
+"""The error for bad data."""
 
 from __future__ import annotations
 
 
 class CorpusError(ValueError):
-    """Data that is not a corpus: names the file and the line or byte, or the row and column."""
+    """The data is not valid. The message names the file and the line or byte, or the row and column."""

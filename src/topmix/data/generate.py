@@ -1,9 +1,9 @@
-"""Documents from LDA's own generative model, with the truth that made them.
+"""Documents drawn from the generative model of LDA, with the true parameters.
 
     φ_k ~ Dir(η),   θ_d ~ Dir(α),   z_di ~ θ_d,   w_di ~ φ_{z_di}
 
-Drawn topic by topic, not token by token: n_d ~ Mult(N_d, θ_d), and then all the words of topic k in all documents are
-one inverse-CDF search in φ_k. Memory is D × K, K × V and the tokens; never D × V.
+The sampler works topic by topic. It draws the tokens per topic, n_d ~ Mult(N_d, θ_d). Then one inverse-CDF search in
+φ_k draws all words of topic k in all documents. Memory holds D × K, K × V and the tokens, but never D × V.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
-from topmix.data.store import CorpusBuilder
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 class LdaSample(NamedTuple):
-    """What was drawn, and from what."""
+    """A sampled corpus and the parameters that it was sampled from."""
 
     corpus: Corpus
     topic_word: np.ndarray  # [K, V] φ
     doc_topic: np.ndarray  # [D, K] θ
-    assignments: np.ndarray  # [tokens] z, int32: row by row, columns sorted, repeated by count
+    assignments: np.ndarray  # [tokens] z, int32: in order of rows, then words; one per token
 
 
 def sample_lda(
@@ -46,17 +46,19 @@ def sample_lda(
     Parameters
     ----------
     doc_length : float
-        Tokens in a document, N_d: the mean of a Poisson, or exactly that.
+        Tokens per document, N_d: the mean of a Poisson distribution, or the exact number.
     doc_topic_prior : float or [K]
         α, per topic.
     topic_word_prior : float or [V]
-        η, per word. Small values make topics of few words.
+        η, per word. Small values give topics with few words.
     topic_word : [K, V] or None
-        Topics to use instead of drawing them; rows are normalised. n_topics and n_words then follow from its shape.
+        Given topics instead of random ones; rows are normalised. Its shape then sets n_topics and n_words.
     topic_sizes : [K] or None
-        Expected shares of the topics, up to scale: α_k becomes proportional to them, with the same sum. 1 / (1 + k)
-        gives a few large topics and many small ones.
+        Expected shares of the topics, up to scale. α becomes proportional to them and keeps its sum. For instance,
+        1 / (1 + k) gives a few large topics and many small ones.
     length_distribution : {"poisson", "fixed"}
+        Whether the lengths are Poisson with the mean doc_length, or all equal to doc_length.
+    random_state : int, Generator, RandomState or None
     """
     rng = _generator(random_state)
     if topic_word is None:
@@ -98,7 +100,7 @@ def _tokens(rng: np.random.Generator, n_dk: np.ndarray, phi: np.ndarray) -> tupl
     for k, weights in enumerate(phi):
         doc = np.repeat(np.arange(len(n_dk)), n_dk[:, k])
         cdf = np.cumsum(weights)
-        # u < cdf[-1] strictly, and "right" skips words of no weight, so every draw has positive probability.
+        # u < cdf[-1], and "right" skips words of weight 0: no word of probability 0 is drawn.
         u = np.minimum(rng.random(len(doc)) * cdf[-1], np.nextafter(cdf[-1], 0))
         docs.append(doc)
         words.append(np.searchsorted(cdf, u, side="right"))
@@ -108,12 +110,12 @@ def _tokens(rng: np.random.Generator, n_dk: np.ndarray, phi: np.ndarray) -> tupl
 
 def _lengths(rng: np.random.Generator, n_docs: int, doc_length: float, distribution: str) -> np.ndarray:
     if not doc_length > 0:
-        raise ValueError(f"doc_length={doc_length}: documents need a positive length")
+        raise ValueError(f"doc_length={doc_length}: pass a positive length")
     if distribution == "poisson":
         return rng.poisson(doc_length, n_docs)
     if distribution == "fixed":
         if doc_length != int(doc_length):
-            raise ValueError(f'doc_length={doc_length}: a whole number, with length_distribution="fixed"')
+            raise ValueError(f'doc_length={doc_length}: pass a whole number with length_distribution="fixed"')
         return np.full(n_docs, int(doc_length))
     raise ValueError(f'length_distribution={distribution!r}: choose "poisson" or "fixed"')
 
@@ -121,9 +123,9 @@ def _lengths(rng: np.random.Generator, n_docs: int, doc_length: float, distribut
 def _given_topics(topic_word: npt.ArrayLike) -> np.ndarray:
     phi = np.array(topic_word, dtype=np.float64)
     if phi.ndim != 2 or 0 in phi.shape:
-        raise ValueError(f"topic_word has the shape {phi.shape}; it must be topics by words")
+        raise ValueError(f"topic_word has the shape {phi.shape}; it must have the shape (topics, words)")
     if not np.all(phi >= 0) or not np.all(np.isfinite(phi)) or not np.all(phi.sum(axis=1) > 0):
-        raise ValueError("topic_word must be finite and not negative, with something in every row")
+        raise ValueError("topic_word must be finite and not negative, and every row must have a positive entry")
     return phi / phi.sum(axis=1, keepdims=True)
 
 
@@ -139,7 +141,7 @@ def _prior(name: str, prior: npt.ArrayLike, n: int) -> np.ndarray:
 def _at_least_one(**sizes: int) -> None:
     for name, size in sizes.items():
         if size < 1:
-            raise ValueError(f"{name}={size}: at least 1")
+            raise ValueError(f"{name}={size}: pass at least 1")
 
 
 def _generator(random_state: RandomState) -> np.random.Generator:

@@ -1,11 +1,10 @@
-"""gensim corpora: any iterable of documents [(id, count), ...] with a Dictionary. gensim itself is not needed."""
+"""Corpora of gensim: iterables of documents [(id, count), ...], with a Dictionary. gensim need not be installed."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from topmix.data.convert import build_from_rows
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 
@@ -16,11 +15,11 @@ def from_gensim(
     *,
     out: str | os.PathLike[str] | None = None,
 ) -> Corpus:
-    """A corpus from a gensim corpus, in memory or streamed, and its Dictionary (or any id -> word).
+    """A corpus from a gensim corpus (in memory or streamed) and its Dictionary or any other mapping of id to word.
 
-    With `out` it is built in that file, in bounded memory, and opened from it.
+    With `out` the corpus is built in that file, in bounded memory, and mapped from it.
     """
-    return build_from_rows(corpus, None if id2word is None else _words(id2word), out=out)
+    return Corpus.from_rows(corpus, None if id2word is None else _words(id2word), out=out)
 
 
 def _words(id2word: Mapping[int, str] | Sequence[str]) -> list[str]:
@@ -29,5 +28,7 @@ def _words(id2word: Mapping[int, str] | Sequence[str]) -> list[str]:
     ids = sorted(id2word.keys())
     for expected, v in enumerate(ids):
         if v != expected:
-            raise CorpusError(f"id2word has no word {expected}; gensim's Dictionary.compactify() closes such gaps")
+            raise CorpusError(
+                f"id2word has no word {expected}: call compactify() of gensim's Dictionary to close the gaps"
+            )
     return [id2word[v] for v in ids]

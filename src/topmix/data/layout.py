@@ -1,11 +1,11 @@
-"""The safetensors layout: named arrays in one file, ready to be mapped.
+"""The safetensors layout: named arrays in one file that can be mapped into memory.
 
     8 bytes   length of the header, little-endian
     header    JSON: {"__metadata__": {str: str}, name: {"dtype", "shape", "data_offsets": [begin, end]}, ...}, spaces
-    data      the arrays one after another, no gaps
+    data      the arrays one after another, without gaps
 
-Spaces pad the header so that the data starts at a multiple of 64 bytes; wide types come first, so every array lies at a
-multiple of its item size. A header that does not describe its file exactly is refused, with the byte where it fails.
+Spaces at the end of the header let the data start at a multiple of 64 bytes. Callers put wide types first, so that each
+array starts at a multiple of its item size. A header that does not describe its file exactly is an error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Entry:
-    """One array: where it lies, counted from the start of the data."""
+    """Type, shape and position of one array. Offsets count from the start of the data."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -48,7 +48,7 @@ class Entry:
 
 
 def plan(sizes: dict[str, tuple[str, tuple[int, ...]]]) -> dict[str, Entry]:
-    """Offsets for arrays {name: (dtype, shape)} in the order given."""
+    """Entries for arrays {name: (dtype, shape)}, stored in the given order."""
     entries, begin = {}, 0
     for name, (dtype, shape) in sizes.items():
         end = begin + math.prod(shape) * DTYPES[dtype].itemsize
@@ -62,21 +62,23 @@ def metadata_crc(metadata: dict[str, str]) -> str:
 
 
 def encode_header(entries: dict[str, Entry], metadata: dict[str, str]) -> bytes:
-    """Length and header, padded."""
+    """The 8 bytes of the length, then the padded header."""
     table: dict[str, Any] = {"__metadata__": metadata}
     for name, e in entries.items():
         table[name] = {"dtype": e.dtype, "shape": list(e.shape), "data_offsets": [e.begin, e.end]}
     text = json.dumps(table, ensure_ascii=True, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
     if len(text) > MAX_HEADER:
-        raise CorpusError(f"the metadata takes {len(text):,} bytes; a header holds at most {MAX_HEADER:,}")
+        raise CorpusError(
+            f"the header takes {len(text):,} bytes, but may take at most {MAX_HEADER:,}: shorten the metadata"
+        )
     return len(text).to_bytes(8, "little") + text
 
 
 def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str, str], int]:
-    """(arrays, metadata, byte where the data starts), all consistent with the size of the file."""
+    """(entries, metadata, byte where the data starts). Raises CorpusError if they do not fit the size of the file."""
     if path.name.endswith(TEMPORARY_SUFFIX):
-        raise CorpusError(f"{path}: an unfinished temporary file, left by a write that did not end")
+        raise CorpusError(f"{path}: this is an unfinished temporary file of an interrupted write; delete it")
     size = file.seek(0, 2)
     file.seek(0)
     if size < 8:
@@ -86,7 +88,7 @@ def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str
         limit = min(MAX_HEADER, size - 8)
         raise CorpusError(
             f"{path}: byte 0: the header's length reads {length:,}, but must be from 2 to {limit:,}: "
-            "this is not a topmix file, or it is cut short"
+            "this is not a topmix file, or the file is cut short"
         )
     try:
         table = json.loads(file.read(length), parse_constant=_refuse)
@@ -95,7 +97,7 @@ def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str
     except json.JSONDecodeError as error:
         raise CorpusError(f"{path}: byte {8 + error.pos}: the header is not JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{path}: byte 8: the header is not JSON that we read: {error}") from error
+        raise CorpusError(f"{path}: byte 8: the header cannot be read as JSON: {error}") from error
     if not isinstance(table, dict):
         raise CorpusError(f"{path}: byte 8: the header is not a JSON object")
     metadata = table.pop("__metadata__", {})
@@ -106,18 +108,20 @@ def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str
     start, at = 8 + length, 0
     for name, e in sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end)):
         if e.begin != at:
-            raise CorpusError(f"{path}: byte {start + at}: array {name!r} starts at byte {start + e.begin} instead")
+            raise CorpusError(
+                f"{path}: byte {start + at}: array {name!r} should start here, but starts at byte {start + e.begin}"
+            )
         at = e.end
     if start + at != size:
         raise CorpusError(
             f"{path}: byte {min(size, start + at):,}: the file has {size:,} bytes, but its header describes "
-            f"{start + at:,}: it was cut short or something was added"
+            f"{start + at:,}: the file is cut short, or bytes were added"
         )
     return entries, metadata, start
 
 
 def map_arrays(file: IO[bytes], entries: dict[str, Entry], start: int) -> dict[str, NDArray[Any]]:
-    """Read-only one-dimensional arrays on the file's own pages; nothing is read until it is used."""
+    """Read-only one-dimensional arrays, mapped from the file. Pages are read when they are used."""
     pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     arrays = {}
     for name, e in entries.items():
@@ -128,11 +132,11 @@ def map_arrays(file: IO[bytes], entries: dict[str, Entry], start: int) -> dict[s
 
 
 def read_array(file: IO[bytes], path: Path, entry: Entry, start: int) -> NDArray[Any]:
-    """One array, in memory of its own. Its size was checked against the file's."""
+    """One array, read into memory. `read_header` has checked its size against the size of the file."""
     array = np.empty(math.prod(entry.shape), DTYPES[entry.dtype])
     file.seek(start + entry.begin)
     if file.readinto(array.data) != array.nbytes:  # type: ignore[attr-defined]
-        raise CorpusError(f"{path}: byte {start + entry.begin}: the file got shorter while it was read")
+        raise CorpusError(f"{path}: byte {start + entry.begin}: the file became shorter while it was read")
     return array.reshape(entry.shape)
 
 
@@ -145,7 +149,7 @@ def _entry(path: Path, name: str, e: Any) -> Entry:
             return Entry(dtype, tuple(shape), begin, end)
     except (KeyError, TypeError, ValueError):
         pass
-    raise CorpusError(f"{path}: byte 8: the header's entry for array {name!r} makes no sense: {str(e)[:120]}")
+    raise CorpusError(f"{path}: byte 8: the header's entry for array {name!r} is not valid: {str(e)[:120]}")
 
 
 def _refuse(constant: str) -> None:

@@ -1,4 +1,4 @@
-"""Read a corpus from a file and write it to one, in any of the formats of data/formats."""
+"""Read and write corpora in all formats of data/formats."""
 
 from __future__ import annotations
 
@@ -26,56 +26,56 @@ def read_corpus(
     out: str | os.PathLike[str] | None = None,
     **text: Any,
 ) -> Corpus:
-    """Read a corpus from a file of counts, or from text: a folder, JSON lines, CSV, TSV, a document a line.
+    """Read a corpus from a file of counts, or from text: a folder, JSON lines, CSV, TSV, one document per line.
 
     Parameters
     ----------
     path
-        The file, which may be compressed with gzip unless it is binary, or a folder of text files.
+        A file or a folder of text files. Files of text may be compressed with gzip.
     format : {"topmix", "uci", "ldac", "svmlight", "mtx", "npz", "parquet", "folder", "jsonl", "csv", "tsv", "lines"}
-        Recognised by the file's name and first bytes when not given.
+        The format of the file. None recognises it by the file's name and first bytes.
     vocabulary : sequence of str, path, False or None
-        The words or a file of them, one a line. None looks beside the file: `vocab.X.txt` for `docword.X.txt`,
-        else `X.vocab.txt`, `X.vocab`, `X.tokens`, `vocab.txt`. False reads without words.
+        The words, or a file with one word per line. None looks for a file in the same folder: `vocab.X.txt` for
+        `docword.X.txt`, else `X.vocab.txt`, `X.vocab`, `X.tokens`, `vocab.txt`. False reads without a vocabulary.
     n_words : int, optional
-        Number of words where the file does not say (LDA-C, svmlight); otherwise it must agree with the file.
+        Number of words, for formats that do not store it (LDA-C, svmlight). Must agree with the file in the others.
     first_id : {0, 1}, optional
-        The first word id (LDA-C: 0; svmlight: 0 if an id 0 occurs, else 1). Other formats fix it.
+        The smallest word id, for LDA-C (default 0) and svmlight (default 0 if an id 0 occurs, else 1).
     out : path, optional
-        Build the corpus in this `.topmix` file, in bounded memory, and open it from there.
+        Build the corpus in this `.topmix` file, in bounded memory, and map it from there.
     **text
-        For text only: how it is read (`field`, `id_field`, `encoding`, ...; see `read_texts`) and cut into words
-        (`stop_words`, `min_df`, ...; see `Vectorizer`).
+        For text only: options of `read_texts` (`field`, `id_field`, `encoding`, ...) and of `Vectorizer`
+        (`stop_words`, `min_df`, ...).
 
     Raises
     ------
     CorpusError
-        The file is damaged, cut short or not what it says; the message names the file and the line or byte.
+        The file is damaged, cut short or in another format. The message names the file and the line or byte.
     """
     source = Path(path)
     if first_id not in (None, 0, 1):
-        raise ValueError(f"first_id is {first_id!r}, but must be 0 or 1")
+        raise ValueError(f"first_id={first_id!r}: pass 0 or 1, or None for the default of the format")
     if source.name.endswith(TEMPORARY_SUFFIX):
-        raise CorpusError(f"{source}: an unfinished temporary file, left by a write that did not end")
+        raise CorpusError(f"{source}: this is an unfinished temporary file of an interrupted write; delete it")
     kind = kind_of_text(source, format)
     if kind is not None:
         if n_words is not None or first_id is not None:
-            raise ValueError("n_words and first_id are for files of counts, and this is text")
+            raise ValueError(f"n_words and first_id are for files of counts, but {source} is read as text")
         return corpus_from_path(source, format=kind, out=out, vocabulary=vocabulary, **text)
     if text:
-        raise ValueError(f"{', '.join(text)}: for text only, and {source} holds counts")
+        raise ValueError(f"{', '.join(text)}: for text only, but {source} holds counts")
     chosen = _by_name(format) if format is not None else _recognise(source)
     options = Options(vocabulary, n_words, first_id, None if out is None else Path(out))
     try:
         return chosen.read(source, options)
-    except CorpusError as error:  # what the builder finds, it finds without knowing the file
+    except CorpusError as error:  # errors of the builder do not name the file
         if source.name in str(error) or (isinstance(vocabulary, str | os.PathLike) and str(vocabulary) in str(error)):
             raise
         raise CorpusError(f"{source}: {error}") from error
 
 
 def kind_of_text(path: str | os.PathLike[str], format: str | None = None) -> str | None:
-    """Which of the text formats `read_corpus` would read this as; None where it would read counts."""
+    """The text format in which `read_corpus` reads this path, or None if it reads counts."""
     source = Path(path)
     kind = format or ("folder" if source.is_dir() else text_format(source))
     if kind == "parquet" or (kind is None and source.suffix.lower() == ".parquet" and source.is_file()):
@@ -86,10 +86,10 @@ def kind_of_text(path: str | os.PathLike[str], format: str | None = None) -> str
 
 
 def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | None = None) -> None:
-    """Write a corpus; the format follows the file's name (`docword.X.txt`, `.mtx.gz`, ...) unless given.
+    """Write a corpus. Without `format`, the name of the file decides (`docword.X.txt`, `.mtx.gz`, ...).
 
-    Text formats are compressed when the name ends in .gz, and put the vocabulary in a file beside. Each file appears
-    whole or not at all. Only `.topmix` and Parquet keep everything (names, meta).
+    Text formats are compressed when the name ends in .gz. All formats except `.topmix` and Parquet write the vocabulary
+    to a second file in the same folder, and lose the names (except svmlight) and meta. Files are written atomically.
     """
     target = Path(path)
     if format is not None:
@@ -97,14 +97,14 @@ def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | Non
     else:
         named = [f for f in FORMATS.values() if f.is_named(target)]
         if not named:
-            raise ValueError(f"{target}: the name does not tell the format; give format=, one of {', '.join(FORMATS)}")
+            raise ValueError(f"{target}: the name does not tell the format; pass format=, one of {', '.join(FORMATS)}")
         chosen = named[0]
     chosen.write(corpus, target)
 
 
 def _by_name(name: str) -> Format:
     if name not in FORMATS:
-        raise ValueError(f"unknown format {name!r}; topmix has {', '.join(FORMATS)}")
+        raise ValueError(f"unknown format {name!r}; pass one of {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
@@ -113,7 +113,7 @@ def _recognise(path: Path) -> Format:
     if chosen is None:
         raise CorpusError(
             f"{path}: byte 0: neither the name nor the first bytes tell the format; "
-            f"give format=, one of {', '.join(FORMATS)}"
+            f"pass format=, one of {', '.join(FORMATS)}"
         )
     return chosen
 
@@ -122,6 +122,6 @@ def _recognised(path: Path) -> Format | None:
     with TextFile(path) as file:
         head = file.head()
     named = [f for f in FORMATS.values() if f.is_named(path)]
-    if named and path.suffix.lower() != ".dat":  # many things are called .dat
+    if named and path.suffix.lower() != ".dat":  # .dat is the suffix of many formats
         return named[0]
     return next((f for f in [*(f for f in FORMATS.values() if f.matches(head)), *named]), None)

@@ -1,4 +1,4 @@
-"""Rows of counts at the door: the right types, lengths that agree, and rows made tidy."""
+"""Checks of incoming rows of counts: types, lengths, and sorting."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_lengths(n_docs: int, n_words: int, vocabulary: Sequence[str] | None, n
 
 
 def as_rows(indptr: ArrayLike, index: ArrayLike, value: ArrayLike) -> Rows:
-    """The three arrays in the types that a corpus uses, without copying where they have them."""
+    """The three arrays in the types of a corpus. An array that has its type already is not copied."""
     p, i, x = np.asarray(indptr), np.asarray(index), np.asarray(value)
     for name, a in (("indptr", p), ("index", i)):
         if a.ndim != 1 or (a.dtype.kind not in "iu" and a.size):
@@ -42,7 +42,7 @@ def as_rows(indptr: ArrayLike, index: ArrayLike, value: ArrayLike) -> Rows:
         raise CorpusError(f"indptr must start at 0 and end at {len(i)}, the number of entries")
     if i.dtype != np.int32 and i.size and (i.min() < 0 or i.max() > MAX_WORDS):
         raise CorpusError(f"word ids must be from 0 to {MAX_WORDS}; they go from {i.min()} to {i.max()}")
-    with np.errstate(over="ignore"):  # what overflows becomes infinite, and is reported with its row and column
+    with np.errstate(over="ignore"):  # a count that overflows becomes infinite; a later check names its row
         return (np.ascontiguousarray(p, np.int64), np.ascontiguousarray(i, np.int32),
                 np.ascontiguousarray(x, np.float32))  # fmt: skip
 
@@ -56,7 +56,7 @@ def tidy(
     remap: NDArray[np.int64] | None = None,
     first_row: int = 0,
 ) -> Rows:
-    """New rows: columns renamed by remap (-1 drops), sorted, duplicates summed, zeros dropped."""
+    """New rows with sorted columns, duplicates summed and zeros dropped. `remap` renumbers columns; -1 drops one."""
     out = np.empty_like(indptr), np.empty_like(index), np.empty_like(value)
     try:
         nnz = _core.tidy_rows(indptr, index, value, remap, n_words, first_row, *out)

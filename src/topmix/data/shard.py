@@ -1,8 +1,8 @@
-"""Shards: rows that are visited together; those of a corpus have a vocabulary of their own.
+"""Shards: rows that are visited together. A shard of a corpus has a vocabulary of its own.
 
-The model hands a shard [its words, K] tables and nothing else: small hot tables in cache, small messages to another
-machine, and a stochastic step that touches only the words it saw. Where the cuts fall depends on the data and the
-parameters, never on the number of threads.
+The model gives a shard tables of shape [words of the shard, K]. So the tables stay small: they fit in cache, make small
+messages to another machine, and a stochastic step changes only words of its shard. The cuts between shards depend on
+the data and the parameters, never on the number of threads.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from topmix.data.corpus import Corpus
 from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
 
-ENTRIES_PER_SHARD = 1 << 21  # of a pass in one piece: a second or so of work, so that Ctrl-C is answered
+ENTRIES_PER_SHARD = 1 << 21  # about a second of work, because Ctrl-C is checked between shards
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Rows in local word ids: entry i is word cols[index[i]]."""
+    """Rows with local word ids: entry i is the word cols[index[i]]."""
 
-    cols: np.ndarray  # [n] int32 ascending, global ids of the words in use
+    cols: np.ndarray  # [n] int32 ascending, global ids of the words of the shard
     indptr: np.ndarray  # [rows + 1] int64
     index: np.ndarray  # [nnz] int32, local ids
     value: np.ndarray  # [nnz] float32
@@ -45,7 +45,7 @@ class Shard:
         return len(self.indptr) - 1
 
     def pieces(self, n_rows: int) -> Iterator[Shard]:
-        """Itself: sparse rows are small."""
+        """The shard itself. Sparse rows are small and need not be divided."""
         yield self
 
     @cached_property
@@ -71,8 +71,10 @@ Batches = Sequence[slice | np.ndarray]  # the rows of each shard
 
 
 class Shards(Sequence[Any]):
-    """The shards of a corpus or a table. Those of a corpus are kept once made, unless it is mapped from disk: then, as
-    those of a table, they are made anew at each visit."""
+    """The shards of a corpus or a table.
+
+    Shards of a corpus in memory are made once and kept. Shards of a mapped corpus or of a table are made at each visit.
+    """
 
     def __init__(self, corpus: Corpus | Table, rows: Sequence[slice | np.ndarray], weight: np.ndarray | None = None):
         self.corpus, self.rows, self.weight = corpus, rows, weight
@@ -99,8 +101,8 @@ class Shards(Sequence[Any]):
 
 
 def in_order(corpus: Corpus | Table, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:
-    """Consecutive rows, about `entries` entries a shard: what a pass that updates nothing in between wants."""
-    if isinstance(corpus, Table):  # dense rows are computed a piece at a time, so that a shard may have more of them
+    """Shards of consecutive rows, about `entries` entries each, for passes without updates between shards."""
+    if isinstance(corpus, Table):  # dense rows are computed in pieces, so a shard may have more entries
         step = max(1, 8 * entries // corpus.shape[1])
         return [slice(a, min(a + step, len(corpus))) for a in range(0, len(corpus), step)] or [slice(0, 0)]
     n_shards = max(1, -(-corpus.nnz // entries))
@@ -110,9 +112,9 @@ def in_order(corpus: Corpus | Table, entries: int = ENTRIES_PER_SHARD) -> list[s
 
 
 def at_random(corpus: Corpus | Table, n_shards: int, rng: np.random.Generator) -> list[slice | np.ndarray]:
-    """Rows dealt to shards at random, so that each looks like the whole: files are often sorted by date or class.
+    """Shards of random rows, so that each is a sample of the whole: files are often sorted by date or class.
 
-    What is dealt are runs of neighbours, up to 16, because a mapped file is read by the page.
+    Runs of up to 16 consecutive rows stay together, because a mapped file is read in pages.
     """
     n_rows = len(corpus)
     n_shards = max(1, min(n_shards, n_rows))

@@ -1,12 +1,12 @@
-"""A corpus in one file (`.topmix`), and how one is built that does not fit in memory.
+"""The `.topmix` file of a corpus: writing, opening and verifying.
 
-The file has the safetensors layout (layout.py) with arrays indptr I64, index I32, value F32, and where there are any
-vocabulary and names, each as UTF-8 bytes U8 and offsets I64. Its metadata, all strings:
+The file has the safetensors layout (layout.py). Its arrays are indptr I64, index I32 and value F32. Vocabulary and
+names are optional, each as UTF-8 bytes U8 and offsets I64. The metadata are strings:
 
     format "topmix-corpus", format_version, library_version, n_docs, n_words, nnz, n_tokens,
-    meta (JSON), crc32 (JSON: array -> checksum), metadata_crc32 (of all the others)
+    meta (JSON), crc32 (JSON: array -> checksum), metadata_crc32 (checksum of all other metadata)
 
-The header is written last, so a file that was abandoned halfway starts with zeros and is refused.
+The header is written last: an unfinished file starts with zeros, and opening it raises CorpusError.
 """
 
 from __future__ import annotations
@@ -21,29 +21,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import topmix
-from topmix import _core
+from topmix._version import __version__
 from topmix.data.atomic import atomic_write
-from topmix.data.builder import CorpusBuilder as CorpusBuilder
-from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.layout import DTYPES, Entry, encode_header, map_arrays, metadata_crc, plan, read_header
+from topmix.data.parts import CorpusParts
 from topmix.data.strings import Strings
 
 FORMAT = "topmix-corpus"
 FORMAT_VERSION = 1
-BLOCK = 1 << 23  # bytes written and summed at a time
+BLOCK = 1 << 23  # bytes written at a time
 
-# In file order: wide types first, so that each array is aligned.
+# In the order of the file: wide types first, so that each array is aligned.
 _DTYPES = {"indptr": "I64", "vocabulary_offsets": "I64", "names_offsets": "I64", "index": "I32", "value": "F32",
            "vocabulary": "U8", "names": "U8"}  # fmt: skip
-
-
-def save_corpus(corpus: Corpus, path: Path) -> None:
-    write_store(path, corpus.indptr, corpus.index, corpus.value, corpus.n_words,
-                vocabulary=None if corpus.vocabulary is None else Strings.pack(corpus.vocabulary, "word"),
-                names=None if corpus.names is None else Strings.pack(corpus.names, "name"),
-                meta=corpus.meta)  # fmt: skip
 
 
 def write_store(
@@ -57,7 +48,7 @@ def write_store(
     names: Strings | None,
     meta: Mapping[str, Any],
 ) -> None:
-    """Write arrays that may themselves be mapped files: a few megabytes are in memory at a time."""
+    """Write a corpus file. The arrays may be mapped files: only a few megabytes are in memory at a time."""
     arrays: dict[str, NDArray[Any]] = {"indptr": indptr, "index": index, "value": value}
     for name, strings in (("vocabulary", vocabulary), ("names", names)):
         if strings is not None:
@@ -70,7 +61,7 @@ def write_store(
         metadata = {
             "format": FORMAT,
             "format_version": str(FORMAT_VERSION),
-            "library_version": topmix.__version__,
+            "library_version": __version__,
             "n_docs": str(len(indptr) - 1),
             "n_words": str(n_words),
             "nnz": str(len(index)),
@@ -80,7 +71,7 @@ def write_store(
         }
         return encode_header(entries, metadata | {"metadata_crc32": metadata_crc(metadata)})
 
-    # Sums of doubles differ in length when printed, and the header must not move: measure the longest it can be.
+    # The data starts after the header, so reserve room for the longest header: n_tokens may print with 23 characters.
     room = len(header(dict.fromkeys(entries, 0), -1.2345678901234567e-100))
     with atomic_write(path) as file:
         file.write(bytes(room))
@@ -99,8 +90,8 @@ def write_store(
         file.write((len(text) - 8 + padding).to_bytes(8, "little") + text[8:] + b" " * padding)
 
 
-def open_corpus(path: Path) -> Corpus:
-    """Map a saved corpus; check everything that its header says, and the ends of indptr."""
+def open_store(path: Path) -> CorpusParts:
+    """Map a saved corpus. Checks the header against the file, and the first and last value of indptr."""
     with open(path, "rb") as file:
         entries, metadata, start = read_header(file, path)
         counts = _check_metadata(path, metadata)
@@ -121,49 +112,43 @@ def open_corpus(path: Path) -> Corpus:
                 at = start + entries[f"{name}_offsets"].begin
                 raise CorpusError(f"{path}: byte {at}: the offsets of {name} do not go from 0 to {len(arrays[name])}")
             strings[name] = Strings(arrays[name], offsets)
-    return Corpus.trusted(
+    return CorpusParts(
         indptr, arrays["index"], arrays["value"], counts["n_words"], strings.get("vocabulary"), strings.get("names"),
-        meta=json.loads(metadata["meta"]), path=path, n_tokens=float(metadata["n_tokens"]))  # fmt: skip
+        json.loads(metadata["meta"]), path, float(metadata["n_tokens"]))  # fmt: skip
 
 
-def verify_corpus(corpus: Corpus) -> None:
-    """Every byte of a mapped file against its checksum, then every row and string. Bounded memory."""
-    where = ""
-    if corpus.path is not None:
-        where = f"{corpus.path}: "
-        with open(corpus.path, "rb") as file:
-            entries, metadata, start = read_header(file, corpus.path)
-            _check_metadata(corpus.path, metadata)
-            checksums = json.loads(metadata["crc32"])
-            if checksums.keys() != entries.keys():
-                raise CorpusError(f"{where}the checksums are not those of the arrays in the file")
-            for name, crc in checksums.items():
-                begin, end = start + entries[name].begin, start + entries[name].end
-                file.seek(begin)
-                found, left = 0, end - begin
-                while left:
-                    block = file.read(min(BLOCK, left))
-                    if not block:
-                        raise CorpusError(f"{where}byte {end - left}: the file got shorter while it was read")
-                    found, left = zlib.crc32(block, found), left - len(block)
-                if f"{found:08x}" != crc:
-                    raise CorpusError(f"{where}bytes {begin} to {end}: the checksum of {name} does not match: corrupt")
-    problem, n_zeros, _ = _core.check_rows(corpus.indptr, corpus.index, corpus.value, corpus.n_words)
-    if problem or n_zeros:
-        raise CorpusError(where + (problem or f"{n_zeros} counts are zero"))
-    for what, strings in (("vocabulary", corpus.vocabulary), ("names", corpus.names)):
-        if isinstance(strings, Strings) and corpus.path is not None and (problem := strings.problem()):
-            raise CorpusError(f"{where}{what}: {problem}")
+def verify_store(path: Path) -> None:
+    """Check the checksums of a corpus file, in bounded memory."""
+    where = f"{path}: "
+    with open(path, "rb") as file:
+        entries, metadata, start = read_header(file, path)
+        _check_metadata(path, metadata)
+        checksums = json.loads(metadata["crc32"])
+        if checksums.keys() != entries.keys():
+            raise CorpusError(f"{where}the checksums in the header do not belong to the arrays of the file")
+        for name, crc in checksums.items():
+            begin, end = start + entries[name].begin, start + entries[name].end
+            file.seek(begin)
+            found, left = 0, end - begin
+            while left:
+                block = file.read(min(BLOCK, left))
+                if not block:
+                    raise CorpusError(f"{where}byte {end - left}: the file became shorter while it was read")
+                found, left = zlib.crc32(block, found), left - len(block)
+            if f"{found:08x}" != crc:
+                raise CorpusError(
+                    f"{where}bytes {begin} to {end}: {name} does not match its checksum: the file is corrupt"
+                )
 
 
 def _check_metadata(path: Path, metadata: dict[str, str]) -> dict[str, int]:
-    """The counts, once the metadata is known to be ours and whole."""
+    """{n_docs, n_words, nnz}, after all checks of the metadata."""
     if metadata.get("format") != FORMAT:
         raise CorpusError(f"{path}: byte 8: not a corpus (format {metadata.get('format')!r}, expected {FORMAT!r})")
     version = metadata.get("format_version", "")
     if version != str(FORMAT_VERSION):
         raise CorpusError(
-            f"{path}: byte 8: format version {version!r}; topmix {topmix.__version__} reads version {FORMAT_VERSION}"
+            f"{path}: byte 8: format version {version!r}; topmix {__version__} reads version {FORMAT_VERSION}"
         )
     rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
     if metadata.get("metadata_crc32") != metadata_crc(rest):
@@ -175,14 +160,14 @@ def _check_metadata(path: Path, metadata: dict[str, str]) -> dict[str, int]:
     try:
         tokens, meta, sums = float(metadata["n_tokens"]), json.loads(metadata["meta"]), json.loads(metadata["crc32"])
     except (KeyError, ValueError, RecursionError) as error:
-        raise CorpusError(f"{path}: byte 8: the metadata is not what a corpus has: {error}") from error
+        raise CorpusError(f"{path}: byte 8: n_tokens, meta or crc32 in the metadata is not valid: {error}") from error
     if not (math.isfinite(tokens) and tokens >= 0 and isinstance(meta, dict) and isinstance(sums, dict)):
-        raise CorpusError(f"{path}: byte 8: n_tokens, meta or crc32 in the metadata is not what a corpus has")
+        raise CorpusError(f"{path}: byte 8: n_tokens, meta or crc32 in the metadata is not valid")
     return {key: int(text) for key, text in counts.items()}
 
 
 def _check_entries(path: Path, entries: dict[str, Entry], counts: dict[str, int]) -> None:
-    """The arrays that a corpus has, in its types and lengths."""
+    """Raise CorpusError unless the arrays have the names, types and lengths of a corpus."""
     lengths = {"indptr": counts["n_docs"] + 1, "index": counts["nnz"], "value": counts["nnz"],
                "vocabulary_offsets": counts["n_words"] + 1, "names_offsets": counts["n_docs"] + 1}  # fmt: skip
     for name in ("indptr", "index", "value"):
@@ -191,7 +176,7 @@ def _check_entries(path: Path, entries: dict[str, Entry], counts: dict[str, int]
     for name, e in entries.items():
         partner = name.removesuffix("_offsets") if name.endswith("_offsets") else f"{name}_offsets"
         if name not in _DTYPES or (name not in ("indptr", "index", "value") and partner not in entries):
-            raise CorpusError(f"{path}: byte 8: the header has an array {name!r} that a corpus does not have")
+            raise CorpusError(f"{path}: byte 8: the header has the array {name!r}, which is not part of a corpus")
         expected = lengths.get(name, e.shape[0] if e.shape else 0)
         if e.dtype != _DTYPES[name] or e.shape != (expected,):
             raise CorpusError(
@@ -203,4 +188,4 @@ def _meta_json(meta: Mapping[str, Any]) -> str:
     try:
         return json.dumps(dict(meta), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise CorpusError(f"meta must fit in JSON: {error}") from error
+        raise CorpusError(f"meta cannot be written as JSON: {error}") from error

@@ -1,4 +1,4 @@
-"""Many strings as two arrays, so that a vocabulary can stay in the file that it is mapped from."""
+"""Many strings in two arrays, so that a vocabulary can be mapped from a file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Strings(Sequence[str]):
             return Strings.pack(self[j] for j in range(begin, end, step))
         n = len(self)
         if not -n <= i < n:
-            raise IndexError(f"string {i} of {n}")
+            raise IndexError(f"string {i} does not exist: there are {n}")
         i %= n
         begin, end = int(self.offsets[i]), int(self.offsets[i + 1])
         try:
@@ -84,12 +84,12 @@ class Strings(Sequence[str]):
         return f"[{shown}, … {len(self):,} in all]" if len(self) > 5 else f"[{shown}]"
 
     def problem(self) -> str:
-        """What is wrong with the offsets or the encoding, or ''. Looks at every byte."""
+        """A description of the first error in the offsets or the encoding, or ''. Reads every byte."""
         if len(self.offsets) < 1 or self.offsets[0] != 0 or self.offsets[-1] != len(self.text):
             return f"offsets must go from 0 to {len(self.text)}"
         for begin in range(0, len(self), 1 << 16):
             if np.any(np.diff(self.offsets[begin : begin + (1 << 16) + 1]) < 0):
-                return f"offsets fall between strings {begin} and {begin + (1 << 16)}"
+                return f"the offsets decrease between strings {begin} and {begin + (1 << 16)}"
         try:
             for _ in self:
                 pass

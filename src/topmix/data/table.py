@@ -22,10 +22,12 @@ class Table:
     Parameters
     ----------
     X : array of shape (N, D), or DataFrame
-        Its column names become the feature names. An array of floats is not copied: do not change it afterwards.
+        The rows. An array of floats is not copied: do not change it afterwards.
     feature_names : sequence of str, optional
+        The names of the columns. None takes the columns of a DataFrame.
     check : bool
-        Look for NaN and infinity now. `open` leaves that to `check()`, so that opening does not read the file.
+        Whether to look for NaN and infinity now. `Table.open` does not, because it must not read the whole file: call
+        `check()`.
     """
 
     def __init__(self, X: Any, feature_names: Sequence[str] | None = None, *, check: bool = True) -> None:
@@ -34,9 +36,9 @@ class Table:
             X = X.to_numpy()
         a = np.asarray(X)
         if a.ndim != 2:
-            raise CorpusError(f"expected a table of rows by features, found an array with {a.ndim} dimensions")
+            raise CorpusError(f"expected an array of shape (rows, features), found an array with {a.ndim} dimensions")
         if a.dtype.kind not in "iufb":
-            raise CorpusError(f"a table holds real numbers, not {a.dtype}")
+            raise CorpusError(f"expected an array of real numbers, found {a.dtype}")
         if a.dtype not in (np.float32, np.float64):
             a = a.astype(np.float64)
         if feature_names is not None and len(feature_names) != a.shape[1]:
@@ -51,23 +53,23 @@ class Table:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> Table:
-        """Map a .npy file of floats; nothing is read until it is used."""
+        """Map a .npy file of float32 or float64. Pages are read when they are used."""
         path = Path(path)
         try:
             data = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
-            raise CorpusError(f"{path}: not a whole .npy file: {error}") from error
+            raise CorpusError(f"{path}: not a complete .npy file: {error}") from error
         if not isinstance(data, np.ndarray):
             data.close()
-            raise CorpusError(f"{path}: an archive of several arrays; a table is one array in a .npy file")
+            raise CorpusError(f"{path}: this is an archive of several arrays; save one array with numpy.save")
         if data.dtype not in (np.float32, np.float64):
-            raise CorpusError(f"{path}: holds {data.dtype}; a table on disk is float32 or float64")
+            raise CorpusError(f"{path}: the array is {data.dtype}; save it as float32 or float64")
         table = cls(data, feature_names, check=False)
         table.path = path
         return table
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .npy file. Atomic. Feature names are not part of it."""
+        """Write a .npy file, atomically. The feature names are not saved."""
         with atomic_write(path) as file:
             header = {"descr": self.data.dtype.str, "fortran_order": False, "shape": self.shape}
             np.lib.format.write_array_header_1_0(file, header)
@@ -82,11 +84,11 @@ class Table:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | ArrayLike) -> Table:
-        """Some rows: a slice shares memory, an array or mask copies."""
+        """The chosen rows. A slice shares memory; an array or mask copies."""
         return Table(self.data[rows if isinstance(rows, slice) else np.asarray(rows)], self.feature_names, check=False)
 
     def blocks(self, n_rows: int | None = None) -> Iterator[NDArray[Any]]:
-        """Consecutive pieces of n_rows rows (about 16 MB if not given); the last may be shorter."""
+        """Consecutive blocks of n_rows rows, or of about 16 MB if None. The last block may be shorter."""
         if n_rows is None:
             n_rows = max(1, BLOCK_BYTES // max(1, self.shape[1] * self.data.itemsize))
         for begin in range(0, len(self), n_rows):

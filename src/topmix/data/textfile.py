@@ -1,6 +1,6 @@
-"""A text file, plain or gzip, in blocks of whole lines: what the native parsers read, and what the writers write.
+"""Text files, plain or gzip: reading in blocks of whole lines for the native parsers, and writing.
 
-A file must end with a newline. One that does not may have lost the end of its last number, and nobody could tell.
+A file must end with a newline. Without it, the last number may be cut short, and no parser could see that.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ BLOCK = 1 << 22
 
 
 class TextFile:
-    """Lines of one file, counted from 1. Header lines one by one, the rest in blocks."""
+    """The lines of one file, counted from 1. Header lines are read one by one, the others in blocks."""
 
     def __init__(self, path: Path, block: int = BLOCK) -> None:
         self.path = path
-        self.line = 1  # of the next line
+        self.line = 1  # number of the next line
         self._block = block
         self._raw: IO[bytes] = open(path, "rb", buffering=1 << 16)  # noqa: SIM115
         self._file: IO[bytes] = self._raw
         start = self.head(2)
         if path.suffix.lower() == ".gz" and not start:
             self._raw.close()
-            raise CorpusError(f"{path}: byte 0: the file is empty, without even the header of gzip")
+            raise CorpusError(f"{path}: byte 0: the file is empty, but its name ends in .gz")
         if start == b"\x1f\x8b":
             self._file = io.BufferedReader(gzip.GzipFile(fileobj=self._raw), 1 << 18)
 
@@ -49,7 +49,7 @@ class TextFile:
         return CorpusError(f"{self.path}: line {self.line if line is None else line}: {message}")
 
     def head(self, n: int = 1 << 14) -> bytes:
-        """The first bytes, without moving on."""
+        """The first n bytes. The position in the file does not change."""
         with self._gzip_errors():
             return self._file.peek(n)[:n]  # type: ignore[attr-defined]
 
@@ -58,12 +58,12 @@ class TextFile:
         with self._gzip_errors():
             text = self._file.readline(1 << 20)
         if not text.endswith(b"\n"):
-            raise self.error(f"the file ends here, but expected {expected}")
+            raise self.error(f"the file ends here, but a line with {expected} is expected")
         self.line += 1
         return text.rstrip(b"\r\n")
 
     def blocks(self) -> Iterator[NDArray[np.uint8]]:
-        """The rest, whole lines at a time. A block is overwritten by the next; the reader sets `line`."""
+        """The remaining lines in blocks. The next block overwrites the array. The caller must advance `line`."""
         buffer = np.empty(self._block, np.uint8)
         filled = 0
         while True:
@@ -77,11 +77,11 @@ class TextFile:
                 yield buffer[:cut]
                 buffer[: filled - cut] = buffer[cut:filled].copy()
                 filled -= cut
-            if filled == len(buffer):  # one line fills it
+            if filled == len(buffer):  # the line is longer than the buffer
                 buffer = np.concatenate([buffer, np.empty_like(buffer)])
         if filled:
             raise self.error(
-                "the file ends inside this line, without a newline: it looks cut short (if it is whole, add a newline)"
+                "the file ends inside this line, without a newline: it may be cut short (if not, add a newline)"
             )
 
     @contextmanager
@@ -96,7 +96,7 @@ class TextFile:
 
 
 def read_lines(path: Path) -> list[str]:
-    """A list of words, one a line. Only newlines end a line: words may hold any other character."""
+    """The words of a file with one word per line. Only \\n or \\r\\n ends a line; words may hold other separators."""
     with TextFile(path) as file, file._gzip_errors():
         data = file._file.read()
     words = []
@@ -115,16 +115,19 @@ def write_lines(words: Sequence[str], path: Path) -> None:
     with write_text(path) as file:
         for n, word in enumerate(words):
             if "\n" in word or "\r" in word:
-                raise CorpusError(f"word {n} has a line break in it and cannot be written to {path.name}: {word!r}")
-            file.write(word.encode() + b"\n")
+                raise CorpusError(f"word {n} has a line break, so {path.name} cannot hold it: {word!r}")
+            try:
+                file.write(word.encode() + b"\n")
+            except UnicodeEncodeError as error:
+                raise CorpusError(f"word {n} cannot be written as UTF-8: {word!r}") from error
 
 
 @contextmanager
 def write_text(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write, gzip if its name ends in .gz. Atomic."""
+    """A binary file to write, atomically. It is compressed if its name ends in .gz."""
     with atomic_write(path) as file:
         if path.suffix == ".gz":
-            # No name and no time inside, so the same corpus gives the same bytes.
+            # Without name and time in the gzip header, the same corpus gives the same bytes.
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                 yield packed  # type: ignore[misc]
         else:
@@ -132,7 +135,7 @@ def write_text(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _after_last_newline(buffer: NDArray[np.uint8], begin: int, end: int) -> int:
-    """Place after the last newline in buffer[begin:end], or 0. Looks back a little at a time."""
+    """Position after the last newline in buffer[begin:end], or 0. Searches backwards in steps of 4 KB."""
     step = 1 << 12
     for low in range(end - step, begin - step, -step):
         at = buffer[max(low, begin) : low + step].tobytes().rfind(b"\n")

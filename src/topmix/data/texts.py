@@ -1,12 +1,13 @@
 """Raw text from files, one document at a time: (name, text).
 
-    .jsonl .ndjson     one JSON object a line; `field` says which of its fields is the text (several are joined)
-    .csv .tsv          a header, then one document a row; `field` says which column is the text
-    .txt .text         one document a line
-    .parquet           one document a row; `field` says which column is the text (where it holds texts, not counts)
-    a folder           one document a file, found recursively and read in sorted order; hidden files are skipped
+    .jsonl .ndjson     one JSON object per line; `field` names the field with the text (several fields are joined)
+    .csv .tsv          a header, then one document per row; `field` names the column with the text
+    .txt .text         one document per line
+    .parquet           one document per row; `field` names the column with the text
+    a folder           one document per file, found recursively, in sorted order; hidden files are skipped
 
-All but Parquet may also be gzipped (.gz). Nothing is held but the document at hand. Errors name the file and the line.
+All except Parquet may be compressed with gzip (.gz). Only one document is in memory at a time. Errors name the file and
+the line.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ TEXT_FORMATS = ("folder", "jsonl", "csv", "tsv", "lines", "parquet")
 DEFAULT_TEXT_FIELD = "text"
 DEFAULT_ID_FIELD = "id"
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
-_CSV_LIMIT = 1 << 30  # the csv module stops at 128 KB a field, which is a short book
+_CSV_LIMIT = 1 << 30  # characters per field; the limit of the csv module is 128 KB, too short for a book
 
 
 def text_format(path: str | PathLike[str]) -> str | None:
-    """ "jsonl", "csv", "tsv", "lines" or "folder" by the name alone; None for what holds no raw text."""
+    """The text format by the name of the path: "jsonl", "csv", "tsv", "lines" or "folder". None if it is not text."""
     path = Path(path)
     if path.is_dir():
         return "folder" if any(True for _ in _text_files(path, None)) else None
@@ -56,30 +57,32 @@ def read_texts(
     errors: str = "strict",
     pattern: str | None = None,
 ) -> Iterator[Document]:
-    """Documents of a file or a folder, as (name, text), one at a time.
+    """The documents of a file or folder as an iterator of (name, text).
 
     Parameters
     ----------
     format : {"folder", "jsonl", "csv", "tsv", "lines", "parquet"} or None
-        None: by the name.
+        The format. None recognises it by the name of the path.
     field : str, several, or None
-        Fields (JSON lines) or columns (CSV, Parquet) that hold the text, joined by a newline. None: "text".
+        The field (JSON lines) or column (CSV, Parquet) with the text; several are joined by a newline. None is "text".
     id_field : str or None
-        Where the name of a document is. None: "id" where there is one, else the number of the line.
-    encoding, errors : str
-        As for `open`: errors="replace" reads what strict refuses.
+        The field or column with the name of the document. None is "id" if there is one, else the line number.
+    encoding : str
+        The encoding of the files, as in the built-in `open`.
+    errors : str
+        How to treat bytes that cannot be decoded, as in the built-in `open`: strict, replace or ignore.
     pattern : str or None
-        For a folder: files that match, such as "*.md". None: *.txt and *.text, gzipped or not.
+        For a folder: the files to read, such as "*.md". None reads *.txt and *.text, compressed or not.
     """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file or folder")
     if pattern is not None and not path.is_dir():
-        raise ValueError(f"{path}: pattern= is for folders")
+        raise ValueError(f"{path}: pattern= is for folders, but this is a file")
     kind = format or (text_format(path) if pattern is None else "folder")
     if kind == "folder" and next(_text_files(path, pattern), None) is None:
-        what = f"no file that matches {pattern!r}" if pattern else "no *.txt or *.text file; say which with pattern="
-        raise CorpusError(f"{path}: {what}")
+        missing = f"no file matches {pattern!r}" if pattern else "no *.txt or *.text file; choose files with pattern="
+        raise CorpusError(f"{path}: {missing}")
     if kind == "folder":
         _refuse_fields(path, field, id_field)
         return _read_folder(path, pattern, encoding, errors)
@@ -92,8 +95,8 @@ def read_texts(
     if kind == "lines":
         _refuse_fields(path, field, id_field)
         return ((str(n), line.rstrip("\r\n")) for n, line in _lines(path, encoding, errors))
-    what = "holds no *.txt files; say which with pattern=" if path.is_dir() else "is not a kind of text file known here"
-    raise ValueError(f"{path}: {what} (known: {', '.join(FORMATS)}, each also with .gz, and folders)")
+    problem = "holds no *.txt files; choose files with pattern=" if path.is_dir() else "not a known kind of text file"
+    raise ValueError(f"{path}: {problem} (known are folders and {', '.join(FORMATS)}, also with .gz)")
 
 
 def corpus_from_path(
@@ -108,23 +111,23 @@ def corpus_from_path(
     pattern: str | None = None,
     **settings: Any,
 ) -> Corpus:
-    """The corpus of a file or folder of raw text. Settings are `Vectorizer`'s."""
+    """The corpus of a file or folder of raw text. `settings` are the parameters of `Vectorizer`."""
     vectorizer = Vectorizer(**settings)
     documents = read_texts(
         path, format=format, field=field, id_field=id_field, encoding=encoding, errors=errors, pattern=pattern
     )
-    return vectorizer._fit_pairs(documents, out)
+    return vectorizer._fit_documents(documents, out)
 
 
 def _open(path: Path, encoding: str, errors: str, newline: str | None = None) -> IO[str]:
     opener: Callable[..., IO[str]] = gzip.open if path.suffix.lower() == ".gz" else open
     if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
-        encoding = "utf-8-sig"  # spreadsheets write a mark of byte order, which is no part of the text
+        encoding = "utf-8-sig"  # removes the byte order mark that spreadsheets write
     return opener(path, "rt", encoding=encoding, errors=errors, newline=newline)
 
 
 def _lines(path: Path, encoding: str, errors: str, newline: str | None = None) -> Iterator[tuple[int, str]]:
-    """Numbered from one."""
+    """(line number from 1, line)."""
     n = 0
     try:
         with _open(path, encoding, errors, newline) as f:
@@ -149,7 +152,7 @@ def _read_jsonl(path: Path, field: Fields, id_field: str | None, encoding: str, 
         except json.JSONDecodeError as error:
             raise CorpusError(f"{where}: not JSON: {error}") from error
         if not isinstance(record, dict):
-            raise CorpusError(f"{where}: a JSON object is expected, not {type(record).__name__}")
+            raise CorpusError(f"{where}: expected a JSON object, found {type(record).__name__}")
         yield _document(record, fields, id_field, where, n)
 
 
@@ -187,8 +190,8 @@ def _read_parquet(path: Path, field: Fields, id_field: str | None) -> Iterator[D
         for column in [*fields, *([id_field] if id_field else [])]:
             if column not in schema.names:
                 raise CorpusError(
-                    f"{path}: no column {column!r} for the text; it has columns {', '.join(schema.names)} (of counts, "
-                    "expected words and counts, one row a document, or doc, word and count, one row an entry)"
+                    f"{path}: no column {column!r} for the text; the columns are {', '.join(schema.names)}. "
+                    "Pass field= (a file of counts has the columns words and counts, or doc, word and count)"
                 )
         for batch in batches:
             for record in batch.select([name for name in wanted if name in schema.names]).to_pylist():
@@ -197,7 +200,7 @@ def _read_parquet(path: Path, field: Fields, id_field: str | None) -> Iterator[D
 
 
 def _next_row(rows: Any) -> list[str] | None:
-    """One row, under a field limit that is put back at once: the csv module has one limit for the whole process."""
+    """The next row, or None. Raises the field limit of the csv module, which is global, for this call only."""
     before = csv.field_size_limit(_CSV_LIMIT)
     try:
         return next(rows, None)
@@ -231,13 +234,13 @@ def _document(record: Mapping[str, Any], fields: Iterable[str], id_field: str | 
         if field not in record:
             raise CorpusError(f"{where}: no field {field!r}; there are {', '.join(map(repr, record)) or 'none'}")
         text = record[field]
-        if text is None:  # null: a document without this part
+        if text is None:  # null: this document does not have the field
             continue
         if not isinstance(text, str):
             raise CorpusError(f"{where}: the field {field!r} is not a string but {type(text).__name__}")
         texts.append(text)
     if id_field is not None and id_field not in record:
-        raise CorpusError(f"{where}: no field {id_field!r} for the name")
+        raise CorpusError(f"{where}: no field {id_field!r} for the name of the document")
     name = record.get(id_field or DEFAULT_ID_FIELD)
     return str(n if name is None else name), "\n".join(texts)
 
@@ -247,10 +250,12 @@ def _field_list(field: Fields) -> list[str]:
         return [DEFAULT_TEXT_FIELD]
     fields = [field] if isinstance(field, str) else list(field)
     if not fields:
-        raise ValueError("field= names no field")
+        raise ValueError("field= is an empty list: pass the name of a field")
     return fields
 
 
 def _refuse_fields(path: Path, field: Fields, id_field: str | None) -> None:
     if field is not None or id_field is not None:
-        raise ValueError(f"{path}: field= and id_field= are for JSON lines and CSV; this has no fields")
+        raise ValueError(
+            f"{path}: field= and id_field= are for JSON lines, CSV and Parquet, but this path has no fields"
+        )

@@ -1,10 +1,10 @@
-r"""What a token is: the settings that cut a text into words, and which of them the native counter can follow.
+r"""Tokenization: the settings that cut a text into words, and the patterns that the native counter supports.
 
-`Tokens.document(text)` returns the text itself when it is ASCII and the pattern is one that `TermCounter` knows;
-otherwise the list of tokens that Python's own `lower()` and `re` make of it. Both give CountVectorizer's result.
+`Tokenization.document(text)` returns the text itself if the text is ASCII and `TermCounter` supports the pattern.
+Otherwise it returns the tokens that Python's `lower()` and `re` give. Both ways give the result of CountVectorizer.
 
-Native patterns: `(?u)` or not, then one character class C (`\w`, or a bracket without escapes other than \w \W \d \D
-\s \S) as `C+`, `CC+`, `C{m,}` and so on, bare or between two `\b` where C holds only word characters:
+A native pattern is one character class C, repeated as `C+`, `CC+`, `C{m,}` and so on. C is `\w`, or a bracket without
+escapes except \w \W \d \D \s \S. `(?u)` may come first. Two `\b` may surround C if C holds only word characters:
 
     (?u)\b\w\w+\b    \w{3,}    [a-z]{3,}    \b[a-zA-Z]+\b    [^\W\d_]{2,}    [a-z_-]+
 """
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 Tokenizer = Callable[[str], Iterable[str]]
 
-DEFAULT_PATTERN = r"(?u)\b\w\w+\b"  # scikit-learn's: two or more letters, digits or underscores
+DEFAULT_PATTERN = r"(?u)\b\w\w+\b"  # as in scikit-learn: two or more letters, digits or underscores
 _ASCII = [chr(c) for c in range(128)]
 _NATIVE = re.compile(
     r"""(?:\(\?u\))? (?P<left>\\b)?
@@ -28,39 +28,41 @@ _NATIVE = re.compile(
 
 
 class NativeRule(NamedTuple):
-    chars: bytes  # [128] one for each ASCII character that a token may hold
+    """A token pattern in the form that the native counter takes."""
+
+    chars: bytes  # [128] 1 for each ASCII character that a token may hold
     min_length: int
-    whole_words: bool  # \b on both sides
+    whole_words: bool  # the pattern has \b on both sides
 
 
 def native_rule(pattern: str) -> NativeRule | None:
-    """The pattern as a rule that the native counter follows on ASCII text, or None where only `re` will do."""
+    """The rule with which the native counter cuts ASCII text as the pattern does, or None if there is none."""
     parts = _NATIVE.fullmatch(pattern)
     if parts is None:
         return None
     char = parts["char"]
-    # `re` itself says what the class holds: nothing here has to know how a bracket is read.
+    # `re` decides which characters the class holds, so that no parser of brackets is needed here.
     chars = bytes(re.fullmatch(char, c) is not None for c in _ASCII)
     min_length = len(parts["more"]) // len(char) + int(parts["least"] or 1)
     word = bytes(re.fullmatch(r"\w", c) is not None for c in _ASCII)
     if chars[0] or min_length < 1:
         return None
-    if chars == word:  # a longest run of word characters ends at \b whether one asks or not
+    if chars == word:  # the longest run of word characters always ends at \b
         return NativeRule(chars, min_length, False)
     bounds = (parts["left"] is not None) + (parts["right"] is not None)
     if bounds == 0:
         return NativeRule(chars, min_length, False)
-    within_words = all(w for c, w in zip(chars, word) if c)  # otherwise \b makes `re` step back into the run
+    within_words = all(w for c, w in zip(chars, word) if c)  # otherwise \b lets `re` backtrack into the run
     return NativeRule(chars, min_length, True) if bounds == 2 and within_words else None
 
 
 def resolve_stop_words(stop_words: str | Iterable[str] | None) -> list[str]:
-    """The words themselves, sorted. "english" is scikit-learn's list."""
+    """The stop words, sorted. "english" is the list of scikit-learn."""
     if stop_words is None:
         return []
     if isinstance(stop_words, str):
         if stop_words != "english":
-            raise ValueError(f'stop_words={stop_words!r}: the only list with a name is "english"; otherwise give words')
+            raise ValueError(f'stop_words={stop_words!r}: pass "english", a list of words or None')
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         return sorted(ENGLISH_STOP_WORDS)
@@ -71,8 +73,8 @@ def resolve_stop_words(stop_words: str | Iterable[str] | None) -> list[str]:
     return sorted(set(words))
 
 
-class Tokens:
-    """Cuts texts by a pattern or by a function of the user's."""
+class Tokenization:
+    """Cuts texts into tokens, by a pattern or by the tokenizer of the user."""
 
     def __init__(self, token_pattern: str, lowercase: bool, strip_accents: str | None, tokenizer: Tokenizer | None):
         self.lowercase = lowercase
@@ -88,13 +90,13 @@ class Tokens:
             raise ValueError(f"token_pattern={token_pattern!r} is not a regular expression: {error}") from error
         if pattern.groups > 1:  # findall would return tuples
             raise ValueError(
-                f"token_pattern={token_pattern!r} has more than one capturing group; use (?:...) for groups"
+                f"token_pattern={token_pattern!r} has more than one capturing group; write (?:...) instead of (...)"
             )
         self.cut = pattern.findall
         self.rule = native_rule(token_pattern)
 
     def document(self, text: str) -> str | list[str]:
-        """What TermCounter.count takes for this text. Stop words and n-grams come after, natively."""
+        """The argument of TermCounter.count for this text. The counter removes stop words and makes n-grams."""
         return text if self.rule is not None and text.isascii() else self.tokens(text)
 
     def tokens(self, text: str) -> list[str]:
@@ -112,5 +114,5 @@ def _accent_stripper(strip_accents: str | None) -> Callable[[str], str] | None:
 
     known: dict[str, Callable[[str], str]] = {"ascii": strip_accents_ascii, "unicode": strip_accents_unicode}
     if strip_accents not in known:
-        raise ValueError(f'strip_accents={strip_accents!r}: choose "ascii", "unicode" or None')
+        raise ValueError(f'strip_accents={strip_accents!r}: pass "ascii", "unicode" or None')
     return known[strip_accents]

@@ -1,4 +1,4 @@
-"""Rows of a table that are visited together. They stay where they are, in memory or on disk, until a kernel asks."""
+"""Shards of a table. The rows stay in the table, in memory or on disk, until a kernel reads them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from numpy.typing import DTypeLike
 
 @dataclass(frozen=True)
 class VectorShard:
+    """Rows of a table that are visited together."""
+
     data: np.ndarray  # [N, D] float32 or float64, perhaps mapped from a file
     rows: slice | np.ndarray
     weight: np.ndarray | None = None  # [rows] float64
@@ -26,11 +28,11 @@ class VectorShard:
         return len(range(*self.rows.indices(len(self.data)))) if isinstance(self.rows, slice) else len(self.rows)
 
     def rows_as(self, dtype: DTypeLike) -> np.ndarray:
-        """[rows, D], contiguous; a view where it can be."""
+        """[rows, D], contiguous; a view if possible, else a copy."""
         return np.ascontiguousarray(self.data[self.rows], dtype)
 
     def pieces(self, n_rows: int) -> Iterator[VectorShard]:
-        """Consecutive parts of at most this many rows, so that what is made of them stays small."""
+        """Consecutive parts of at most n_rows rows, so that temporary arrays stay small."""
         if self.n_rows <= n_rows:
             yield self
             return
@@ -41,7 +43,7 @@ class VectorShard:
             yield VectorShard(self.data, part, None if self.weight is None else self.weight[a:b])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Its own rows go with it, not the whole table."""
+        """Pickles the rows of this shard only, not the whole table."""
         return {
             "data": np.ascontiguousarray(self.data[self.rows]),
             "rows": slice(0, self.n_rows),

@@ -1,4 +1,4 @@
-"""Which terms become columns: a vocabulary that was given, or the counted terms that survive min_df and max_df."""
+"""The terms that become columns: a given vocabulary, or the counted terms after pruning by min_df and max_df."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from topmix import _core
 
 
 def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]:
-    """Terms by column. A mapping says the columns, a set is sorted, anything else is taken in its order."""
+    """The terms in the order of their columns. A mapping gives the columns, a set is sorted, a list keeps its order."""
     if isinstance(vocabulary, str):
-        raise ValueError("vocabulary is a single string; give a list of words or a mapping of word to column")
+        raise ValueError("vocabulary is a single string: pass a list of words or a mapping of word to column")
     words: list[str]
     if isinstance(vocabulary, Mapping):
         words = sorted(vocabulary, key=vocabulary.__getitem__)
         if [vocabulary[w] for w in words] != list(range(len(words))):
-            raise ValueError("the vocabulary must map its words to the columns 0, 1, ..., each once")
+            raise ValueError("vocabulary must map its words to the columns 0, 1, ..., each column once")
     else:
         words = sorted(vocabulary) if isinstance(vocabulary, AbstractSet) else list(vocabulary)
     if not words:
-        raise ValueError("the vocabulary given is empty")
+        raise ValueError("vocabulary is empty: pass at least one word, or None to learn the words")
     seen: set[str] = set()
     for word in words:
         if not isinstance(word, str):
@@ -35,16 +35,16 @@ def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]
 
 
 def check_cut(name: str, cut: Any) -> int | float:
-    """min_df and max_df: a number of documents (int) or a share of them (float)."""
+    """The value of min_df or max_df: a number of documents (int) or a share of the documents (float)."""
     if isinstance(cut, bool) or not isinstance(cut, Real):
-        raise TypeError(f"{name}={cut!r}: give an int (documents) or a float (a share of the documents)")
+        raise TypeError(f"{name}={cut!r}: pass an int (a number of documents) or a float (a share of the documents)")
     if isinstance(cut, Integral):
         if int(cut) < 1:
-            raise ValueError(f"{name}={cut}: an int counts documents and is at least 1")
+            raise ValueError(f"{name}={cut}: an int is a number of documents; pass at least 1")
         return int(cut)
     share = float(cut)
     if not 0.0 <= share <= 1.0:
-        raise ValueError(f"{name}={cut}: a float is a share of the documents, from 0.0 to 1.0")
+        raise ValueError(f"{name}={cut}: a float is a share of the documents; pass 0.0 to 1.0")
     return share
 
 
@@ -55,20 +55,20 @@ def select_terms(
     max_features: int | None,
     has_stop_words: bool,
 ) -> np.ndarray:
-    """Ids of the terms that stay, in the order of their strings: the columns of the corpus."""
+    """Ids of the terms to keep, sorted by their strings. Their order is the order of the columns."""
     n_docs = counter.n_rows
     if n_docs == 0:
-        raise ValueError("there are no documents: the iterable of texts was empty")
+        raise ValueError("there are no documents: the iterable of texts is empty")
     if counter.n_terms == 0:
-        also = " or only stop words" if has_stop_words else ""
+        also = ", or all words are stop words" if has_stop_words else ""
         raise ValueError(
-            f"the {n_docs:,} documents hold no words: they are empty, or hold nothing the pattern takes{also}"
+            f"the {n_docs:,} documents hold no words: they are empty, or nothing in them matches the pattern{also}"
         )
     low = min_df if isinstance(min_df, int) else min_df * n_docs
     high = max_df if isinstance(max_df, int) else max_df * n_docs
     if high < low:
         raise ValueError(
-            f"max_df={max_df} is {high:g} of {n_docs:,} documents, fewer than min_df={min_df} asks for ({low:g})"
+            f"max_df={max_df} is {high:g} of {n_docs:,} documents, less than min_df={min_df}, which is {low:g}"
         )
     df = counter.document_frequency()
     kept = counter.sort(np.flatnonzero((df >= low) & (df <= high)).astype(np.int32))
@@ -79,7 +79,7 @@ def select_terms(
             f"and max_df={max_df} removed {common:,}"
         )
     if max_features is not None and len(kept) > max_features:
-        # scikit-learn's very expression: which of equally frequent terms stay follows from NumPy's sort alone.
+        # The same expression as in scikit-learn, so that the same ones of equally frequent terms are kept.
         best = (-counter.term_frequency()[kept]).argsort()[:max_features]
         kept = kept[np.sort(best)]
     return kept

@@ -20,7 +20,15 @@ from topmix.local import LocalStep
 
 @dataclass(frozen=True, repr=False)
 class Threads(Engine):
-    """One process. Kernels use `n_jobs` threads."""
+    """One process. Kernels use `n_jobs` threads.
+
+    Examples
+    --------
+    >>> from topmix import LDA
+    >>> from topmix.engines import Threads
+    >>> LDA(engine=Threads()).engine
+    Threads()
+    """
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         return LocalWorkers(shards, Worker(step, threads))
@@ -28,7 +36,14 @@ class Threads(Engine):
 
 @dataclass(frozen=True, repr=False)
 class Serial(Engine):
-    """One process and one thread, whatever `n_jobs` says."""
+    """One process and one thread, for any `n_jobs`.
+
+    Examples
+    --------
+    >>> from topmix import LDA
+    >>> LDA(engine="serial").get_params()["engine"]
+    'serial'
+    """
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         return LocalWorkers(shards, Worker(step, 1))

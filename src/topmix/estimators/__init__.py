@@ -7,7 +7,29 @@ from topmix.estimators.hdp import HDP
 from topmix.estimators.lda import LDA
 from topmix.estimators.multinomial import MultinomialMixture
 from topmix.estimators.saving import ESTIMATORS, load
+from topmix.estimators.von_mises_fisher import VonMisesFisherMixture
 
-ESTIMATORS |= {cls.__name__: cls for cls in (LDA, HDP, GibbsLDA, CombinatorialLDA, GaussianMixture, MultinomialMixture)}
+ESTIMATORS |= {
+    cls.__name__: cls
+    for cls in (
+        LDA,
+        HDP,
+        GibbsLDA,
+        CombinatorialLDA,
+        GaussianMixture,
+        MultinomialMixture,
+        VonMisesFisherMixture,
+    )
+}
 
-__all__ = ["ESTIMATORS", "HDP", "LDA", "CombinatorialLDA", "GaussianMixture", "GibbsLDA", "MultinomialMixture", "load"]
+__all__ = [
+    "ESTIMATORS",
+    "HDP",
+    "LDA",
+    "CombinatorialLDA",
+    "GaussianMixture",
+    "GibbsLDA",
+    "MultinomialMixture",
+    "VonMisesFisherMixture",
+    "load",
+]

@@ -61,9 +61,9 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         under the KL divergence puts it in. None is "documents" for "word", which cannot mend a poor start as refinement
         can, and "random" otherwise.
     warm_start : bool
-        Start `fit` from the labels of the last one.
+        Start `fit` from the token topics of the last one.
     n_jobs : int or None
-        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is. Refinement uses one.
+        Threads. None and -1 use all cores. The results are the same for any value. Refinement uses one.
     random_state : int, RandomState or None
     verbose : int
         1 shows progress on stderr.
@@ -83,6 +83,15 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
     objective_ : float
         The objective at the end; it never rises. history_ has it for each pass.
     history_, n_iter_, converged_, n_features_in_, feature_names_in_ : as for LDA.
+
+    Examples
+    --------
+    >>> from topmix import CombinatorialLDA, GibbsLDA
+    >>> from topmix.data import sample_lda
+    >>> corpus = sample_lda(60, 40, 3, doc_length=30, random_state=0).corpus
+    >>> start = CombinatorialLDA(3, random_state=0).fit(corpus)
+    >>> GibbsLDA(3, init=start, max_iter=5, random_state=0).fit(corpus).n_iter_
+    5
     """
 
     _saved_attributes = ("n_iter_", "converged_", "objective_", "penalty_")

@@ -48,6 +48,8 @@ class ComponentParameters:
                     raise ValueError(f"{type(self).__name__} has no parameter {family!r}")
                 changes.setdefault(family, {})[setting] = value
         for family, settings in changes.items():
+            if getattr(self, family) is None:
+                raise ValueError(f"{family} is None and has no settings: set it to a component first")
             setattr(self, family, with_settings(self._component(family), settings, family))
         return self
 

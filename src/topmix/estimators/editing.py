@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from topmix.estimators.priors import word_prior_as_given
@@ -19,9 +20,9 @@ Seed = Iterable[str | int] | Mapping[str | int, float]
 class EditMixin:
     """`merge_topics`, `drop_topics` and `seed_topics`, for estimators with a topic model.
 
-    An edit changes the fitted topics and n_components with them, and where priors or `init` were given topic by topic
-    they are changed alike; history_ and elbo_ stay those of the last fit. To learn on from the edited topics, fit with
-    warm_start=True.
+    An edit changes the fitted topics and n_components. Where priors or `init` were given topic by topic, they are
+    changed in the same way; history_ and elbo_ stay those of the last fit. To continue learning from the edited topics,
+    fit with warm_start=True.
     """
 
     model_: TopicModel
@@ -48,8 +49,7 @@ class EditMixin:
         return self._edited(edit.merged(self.model_, [sorted(group) for group in joined]))
 
     def drop_topics(self, topics: Iterable[int]) -> Self:
-        """Removes topics; later ones move up. What documents had of them goes to the other topics when they are next
-        visited."""
+        """Removes topics; later ones move up. Their tokens go to other topics when documents are next visited."""
         check_is_fitted(self, "model_")
         gone = sorted(set(self._known_topics(topics)))
         if len(gone) == self.model_.n_components:
@@ -59,11 +59,12 @@ class EditMixin:
     def seed_topics(self, seeds: Iterable[Seed], *, topics: Iterable[int] | None = None, strength: float = 0.1) -> Self:
         """Adds a topic for each seed, or pulls existing `topics`, one for each seed, towards its words.
 
-        A seed is a list of words, or a table {word: weight}; words are names, or column numbers. It stays: it is
-        pseudo-counts in the prior of the topic, `strength` x weight x the tokens of that word in all topics, at least
-        one token's worth. With strength=1 a topic has as much of the word before it sees a document as the corpus has.
+        A seed is a list of words, or a table {word: weight}; words are names, or column numbers. It adds pseudo-counts
+        to the prior of the topic: `strength` x weight x the tokens of that word in all topics, and at least one. With
+        strength=1 the topic has as much of the word, before it sees a document, as the corpus has.
 
-        topic_word_prior becomes a matrix of shape (n_components, n_features), and is not learned any more if it was.
+        The seeds stay in the prior as long as learning continues from this model (warm_start=True, partial_fit, or the
+        saved model); `seed_counts_` has them. topic_word_prior="auto" is not learned any more.
         """
         check_is_fitted(self, "model_")
         if not (np.isfinite(strength) and strength > 0):
@@ -76,7 +77,7 @@ class EditMixin:
             raise ValueError(f"{len(columns)} seeds need as many different topics, got {where}")
         if where is None:
             count_of_components(self.model_.n_components + len(columns))
-        return self._edited(edit.seeded(self.model_, np.stack(columns, axis=1), where))
+        return self._edited(edit.seeded(self.model_, sp.csc_array(sp.hstack(columns)), where))
 
     def _known_topics(self, topics: Iterable[int]) -> list[int]:
         K = self.model_.n_components
@@ -86,7 +87,7 @@ class EditMixin:
                 raise ValueError(f"{k!r} is not a topic: they are numbered from 0 to {K - 1}")
         return [int(k) for k in found]
 
-    def _seed_column(self, seed: Seed, strength: float) -> np.ndarray:  # [V]
+    def _seed_column(self, seed: Seed, strength: float) -> sp.csc_array:  # [V, 1]
         if isinstance(seed, str):
             raise ValueError(f"a seed is a list of words or a table of their weights, got {seed!r}")
         weights = dict(seed) if isinstance(seed, Mapping) else dict.fromkeys(seed, 1.0)
@@ -94,10 +95,10 @@ class EditMixin:
             raise ValueError(f"a seed needs at least one word, and positive weights, got {str(seed)[:60]}")
         ids = self._word_ids(list(weights))
         given = strength * np.array(list(weights.values()), dtype=np.float64)
-        tokens = np.maximum(self.model_.words.total.counts()[ids], 0.0).sum(axis=1)
-        column = np.zeros(self.model_.words.shape[0])
-        np.add.at(column, ids, np.maximum(given * tokens, 1.0))
-        return column
+        total = self.model_.words.total
+        tokens = np.maximum(total.factor * total.raw[ids], 0.0).sum(axis=1)
+        counts = np.maximum(given * tokens, 1.0)
+        return sp.csc_array((counts, (ids, np.zeros(len(ids), int))), shape=(self.model_.words.shape[0], 1))
 
     def _word_ids(self, words: list[str | int]) -> list[int]:
         names = getattr(self, "feature_names_in_", None)
@@ -114,7 +115,7 @@ class EditMixin:
     def _edited(self, model: TopicModel) -> Self:
         if np.ndim(self.doc_topic_prior):
             self.doc_topic_prior = model.prior.alpha
-        if np.ndim(self.topic_word_prior) or model.words.eta.size > 1:
+        if np.ndim(self.topic_word_prior):
             self.topic_word_prior = word_prior_as_given(model.words.eta)
         if not isinstance(self.init, str):
             self.init = np.maximum(model.words.total.counts().T, 0.0)

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from topmix.data.table import Table
 from topmix.engines import Engine
-from topmix.estimators.gaussian_parameters import checked_start, n_parameters, priors, responsibilities
+from topmix.estimators.gaussian_parameters import by_hand, checked_start, n_parameters, priors, responsibilities
 from topmix.estimators.inputs import as_table
-from topmix.estimators.mixture import MixtureEstimator
+from topmix.estimators.mixture import MixtureEstimator, count_of_samples
 from topmix.files.reader import CheckedReader
 from topmix.fitting.history import Callback
 from topmix.learners import Asynchronous, Learner, Stochastic
@@ -82,7 +82,8 @@ class GaussianMixture(MixtureEstimator):
         "weights", "means" and "precisions", in the shapes of scikit-learn's weights_init, means_init and
         precisions_init; the rest is as with "auto".
     max_iter : int
-        Passes over the data, at most.
+        Passes over the data, at most. 0 leaves the clusters where they start. A fit that has not converged by then
+        warns with scikit-learn's ConvergenceWarning.
     tol : float
         Stop when a pass lifts the objective by less than this, per row.
     n_init : int
@@ -103,13 +104,16 @@ class GaussianMixture(MixtureEstimator):
     weights_ : ndarray of shape (n_components,)
     means_ : ndarray of shape (n_components, n_features)
     covariances_, precisions_, precisions_cholesky_ : ndarray
-        In scikit-learn's shapes. Under "vb" the covariance is, as there, the inverse of the expected precision.
+        In scikit-learn's shapes. Under "vb" the covariance is, as there, the inverse of the expected precision. To make
+        a mixture without a fit, set weights_, means_ and then precisions_cholesky_.
     mean_precision_, degrees_of_freedom_ : ndarray
         beta and nu of each cluster: with the prior, the rows that it stands for.
     elbo_ : float
         The objective at the end, summed over rows.
     lower_bound_ : float
         The same, as scikit-learn has it: per row for "ml".
+    lower_bounds_ : list of float
+        lower_bound_ after each pass.
     history_ : list of Record
         One record per pass.
     n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
@@ -198,13 +202,22 @@ class GaussianMixture(MixtureEstimator):
         lower = np.linalg.inv(np.linalg.cholesky(self.covariances_))
         return np.ascontiguousarray(np.swapaxes(lower, -1, -2))
 
+    @precisions_cholesky_.setter
+    def precisions_cholesky_(self, value: Any) -> None:
+        """A mixture made by hand, as with scikit-learn: set weights_ and means_, and this last. It is one at a point,
+        whatever `objective` says, and ready to predict, to score, to sample, to be saved and to start a warm fit."""
+        if not (hasattr(self, "weights_") and hasattr(self, "means_")):
+            raise AttributeError("set weights_ and means_ first, and precisions_cholesky_ last")
+        model = by_hand(self.covariance_type, self.weights_, self.means_, value)
+        self.n_features_in_ = model.n_features
+        self._set_model(model)
+
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Rows drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
         check_is_fitted(self, "model_")
         rng = check_random_state(self.random_state)
-        labels = np.repeat(
-            np.arange(len(self.weights_)), rng.multinomial(whole_number(n_samples, "n_samples"), self.weights_)
-        )
+        sizes = rng.multinomial(count_of_samples(n_samples), self.weights_)
+        labels = np.repeat(np.arange(len(self.weights_)), sizes)
         noise = rng.standard_normal((len(labels), self.n_features_in_))
         kind = self._gaussian.covariance_type
         if self._has_matrices():

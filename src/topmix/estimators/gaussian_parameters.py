@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.likelihoods.covariance import SHAPES
 from topmix.likelihoods.gaussian import Gaussian
-from topmix.likelihoods.gaussian_start import STARTS
+from topmix.likelihoods.gaussian_start import STARTS, Summary, at, empty
+from topmix.models.mixture import Mixture
 from topmix.numerics.dirichlet import OBJECTIVES
 from topmix.parameters.checks import one_of, positive_number
 
@@ -69,19 +71,45 @@ def checked_start(
         raise ValueError(f"init_params may have 'weights', 'means' and 'precisions', not {sorted(unknown)[0]!r}")
     weights, means, precisions = (estimator.init_params.get(name) for name in ("weights", "means", "precisions"))
     if weights is not None:
-        weights = array(weights, (K,), "init_params['weights']")
-        if weights.min() < 0 or not np.isclose(weights.sum(), 1):
-            raise ValueError("init_params['weights'] must not be negative and must sum to one")
+        weights = array(weights, (K,), "weights", "init_params: ")
+        if weights.min() < 0 or weights.max() > 1:
+            found = f"max value {weights.max():.5f}, min value {weights.min():.5f}"
+            raise ValueError(f"init_params: The parameter 'weights' should be in the range [0, 1], but got {found}")
+        if not np.isclose(weights.sum(), 1):
+            found = f"sum(weights) = {weights.sum():.5f}"
+            raise ValueError(f"init_params: The parameter 'weights' should be normalized, but got {found}")
     if means is not None:
         if estimator.zero_mean:
-            raise ValueError("init_params['means'] does not go with zero_mean=True")
-        means = array(means, (K, D), "init_params['means']")
+            raise ValueError("init_params: 'means' do not go with zero_mean=True")
+        means = array(means, (K, D), "means", "init_params: ")
     if precisions is None:
         return weights, means, None
-    shapes: dict[str, tuple[int, ...]] = {"full": (K, D, D), "tied": (D, D), "diag": (K, D), "spherical": (K,)}
-    is_matrix = estimator.covariance_type in ("full", "tied")
-    precisions = positive(precisions, shapes[estimator.covariance_type], is_matrix, "init_params['precisions']")
+    kind, is_matrix = estimator.covariance_type, estimator.covariance_type in ("full", "tied")
+    precisions = positive(precisions, _shapes(K, D)[kind], is_matrix, f"{kind} precision", "init_params: ")
     return weights, means, np.linalg.inv(precisions) if is_matrix else 1.0 / precisions
+
+
+def by_hand(covariance_type: str, weights: Any, means: Any, precisions_cholesky: Any) -> Mixture:
+    """The mixture that has these parameters, in scikit-learn's shapes."""
+    one_of(covariance_type, SHAPES, "covariance_type")
+    means = np.asarray(means, dtype=np.float64)
+    if means.ndim != 2:
+        raise ValueError(f"means_ must be an array of (n_components, n_features), got one of {means.shape}")
+    K, D = means.shape
+    weights = array(weights, (K,), "weights_")
+    if weights.min() < 0 or not np.isclose(weights.sum(), 1):
+        raise ValueError("weights_ must not be negative and must sum to one")
+    is_matrix = covariance_type in ("full", "tied")
+    C = array(precisions_cholesky, _shapes(K, D)[covariance_type], "precisions_cholesky_")
+    covariances = np.linalg.inv(C @ np.swapaxes(C, -1, -2)) if is_matrix else 1.0 / np.square(C)
+    mean = weights @ means
+    each = covariances[:, None] if covariance_type == "spherical" else covariances
+    within, apart = np.broadcast_to(each, (K, D, D) if is_matrix else (K, D)), means - mean
+    between = np.einsum("ki,kj->kij", apart, apart) if is_matrix else apart**2
+    data = Summary(1.0, mean, np.tensordot(weights, within + between, axes=1))
+    prior = empty(data, "float64", K, covariance_type=covariance_type, objective="ml", reg_covar=0.0)
+    allocation = FiniteDirichlet.uniform(1.0, K, "ml").update(weights)
+    return Mixture(allocation, at(prior, weights, means, covariances), D, K)
 
 
 def n_parameters(g: Gaussian, K: int) -> int:
@@ -91,20 +119,27 @@ def n_parameters(g: Gaussian, K: int) -> int:
     return K - 1 + (0 if g.zero_mean else K * D) + covariances[g.covariance_type]
 
 
-def array(value: Any, shape: tuple[int, ...], parameter: str) -> np.ndarray:
+def _shapes(K: int, D: int) -> dict[str, tuple[int, ...]]:
+    """Of scikit-learn's precisions."""
+    return {"full": (K, D, D), "tied": (D, D), "diag": (K, D), "spherical": (K,)}
+
+
+def array(value: Any, shape: tuple[int, ...], parameter: str, where: str = "") -> np.ndarray:
+    """Finite numbers of this shape. Errors are in scikit-learn's words, which people match on."""
     a = np.asarray(value, dtype=np.float64)
     if a.shape != shape:
-        raise ValueError(f"{parameter} must have the shape {shape}, got {a.shape}")
+        raise ValueError(f"{where}The parameter '{parameter}' should have the shape of {shape}, but got {a.shape}")
     if not np.all(np.isfinite(a)):
-        raise ValueError(f"{parameter} has entries that are not finite")
+        raise ValueError(f"{where}The parameter '{parameter}' has entries that are not finite")
     return a
 
 
-def positive(value: Any, shape: tuple[int, ...], is_matrix: bool, parameter: str) -> np.ndarray:
+def positive(value: Any, shape: tuple[int, ...], is_matrix: bool, parameter: str, where: str = "") -> np.ndarray:
     """Symmetric positive definite matrices, or positive numbers."""
-    a = array(value, shape, parameter)
+    a = array(value, shape, parameter, where)
     if not is_matrix and a.min() > 0:
         return a
     if is_matrix and np.allclose(a, np.swapaxes(a, -1, -2)) and np.linalg.eigvalsh(a).min() > 0:
         return a
-    raise ValueError(f"{parameter} must be " + ("symmetric and positive definite" if is_matrix else "positive"))
+    wanted = "symmetric, positive-definite" if is_matrix else "positive"
+    raise ValueError(f"{where}The parameter '{parameter}' should be {wanted}")

@@ -40,9 +40,10 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
     n_components : int
         Number of topics, K.
     sampler : {"parallel", "sequential"}
-        "sequential" is the textbook sampler, exactly, in one thread; a token costs K. "parallel" draws the documents of
-        a block at once, with the counts of words as they were when the block began: on all cores, and a token costs
-        what its document has topics. It approximates the same chain; docs/math.md, section 3.7, says how.
+        "sequential" is the textbook sampler, exactly, in one thread; a token takes time proportional to K. "parallel"
+        draws the documents of a block at once, on all cores, with the counts of words from the beginning of the block;
+        a token takes time proportional to the topics of its document. It approximates the same chain; see docs/math.md,
+        section 3.7.
     doc_topic_prior : float, array of shape (n_components,), "auto" or None
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
@@ -69,7 +70,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
     warm_start : bool
         Continue from the last `fit`: from its token topics if there are as many tokens, else from its topics.
     n_jobs : int or None
-        Threads; None and -1 are all cores. The result is the same, bit for bit, whatever it is.
+        Threads. None and -1 use all cores. The results are the same for any value.
     random_state : int, RandomState or None
     verbose : int
         1 shows progress on stderr.
@@ -87,10 +88,19 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         the size of the topic as weight.
     doc_topic_prior_, topic_word_prior_ : alpha and eta, as given or learned.
     n_samples_ : int
-        Samples that were averaged; 0 where the fit ended before there was one, and the last state stands for them.
+        Samples that were averaged; 0 where the fit ended before the first, and the last state is used.
     objective_ : float
         log p(words, topics of tokens) after the last sweep, which history_ has for each.
     history_, n_iter_, n_features_in_, feature_names_in_ : as for LDA.
+
+    Examples
+    --------
+    >>> from topmix import GibbsLDA
+    >>> from topmix.data import sample_lda
+    >>> corpus = sample_lda(60, 40, 3, doc_length=30, random_state=0).corpus
+    >>> model = GibbsLDA(3, max_iter=20, random_state=0).fit(corpus)
+    >>> len(model.token_topics_) == corpus.n_tokens
+    True
     """
 
     _saved_attributes = ("n_iter_", "n_samples_", "n_sweeps_", "objective_")

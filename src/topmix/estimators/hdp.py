@@ -12,8 +12,9 @@ from topmix.allocations.topic_sticks import Sticks
 from topmix.data.corpus import Corpus
 from topmix.engines import Engine
 from topmix.estimators.editing import EditMixin
+from topmix.estimators.first_topics import first_topics
 from topmix.estimators.hdp_search import search_for
-from topmix.estimators.priors import FIRM_WORD_PRIOR_TOTAL, concentration, firm_word_prior, word_prior
+from topmix.estimators.priors import COLLAPSED_WORD_PRIOR_TOTAL, collapsed_word_prior, concentration, word_prior
 from topmix.estimators.topic_estimator import TopicEstimator
 from topmix.fitting.history import Callback
 from topmix.fitting.topic_fit import TopicProblem
@@ -28,7 +29,7 @@ from topmix.parameters.checks import count_of_components, positive_number, whole
 from topmix.search import TopicSearch
 from topmix.stats import WordTotal
 
-FINISH_WORD_PRIOR = 0.2  # eta of collapsed passes after a search; never more than FIRM_WORD_PRIOR_TOTAL over K
+FINISH_WORD_PRIOR = 0.2  # eta of collapsed passes after a search; never more than COLLAPSED_WORD_PRIOR_TOTAL over K
 LEAST_MASS = 1e-6  # tokens: with fewer a topic has left a variational document, and would only cost time
 RESTARTS = 5  # of variational documents, unless `inference` says otherwise
 FEWEST_PER_BATCH = 30  # documents in memoized fits, unless batch_size says otherwise
@@ -147,11 +148,12 @@ class HDP(EditMixin, TopicEstimator):
         is_searching, empty = search is not None, problem.empty
         if search is not None:
             empty = self._with_posterior(empty, self._first_posterior(search), is_searching=True)
-            if empty.words.eta.shape[1] > 1:
+            if empty.words.eta.shape[1] > 1 or (self._is_warm() and self.model_.words.extra is not None):
                 raise ValueError("topic_word_prior cannot differ by topic while their number is searched: search=None")
 
         def start(rng: np.random.Generator) -> TopicModel:
-            model = self._start(empty, corpus, rng, sparse=learner.fades and searches and not is_searching)
+            is_sparse = learner.fades and searches and not is_searching and self.max_iter > 0
+            model = first_topics(self, empty, corpus, rng, sparse=is_sparse)
             return self._with_posterior(model, empty.words.posterior, is_searching=is_searching)
 
         problem = replace(problem, empty=empty, start=start)
@@ -168,7 +170,7 @@ class HDP(EditMixin, TopicEstimator):
         )
 
     def _empty_model(self, V: int) -> TopicModel:
-        K, posterior = count_of_components(self.n_components), self._inference().posterior
+        K, posterior = self._first_size(), self._inference().posterior
         alpha, learns_alpha = concentration(self.doc_topic_prior, 0.5, "doc_topic_prior")
         gamma, learns_gamma = concentration(self.weight_concentration_prior, 10.0, "weight_concentration_prior")
         eta, learns_eta = word_prior(self._default_eta(K, posterior, is_searching=False), V, K)
@@ -179,18 +181,18 @@ class HDP(EditMixin, TopicEstimator):
     def _default_eta(self, K: int, posterior: str, is_searching: bool) -> Any:
         """The search has one eta for all K, so that their bounds can be compared. Topics that are there to predict have
         a larger one."""
-        if is_searching or not self._is_firm(posterior):
+        if is_searching or not self._has_collapsed_prior(posterior):
             return self.topic_word_prior
         searches = self._search() is not None
-        return min(FINISH_WORD_PRIOR, FIRM_WORD_PRIOR_TOTAL / K) if searches else firm_word_prior(K)
+        return min(FINISH_WORD_PRIOR, COLLAPSED_WORD_PRIOR_TOTAL / K) if searches else collapsed_word_prior(K)
 
-    def _is_firm(self, posterior: str) -> bool:
+    def _has_collapsed_prior(self, posterior: str) -> bool:
         return self.topic_word_prior is None and posterior == "collapsed"
 
     def _reported(self, words: TopicWords) -> TopicWords:
         smoothing = None if self.smoothing is None else positive_number(self.smoothing, "smoothing")
-        if smoothing is None and self._is_firm(words.posterior):
-            smoothing = min(firm_word_prior(words.shape[1]), float(words.eta[0, 0]))
+        if smoothing is None and self._has_collapsed_prior(words.posterior):
+            smoothing = min(collapsed_word_prior(words.shape[1]), float(words.eta[0, 0]))
         return replace(words, smoothing=smoothing)
 
     def _with_posterior(self, model: TopicModel, posterior: str, *, is_searching: bool) -> TopicModel:
@@ -224,6 +226,12 @@ class HDP(EditMixin, TopicEstimator):
             return None
         search: TopicSearch = self._component("search")
         return search
+
+    def _first_size(self) -> int:
+        """How many topics to start with."""
+        K, search = count_of_components(self.n_components), self._search()
+        most = None if search is None or not isinstance(self.init, str) else search.max_topics
+        return K if most is None else min(K, most)
 
     def _first_posterior(self, search: TopicSearch) -> str:
         """Topics are searched under the variational posterior. Collapsed passes may come before."""

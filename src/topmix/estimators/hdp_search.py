@@ -28,7 +28,7 @@ def search_for(
         X, numbers = sp.csr_array(corpus.to_scipy()), np.arange(corpus.n_docs)
         order = np.concatenate([numbers[rows] for rows in batches])
 
-        def newborn(sizes: np.ndarray, n: int) -> np.ndarray:
+        def new_topics(sizes: np.ndarray, n: int) -> np.ndarray:
             counts = restarted(corpus, np.append(np.full(n, -1.0), sizes), rng)
             return np.zeros((corpus.n_words, n)) if counts is None else counts.counts()[:, :n]
 
@@ -46,7 +46,7 @@ def search_for(
             polished=polished,
             max_topics=most,
         )
-        sources = Sources(newborn, lambda n: blended(corpus, n, rng).counts(), lambda docs: X[order[docs]], rng)
+        sources = Sources(new_topics, lambda n: blended(corpus, n, rng).counts(), lambda docs: X[order[docs]], rng)
         chooses_size = isinstance(hdp.init, str) and not hdp._is_warm()
         return Search(fit, sources, limits, SizeSearch(most) if chooses_size else None, n_passes)
 

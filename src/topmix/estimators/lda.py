@@ -9,9 +9,9 @@ from topmix.allocations.document_prior import DocumentPrior
 from topmix.engines import Engine
 from topmix.estimators.editing import EditMixin
 from topmix.estimators.priors import (
+    collapsed_word_prior,
     document_prior,
     document_prior_as_given,
-    firm_word_prior,
     word_prior,
     word_smoothing,
 )
@@ -54,7 +54,7 @@ class LDA(EditMixin, TopicEstimator):
         What is added to the counts of words for `topic_word_`. None is eta, but at most 0.03 for collapsed inference
         with the default eta: a large prior learns more coherent topics, and a small one predicts better.
     max_iter : int
-        Passes over the data, at most.
+        Passes over the data, at most. 0 leaves the topics where they start.
     tol : float
         Stop when a pass lifts the objective by less than this, per token.
     max_time : float or None
@@ -89,6 +89,8 @@ class LDA(EditMixin, TopicEstimator):
         alpha: a number where it is the same for all topics, an array where topics differ or it is learned.
     topic_word_prior_ : float or ndarray
         eta: a number where one was given or learned, else an array as it was given.
+    seed_counts_ : sparse array of shape (n_components, n_features) or None
+        What `seed_topics` added to the prior.
     history_ : list of Record
         One record per pass.
     elbo_ : float
@@ -166,17 +168,19 @@ class LDA(EditMixin, TopicEstimator):
     def _empty_model(self, V: int) -> TopicModel:
         K, posterior = count_of_components(self.n_components), self._inference().posterior
         alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
-        eta, learn_eta = word_prior(firm_word_prior(K) if self._is_firm() else self.topic_word_prior, V, K)
+        eta, learn_eta = word_prior(
+            collapsed_word_prior(K) if self._has_collapsed_prior() else self.topic_word_prior, V, K
+        )
         words = TopicWords(eta, WordTotal.zeros(V, K), posterior, learn_eta)
         prior = DocumentPrior(alpha, posterior, learn_alpha)
         return TopicModel(prior, self._reported(words), self._documents())
 
-    def _is_firm(self) -> bool:
+    def _has_collapsed_prior(self) -> bool:
         """Whether the prior on words is the large one that collapsed topics learn best with."""
         return self.topic_word_prior is None and self._inference().posterior == "collapsed"
 
     def _reported(self, words: TopicWords) -> TopicWords:
-        return replace(words, smoothing=word_smoothing(self.smoothing, words.eta, self._is_firm()))
+        return replace(words, smoothing=word_smoothing(self.smoothing, words.eta, self._has_collapsed_prior()))
 
     def _set_model(self, model: TopicModel) -> None:
         super()._set_model(replace(model, words=self._reported(model.words)))  # `smoothing` may have changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -25,7 +27,7 @@ from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklea
 from topmix.estimators.snapshot import snapshot
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitting.history import Callback, Clock, Record
+from topmix.fitting.history import Callback, Clock, Record, last_objective
 from topmix.fitting.passes import Log, Stopping, run_passes
 from topmix.fitting.progress import shown
 from topmix.learners import Asynchronous, Learner, State, Stochastic, Task
@@ -43,6 +45,11 @@ from topmix.parameters.checks import (
     one_of,
     positive_number,
     whole_number,
+)
+
+NOT_CONVERGED = (  # scikit-learn's words, which people filter by
+    "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
+    "check for degenerate data."
 )
 
 
@@ -65,7 +72,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
     def _first(
         self, prepared: Any, data: Any, weight: np.ndarray | None, K: int, rng: np.random.Generator
     ) -> tuple[Any, np.ndarray | None]:
-        """A likelihood to start from, and how many rows each of its clusters stands for, if that is known."""
+        """A likelihood to start from, and the number of rows in each of its clusters, if that is known."""
 
     @abstractmethod
     def _set_attributes(self, model: Mixture) -> None: ...
@@ -78,9 +85,13 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
 
     @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learns the clusters of X, of shape (n_samples, n_features)."""
+        """Learns the clusters of X, of shape (n_samples, n_features).
+
+        Warns with scikit-learn's ConvergenceWarning where `max_iter` passes were not enough; not where `tol` is
+        negative, which asks for all of them, and not where a callback ended the fit.
+        """
         clock, K = Clock(), count_of_components(self.n_components)
-        n_init, max_iter = whole_number(self.n_init, "n_init"), whole_number(self.max_iter, "max_iter")
+        n_init, max_iter = whole_number(self.n_init, "n_init"), whole_number(self.max_iter, "max_iter", least=0)
         tol, threads = any_number(self.tol, "tol"), count_of_threads(self.n_jobs)
         with use_threads(threads):
             warm = self._warm(K)
@@ -89,6 +100,10 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             weight = _weights(sample_weight, data)
             rng = self._rng()
             prepared = self._prepared(data, weight, K) if warm is None else None
+            n_init = n_init if warm is None else 1
+            n_rows = float(len(data)) if weight is None else float(weight.sum())
+            is_continued = warm is not None and getattr(self, "n_seen_", None) == n_rows
+            before = getattr(self, "elbo_", None) if is_continued else None
             L = count_of_active(self.n_active, K)
             batches = learner.batches(data, 1, rng)
             size = data.n_tokens if isinstance(data, Corpus) else float(len(data))
@@ -101,23 +116,26 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
                     task = Task(data, start, batches, step, engine, threads, L, max_iter, weight, warm is not None)
                     log = Log(clock, self._fitted_copy, callbacks)
                     self.history_ = log.history  # now, so that an interrupted fit has it too
-                    stopping = Stopping(max_iter, tol * float(len(data)))
+                    stopping = Stopping(max_iter, tol * float(len(data)), before=before)
                     model, converged = self._learned(learner, task, State(pseudo_counts=pseudo), stopping, log, rng)
-                    if best is None or log.history[-1].objective > best[1][-1].objective:
+                    if best is None or last_objective(log.history) > last_objective(best[1]):
                         best = model, log.history, converged
             assert best is not None
             model, self.history_, self.converged_ = best
-            self.n_iter_, self.elbo_ = len(self.history_), self.history_[-1].objective
-            self.n_seen_ = float(len(data)) if weight is None else float(weight.sum())
-            self.lower_bound_ = self.elbo_ / self.n_seen_ if self._objective() == "ml" else self.elbo_
+            self.n_iter_, self.elbo_, self.n_seen_ = len(self.history_), last_objective(self.history_), n_rows
             self.n_batch_iter_ = self.n_iter_ * learner.updates_per_pass(len(batches))
             self._set_model(model)
+            self.lower_bound_ = self.elbo_ / n_rows if self._fitted_objective() == "ml" else self.elbo_
+        if self.n_iter_ == max_iter > 0 and tol >= 0 and not self.converged_:
+            warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=3)
         return self
 
     def _learned(
         self, learner: Learner, task: Task, state: State, stopping: Stopping, log: Log, rng: np.random.Generator
     ) -> tuple[Mixture, bool]:
         """Passes until they are enough: the model, and whether it has converged."""
+        if stopping.max_iter == 0:
+            return task.model, False
         workers = learner.open(task, rng)
         passes = learner.passes(task.model, workers, state)
         try:
@@ -204,6 +222,13 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         """Akaike information criterion on X; the lower the better."""
         return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
 
+    @property
+    def lower_bounds_(self) -> list[float]:
+        """`lower_bound_` after each pass, as in scikit-learn."""
+        check_is_fitted(self, "lower_bound_")
+        share = self.lower_bound_ / self.elbo_ if self.elbo_ else 1.0  # one, or one over the rows of the fit
+        return [share * record.objective for record in self.history_]
+
     def _warm(self, K: int) -> tuple[Mixture, Any] | None:
         if not (self.warm_start and hasattr(self, "model_")):
             return None
@@ -288,6 +313,13 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         objective = file.choice("objective", OBJECTIVES)
         weights = WEIGHTS[file.choice("weights", tuple(WEIGHTS))].read(file.at("weights"), K, objective)
         self._set_model(Mixture(weights, self._read_likelihood(file, K, objective), file.n_features, K))
+
+
+def count_of_samples(n_samples: Any) -> int:
+    try:
+        return whole_number(n_samples, "it")
+    except ValueError as error:
+        raise ValueError(f"Invalid value for 'n_samples': {error}") from None
 
 
 def _weights(sample_weight: Any, data: Corpus | Table) -> np.ndarray | None:

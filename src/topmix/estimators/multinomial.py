@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from topmix.data.corpus import Corpus
 from topmix.engines import Engine
 from topmix.estimators.inputs import as_corpus
-from topmix.estimators.mixture import MixtureEstimator
+from topmix.estimators.mixture import MixtureEstimator, count_of_samples
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitting.history import Callback
@@ -49,7 +49,8 @@ class MultinomialMixture(MixtureEstimator):
     topic_word_prior : float
         Dirichlet prior on the words of a cluster, eta.
     max_iter : int
-        Passes over the data, at most.
+        Passes over the data, at most. 0 leaves the clusters where they start. A fit that has not converged by then
+        warns with scikit-learn's ConvergenceWarning.
     tol : float
         Stop when a pass lifts the bound by less than this, per row.
     n_init : int
@@ -76,6 +77,8 @@ class MultinomialMixture(MixtureEstimator):
         The objective at the end.
     lower_bound_ : float
         The same, as scikit-learn has it: per row for "ml".
+    lower_bounds_ : list of float
+        lower_bound_ after each pass.
     history_ : list of Record
         One record per pass.
     n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
@@ -85,7 +88,7 @@ class MultinomialMixture(MixtureEstimator):
     >>> import numpy as np
     >>> from topmix import MultinomialMixture
     >>> X = np.array([[5, 0, 1], [4, 1, 0], [0, 6, 2], [0, 5, 1]])
-    >>> labels = MultinomialMixture(2, random_state=0).fit_predict(X)
+    >>> labels = MultinomialMixture(2, n_init=5, random_state=0).fit_predict(X)
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
@@ -133,7 +136,7 @@ class MultinomialMixture(MixtureEstimator):
         """Rows of `length` words drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
         check_is_fitted(self, "model_")
         rng = check_random_state(self.random_state)
-        n_samples, length = whole_number(n_samples, "n_samples"), whole_number(length, "length")
+        n_samples, length = count_of_samples(n_samples), whole_number(length, "length")
         labels = np.repeat(np.arange(len(self.weights_)), rng.multinomial(n_samples, self.weights_))
         rows = [sp.csr_array(rng.multinomial(length, self.topic_word_[k])[None]) for k in labels]
         return sp.vstack(rows, format="csr"), labels

@@ -10,8 +10,8 @@ from topmix.parameters.checks import positive_number
 
 DOCUMENT_TOTAL = 0.5  # alpha, summed over topics
 WORD_PRIOR = 0.03  # eta
-FIRM_WORD_PRIOR = 0.08  # eta of collapsed topics while they are learned: what is rare in a topic weighs less there
-FIRM_WORD_PRIOR_TOTAL = 16.0  # ... and its most over all topics: a firm prior empties small ones
+COLLAPSED_WORD_PRIOR = 0.08  # eta of collapsed topics while they are learned: what is rare in a topic weighs less there
+COLLAPSED_WORD_PRIOR_TOTAL = 16.0  # ... and its largest sum over topics: a large prior empties small topics
 
 
 def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
@@ -26,16 +26,16 @@ def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
     return alpha, learned
 
 
-def firm_word_prior(K: int) -> float:
+def collapsed_word_prior(K: int) -> float:
     """The default eta of collapsed topics.  docs/choosing.md."""
-    return min(FIRM_WORD_PRIOR, FIRM_WORD_PRIOR_TOTAL / K)
+    return min(COLLAPSED_WORD_PRIOR, COLLAPSED_WORD_PRIOR_TOTAL / K)
 
 
-def word_smoothing(given: Any, eta: np.ndarray, is_firm: bool) -> float | None:
-    """What stands in for eta where topics are reported; None: eta itself. Firm to learn, faint to predict."""
+def word_smoothing(given: Any, eta: np.ndarray, has_collapsed_prior: bool) -> float | None:
+    """What replaces eta in topic_word_; None: eta itself. A large prior learns better, a small one predicts better."""
     if given is not None:
         return positive_number(given, "smoothing")
-    return min(WORD_PRIOR, float(eta[0, 0])) if is_firm else None
+    return min(WORD_PRIOR, float(eta[0, 0])) if has_collapsed_prior else None
 
 
 def word_prior(given: Any, V: int, K: int) -> tuple[np.ndarray, bool]:

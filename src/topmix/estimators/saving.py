@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-import topmix
 from topmix import _core
+from topmix._version import __version__
 from topmix.data.errors import CorpusError
 from topmix.estimators.components import FAMILIES
 from topmix.estimators.first_format import upgrade_model, upgrade_parameters
@@ -99,7 +99,7 @@ def _load(opened: IO[bytes], path: Path) -> Any:
     file, version = open_file(opened, path, MODEL)
     name = file.text("estimator")
     if name not in ESTIMATORS:
-        raise ModelFileError(f"holds a {name!r}, which topmix {topmix.__version__} does not know")
+        raise ModelFileError(f"holds a {name!r}, which topmix {__version__} does not know")
     if version == 1:
         upgrade_model(file, name)
     estimator = _construct(ESTIMATORS[name], file, version)
@@ -155,11 +155,11 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     for name, value in estimator.get_params(deep=False).items():
         if name == "callbacks":
             continue
-        value = value.item() if isinstance(value, np.generic) else value
+        value = value.item() if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
         if isinstance(value, Component) and type(value) in FAMILIES.get(name, {}).values():  # `load` knows its class
             plain[name] = value.to_dict()
         elif _is_array(value):
-            arrays[name] = value.astype(np.float64)
+            arrays[name] = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)  # labels stay whole
         elif isinstance(value, dict) and value and all(_is_array(np.asarray(v)) for v in value.values()):
             arrays |= {f"{name}.{key}": np.atleast_1d(np.asarray(v, np.float64)) for key, v in value.items()}
         elif _is_json(value):

@@ -8,46 +8,46 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 
 from topmix.data.corpus import Corpus
-from topmix.data.shard import Shards, in_order
 from topmix.engines import Engine
 from topmix.estimators.checkpoints import checkpoint_of
 from topmix.estimators.components import ComponentParameters
-from topmix.estimators.inputs import CLONED, as_corpus
-from topmix.estimators.new_words import in_known_columns
+from topmix.estimators.first_topics import first_topics
+from topmix.estimators.inputs import as_corpus
 from topmix.estimators.priors import word_prior_as_given
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklearn_callbacks
 from topmix.estimators.topic_output import TopicOutputMixin
+from topmix.estimators.topic_stream import StreamMixin
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitting.history import Callback, Clock, TimeLimit
+from topmix.fitting.history import Callback, Clock, TimeLimit, last_objective
 from topmix.fitting.passes import Log
 from topmix.fitting.progress import shown
 from topmix.fitting.topic_fit import TopicFit, TopicProblem
 from topmix.inference import Inference
 from topmix.inference.fixed_point import without_discount
-from topmix.learners import Asynchronous, Learner, Stochastic
-from topmix.learners.stochastic import blend, tokens
+from topmix.learners import Learner, Stochastic
 from topmix.models.document_options import DocumentOptions
-from topmix.models.topic_start import RESTARTED, STARTS
+from topmix.models.topic_start import RESTARTED
 from topmix.models.topics import TopicModel
 from topmix.numerics.threads import count_of_threads, use_threads
 from topmix.parameters.checks import (
     count_of_active,
     count_of_components,
-    one_of,
     positive_number,
     whole_number,
     whole_number_or_none,
 )
-from topmix.stats import PseudoCounts, WordTotal
 
 
-class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, ComponentParameters, BaseEstimator):
+class TopicEstimator(
+    StreamMixin, TopicOutputMixin, SaveMixin, CallbackSupportMixin, ComponentParameters, BaseEstimator
+):
     """A subclass says what its model is (`_empty_model`) and, where it differs, how the fit begins (`_problem`)."""
 
     n_components: int
@@ -112,112 +112,43 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
                     if fit.interrupted is not None:
                         self._set_model(fit.interrupted)
                     raise
-                if best is None or log.history[-1].objective > best[0].history[-1].objective:
+                if best is None or last_objective(log.history) > last_objective(best[0].history):
                     best = log, model, converged
             assert best is not None
             log, model, self.converged_ = best
-            self.history_, self.n_iter_, self.elbo_ = log.history, len(log.history), log.history[-1].objective
+            self.history_, self.n_iter_, self.elbo_ = log.history, len(log.history), last_objective(log.history)
             with np.errstate(over="ignore"):  # next to no tokens, and all of the priors
                 self.bound_ = float(np.exp(-self.elbo_ / max(corpus.n_tokens, 1.0)))
             self.n_batch_iter_ = self.n_iter_ * fit.updates_per_pass
             self._set_model(model)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """One stochastic step on these documents, which may bring new words.
-
-        In a Corpus with a vocabulary words are known by name, in any order; in a matrix or a DataFrame new words are
-        columns after those that were there. New words start with the prior in every topic, so `topic_word_prior` cannot
-        be one value per word. A stream may go on for ever; `total_samples` of `Stochastic` says how many documents it
-        stands for.
-        """
-        learner, inference = self._learner(), self._inference()
-        if isinstance(learner, Asynchronous):
-            raise ValueError("partial_fit is a stochastic step; learner='asynchronous' keeps its documents: use fit")
-        first = not hasattr(self, "model_")
-        corpus = as_corpus(self, X, reset=True) if first else in_known_columns(self, X)
-        threads = count_of_threads(self.n_jobs)
-        with use_threads(threads):
-            problem = self._problem(corpus, learner, inference, threads, searches=False)
-            if first:
-                rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-                model = problem.start(rng)
-                self.n_batch_iter_, self.n_seen_, self.n_tokens_seen_, self.history_ = 0, 0.0, 0.0, []
-            else:
-                model = replace(self._grown(corpus), documents=problem.empty.documents)
-                self.n_batch_iter_ = getattr(self, "n_batch_iter_", 0)
-            self._count_documents(corpus)
-            stream = learner if isinstance(learner, Stochastic) else Stochastic()
-            stands_for = float(stream.total_samples or self.n_seen_)
-            if problem.weighs_tokens:
-                stands_for *= self.n_tokens_seen_ / self.n_seen_
-            workers = problem.engine.open(Shards(corpus, in_order(corpus)), problem.step, threads)
-            for b in range(workers.n_shards):
-                for _, new, _ in workers.run(model.tables, [b]):
-                    seen = tokens(new) if problem.weighs_tokens else new.n_rows
-                    total = blend(model.past_stats(), new, stream.step_size(self.n_batch_iter_), stands_for, seen)
-                    model = model.update(total)
-                    self.n_batch_iter_ += 1
-            workers.close()
-            self._set_model(model)
-        return self
-
     def _problem(
         self, corpus: Corpus, learner: Learner, inference: Inference, threads: int, *, searches: bool = True
     ) -> TopicProblem:
-        K = count_of_components(self.n_components)
-        empty = self._empty_model(corpus.n_words)
+        K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
+        empty, is_sparse = self._empty_model(corpus.n_words), learner.fades and searches and max_iter > 0
+        seed = int(check_random_state(self.random_state).randint(2**31)) if inference.by_tokens else 0
         return TopicProblem(
             corpus=corpus,
             empty=empty,
-            start=lambda rng: self._start(empty, corpus, rng, learner.fades and searches),
-            step=inference.step(self._step_seed() if inference.by_tokens else 0),
+            start=lambda rng: first_topics(self, empty, corpus, rng, sparse=is_sparse),
+            step=inference.step(seed),
             learner=learner,
             engine=self._engine(),
             threads=threads,
             n_active=count_of_active(self.n_active, K),
-            max_iter=whole_number(self.max_iter, "max_iter"),
+            max_iter=max_iter,
             tol=self.tol,
             is_warm=self._is_warm(),
             restarts_small_topics=self._restarts_small_topics() and inference.starts_cold,
             weighs_tokens=inference.by_tokens and isinstance(learner, Stochastic),
         )
 
-    def _start(self, empty: TopicModel, corpus: Corpus, rng: np.random.Generator, sparse: bool) -> TopicModel:
-        """The first model, whose counts are pseudo-counts: sparse, where they can be and the learner lets them fade."""
-        K, V = count_of_components(self.n_components), corpus.n_words
-        if self._is_warm():
-            if self._n_components_kept() != K:
-                raise ValueError(f"warm_start keeps {self._n_components_kept()} topics, but n_components is now {K}")
-            return replace(self.model_, documents=empty.documents)
-        if isinstance(self.init, str):
-            counts = STARTS[one_of(self.init, STARTS, "init")](corpus, K, rng)
-            if isinstance(counts, PseudoCounts):
-                if sparse:
-                    return replace(empty, words=empty.words.update(empty.no_stats().S.add(counts)))
-                counts = counts.counts()
-        else:
-            counts = self._given_counts(V, K)
-        return replace(empty, words=empty.words.update(WordTotal.of(counts)))
-
-    def _given_counts(self, V: int, K: int) -> np.ndarray:  # [V, K]
-        given = self.init
-        if hasattr(given, "fit"):
-            if not hasattr(given, "components_"):
-                raise ValueError(f"init must be fitted before; this {type(given).__name__} has no topics yet{CLONED}")
-            given = given.components_
-        counts = np.ascontiguousarray(np.asarray(given, dtype=np.float64).T)
-        if counts.shape != (V, K) or not np.all(np.isfinite(counts)) or counts.min() < 0:
-            raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
-        return counts
-
     def _engine(self) -> Engine:
         """Workers of the engine that learned the topics solve new documents too."""
         engine: Engine = self._component("engine")
         return engine
-
-    def _step_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31))
 
     def _is_warm(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "model_")
@@ -240,24 +171,6 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
         inference.check_learner(self._component("learner"))
         return inference
 
-    def _count_documents(self, corpus: Corpus) -> None:
-        seen = getattr(self, "n_seen_", 0.0)
-        self.n_seen_ = seen + corpus.n_docs
-        before = getattr(self, "n_tokens_seen_", seen * corpus.n_tokens / corpus.n_docs)
-        self.n_tokens_seen_ = before + corpus.n_tokens
-
-    def _grown(self, corpus: Corpus) -> TopicModel:
-        """The model with room for the words of this corpus, which are its own and perhaps more."""
-        if corpus.n_words == self.n_features_in_:
-            return self.model_
-        if self.model_.words.eta.shape[0] > 1:
-            raise ValueError("new words need a topic_word_prior that is one number, or one per topic, not one per word")
-        self.model_.words.total.grow(corpus.n_words)
-        self.n_features_in_: int = corpus.n_words
-        if corpus.vocabulary is not None:
-            self.feature_names_in_ = np.array(list(corpus.vocabulary), dtype=object)
-        return self.model_
-
     def _documents(self) -> DocumentOptions:
         """How documents are solved under the topics of the model."""
         n_active = whole_number_or_none(self.n_active, "n_active")
@@ -266,6 +179,8 @@ class TopicEstimator(TopicOutputMixin, SaveMixin, CallbackSupportMixin, Componen
     def _set_model(self, model: TopicModel) -> None:
         self.model_ = replace(model, partner=None)
         self.topic_word_prior_ = word_prior_as_given(model.words.eta)
+        extra = model.words.extra
+        self.seed_counts_ = None if extra is None else sp.csr_array(extra.by_word().T)
         self.components_ = model.words.pseudo_counts()
         self.topic_word_ = model.words.mean()
 

@@ -1,9 +1,9 @@
-"""Fitted topic models for other programs: scikit-learn, gensim, pyLDAvis, MALLET's text files, CSV and Parquet.
+"""Export of fitted topic models to scikit-learn, gensim, pyLDAvis, the text files of MALLET, CSV, TSV and Parquet.
 
     lda = topmix.export.to_gensim(model)
-    topmix.export.export(model, "topics.csv")      # by the file's name, or format=
+    topmix.export.export(model, "topics.csv")      # the name sets the format; or pass format=
 
-Topic k there is row k of components_ here.
+Topic k of the export is row k of `components_`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from topmix.export.files import write_csv, write_mallet, write_parquet, write_pyldavis, write_tsv
 from topmix.export.libraries import save_gensim, save_sklearn, to_gensim, to_pyldavis, to_sklearn
 
-# format -> (file name's ending, writer(model, path, corpus))
+# format -> (ending of the file name, writer(model, path, corpus))
 EXPORTS: dict[str, tuple[str, Callable[[Any, Path, Any], None]]] = {
     "csv": (".csv", write_csv),
     "tsv": (".tsv", write_tsv),
@@ -29,22 +29,24 @@ EXPORTS: dict[str, tuple[str, Callable[[Any, Path, Any], None]]] = {
 
 
 def export(model: Any, path: str | os.PathLike[str], format: str | None = None, corpus: Any = None) -> None:
-    """Writes a fitted model for another program.
+    """Write a fitted model to a file for another program.
 
     Parameters
     ----------
+    model
+        A fitted topic model. Mixtures of counts have only the tables: csv, tsv and parquet.
     path
-        The file, or for "mallet" the folder.
+        The file to write; a folder for "mallet".
     format : {"csv", "tsv", "parquet", "pyldavis", "sklearn", "gensim", "mallet"} or None
-        None: by the name.
+        The format. None recognises it by the name of the file.
     corpus : Corpus or None
-        Documents; pyLDAvis needs them, MALLET's document file is written where there are any.
+        Documents. "pyldavis" needs them; "mallet" writes doc-topics.txt if they are given.
     """
     target = Path(path)
     if format is None:
         format = next((name for name, (ending, _) in EXPORTS.items() if ending and target.name.endswith(ending)), None)
     if format not in EXPORTS:
-        raise ValueError(f"{target}: the name does not tell the format; give one of {', '.join(EXPORTS)}")
+        raise ValueError(f"{target}: the name does not tell the format; pass format=, one of {', '.join(EXPORTS)}")
     EXPORTS[format][1](model, target, corpus)
 
 

@@ -1,4 +1,4 @@
-"""Fitted topic models as text files and tables that any program reads."""
+"""Fitted topic models as tables and text files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ TOP_WORDS = 100
 def write_csv(
     model: Any, path: Path, corpus: Any = None, *, n_words: int | None = TOP_WORDS, delimiter: str = ","
 ) -> None:
-    """A row a word of a topic, best first: topic, share, rank, word, probability. n_words=None writes all words."""
+    """A table with one row per topic and word, best words first: topic, share, rank, word, probability.
+
+    n_words is the number of words per topic; None writes all words. The argument `corpus` is not used.
+    """
     with atomic_write(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         out = csv.writer(text, delimiter=delimiter, lineterminator="\n")
@@ -33,12 +36,12 @@ def write_csv(
 
 
 def write_tsv(model: Any, path: Path, corpus: Any = None, *, n_words: int | None = TOP_WORDS) -> None:
-    """`write_csv` with tabs."""
+    """The table of `write_csv`, separated by tabs."""
     write_csv(model, path, n_words=n_words, delimiter="\t")
 
 
 def write_parquet(model: Any, path: Path, corpus: Any = None, *, n_words: int | None = TOP_WORDS) -> None:
-    """The table of `write_csv`."""
+    """The table of `write_csv` as a Parquet file."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -55,11 +58,11 @@ def write_parquet(model: Any, path: Path, corpus: Any = None, *, n_words: int | 
 
 
 def write_pyldavis(model: Any, path: Path, corpus: Any = None) -> None:
-    """The arguments of pyLDAvis.prepare as JSON."""
+    """The arguments of pyLDAvis.prepare, as JSON."""
     from topmix.export.libraries import to_pyldavis
 
     if corpus is None:
-        raise ValueError("pyLDAvis also wants documents: give a corpus")
+        raise ValueError("pyLDAvis needs documents: pass a corpus")
     data = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in to_pyldavis(model, corpus).items()}
     with atomic_write(path) as file:
         file.write(json.dumps(data).encode())
@@ -68,9 +71,9 @@ def write_pyldavis(model: Any, path: Path, corpus: Any = None) -> None:
 def write_mallet(model: Any, path: Path, corpus: Any = None) -> None:
     """A folder with the files that `mallet train-topics` writes, tab-separated.
 
-    topic-keys.txt           topic, its alpha, its top words
+    topic-keys.txt           topic, alpha of the topic, its top words
     topic-word-weights.txt   topic, word, weight (the pseudo-count: tokens plus prior)
-    doc-topics.txt           document, name, the proportion of each topic; where a corpus is given
+    doc-topics.txt           document, name, the proportion of each topic; only if a corpus is given
     """
     view = view_of(model)
     path.mkdir(parents=True, exist_ok=True)
@@ -98,6 +101,7 @@ def write_mallet(model: Any, path: Path, corpus: Any = None) -> None:
 
 
 def _topics(model: Any, n_words: int | None) -> Iterator[tuple[int, float, list[str], np.ndarray]]:
+    """(topic, share, top words, their probabilities) of each topic."""
     view = view_of(model)
     top = view.top(len(view.words) if n_words is None else n_words)
     for k in range(view.n_topics):

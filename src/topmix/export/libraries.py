@@ -1,4 +1,4 @@
-"""Fitted topic models as objects of other libraries, which go on with them as with their own."""
+"""Fitted topic models as objects of other libraries, which can use and train them further."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from topmix.views.topics import proportions, view_of, word_names
 
 
 def to_sklearn(model: Any) -> LatentDirichletAllocation:
-    """A fitted LatentDirichletAllocation with the same topics and priors. It infers documents in its own way."""
+    """A fitted LatentDirichletAllocation with the same topics and priors.
+
+    scikit-learn has one alpha and one eta for all topics: unequal priors are replaced by their mean. Its `transform` is
+    variational, so its proportions differ a little.
+    """
     components, alpha, eta = _counts_and_priors(model)
     lda = LatentDirichletAllocation(
         n_components=len(components), doc_topic_prior=float(alpha.mean()), topic_word_prior=float(eta.mean()),
@@ -22,9 +26,8 @@ def to_sklearn(model: Any) -> LatentDirichletAllocation:
     )  # fmt: skip
     lda.components_ = components
     lda.exp_dirichlet_component_ = np.exp(dirichlet.expected_log(components, axis=1))
-    # Its kernels take one number; unequal topics are beyond it.
     lda.doc_topic_prior_, lda.topic_word_prior_ = float(alpha.mean()), float(eta.mean())
-    lda.n_features_in_ = components.shape[1]  # and no names: it is given matrices, and would warn of each
+    lda.n_features_in_ = components.shape[1]  # no feature names: scikit-learn would warn for each matrix
     lda.n_iter_ = int(getattr(model, "n_iter_", 1))
     lda.n_batch_iter_ = int(getattr(model, "n_batch_iter_", lda.n_iter_))
     lda.bound_ = float(getattr(model, "bound_", np.nan))
@@ -33,7 +36,7 @@ def to_sklearn(model: Any) -> LatentDirichletAllocation:
 
 
 def to_gensim(model: Any) -> Any:
-    """A gensim LdaModel with the same topics and priors; its Dictionary has our words under our ids."""
+    """A gensim LdaModel with the same topics and priors. Its Dictionary has the same word ids."""
     try:
         from gensim.corpora import Dictionary
         from gensim.models import LdaModel
@@ -44,7 +47,7 @@ def to_gensim(model: Any) -> Any:
     dictionary = Dictionary()
     dictionary.token2id = {word: v for v, word in enumerate(words)}
     dictionary.id2token = dict(enumerate(words))
-    prior = eta.mean(axis=0)  # [V]: it has one a word, and no matrix without a row for every topic
+    prior = eta[0] if np.all(eta == eta[0]) else eta  # [V] if all topics have the same prior, else [K, V]
     lda = LdaModel(id2word=dictionary, num_topics=len(components), alpha=alpha, eta=prior, dtype=np.float64)
     lda.state.sstats = components - prior
     lda.sync_state()
@@ -52,20 +55,23 @@ def to_gensim(model: Any) -> Any:
 
 
 def to_pyldavis(model: Any, corpus: Corpus) -> dict[str, Any]:
-    """The arguments of pyLDAvis.prepare: `pyLDAvis.prepare(**to_pyldavis(model, corpus))`. Documents without words are
-    left out, which pyLDAvis cannot do without. With sort_topics=False its topic k + 1 is our topic k."""
+    """The arguments of pyLDAvis.prepare: `pyLDAvis.prepare(**to_pyldavis(model, corpus))`.
+
+    Empty documents are left out, because pyLDAvis refuses them. With sort_topics=False, topic k + 1 of pyLDAvis is
+    topic k of the model.
+    """
     view = view_of(model)
     X = corpus.to_scipy()
     lengths = np.asarray(X.sum(axis=1)).ravel()
     if not lengths.any():
-        raise ValueError("pyLDAvis needs documents with words in them")
+        raise ValueError("all documents are empty, but pyLDAvis needs documents with words")
     kept = corpus[np.flatnonzero(lengths > 0)]
     return {
         "topic_term_dists": view.topic_word,
         "doc_topic_dists": proportions(model, kept),
         "doc_lengths": lengths[lengths > 0],
         "vocab": view.words,
-        "term_frequency": np.maximum(np.asarray(X.sum(axis=0)).ravel(), 1e-3),  # it divides by them
+        "term_frequency": np.maximum(np.asarray(X.sum(axis=0)).ravel(), 1e-3),  # pyLDAvis divides by it
     }
 
 
@@ -84,7 +90,7 @@ def _counts_and_priors(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     view = view_of(model)
     components = np.array(model.components_, dtype=np.float64)
     if not hasattr(model, "doc_topic_prior_"):
-        raise ValueError(f"a {type(model).__name__} is not a model of LDA's kind, which documents mix topics in")
+        raise ValueError(f"a {type(model).__name__} has no topic proportions of documents: pass LDA, HDP or GibbsLDA")
     K, V = components.shape
     alpha = np.array(np.broadcast_to(np.asarray(model.doc_topic_prior_, dtype=np.float64), (K,)))
     eta = np.asarray(model.topic_word_prior_, dtype=np.float64)

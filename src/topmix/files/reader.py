@@ -1,4 +1,4 @@
-"""Reading a file that nobody vouches for: each part is there and is what was asked for, or ModelFileError is raised."""
+"""Reading an untrusted file: each part is there and is what was asked for, or ModelFileError is raised."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class CheckedReader:
             raise ModelFileError(f"array {name!r} is {dtype} of {found}, expected F64 of {wanted}")
         return self._take(name, SMALLEST if positive else -LARGEST)
 
-    def any_array(self, name: str) -> NDArray[np.float64]:
-        """Finite doubles of one or two dimensions."""
+    def any_array(self, name: str) -> NDArray[Any]:
+        """Finite doubles or whole numbers, of one to three dimensions."""
         name = self.prefix + name
         dtype, shape = self.arrays[name]
-        if dtype != "F64" or len(shape) not in (1, 2) or 0 in shape:
-            raise ModelFileError(f"array {name!r} is {dtype} of {shape}, expected F64 of one or two dimensions")
+        if dtype not in ("F64", "I64") or len(shape) not in (1, 2, 3) or 0 in shape:
+            raise ModelFileError(f"array {name!r} is {dtype} of {shape}, expected F64 or I64 of 1 to 3 dimensions")
         return self._take(name, -LARGEST)
 
     def vector(self, name: str, dtype: str, length: int | None = None) -> NDArray[Any]:
@@ -104,7 +104,7 @@ class CheckedReader:
         return value
 
     def choice(self, name: str, choices: tuple[str, ...], missing: str | None = None) -> str:
-        """One of these words; `missing` stands for what files of older versions do not say."""
+        """One of these words; `missing` is used where files of older versions have no such value."""
         extra = self.about.get("extra")
         is_missing = missing and isinstance(extra, dict) and self.prefix + name not in extra
         value = missing if is_missing else self._extra(name)

@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-import topmix
+from topmix._version import __version__
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
 from topmix.data.layout import DTYPES, encode_header, metadata_crc, plan, read_array, read_header
@@ -37,7 +37,7 @@ def write_file(path: Path, kind: str, arrays: dict[str, NDArray[Any]], about: di
     metadata = {
         "format": kind,
         "format_version": str(FORMAT_VERSION),
-        "library_version": topmix.__version__,
+        "library_version": __version__,
         "model": json.dumps(_plain(about), ensure_ascii=False, allow_nan=False, separators=(",", ":")),
         "crc32": json.dumps({name: f"{zlib.crc32(a.data):08x}" for name, a in arrays.items()}),
     }
@@ -87,7 +87,7 @@ def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[dict[str, Any]
     if int(version) > FORMAT_VERSION:
         raise ModelFileError(
             f"written by topmix {metadata.get('library_version', '?')[:20]} in format version {version}; topmix "
-            f"{topmix.__version__} reads up to version {FORMAT_VERSION}. A newer topmix will read it."
+            f"{__version__} reads up to version {FORMAT_VERSION}. A newer topmix will read it."
         )
     rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
     if metadata.get("metadata_crc32") != metadata_crc(rest):

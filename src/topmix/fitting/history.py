@@ -49,9 +49,15 @@ class TimeLimit:
         self.limit, self.last, self.reached = limit, 0.0, False
 
     def __call__(self, record: Record, view: PassView) -> bool:
-        took, self.last = record.seconds - self.last, record.seconds
+        before = self.last if self.last <= record.seconds else 0.0  # another fit has begun
+        took, self.last = record.seconds - before, record.seconds
         self.reached = record.seconds + took > self.limit
         return self.reached
+
+
+def last_objective(history: list[Record]) -> float:
+    """Where a fit ended; minus infinity where no pass was made."""
+    return history[-1].objective if history else -float("inf")
 
 
 class Clock:

@@ -19,8 +19,11 @@ class Stopping:
     least_gain: float  # a pass that changes the objective by less has converged
     direction: str = "rises"  # "falls" where it is minimised; "wavers" where priors move under it
     opening: int = 0  # first passes whose objective is another one
+    before: float | None = None  # the objective at which the fit begins, where an earlier fit ended there
 
     def has_converged(self, history: list[Record]) -> bool:
+        if self.before is not None and len(history) == 1:  # either way: the data may be another
+            return abs(history[0].objective - self.before) < self.least_gain
         if len(history) < self.opening + 2:
             return False
         gain = history[-1].objective - history[-2].objective

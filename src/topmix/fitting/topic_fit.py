@@ -41,7 +41,7 @@ class TopicProblem:
     default_batches: int = 10
     is_warm: bool = False  # topics are those of an earlier fit
     restarts_small_topics: bool = False  # topics that are small after the first pass start again
-    weighs_tokens: bool = False  # stochastic: a batch stands for its share of the tokens
+    weighs_tokens: bool = False  # stochastic: a batch is weighed by its share of the tokens
     options: Callable[[str, bool], Any] | None = None  # of documents, where the number of topics is searched for
     search: Callable[[PausedFit, Batches, np.random.Generator, int], Search] | None = None
 

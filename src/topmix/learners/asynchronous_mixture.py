@@ -83,7 +83,7 @@ class AsynchronousMixture:
         self.workers, self.threads, self.rows_per_update = workers, task.threads, rows_per_update
         self.max_iter, self.seed = task.max_iter, seed
         self.n_rows = float(len(task.data)) if task.weight is None else float(task.weight.sum())
-        self.native: Any = None  # _core.GaussianFleet32 or 64
+        self.native: Any = None  # _core.AsynchronousGaussian32 or 64
         self.latest: Mixture = task.model
 
     def passes(self, model: Mixture, state: State) -> Passes:
@@ -108,7 +108,7 @@ class AsynchronousMixture:
                     self.latest = model = model.update(state.total)
                     yield PassResult(model, state.total, {})
                     if precision(model.likelihood) != dtype:  # clusters got thin: continue in double
-                        self.rows.cluster, self.rows.r = self.native.whereabouts()
+                        self.rows.cluster, self.rows.r = self.native.assignments()
                         self.native = None
             finally:
                 self.close()
@@ -122,7 +122,7 @@ class AsynchronousMixture:
         z, weight = np.empty_like(x), None if rows.weight is None else rows.weight[order]
         blocks, most = in_blocks(K, workers)
         _core.to_frame(x, g.frame.origin, np.ascontiguousarray(g.frame.scale), self.threads, z)
-        make = _core.GaussianFleet32 if dtype == np.float32 else _core.GaussianFleet64
+        make = _core.AsynchronousGaussian32 if dtype == np.float32 else _core.AsynchronousGaussian64
         return make(
             shape.quadratic,
             not g.zero_mean,

@@ -17,7 +17,7 @@ from topmix.models.topics import TopicModel
 from topmix.stats import TopicStats, WordTotal
 
 BYTES_PER_BLOCK = 1 << 20  # of a block's rows, in double: what a worker's cache can hold in float, twice
-BLOCKS_PER_WORKER = 4  # at least, so that nobody waits
+BLOCKS_PER_WORKER = 4  # at least, so that no worker is idle
 Snapshot = tuple[np.ndarray, float, float, np.ndarray]  # counts [V, K], entropy, documents' log Gammas, rise [K]
 
 
@@ -71,7 +71,7 @@ class AsynchronousTopics:
     def __init__(self, corpus: Corpus, model: TopicModel, workers: int, plan: Plan, max_iter: int):
         V, K = model.words.shape
         blocks = Blocks.of(np.bincount(corpus.index, minlength=V), K, workers)
-        self.native = _core.TopicFleet(
+        self.native = _core.AsynchronousTopics(
             corpus.indptr,
             corpus.index,
             corpus.value,
@@ -82,7 +82,7 @@ class AsynchronousTopics:
             plan.outside,
             model.words.total.counts(),
             model.prior.alpha,
-            model.words.eta,
+            model.words.dense_prior(),
             plan.opening,
             plan.settle,
             plan.seed,
@@ -104,7 +104,7 @@ class AsynchronousTopics:
                 model = model.update(state.total)
                 model = (yield PassResult(model, state.total, {})) or model
                 if learned:
-                    self.native.priors(model.prior.alpha, model.words.eta)
+                    self.native.priors(model.prior.alpha, model.words.dense_prior())
                     self.native.start(n_pass + 1)
         finally:
             self.native.stop()

@@ -42,8 +42,8 @@ class State:
     total: Any = None  # None: no pass was made yet
     memo: dict[int, Any] = field(default_factory=dict)  # memoized: the last statistics of each shard
     t: int = 0  # steps so far: passes, or batches for stochastic learning
-    pseudo_counts: Any = None  # statistics that nobody observed, for the next pass to start from
-    n_tokens: float | None = None  # stochastic: a batch stands for its share of these tokens instead of all rows
+    pseudo_counts: Any = None  # statistics to start the next pass from, which fade during it
+    n_tokens: float | None = None  # stochastic: a batch is weighed by its share of these tokens instead of rows
 
 
 class Learner(Component):

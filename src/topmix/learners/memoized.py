@@ -1,9 +1,9 @@
 """Memoized: total += new - old, so the total is exact and the model moves at every round.  docs/math.md Eq. (1.9).
 
-Pseudo-counts are statistics that nobody observed, to start from. If they were dropped after the first round, the model
-would keep only what that round happens to contain, and topics that it does not use would die. So they fade as the pass
-goes on, and none of them is left at its end. Whoever changes the model between two passes may set new ones in the
-state, which fade through the next pass.
+Pseudo-counts are statistics to start from that are not from data. If they were dropped after the first round, the model
+would keep only what that round happens to contain, and topics that it does not use would die. So they fade during the
+pass, and none of them is left at its end. Whoever changes the model between two passes may set new ones in the state,
+which fade through the next pass.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from topmix.numerics import dirichlet
 from topmix.numerics.threads import threads
 from topmix.stats import WordStats, WordTotal
 
-FAINT = 1e-9  # prior of objective "ml", in words: none is impossible
+NEGLIGIBLE = 1e-9  # prior count of a word for objective "ml": no word is impossible
 
 
 class CategoricalTables(NamedTuple):
@@ -56,7 +56,7 @@ class Categorical:
         objective: str = "vb",
     ) -> Categorical:
         """Each cluster starts from one row, drawn by k-means++ under the KL divergence, smoothed by the mean row."""
-        eta = np.full((corpus.shape[1], 1), FAINT if objective == "ml" else prior)
+        eta = np.full((corpus.shape[1], 1), NEGLIGIBLE if objective == "ml" else prior)
         X = corpus.to_scipy()
         if weight is None:
             weight = np.ones(corpus.shape[0])
@@ -78,7 +78,7 @@ class Categorical:
 
     def _lam(self, cols: np.ndarray | slice) -> np.ndarray:
         counts = self.total.factor * self.total.raw[cols]
-        # rounding may leave less than nothing, which only a prior that is felt makes up for
+        # rounding may leave negative counts, which a negligible prior does not make up for
         return self.eta[cols] + (np.maximum(counts, 0.0) if self.objective == "ml" else counts)
 
     def tables(self, cols: np.ndarray) -> CategoricalTables:

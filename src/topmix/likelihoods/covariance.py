@@ -1,7 +1,7 @@
 """Shapes of covariances: what full, diagonal, spherical and tied clusters do differently, and nothing else.
 
-A precision Lambda_k has a Wishart prior: one D x D matrix a cluster (full) or for all (tied), or D numbers (diag), or
-one (spherical), where a Wishart of size one is a gamma distribution. Arrays of them, precisions, covariances or
+A precision Lambda_k has a Wishart prior: one D x D matrix per cluster (full) or for all (tied), or D numbers (diag),
+or one (spherical), where a Wishart of size one is a gamma distribution. Arrays of them, precisions, covariances or
 scatter, are [K, D, D], [1, D, D], [K, D] and [K] (for spherical, the trace).  docs/math.md, section G.
 """
 
@@ -14,6 +14,8 @@ from scipy.special import digamma, multigammaln
 
 from topmix import _core
 from topmix.numerics.threads import threads
+
+ROUNDING = 100 * float(np.finfo(np.float64).eps)  # a share of all variance that no digits are left for
 
 
 class SingularCovariance(ValueError):
@@ -48,7 +50,7 @@ class Shape:
 
     @property
     def repeat(self) -> int:
-        """Dimensions that each precision speaks for."""
+        """Dimensions that share each precision."""
         return self.D if self.name == "spherical" else 1
 
     def one(self) -> tuple[int, ...]:
@@ -118,6 +120,13 @@ class Shape:
             raise _singular(np.flatnonzero(np.isnan(log_det)))
         return B, inverse, log_det
 
+    def refuse_rounding(self, P: np.ndarray) -> None:
+        """Raises where a precision is so large, in a frame of unit variance, that rounding alone made it finite."""
+        diagonal = np.diagonal(P, axis1=1, axis2=2) if self.is_matrix else P.reshape(len(P), -1)
+        thin = np.flatnonzero(1.0 / diagonal.max(axis=1) < ROUNDING)
+        if len(thin):
+            raise _singular(thin)
+
     def log_det(self, B: np.ndarray) -> np.ndarray:
         """log |B_k|, summed over copies."""
         return np.linalg.slogdet(B)[1] if self.is_matrix else np.log(B).reshape(len(B), -1).sum(axis=1)
@@ -174,7 +183,9 @@ SHAPES = ("full", "diag", "spherical", "tied")
 
 def _singular(clusters: np.ndarray) -> SingularCovariance:
     which = f"cluster {clusters[0]}" if len(clusters) else "a cluster"
-    return SingularCovariance(
-        f"the covariance of {which} is singular: too few different rows, or columns that are constant or depend on "
-        "each other. Raise reg_covar, take fewer clusters, or use objective='vb', whose prior fills the gap."
+    return SingularCovariance(  # scikit-learn's words in the middle, which people match on
+        f"The covariance of {which} is singular. Fitting the mixture model failed because some components have "
+        "ill-defined empirical covariance (for instance caused by singleton or collapsed samples). Try to decrease the "
+        "number of components, increase reg_covar, or scale the input data. Or use objective='vb', whose prior fills "
+        "the gap, or leave out columns that are constant or depend on others."
     )

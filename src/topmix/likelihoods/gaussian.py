@@ -22,7 +22,7 @@ from topmix.files.writer import Writer
 from topmix.likelihoods.covariance import SHAPES, Shape
 from topmix.likelihoods.frame import Frame
 from topmix.numerics.blas import one_thread
-from topmix.numerics.dirichlet import FAINT
+from topmix.numerics.dirichlet import NEGLIGIBLE
 from topmix.numerics.threads import threads
 from topmix.stats import Additive
 
@@ -59,13 +59,13 @@ class GaussianPrior:
     m: np.ndarray  # [D]
     nu: float
     B: np.ndarray  # [D, D], [D] or []: with E[Lambda] = nu B^-1
-    reg: np.ndarray  # likewise
+    reg: np.ndarray  # of the same shape
 
     @classmethod
-    def faint(cls, shape: Shape, reg: np.ndarray) -> GaussianPrior:
+    def negligible(cls, shape: Shape, reg: np.ndarray) -> GaussianPrior:
         """Of maximum likelihood: it keeps a cluster without rows finite, as the Gaussian of all the data."""
         one = np.eye(shape.D) if shape.is_matrix else np.ones(shape.D) if shape.name == "diag" else np.array(shape.D)
-        return cls(FAINT, np.zeros(shape.D), FAINT, FAINT * one, reg)
+        return cls(NEGLIGIBLE, np.zeros(shape.D), NEGLIGIBLE, NEGLIGIBLE * one, reg)
 
     def write(self, out: Writer) -> None:
         out.array("m", self.m)
@@ -156,7 +156,7 @@ class Gaussian:
         if age == STALE:
             near, age = None, 0
         new = replace(self, total=S, near=near, age=age)
-        new.posterior  # noqa: B018  (now, before the learner goes on with the total)
+        new.posterior  # noqa: B018  (now, before the learner changes the total)
         return new
 
     @cached_property
@@ -171,6 +171,8 @@ class Gaussian:
                 base = p.B + shape.prior_outer(len(N), p.beta, p.m)[0]
             B, P, log_det = shape.updated(t.second, N, base, p.reg, beta, m)
             P *= nu.reshape(-1, *[1] * (B.ndim - 1))
+            if self.objective == "ml" and not np.any(p.reg):
+                shape.refuse_rounding(P)
             Pm = shape.apply(P, m)
             is_bayes = self.objective == "vb" and not self.zero_mean
             return Posterior(
@@ -366,7 +368,7 @@ def moments(
     with one_thread():
         second = np.zeros((K, 0)) if shape.name == "tied" else S.second
         _core.add_moments(z, cluster, r, weight, centre, shape.quadratic, threads(), S.N, S.first, second)
-        if shape.name == "tied":  # sum w z z', whatever the clusters
+        if shape.name == "tied":  # sum w z z', the same for all clusters
             z64 = z.astype(np.float64)
             S.second += shape.packed((z64.T @ (z64 if weight is None else weight[:, None] * z64))[None])
     return S

@@ -78,7 +78,7 @@ def empty(
     else:
         reg = frame.covariances(np.full(D, reg_covar))
         reg = reg if covariance_type == "diag" else np.array(reg.sum())
-    prior = GaussianPrior.faint(shape, reg)
+    prior = GaussianPrior.negligible(shape, reg)
     if objective != "ml":
         if covariance_prior is None:
             covariance_prior = default_covariance_prior(data.covariance, covariance_type, reg_covar)
@@ -152,9 +152,10 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
         return moments(z, *_everyone(r), w, origin, model.shape)
     if init == "kmeans":
         seed = int(rng.integers(2**31))
-        fit = KMeans(min(K, len(z)), n_init=1, random_state=seed, max_iter=10).fit(z, sample_weight=w)
+        x = model.frame.points_back(z)  # as scikit-learn does: the scales of columns are the user's
+        fit = KMeans(min(K, len(x)), n_init=1, random_state=seed, max_iter=10).fit(x, sample_weight=w)
         seeds, labels = np.zeros((K, D)), fit.labels_.astype(np.int32)
-        seeds[: len(fit.cluster_centers_)] = fit.cluster_centers_
+        seeds[: len(fit.cluster_centers_)] = model.frame.points(fit.cluster_centers_)
     elif init == "k-means++":
         chosen, labels = spread_rows(z.astype(np.float32), w, K, model, rng)
         seeds = z[chosen]
@@ -215,7 +216,7 @@ def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool, norm: np.ndar
 
         tr(S_n S_k^-1) - log |S_n S_k^-1| - D,      S_n proportional to b I + z_n z_n',
 
-    where b stands for the prior: a row alone has no covariance.
+    where b plays the part of the prior: a single row has no covariance.
     """
     norm = np.einsum("nd,nd->n", z, z) if norm is None else norm
     with one_thread():
@@ -238,7 +239,7 @@ def spread_rows(
     fewer than clusters.
 
     As in scikit-learn each seed is the best of a few that were drawn: a row that is far from all is drawn often, and
-    when it is far from its like too, it brings little.
+    where it is an outlier it brings little.
     """
     n_tries = 2 + int(np.log(K))
     chosen = [int(rng.choice(len(z), p=weight / weight.sum()))]

@@ -12,7 +12,7 @@ from topmix import _core
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.numerics.threads import threads
-from topmix.stats import WordTotal
+from topmix.stats import PseudoCounts, WordTotal
 
 
 class WordTables(NamedTuple):
@@ -32,8 +32,9 @@ class TopicWords:
     total: WordTotal
     posterior: str  # "variational" | "collapsed"
     learned: bool = False  # eta is one number, re-estimated after each pass
-    bounds_evidence: bool = False  # the objective is the variational one, whatever the tables are
+    bounds_evidence: bool = False  # the objective is variational even where the tables are collapsed
     smoothing: float | None = None  # in the place of eta where topics are reported
+    extra: PseudoCounts | None = None  # what the prior adds to some words of some topics
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -43,7 +44,16 @@ class TopicWords:
         """[K] sum over words of eta."""
         V, K = self.shape
         sums = self.eta.sum(axis=0) * (V if self.eta.shape[0] == 1 else 1)
-        return np.broadcast_to(sums, (K,))
+        return np.broadcast_to(sums, (K,)) if self.extra is None else sums + self.extra.totals
+
+    def dense_prior(self) -> np.ndarray:
+        """[V or 1, K or 1] all prior counts, for kernels that take them in one array."""
+        if self.extra is None:
+            return self.eta
+        return np.ascontiguousarray(np.broadcast_to(self.eta, self.shape) + self.extra.counts())
+
+    def _extra_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        return None if self.extra is None else self.extra.rows
 
     def tables(self, cols: np.ndarray) -> WordTables:
         K = self.shape[1]
@@ -58,6 +68,7 @@ class TopicWords:
             self.total.raw,
             self.total.factor,
             self.eta,
+            self._extra_rows(),
             pseudo,
             norm,
             cols,
@@ -92,7 +103,7 @@ class TopicWords:
     def _by_topic(self, eta: np.ndarray, as_shares: bool) -> np.ndarray:
         V, K = self.shape
         out = np.empty((K, V))
-        _core.topic_rows(self.total.raw, self.total.factor, eta, as_shares, threads(), out)
+        _core.topic_rows(self.total.raw, self.total.factor, eta, self._extra_rows(), as_shares, threads(), out)
         return out
 
     def bound(self) -> float:
@@ -102,17 +113,24 @@ class TopicWords:
         is_point = self.posterior == "collapsed" and not self.bounds_evidence
         kind = "collapsed" if is_point else "variational"
         total = self.total
-        sum_of_words = _core.topic_bound(kind, total.raw, total.factor, self.eta, threads(), norm)
+        extra = self._extra_rows()
+        sum_of_words = _core.topic_bound(kind, total.raw, total.factor, self.eta, extra, threads(), norm)
         if is_point:  # sum (S + eta) log phi
             return sum_of_words - float(xlogy(norm, norm).sum())
         prior = np.broadcast_to(self.eta, (V, K)) if self.eta.shape[0] > 1 else np.broadcast_to(self.eta, (1, K))
         each = gammaln(prior).sum() * (V if self.eta.shape[0] == 1 else 1)
+        if self.extra is not None:
+            word = np.repeat(np.arange(V), np.diff(self.extra.indptr))
+            base = np.broadcast_to(self.eta, (V, K))[word, self.extra.topic]
+            each += float(np.sum(gammaln(base + self.extra.value) - gammaln(base)))
         return float(gammaln(self.prior_totals()).sum() - each - gammaln(norm).sum() + sum_of_words)
 
     def write(self, out: Writer, *, with_total: bool = True) -> None:
         out.array("eta", self.eta)
         out.value("posterior", self.posterior)
         out.value("learned", self.learned)
+        if self.extra is not None:
+            self.extra.write(out.at("extra"))
         if with_total:
             self.total.write(out)
 
@@ -124,4 +142,5 @@ class TopicWords:
         eta = file.array("eta", {1, V}, {1, K}, positive=True)
         posterior = file.choice("posterior", ("collapsed", "variational"))
         total = WordTotal.read(file, V, K) if total is None else total
-        return cls(eta, total, posterior, file.flag("learned"), bounds_evidence)
+        extra = PseudoCounts.read(file.at("extra"), V, K) if file.has("extra.indptr") else None
+        return cls(eta, total, posterior, file.flag("learned"), bounds_evidence, extra=extra)

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix import _core
+from topmix.likelihoods.likelihood import Likelihood
 from topmix.local.mixture import rows_at_a_time
 from topmix.local.step import StepResult
-from topmix.models.mixture import Likelihood, MixtureTables
+from topmix.models.mixture import MixtureTables
 
 
 class Assigned(NamedTuple):
     cluster: np.ndarray  # [rows, L] int32 ascending; empty unless kept
-    r: np.ndarray  # [rows, L], likewise
+    r: np.ndarray  # [rows, L]; empty unless kept
     likelihood: np.ndarray  # [rows] log of the summed weights of the chosen clusters
 
 

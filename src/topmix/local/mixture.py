@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.likelihoods.likelihood import Likelihood
 from topmix.local.step import StepResult
-from topmix.models.mixture import Likelihood, MixtureTables
+from topmix.models.mixture import MixtureTables
 from topmix.stats import MixtureStats
 
 PAIRS_PER_CLUSTER = 512  # in a piece, on average: then moments by cluster are products of matrices that are not thin

@@ -1,6 +1,7 @@
-"""How good are topics? Prediction, coherence, diversity, and agreement with a truth or with another model.
+"""Measures of topics: prediction, coherence, diversity, and agreement with the truth or with another model.
 
-Every function takes plain arrays (topics as a K × V matrix, documents as counts): any library's topics can be judged.
+Every function takes plain arrays (topics as a K × V matrix, documents as counts), so it works with topics of any
+library.
 """
 
 from topmix.metrics.agreement import adjusted_rand, nmi

@@ -1,4 +1,4 @@
-"""Agreement of two labellings of the same tokens or rows, whatever the labels are called."""
+"""Agreement of two labellings of the same tokens or rows. The values of the labels do not matter."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 
 def nmi(true: ArrayLike, predicted: ArrayLike) -> float:
-    """Normalized mutual information: I / mean of the two entropies (arithmetic). From 0 to 1."""
+    """Normalized mutual information, from 0 to 1: I divided by the arithmetic mean of the two entropies."""
     return float(normalized_mutual_info_score(np.ravel(true), np.ravel(predicted)))
 
 
 def adjusted_rand(true: ArrayLike, predicted: ArrayLike) -> float:
-    """Adjusted Rand index: 1 for the same partition, about 0 for independent ones; may be negative."""
+    """Adjusted Rand index: 1 for equal partitions, about 0 for independent ones. It may be negative."""
     return float(adjusted_rand_score(np.ravel(true), np.ravel(predicted)))

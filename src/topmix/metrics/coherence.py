@@ -1,22 +1,23 @@
-"""Coherence: do the top words of a topic occur together?
+"""Coherence: how often the top words of a topic occur together.
 
-With p the share of documents (or windows of text) that a word or a pair is in, ε = 1e-12 and natural logarithms:
+p is the share of documents (or windows of text) that contain a word or a pair of words, ε = 1e-12, logarithms are
+natural:
 
     NPMI    mean over pairs i ≠ j of  n_ij = log[(p_ij + ε) / (p_i p_j)] / −log(p_ij + ε)
     u_mass  mean over pairs i > j of  log[(p_ij + ε) / p_j],   words by falling probability
-    c_v     mean over i of cos(n_i, Σ_j n_j),   n_i the row of NPMI values of word i with all top words, itself included
+    c_v     mean over i of cos(n_i, Σ_j n_j),   n_i: the NPMI values of word i with all top words and with itself
 
-and the mean over topics. These are gensim's CoherenceModel "c_npmi", "u_mass" and "c_v" to rounding, but for three
-cases in which gensim's arithmetic gives out:
+The score is the mean over topics. It equals "c_npmi", "u_mass" and "c_v" of gensim's CoherenceModel up to rounding,
+except in three cases:
 
-- A pair that is in every document has n = 1. (There 0/0, which rounding makes −1.)
-- A pair with a word that is in no document has n = −1, as a pair that is never together has when ε → 0. (There inf or
-  nan.) u_mass keeps gensim's 0 where the word to condition on is in no document.
-- A word stays in a sliding window until its last copy leaves. (There until its first, so that repeated words
-  count too little.)
+- A pair that is in every document has n = 1. gensim computes 0 / 0, which rounding turns into −1.
+- A pair with a word that is in no document has n = −1, the limit for ε → 0. gensim gives inf or nan. u_mass is 0, as in
+  gensim, if the word j is in no document.
+- A word stays in a sliding window until its last copy leaves. gensim drops it with its first copy, so that repeated
+  words count too little.
 
-Note what ε does: a pair never seen together has n = −1 + log(p_i p_j) / log ε, about −0.67 for two words in 1% of the
-documents. eps=0 gives the textbook's −1.
+ε changes the value of a pair that never occurs together: n = −1 + log(p_i p_j) / log ε, about −0.67 for two words that
+are each in 1% of the documents. eps=0 gives −1, as in the definition of NPMI.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from topmix.metrics.cooccurrence import CoOccurrence, in_documents, in_windows
 from topmix.metrics.counts import Floats, as_counts, as_topics
 from topmix.metrics.top_words import top_ids
 
-EPSILON = 1e-12  # gensim's
+EPSILON = 1e-12  # as in gensim
 Topics = ArrayLike | Sequence[Sequence[str]] | Sequence[Sequence[int]]
 Texts = Iterable[Sequence[str]]
 
@@ -47,25 +48,30 @@ def npmi_coherence(
     per_topic: bool = False,
     eps: float = EPSILON,
 ) -> float | Floats:
-    """Normalised pointwise mutual information of the top words; from about −1 (never together) to 1 (always).
+    """Normalised pointwise mutual information of the top words, from about −1 (never together) to 1 (always).
 
     Parameters
     ----------
     topics : [K, V] array, or a list of top words (or word ids) for each topic
-        Of an array of floats the top_n largest in each row are taken, of a list the first top_n.
+        The top_n largest entries of each row of an array of floats, or the first top_n words of each list.
     X : Corpus, sparse matrix or array of counts
-        Reference documents: co-occurrence is in a document.
+        Reference documents. Words co-occur if they are in the same document.
     texts : list of lists of words
-        Instead of X: co-occurrence is in a window of window_size tokens; None takes whole texts.
+        Reference texts, instead of X. Words co-occur if they are in the same window.
+    window_size : int or None
+        Tokens in a window of a text. None takes whole texts.
     vocabulary : list of str
-        The words of ids or columns, where words meet ids. A Corpus brings its own.
+        The words in the order of their ids, needed if one argument has words and the other ids. A Corpus has its own.
     top_n : int
+        Number of top words per topic.
     per_topic : bool
-        An array with one number a topic, instead of their mean.
+        Whether to return one score per topic instead of the mean.
     eps : float
-        ε of the formulas. 0 for none.
+        ε of the formulas; may be 0.
     """
-    return _mean([_npmi(c, n, eps) for c, n in _each(topics, X, texts, vocabulary, window_size, top_n)], per_topic)
+    return _mean(
+        [_npmi(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, window_size, top_n)], per_topic
+    )
 
 
 def umass_coherence(
@@ -78,11 +84,11 @@ def umass_coherence(
     per_topic: bool = False,
     eps: float = EPSILON,
 ) -> float | Floats:
-    """Log probability of a top word given one before it, in a document; 0 or less, higher is better.
+    """Mean log probability of a top word, given a more probable top word in the same document. 0 or less.
 
-    The arguments are those of `npmi_coherence`. Texts are taken whole.
+    Higher is better. The arguments are those of `npmi_coherence`. Windows are whole texts.
     """
-    return _mean([_umass(c, n, eps) for c, n in _each(topics, X, texts, vocabulary, None, top_n)], per_topic)
+    return _mean([_umass(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, None, top_n)], per_topic)
 
 
 def cv_coherence(
@@ -96,15 +102,17 @@ def cv_coherence(
     per_topic: bool = False,
     eps: float = EPSILON,
 ) -> float | Floats:
-    """Cosine of each top word's NPMI values with those of the whole topic.
+    """Mean cosine of the NPMI values of a top word with the NPMI values of the whole topic.
 
-    The arguments are those of `npmi_coherence`. Defined on texts; with X, whole documents take the place of windows.
+    The arguments are those of `npmi_coherence`. The measure is defined on texts; with X, documents are the windows.
     """
-    return _mean([_cv(c, n, eps) for c, n in _each(topics, X, texts, vocabulary, window_size, top_n)], per_topic)
+    return _mean(
+        [_cv(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, window_size, top_n)], per_topic
+    )
 
 
 def npmi_matrix(together: NDArray[np.int64], n: int, eps: float = EPSILON) -> Floats:
-    """[words, words] n_ij from the number of documents that hold both, of n."""
+    """[words, words] n_ij from `together`, the number of documents (of n) that hold both words."""
     p_ij = together / n
     p = np.diag(p_ij)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -140,11 +148,12 @@ def _mean(values: list[float], per_topic: bool) -> float | Floats:
     return np.array(values) if per_topic else float(np.mean(values))
 
 
-def _each(
+def _co_occurrences(
     topics: Topics, X: Any, texts: Texts | None, vocabulary: Sequence[str] | None, window_size: int | None, top_n: int
 ) -> Iterable[tuple[NDArray[np.int64], int]]:
+    """Per topic: [words, words] documents or windows that hold both words, and the number of all."""
     if (X is None) == (texts is None):
-        raise ValueError("give either X, for documents, or texts, for windows of text")
+        raise ValueError("pass either X (documents) or texts (windows of text), not both or none")
     if vocabulary is None:
         vocabulary = getattr(X, "vocabulary", None)
     found: CoOccurrence
@@ -156,14 +165,14 @@ def _each(
         place = {w: i for i, w in enumerate(words)}
         found = in_windows([np.array([place[w] for w in t], dtype=np.intp) for t in lists], words, texts, window_size)
     if found.n == 0:
-        raise ValueError("there are no documents to look for the words in")
+        raise ValueError("there are no documents: X or texts is empty")
     return ((c, found.n) for c in found.together)
 
 
 def _top(topics: Topics, top_n: int) -> list[list[Any]]:
     """The top words of each topic, as ids or as strings."""
     if top_n < 2:
-        raise ValueError(f"top_n={top_n}: coherence is about pairs, so at least 2")
+        raise ValueError(f"top_n={top_n}: coherence needs pairs of words; pass at least 2")
     if isinstance(topics, np.ndarray) and np.issubdtype(topics.dtype, np.floating):
         return top_ids(as_topics(topics), top_n).tolist()
     lists = [list(t)[:top_n] for t in topics]  # type: ignore[union-attr, arg-type]
@@ -176,7 +185,7 @@ def _as_ids(topics: Topics, vocabulary: Sequence[str] | None, top_n: int) -> lis
     lists = _top(topics, top_n)
     if isinstance(lists[0][0], str):
         if vocabulary is None:
-            raise ValueError("top words are strings and X has columns: give the vocabulary")
+            raise ValueError("the top words are strings, but X has no words: pass vocabulary=")
         place = {w: i for i, w in enumerate(vocabulary)}
         missing = next((w for t in lists for w in t if w not in place), None)
         if missing is not None:
@@ -190,5 +199,5 @@ def _as_words(topics: Topics, vocabulary: Sequence[str] | None, top_n: int) -> l
     if isinstance(lists[0][0], str):
         return lists
     if vocabulary is None:
-        raise ValueError("topics are ids and texts are words: give the vocabulary")
+        raise ValueError("the topics are ids, but texts holds words: pass vocabulary=")
     return [[vocabulary[i] for i in t] for t in lists]

@@ -1,9 +1,9 @@
-"""Document completion: how well topics predict words held out of a document, given its other words.
+"""Document completion: how well topics predict held-out words of a document from its other words.
 
     score = Σ_d Σ_{n in B_d} log Σ_k π̂_dk φ_k,w_n / Σ_d |B_d|,   π̂_dk = (N_dk + α_k) / Σ_k (N_dk + α_k)
 
-where N_d is folded in from A_d. Natural logarithm, so nats a token; higher is better, and 0 is certainty. Everything is
-computed from the topics' K × V matrix alone, so that methods which learn in different ways are judged by one evaluator.
+N_d comes from A_d by `fold_in`. The unit is nats per token: higher is better, and 0 is a certain prediction. The score
+depends only on the K × V matrix of topics, so it can compare topics of all methods.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from topmix.metrics.splits import split_tokens, split_types
 
 
 class DocumentScores(NamedTuple):
-    """One entry a document; 0 tokens where it was too short to split."""
+    """One entry per document. A document that is too short to split has 0 tokens."""
 
-    log_likelihood: Floats  # [D] of B's tokens, summed
-    n_tokens: Floats  # [D] in B
+    log_likelihood: Floats  # [D] sum over the tokens of B
+    n_tokens: Floats  # [D] tokens in B
 
     @property
     def mean(self) -> float:
-        """Per token, over all documents."""
+        """Log likelihood per token, over all documents."""
         total = self.n_tokens.sum()
         if total == 0:
-            raise ValueError("no document is long enough to be split in two")
+            raise ValueError("no document is long enough to be split: pass documents with at least two distinct words")
         return float(self.log_likelihood.sum() / total)
 
 
@@ -45,27 +45,27 @@ def completion_score(
     max_iter: int = 100,
     tol: float = 0.05,
 ) -> float:
-    """Mean log predictive probability of a held-out token; types split 80/20.
+    """Mean log predictive probability of a held-out token, with the distinct words of a document split 80/20.
 
     Parameters
     ----------
     topic_word : [K, V]
-        Topics, φ. Rows are normalised, so pseudo-counts will do.
+        Topics, φ. Rows are normalised, so they may be pseudo-counts.
     X : Corpus, sparse matrix or array of counts
-        Test documents. Those with fewer than two distinct words are skipped.
+        Test documents. Documents with fewer than two distinct words are skipped.
     doc_topic_prior : float or [K]
-        α, per topic. None is 0.5 / K.
+        α, per topic. None means 0.5 / K.
     fraction : float
-        Share of a document's distinct words to learn its topics from; the rest is predicted.
+        Share of the distinct words of a document from which its topics are inferred. The others are predicted.
     random_state : int or Generator
-        The split depends on this and on X only, not on the topics.
+        Seed of the split. The split depends on it and on X, not on the topics.
     max_iter, tol
-        A document's topics are settled when no expected count moves by tol, or after max_iter iterations.
+        The inference of a document ends when no expected count changes by tol, or after max_iter iterations.
 
     Returns
     -------
     float
-        Nats a token. -inf if a held-out word has probability 0 in every topic: smooth the topics first.
+        Nats per token. -inf if a held-out word has probability 0 in every topic: smooth the topics first.
     """
     return completion_scores(
         topic_word, X, doc_topic_prior=doc_topic_prior, fraction=fraction, random_state=random_state,
@@ -83,7 +83,7 @@ def completion_scores(
     max_iter: int = 100,
     tol: float = 0.05,
 ) -> DocumentScores:
-    """`completion_score` document by document."""
+    """`completion_score` for each document."""
     A, B = split_types(X, fraction=fraction, random_state=random_state)
     return predict(topic_word, A, B, doc_topic_prior, max_iter, tol)
 
@@ -97,10 +97,10 @@ def half_split_score(
     max_iter: int = 100,
     tol: float = 0.05,
 ) -> float:
-    """Mean log predictive probability of a held-out token; tokens split 50/50.
+    """Mean log predictive probability of a held-out token, with the tokens of a document split 50/50.
 
-    Easier than `completion_score`: a word may be in both halves, and many are. The arguments are the same, but counts
-    must be whole numbers.
+    This is easier than `completion_score`, because a word may be in both halves. The arguments are the same, except
+    that counts must be whole numbers.
     """
     A, B = split_tokens(X, random_state=random_state)
     return predict(topic_word, A, B, doc_topic_prior, max_iter, tol).mean
@@ -114,19 +114,19 @@ def predict(
     max_iter: int = 100,
     tol: float = 0.05,
 ) -> DocumentScores:
-    """Scores of the tokens of B [D, V], with each document's topics folded in from A [D, V]."""
+    """Scores of the tokens of B [D, V], with the topics of each document inferred from A [D, V]."""
     phi = as_topics(topic_word)
     K, V = phi.shape
     if A.shape[1] != V:
-        raise ValueError(f"the documents have {A.shape[1]} words, the topics {V}")
+        raise ValueError(f"the documents have {A.shape[1]} words, the topics {V}: both need the same vocabulary")
     alpha = as_prior(doc_topic_prior, K)
-    # Only words that occur, word-major: a document then gathers whole rows, and a large vocabulary is not copied.
+    # The table holds only words that occur, one row per word: a document reads whole rows of it.
     words, ids = np.unique(np.concatenate([A.indices, B.indices]), return_inverse=True)
     table = np.ascontiguousarray((phi[:, words] / row_sums(phi)[:, None]).T)  # [words, K]
     id_a, id_b = ids[: A.nnz], ids[A.nnz :]
 
     log_likelihood, n_tokens = np.zeros(A.shape[0]), np.asarray(B.sum(axis=1), dtype=np.float64).ravel()
-    # One BLAS thread: the products are too small for more, and the sums come out the same on any machine of its kind.
+    # One BLAS thread: the products are small, and the sums are the same for any number of cores.
     with threadpool_limits(1, user_api="blas"), np.errstate(divide="ignore"):
         for d in np.flatnonzero(n_tokens):
             a, b = slice(A.indptr[d], A.indptr[d + 1]), slice(B.indptr[d], B.indptr[d + 1])

@@ -1,6 +1,6 @@
-"""In how many documents, or windows of text, do the top words of a topic occur together?
+"""Counts of the documents, or windows of text, in which the top words of a topic occur together.
 
-A window is a virtual document: all runs of `size` consecutive tokens of a text, or the whole text where it is shorter.
+A window is `size` consecutive tokens of a text, or the whole text if the text is shorter.
 """
 
 from __future__ import annotations
@@ -12,27 +12,30 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-_ENTRIES = 1 << 22  # of the boolean matrix of windows, made and counted at a time
+_ENTRIES = 1 << 22  # entries of the boolean matrix of windows that is in memory at a time
 
 
 class CoOccurrence(NamedTuple):
     """Counts for each topic, over n documents or windows."""
 
-    together: list[NDArray[np.int64]]  # a topic: [words, words]; the diagonal is each word alone
+    together: list[NDArray[np.int64]]  # per topic: [words, words]; the diagonal counts each word alone
     n: int
 
 
 def in_documents(topics: Sequence[NDArray[np.intp]], X: sp.csr_array) -> CoOccurrence:
-    """topics: word ids, that is columns of X [D, V]. Empty documents count too."""
+    """Counts in documents X [D, V], including empty ones. `topics` are word ids, that is columns of X."""
     return _count(topics, X.shape[1], [X])
 
 
 def in_windows(
     topics: Sequence[NDArray[np.intp]], words: Sequence[str], texts: Iterable[Sequence[str]], size: int | None
 ) -> CoOccurrence:
-    """topics: positions in `words`. size: tokens in a window; None takes each text whole. Empty texts count too."""
+    """Counts in windows of `size` tokens, or in whole texts if None. `topics` are positions in `words`.
+
+    An empty text is one window.
+    """
     if size is not None and size < 1:
-        raise ValueError(f"window_size={size}: at least 1, or None for whole texts")
+        raise ValueError(f"window_size={size}: pass at least 1, or None for whole texts")
     return _count(topics, len(words), _windows(texts, {w: i for i, w in enumerate(words)}, size))
 
 
@@ -53,7 +56,7 @@ def _count(topics: Sequence[NDArray[np.intp]], n_words: int, parts: Iterable[sp.
 
 
 def _windows(texts: Iterable[Sequence[str]], ids: dict[str, int], size: int | None) -> Iterator[sp.csr_array]:
-    """Booleans [windows, words], a few million at a time."""
+    """Boolean matrices [windows, words] with about _ENTRIES entries each."""
     rows: list[NDArray[np.int64]] = []
     cols: list[NDArray[np.int64]] = []
     n = entries = 0
@@ -74,10 +77,10 @@ def _windows(texts: Iterable[Sequence[str]], ids: dict[str, int], size: int | No
 def _intervals(
     text: Sequence[str], ids: dict[str, int], size: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
-    """(first, last, word): the windows of one text that hold a word, as disjoint intervals; and how many there are.
+    """(first, last, word, n_windows): the windows first..last of one text hold the word. Intervals are disjoint.
 
-    A token at p is in the windows that start from p - size + 1 to p. Where the previous copy of the word is in a window
-    too, the window is counted there.
+    A token at position p is in the windows that start at p - size + 1 to p. A window that also holds the previous copy
+    of the word belongs to the interval of that copy.
     """
     tokens = [(w, p) for p, t in enumerate(text) if (w := ids.get(t)) is not None]
     word, p = np.array(tokens, dtype=np.int64).reshape(-1, 2).T

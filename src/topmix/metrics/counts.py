@@ -1,4 +1,4 @@
-"""What comes in at the door of a metric: counts, topics and priors, checked once."""
+"""Checks of the arguments of the metrics: counts, topics and priors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RandomState = int | np.random.Generator | None
 
 
 def as_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
-    """[D, V] float64 rows, words sorted and once a row, no zeros: from a Corpus, a sparse matrix or an array."""
+    """[D, V] float64 rows without duplicates and zeros, from a Corpus, a sparse matrix or an array."""
     X = X.to_scipy() if hasattr(X, "to_scipy") else X
     rows = sp.csr_array(X if sp.issparse(X) else np.atleast_2d(np.asarray(X)), dtype=np.float64, copy=True)
     rows.sum_duplicates()
@@ -21,15 +21,17 @@ def as_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
     if not np.all(np.isfinite(rows.data)) or np.any(rows.data < 0):
         raise ValueError("counts must be finite and not negative")
     if n_words is not None and rows.shape[1] != n_words:
-        raise ValueError(f"the documents have {rows.shape[1]} words, the topics {n_words}")
+        raise ValueError(
+            f"the documents have {rows.shape[1]} words, the topics {n_words}: both need the same vocabulary"
+        )
     return rows
 
 
 def as_topics(topic_word: ArrayLike, name: str = "topic_word") -> Floats:
-    """[K, V] float64, rows as they come: probabilities or pseudo-counts."""
+    """[K, V] float64. Rows are not normalised: they are probabilities or pseudo-counts."""
     phi = np.asarray(topic_word, dtype=np.float64)
     if phi.ndim != 2 or 0 in phi.shape:
-        raise ValueError(f"{name} has the shape {phi.shape}; it must be topics by words")
+        raise ValueError(f"{name} has the shape {phi.shape}; it must have the shape (topics, words)")
     if not np.all(np.isfinite(phi)) or np.any(phi < 0):
         raise ValueError(f"{name} must be finite and not negative")
     return phi
@@ -44,12 +46,12 @@ def as_distributions(topic_word: ArrayLike, name: str = "topic_word") -> Floats:
 def row_sums(phi: Floats, name: str = "topic_word") -> Floats:
     sums: Floats = phi.sum(axis=1)
     if not np.all(sums > 0):
-        raise ValueError(f"row {int(np.argmin(sums))} of {name} is all zeros: it is no distribution")
+        raise ValueError(f"row {int(np.argmin(sums))} of {name} is all zeros, so it cannot be normalised")
     return sums
 
 
 def as_prior(doc_topic_prior: ArrayLike | None, K: int) -> Floats:
-    """[K] alpha. None is 0.5 / K."""
+    """[K] α. None means 0.5 / K."""
     alpha = np.asarray(0.5 / K if doc_topic_prior is None else doc_topic_prior, dtype=np.float64)
     if alpha.shape not in ((), (K,)):
         raise ValueError(f"doc_topic_prior has the shape {alpha.shape}; it must be a number or have {K} entries")

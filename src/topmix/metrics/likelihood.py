@@ -1,4 +1,4 @@
-"""Log likelihood of tokens when something says where they come from: document weights, or one topic a token."""
+"""Log likelihood of tokens, given the topic weights of documents or the topic of each token."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topmix.metrics.counts import as_counts, as_distributions
 
 
 def token_log_likelihood(doc_topic: ArrayLike, topic_word: ArrayLike, X: Any) -> float:
-    """Mean over tokens of log Σ_k θ_dk φ_kw, for methods with their own way to weigh a document's topics.
+    """Mean over tokens of log Σ_k θ_dk φ_kw, for methods that infer θ themselves.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def token_log_likelihood(doc_topic: ArrayLike, topic_word: ArrayLike, X: Any) ->
 
 
 def discrete_log_likelihood(topic_word: ArrayLike, X: Any, assignments: ArrayLike) -> float:
-    """Mean over tokens of log φ_{z,w}: the k-means view, in which a token has one topic.
+    """Mean over tokens of log φ_{z,w}, where each token has one topic, as in k-means.
 
     Parameters
     ----------
@@ -41,19 +41,21 @@ def discrete_log_likelihood(topic_word: ArrayLike, X: Any, assignments: ArrayLik
         Topics, φ. Rows are normalised.
     X : Corpus, sparse matrix or array of counts
     assignments : [tokens] or [nnz] int
-        z: one topic a token, or one for all tokens of a word in a document. In order of rows, then words; a word's
-        tokens stand together.
+        z: the topic of each token, or one topic for all tokens of a word in a document. The order is by rows, then by
+        words; tokens of the same word are consecutive.
     """
     phi = as_distributions(topic_word)
     rows = as_counts(X, phi.shape[1])
     z = np.asarray(assignments)
     if z.ndim != 1 or not np.issubdtype(z.dtype, np.integer):
-        raise ValueError("assignments must be one row of whole numbers")
+        raise ValueError("assignments must be a one-dimensional array of whole numbers")
     word, weight = rows.indices, rows.data
     if len(z) != rows.nnz:
         word, weight = np.repeat(word, weight.astype(np.int64)), np.ones(len(z))
     if len(z) != len(word):
-        raise ValueError(f"{len(z)} assignments for {len(word)} tokens of {rows.nnz} words in documents")
+        raise ValueError(
+            f"{len(z)} assignments for {len(word)} tokens: pass one per token, or one per entry of X ({rows.nnz})"
+        )
     if len(z) and (z.min() < 0 or z.max() >= len(phi)):
         raise ValueError(f"assignments must be topics from 0 to {len(phi) - 1}")
     with np.errstate(divide="ignore"):
@@ -62,5 +64,5 @@ def discrete_log_likelihood(topic_word: ArrayLike, X: Any, assignments: ArrayLik
 
 def _tokens(weight: np.ndarray) -> float:
     if weight.sum() == 0:
-        raise ValueError("there are no tokens")
+        raise ValueError("X has no tokens")
     return float(weight.sum())

@@ -1,4 +1,4 @@
-"""Which topic of one model is which of another: the Hungarian assignment."""
+"""Pairs of corresponding topics of two models, by the Hungarian algorithm."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from topmix.metrics.counts import Floats, as_distributions
 
 
 class TopicMatch(NamedTuple):
-    """min(K_a, K_b) pairs, in the order of a's topics. Topics that are in no pair had none left."""
+    """min(K_a, K_b) pairs, in the order of the topics of a. Topics of the larger model may have no partner."""
 
     a: NDArray[np.intp]  # [pairs] topics of the first model
-    b: NDArray[np.intp]  # [pairs] their partners in the second
+    b: NDArray[np.intp]  # [pairs] the partners in the second model
     distance: Floats  # [pairs]
 
 
@@ -28,11 +28,11 @@ def match_topics(a: ArrayLike, b: ArrayLike, *, metric: str = "l1") -> TopicMatc
     a, b : [K_a, V] and [K_b, V]
         Topics of two models over one vocabulary. Rows are normalised.
     metric : {"l1", "cosine", "hellinger"}
-        Σ|p − q|, from 0 to 2; 1 − cos; or sqrt(1 − Σ sqrt(pq)). The last two go from 0 to 1, and are faster at large K.
+        Σ|p − q|, from 0 to 2; 1 − cos, from 0 to 1; or sqrt(1 − Σ sqrt(pq)), from 0 to 1. The last two are faster.
     """
     p, q = as_distributions(a, "a"), as_distributions(b, "b")
     if p.shape[1] != q.shape[1]:
-        raise ValueError(f"the models have {p.shape[1]} and {q.shape[1]} words: match topics over one vocabulary")
+        raise ValueError(f"the models have {p.shape[1]} and {q.shape[1]} words: both need the same vocabulary")
     if metric not in _METRICS:
         raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, _METRICS))}")
     distance = _METRICS[metric](p, q)
@@ -41,13 +41,11 @@ def match_topics(a: ArrayLike, b: ArrayLike, *, metric: str = "l1") -> TopicMatc
 
 
 def topic_recovery_error(estimated: ArrayLike, true: ArrayLike) -> float:
-    """Mean ℓ1 distance from each true topic to its partner among the estimated ones.
+    """Mean ℓ1 distance from each true topic to its partner among the estimated topics, from 0 to 2.
 
-    Pairs come from `match_topics` with ℓ1. The mean is over the K true topics, whatever the number estimated:
-    a true topic without a partner (fewer were estimated) costs 2, the distance of topics that share no word;
-    an estimated topic without a partner (more were estimated) costs nothing. So it asks whether the truth was found,
-    not whether something else was found too: report the number of topics beside it. From 0 to 2. Authors who use half
-    the ℓ1 distance report half of this.
+    Pairs come from `match_topics` with ℓ1. The mean is over the K true topics. A true topic without a partner costs 2,
+    the distance of topics that share no word. An estimated topic without a partner costs nothing: report the number of
+    topics together with this error. Papers that use half the ℓ1 distance report half of this value.
     """
     match = match_topics(true, estimated, metric="l1")
     K = len(np.asarray(true))

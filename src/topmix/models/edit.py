@@ -1,4 +1,4 @@
-"""Topics merged, dropped and seeded by hand: a topic model in, another out. The next pass settles what follows."""
+"""Topics merged, dropped and seeded by hand: a topic model in, another out. The next pass adapts documents to it."""
 
 from __future__ import annotations
 
@@ -6,62 +6,76 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from topmix.allocations.stick_prior import StickPrior
 from topmix.allocations.topic_sticks import Sticks
 from topmix.models.topics import Prior, TopicModel
-from topmix.stats import WordTotal
+from topmix.stats import PseudoCounts, WordTotal
 
-SEED = 0.5  # share of a new topic that is its seed's at the start
+OWN = 0.5  # share of a new topic that comes from its seed words at the start
 
 
 def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
-    """Each group becomes one topic, in the place of its first. Counts and alpha add; the larger eta of a word holds."""
+    """Each group becomes one topic, in the place of its first. Counts and alpha add; of the priors the larger holds."""
     counts, alpha = model.words.total.counts(), model.prior.alpha.copy()
-    eta = model.words.eta.copy()
+    eta, extra = model.words.eta.copy(), _extra(model)
     gone: list[int] = []
     for first, *others in groups:
         counts[:, first] += counts[:, others].sum(axis=1)
         alpha[first] += alpha[others].sum()
         if eta.shape[1] > 1:
             eta[:, first] = eta[:, [first, *others]].max(axis=1)
+        for other in others:
+            extra[:, [first]] = extra[:, [first]].maximum(extra[:, [other]])
         gone += others
-    return _with(model, counts, alpha, eta, np.delete(np.arange(model.n_components), gone))
+    return _with(model, counts, alpha, eta, extra, np.delete(np.arange(model.n_components), gone))
 
 
 def dropped(model: TopicModel, topics: Sequence[int]) -> TopicModel:
     """Without these topics. Their tokens find others when documents are next visited."""
     kept = np.delete(np.arange(model.n_components), np.asarray(topics, np.int64))
-    return _with(model, model.words.total.counts(), model.prior.alpha, model.words.eta, kept)
+    words = model.words
+    return _with(model, words.total.counts(), model.prior.alpha, words.eta, _extra(model), kept)
 
 
-def seeded(model: TopicModel, seeds: np.ndarray, topics: Sequence[int] | None) -> TopicModel:
+def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None) -> TopicModel:
     """Pseudo-counts seeds [V, n] go into the prior of these topics, for good, or into that of n new ones.
 
-    A new topic has the mean size of the others and begins as half its seed, half the mean of all topics: the others are
-    sharp by now, and a topic that is mostly the mean would never win a word from them.
+    A new topic has the mean size of the others. It begins as half its seed words, half the mean of all topics: the
+    others are sharp by now, and a topic that is mostly the mean would never win a word from them.
     """
-    (V, n), K = seeds.shape, model.n_components
-    total, alpha = model.words.total.counts(), model.prior.alpha
-    eta = np.array(np.broadcast_to(model.words.eta, (V, K)))
+    total, alpha, eta, extra = model.words.total.counts(), model.prior.alpha, model.words.eta, _extra(model)
+    n = seeds.shape[1]
     if topics is None:
-        base = np.broadcast_to(model.words.eta.mean(axis=1, keepdims=True), (V, n))
         share = np.maximum(total, 0.0).sum(axis=1) + 1e-300
-        start = (1.0 - SEED) * (share / share.sum())[:, None] + SEED * seeds / seeds.sum(axis=0)
+        own = seeds.toarray() / np.asarray(seeds.sum(axis=0)).ravel()
+        start = (1.0 - OWN) * (share / share.sum())[:, None] + OWN * own
         total = np.hstack([total, start * model.words.total.totals.mean()])
         alpha = np.concatenate([alpha, np.full(n, alpha.mean())])
-        eta = np.hstack([eta, base + seeds])
+        if eta.shape[1] > 1:
+            eta = np.hstack([eta, np.repeat(eta.mean(axis=1, keepdims=True), n, axis=1)])
+        extra = sp.csc_array(sp.hstack([extra, seeds]))
     else:
-        eta[:, np.asarray(topics, np.int64)] += seeds  # they are different topics
-    fixed = replace(model, words=replace(model.words, learned=False))  # a matrix is not learned
-    return _with(fixed, total, alpha, eta, np.arange(len(alpha)))
+        place = sp.csr_array((np.ones(n), (np.arange(n), np.asarray(topics))), shape=(n, extra.shape[1]))
+        extra = sp.csc_array(extra + seeds @ place)
+    fixed = replace(model, words=replace(model.words, learned=False))  # a prior that differs by word is not learned
+    return _with(fixed, total, alpha, eta, extra, np.arange(len(alpha)))
 
 
-def _with(model: TopicModel, counts: np.ndarray, alpha: np.ndarray, eta: np.ndarray, kept: np.ndarray) -> TopicModel:
-    raw = np.ascontiguousarray(counts[:, kept])
-    total = WordTotal.of(raw)
+def _extra(model: TopicModel) -> sp.lil_array:
+    extra = model.words.extra
+    return sp.lil_array(model.words.shape) if extra is None else sp.lil_array(extra.by_word())
+
+
+def _with(
+    model: TopicModel, counts: np.ndarray, alpha: np.ndarray, eta: np.ndarray, extra: sp.sparray, kept: np.ndarray
+) -> TopicModel:
+    total = WordTotal.of(np.ascontiguousarray(counts[:, kept]))
     eta = np.ascontiguousarray(eta[:, kept]) if eta.shape[1] > 1 else eta
-    return replace(model, prior=_prior(model.prior, alpha[kept]), words=replace(model.words, eta=eta, total=total))
+    rows = sp.csr_array(sp.csc_array(extra)[:, kept])
+    words = replace(model.words, eta=eta, total=total, extra=PseudoCounts.sparse(rows) if rows.nnz else None)
+    return replace(model, prior=_prior(model.prior, alpha[kept]), words=words)
 
 
 def _prior(prior: Prior, alpha: np.ndarray) -> Prior:

@@ -1,10 +1,11 @@
 """Where topics start: pseudo-counts [V, K] that fade during the first pass. It matters more than anything after it.
 
 Topics made of single documents are too sharp: every learner stays in a poor optimum. Near-uniform ones collapse into
-copies of each other. What works is a little of one document in a lot of the corpus mean ("blended"). Common words would
-then start alike in all topics and stay there; so they are damped, and a few background topics, plain means of
-documents, start with what was taken away. A topic that found next to nothing in the first pass starts once more, from
-another document, and sharper: the others are no longer alike. docs/choosing.md has the measurements.
+copies of each other. A little of one document in a lot of the corpus mean ("blended") works. Common words would then
+have the same weight in all topics and keep it. So they are damped, and a few background topics, plain means of
+documents, start with the mass that was taken away. A topic with fewer than 5% of the mean tokens after the first pass
+starts again from another document, and sharper, because the other topics differ by then. docs/choosing.md has the
+measurements.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ OWN = 0.1  # share of a blended topic that is its document's own
 COMMON = 0.006  # a word this frequent is damped by half, one ten times as frequent by a hundred
 TIMES_THE_MEAN = 3.0  # with few words each is frequent: so many times the mean frequency is then common
 BACKGROUND = 0.2  # background topics, as a share of K times the mass that damping takes away
-DOCUMENTS_A_BACKGROUND = 50
-PSEUDO_TOKENS = 3000.0  # a topic, at the start; never more than its share of the corpus
-SMALL = 0.05  # of the mean topic: one that holds less starts again
-OWN_AGAIN = 0.9
+DOCUMENTS_PER_BACKGROUND = 50
+PSEUDO_TOKENS = 3000.0  # per topic, at the start; never more than its share of the corpus
+SMALL = 0.05  # of the mean topic: a smaller one starts again
+OWN_AGAIN = 0.9  # the same share for a topic that starts again
 
 
 def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
@@ -36,7 +37,9 @@ def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
     n_background = min(K - 1, round(BACKGROUND * K * float(mean @ (1.0 - damping))))
     size = min(PSEUDO_TOKENS, corpus.n_tokens / K)
 
-    background = [rng.choice(rows, min(DOCUMENTS_A_BACKGROUND, len(rows)), replace=False) for _ in range(n_background)]
+    background = [
+        rng.choice(rows, min(DOCUMENTS_PER_BACKGROUND, len(rows)), replace=False) for _ in range(n_background)
+    ]
     chosen = rng.choice(rows, K - n_background, replace=len(rows) < K - n_background)
     share, own = _blend(X[chosen], OWN, mean * damping, damping, size)
     means = [sp.csr_array(size * _mean(X[np.sort(docs)])[None]) for docs in background]
@@ -44,7 +47,7 @@ def blended(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:
 
 
 def restarted(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> PseudoCounts | None:
-    """A second start for topics that are small after the first pass, as large as the mean topic; None: all are well."""
+    """Pseudo-counts for topics that are small after the first pass, as large as the mean topic; None: none is small."""
     K, small = len(sizes), np.flatnonzero(sizes < SMALL * sizes.mean())
     if len(small) == 0 or corpus.n_tokens == 0:
         return None
@@ -79,7 +82,7 @@ STARTS: dict[str, Callable[[Corpus, int, np.random.Generator], PseudoCounts | np
     "random": random,
 }
 
-RESTARTED = ("auto", "blended")  # starts whose small topics start once more
+RESTARTED = ("auto", "blended")  # starts whose small topics start again
 
 
 def _usable(X: sp.csr_array) -> np.ndarray:

@@ -51,7 +51,7 @@ class TopicModel:
         return self.prior.past_stats(self.words.total)
 
     def pseudo_counts(self) -> TopicStats:
-        """The counts of the model as statistics that nobody observed, for a learner to start from."""
+        """The counts of the model as statistics to start from, for a learner to start from."""
         return self.prior.no_stats(self.words.total.pseudo or self.words.total)
 
     def update(self, total: TopicStats) -> TopicModel:

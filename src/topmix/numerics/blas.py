@@ -40,7 +40,7 @@ def _controller() -> threadpoolctl.ThreadpoolController:
 def _take_control() -> None:
     """From version 3.8 on, threadpoolctl lets the first thread that ever limits OpenBLAS do so, and silently ignores
     all others. Here any thread may be the first to enter and any other the last to leave; our lock keeps them apart."""
-    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
     if hasattr(openblas, "clear_controlling_thread"):
         openblas.clear_controlling_thread(force=True)
 

@@ -1,8 +1,8 @@
 """Dirichlet expectations and their part of an objective.  docs/math.md Eqs. (0.1)-(0.5).
 
 Objectives are "vb", a bound on the evidence under a full posterior; "map", the log posterior at a point; and "ml", the
-log likelihood at a point, whose update is that of "map" under a prior too FAINT to see: it decides where nothing else
-does.
+log likelihood at a point. The update of "ml" is that of "map" under a NEGLIGIBLE prior, which decides only where the
+data says nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
 OBJECTIVES = ("vb", "map", "ml")
-FAINT = 10 * float(np.finfo(np.float64).eps)
+NEGLIGIBLE = 10 * float(np.finfo(np.float64).eps)
 
 
 def expected_log(q: np.ndarray, axis: int = 0, objective: str = "vb") -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Twin of cpp/accumulate.hpp."""
+"""Slow twin of cpp/base/accumulate.hpp: grouping and sums in a fixed order."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def group_by(ids: NDArray[np.integer], n_bins: int) -> tuple[NDArray[np.int64], 
 
 
 def add_by_id(ids: NDArray[np.integer], values: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """out[ids[i]] += values[i], one after the other."""
+    """out[ids[i]] += values[i], in the order of i."""
     for b, v in zip(ids, values, strict=True):
         out[b] += v
 
 
 def blocked_sum(x: NDArray[np.floating]) -> float:
-    """Blocks of 512 summed in order; then the last part is folded onto the first, and so on, until one is left."""
+    """Sums blocks of 512 in order. Then adds the last half of the block sums to the first half, until one is left."""
     parts: list[float] = []
     for at in range(0, len(x), 512):
         s = 0.0

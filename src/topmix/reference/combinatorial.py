@@ -1,4 +1,4 @@
-"""Twin of cpp/local/combinatorial.hpp and refine.hpp: objective, Basic, Word and Refine, plainly."""
+"""Twin of cpp/chains/combinatorial.hpp and refine.hpp: objective, Basic, Word and Refine, plainly."""
 
 from __future__ import annotations
 

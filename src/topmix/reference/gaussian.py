@@ -1,4 +1,4 @@
-"""Twin of cpp/local/gaussian.hpp, cpp/likelihoods/gaussian.hpp and cpp/wishart.hpp: one cluster at a time, float64."""
+"""Twin of cpp/local/gaussian.hpp, local/moments.hpp and cpp/global/wishart.hpp: one cluster at a time, float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twin of cpp/local/gibbs.hpp and gibbs_sequential.hpp: the same draws, token by token in float64."""
+"""Twin of cpp/chains/gibbs.hpp and gibbs_sequential.hpp: the same draws, token by token in float64."""
 
 from __future__ import annotations
 

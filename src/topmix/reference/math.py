@@ -1,4 +1,4 @@
-"""Twin of cpp/math.hpp: SciPy in float64."""
+"""Slow twin of cpp/base/math.hpp, with SciPy in float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twin of cpp/local/mixture.hpp, cpp/likelihoods/categorical.hpp and cpp/word_stats.hpp: dense rows, float64."""
+"""Twin of cpp/local/mixture.hpp, cpp/likelihoods/categorical.hpp and cpp/global/word_stats.hpp: dense rows, float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow twins of the native parsers (cpp/data): the same lines, the same answers, one Python step at a time."""
+"""Slow twins of the native parsers (cpp/data) in plain Python, with the same results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Triple = tuple[int, int, float]
 def parse_triples(
     text: bytes, n_docs: int, n_words: int, *, has_value: bool = True, whole: bool = False
 ) -> list[Triple]:
-    """Lines "doc word count" with ids from 1, as (doc, word, count) with ids from 0."""
+    """The entries (doc, word, count), with ids from 0, of lines "doc word count", with ids from 1."""
     entries = []
     for line, fields in _lines(text):
         if len(fields) != 2 + has_value:
@@ -28,7 +28,7 @@ def parse_triples(
 def parse_pairs(
     text: bytes, *, counted: bool, first_id: int, last_id: int
 ) -> tuple[list[float], list[list[tuple[int, float]]]]:
-    """Lines "[n | label] word:count ...": the labels (zero if counted), and the pairs of each line."""
+    """The labels and the pairs of lines "label word:count ...". If `counted`, lines start with the number of pairs."""
     labels, rows = [], []
     for line, fields in _lines(text):
         if not counted:
@@ -56,7 +56,7 @@ def parse_pairs(
 
 
 def tidy_rows(rows: Rows, n_words: int, remap: Mapping[int, int] | None = None) -> Rows:
-    """Rename columns (-1 drops), sort, sum duplicates, drop zeros."""
+    """Renumber columns by `remap` (-1 drops), sort, sum duplicates, drop zeros."""
     indptr, index, value = [0], list[int](), list[float]()
     for begin, end in zip(rows[0][:-1].tolist(), rows[0][1:].tolist()):
         row: dict[int, float] = {}
@@ -75,7 +75,7 @@ def tidy_rows(rows: Rows, n_words: int, remap: Mapping[int, int] | None = None) 
 
 
 def _lines(text: bytes) -> list[tuple[int, list[bytes]]]:
-    """Numbered lines that hold something, each cut at blanks."""
+    """(line number, fields) of all lines that are not blank."""
     if text and not text.endswith(b"\n"):
         raise ValueError("the text must end with a newline")
     lines = [line.replace(b"\t", b" ").replace(b"\r", b" ").split(b" ") for line in text.split(b"\n")]

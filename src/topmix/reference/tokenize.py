@@ -1,4 +1,4 @@
-"""The slow twin of cpp/data/tokenize.hpp: the same counter, step by step, on Python's strings and dictionaries."""
+"""The slow twin of cpp/data/tokenize.hpp, with Python strings and dictionaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 class TermCounter:
-    """Counts the terms of documents; the vocabulary grows as they are seen, or is given and closed."""
+    """Counts the terms of documents. The vocabulary grows with new terms, or is given and fixed."""
 
     def __init__(
         self,
@@ -43,15 +43,15 @@ class TermCounter:
             while end < len(text) and text[end] in self.chars:
                 end += 1
             around = text[begin - 1 : begin] + text[end : end + 1]
-            torn = self.whole_words and any(c in _WORD for c in around)
-            if end - begin >= self.min_length and not torn:
+            inside_word = self.whole_words and any(c in _WORD for c in around)
+            if end - begin >= self.min_length and not inside_word:
                 out.append(text[begin:end])
             begin = max(end, begin + 1)
         return out
 
     def terms_of(self, document: str | Sequence[str]) -> list[str]:
         tokens = self.tokens(document) if isinstance(document, str) else list(document)
-        tokens = [t for t in tokens if t not in self.stop_words]  # before n-grams, so that these reach over the gaps
+        tokens = [t for t in tokens if t not in self.stop_words]  # before n-grams, which then join the neighbours
         return [
             " ".join(tokens[i : i + n]) for n in range(self.min_n, self.max_n + 1) for i in range(len(tokens) - n + 1)
         ]

@@ -17,11 +17,12 @@ from scipy.special import digamma, gammaln, xlogy
 from topmix.reference.top_l import normalise_top_l, select
 
 Array = NDArray[np.float64]
+Extra = tuple[NDArray[np.int64], NDArray[np.uint16], Array]  # indptr [V + 1], topics and values
 
 
 @dataclass(frozen=True)
 class Options:
-    """TopicOptions of cpp/local/document.hpp, field by field."""
+    """TopicOptions of cpp/local/topic_options.hpp, field by field."""
 
     posterior: str = "collapsed"
     exclude: bool = True
@@ -254,6 +255,21 @@ def topics_step(
         out.shares.append(counts[:, None] * r)
         effort += (document.iterations, document.tried, document.accepted)
     return out._replace(effort=(int(effort[0]), int(effort[1]), int(effort[2])))
+
+
+def word_prior(eta: Array, extra: Extra | None, V: int, K: int) -> Array:
+    """Twin of cpp/global/word_prior.hpp: [V, K] eta [V or 1, K or 1] and the extra counts, written out."""
+    prior = np.array(np.broadcast_to(eta, (V, K)), np.float64)
+    if extra is not None:
+        indptr, topic, value = extra
+        prior[np.repeat(np.arange(V), np.diff(indptr)), topic] += value
+    return prior
+
+
+def topic_bound(posterior: str, counts: Array, prior: Array) -> tuple[float, Array]:
+    """Twin of cpp/global/topic_bound.hpp: the sum over words and topics, and the sums [K] over words."""
+    x = np.maximum(counts, 0.0) + prior
+    return float(xlogy(x, x).sum() if posterior == "collapsed" else gammaln(x).sum()), x.sum(axis=0)
 
 
 def merged_entropy(shares: list[Array], partner: NDArray[np.int32]) -> Array:

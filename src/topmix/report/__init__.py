@@ -1,4 +1,4 @@
-"""One page that explains a fitted model, to open in a browser: no network, no server, nothing to install.
+"""The report: one HTML page that shows a fitted model. It needs a browser, but no network and no server.
 
 topmix.report.write_report(model, "report.html", corpus)
 """
@@ -22,6 +22,9 @@ from topmix.report.contents import contents
 
 __all__ = ["write_report"]
 
+# Joined in this order inside one function: the files share the names that they define.
+SCRIPTS = ("data.js", "list.js", "map.js", "topic.js", "word.js", "training.js", "main.js")
+
 
 def write_report(
     model: Any,
@@ -31,20 +34,21 @@ def write_report(
     texts: Iterable[str] | None = None,
     title: str | None = None,
 ) -> None:
-    """Writes the page.
+    """Write a page with the topics, a map of them, example documents, the training curve and the settings.
 
     Parameters
     ----------
     model
-        A fitted model of words.
+        A fitted topic model or mixture of counts.
     path
-        The HTML file.
+        The HTML file to write.
     corpus : Corpus or None
-        Documents: with them the page shows those that are most about each topic.
+        Documents. The page shows the documents with the most of each topic.
     texts : iterable of str or None
-        Their texts, in the same order: with them the page shows the documents as written, not as counts of words.
-        Gone through once; only those that are shown are kept.
+        The texts of the documents, in the same order. The page then shows texts instead of counts of words. The
+        iterable is read once, and only the texts on the page are kept in memory.
     title : str or None
+        The title of the page. None takes the estimator and the name of the file.
     """
     name = title or f"{type(model).__name__} · {Path(path).stem}"
     data = contents(model, corpus, texts)
@@ -53,19 +57,26 @@ def write_report(
 
 
 def page(title: str, data: dict[str, Any]) -> str:
-    """The page's text. What comes from documents is in a block of JSON that no browser runs; the one script on the page
-    is named by its hash, and the page may load nothing."""
-    assets = files("topmix.report")
-    style, script = (assets.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    """The HTML of the page.
+
+    All content of documents is in one block of JSON, which a browser does not run. The content security policy allows
+    only the script with the right hash, and forbids the page to load anything.
+    """
+    style, text = _asset("page.css"), _asset("page.html")
+    script = f'"use strict";\n(() => {{\n{"".join(map(_asset, SCRIPTS))}}})();\n'
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'"
-    text = assets.joinpath("page.html").read_text(encoding="utf-8")
     parts = {"title": html.escape(title), "policy": policy, "style": style, "script": script, "data": as_json(data)}
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], text)  # one pass: what is put in is not looked at
+    # One pass over the template, so that "{{...}}" in a title or document is not replaced.
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], text)
+
+
+def _asset(name: str) -> str:
+    return files("topmix.report").joinpath("page", name).read_text(encoding="utf-8")
 
 
 def as_json(data: dict[str, Any]) -> str:
-    """JSON that cannot end the element it stands in."""
+    """JSON that cannot close the <script> element around it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return "".join(ESCAPES.get(c, c) for c in text) if any(c in text for c in ESCAPES) else text
 

@@ -1,10 +1,11 @@
-"""What the page shows, as JSON: numbers that there are many of are packed, so that a thousand topics stay small.
+"""The data of the page, for JSON. Long arrays are packed as base64, so that a thousand topics stay small.
 
-words       the words that are named anywhere, in order of expected frequency
-frequency   [words] log p(w)
-topics      for each topic its share, place on the map, and candidates: word ids and log p(w | k), best first
-lookup      for each word the topics that most likely said it: p(k | w)
-documents   those most about some topic: name, topics, and the text cut where words of topics are
+about, settings, history    the model, its parameters, and [pass, seconds, objective] of each pass
+words, frequency            all words that the page shows, the most frequent first, and log p(w)
+share, x, y, near           per topic: its share, its position on the map, and its nearest topics
+sizes, candidates, probabilities    per topic: the number of candidates, their word ids, and log p(w | k), best first
+lookup                      per word: its most likely topics and p(k | w)
+documents, of_topic         example documents, and per topic the positions of its examples in that list
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import topmix
+from topmix._version import __version__
 from topmix.data.corpus import Corpus
 from topmix.report.documents import chosen_documents
-from topmix.views.topic_map import hellinger, place
+from topmix.views.topic_map import hellinger, plane_positions
 from topmix.views.topics import TopicView, view_of
 
-RELEVANCES = (1.0, 0.7, 0.4, 0.2, 0.0)  # candidates are the best words at each: the page can sort for those between
+RELEVANCES = (1.0, 0.7, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for values between
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
 NEIGHBOURS = 5
 
 
 def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None) -> dict[str, Any]:
+    """The data of the page, as in the description of this module."""
     view = view_of(model)
     n_candidates = 40 if view.n_topics <= 300 else 25
     candidates = _candidates(view, n_candidates)
@@ -37,7 +39,7 @@ def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None) -> 
     place_of = np.full(len(view.words), -1, np.int64)
     place_of[order] = np.arange(len(order))
     distance = hellinger(view.topic_word)
-    positions = place(distance)
+    positions = plane_positions(distance)
     documents, of_topic = chosen_documents(model, view, corpus, texts)
     return {
         "about": _about(model, view, corpus),
@@ -64,14 +66,14 @@ def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None) -> 
 
 
 def pack(numbers: NDArray[Any], dtype: str) -> str:
-    """Little-endian bytes in base64: the page reads them straight into a typed array."""
+    """Little-endian bytes in base64, which the page decodes to a typed array."""
     return base64.b64encode(np.ascontiguousarray(numbers, np.dtype(dtype)).tobytes()).decode()
 
 
 def _candidates(view: TopicView, n: int) -> list[NDArray[np.intp]]:
-    """[K] word ids: the best at several relevances, most probable first.
+    """Per topic: ids of the n best words for each relevance, most probable first.
 
-    A word that is in a topic by its prior alone is far down by probability, and is no candidate however rare it is.
+    Only the 20 n most probable words can be candidates. So a rare word that is in the topic only by the prior is none.
     """
     n = min(n, len(view.words))
     found = []
@@ -90,7 +92,7 @@ def _logs(view: TopicView, k: int, ids: NDArray[np.intp]) -> NDArray[np.float64]
 
 
 def _lookup(view: TopicView, order: NDArray[np.intp]) -> dict[str, Any]:
-    """p(k | w) of the likeliest topics of each word, as bytes: 255 is certainty."""
+    """The most likely topics of each word, with p(k | w) as bytes: 255 means 1."""
     n = min(LOOKUP_TOPICS, view.n_topics)
     topics, weights = np.zeros((len(order), n), np.uint16), np.zeros((len(order), n), np.uint8)
     for begin in range(0, len(order), 2048):
@@ -110,7 +112,7 @@ def _about(model: Any, view: TopicView, corpus: Corpus | None) -> dict[str, Any]
         "n_topics": view.n_topics,
         "n_words": len(view.words),
         "tokens": round(view.tokens),
-        "version": topmix.__version__,
+        "version": __version__,
         "passes": len(history),
         "seconds": round(history[-1].seconds, 2) if history else None,
         "converged": bool(getattr(model, "converged_", False)),
@@ -121,14 +123,15 @@ def _about(model: Any, view: TopicView, corpus: Corpus | None) -> dict[str, Any]
 
 
 def _settings(model: Any) -> list[list[str]]:
-    rows = [[name, _said(value)] for name, value in model.get_params(deep=False).items() if name != "callbacks"]
+    rows = [[name, _as_text(value)] for name, value in model.get_params(deep=False).items() if name != "callbacks"]
     tokenizer = getattr(model, "tokenizer_", None)
     if isinstance(tokenizer, dict):
-        rows += [[f"words: {name}", _said(value)] for name, value in tokenizer.items()]
+        rows += [[f"words: {name}", _as_text(value)] for name, value in tokenizer.items()]
     return rows
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
+    """A short text for the value of a parameter."""
     if isinstance(value, np.ndarray):
         return f"array of {' × '.join(map(str, value.shape))}"
     if isinstance(value, list | tuple) and len(value) > 8:

@@ -1,4 +1,4 @@
-"""The documents that are most about each topic, with their words in the colours of topics."""
+"""Example documents: for each topic those with the most of it, with the most likely topic of each word."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ from topmix.views.summary import EXAMPLE_SMOOTHING
 from topmix.views.topics import TopicView, proportions
 
 BLOCK = 4096
-SHOWN = 2500  # documents on a page, about
-CHARACTERS = 1500  # of a text
-SHOWN_TOPICS = 6  # of a document
+SHOWN = 2500  # documents on a page, approximately
+CHARACTERS = 1500  # shown per text
+SHOWN_TOPICS = 6  # shown per document
+SHOWN_WORDS = 80  # shown per document without text
 
-Pieces = list[list[Any]]  # [text, topic or -1]
+Pieces = list[list[Any]]  # [text, topic]; the topic is -1 between words and for unknown words
 
 
 def chosen_documents(
     model: Any, view: TopicView, corpus: Corpus | None, texts: Iterable[str] | None
 ) -> tuple[list[dict[str, Any]], list[list[int]]]:
-    """(documents, for each topic the places of its own in that list, best first)."""
+    """(documents, of_topic): of_topic[k] holds positions in the list of documents, best example of topic k first."""
     if corpus is None or corpus.n_docs == 0:
         return [], [[] for _ in range(view.n_topics)]
-    best = _most_about(model, view, corpus, min(max(SHOWN // view.n_topics, 3), 12))
+    best = _best_rows(model, view, corpus, min(max(SHOWN // view.n_topics, 3), 12))
     rows = np.unique(best[best >= 0])
     theta = proportions(model, corpus[rows])
     kept = _texts_of(texts, rows)
-    cutter = _Cutter(model, view)
+    marker = _TopicMarker(model, view)
     documents = []
     for row, mix in zip(rows.tolist(), theta):
         top = np.argsort(-mix, kind="stable")[:SHOWN_TOPICS]
         top = top[mix[top] >= 0.02]
         if row in kept:
-            pieces, cut = cutter.pieces(kept[row], top, mix)
+            pieces, cut = marker.mark_text(kept[row], top, mix)
         else:
-            pieces, cut = cutter.counts(corpus[row], top, mix)
+            pieces, cut = marker.mark_counts(corpus[row], top, mix)
         documents.append(
             {
                 "name": str(row) if corpus.names is None else corpus.names[row],
@@ -53,8 +54,8 @@ def chosen_documents(
     return documents, [[position[row] for row in best[k].tolist() if row >= 0] for k in range(view.n_topics)]
 
 
-def _most_about(model: Any, view: TopicView, corpus: Corpus, n: int) -> NDArray[np.int64]:
-    """[K, n] rows, -1 where there are fewer. Long documents come before notes: see EXAMPLE_SMOOTHING."""
+def _best_rows(model: Any, view: TopicView, corpus: Corpus, n: int) -> NDArray[np.int64]:
+    """[K, n] rows with the most of each topic; -1 fills up. Scores are smoothed: see EXAMPLE_SMOOTHING."""
     K = view.n_topics
     rows, scores = np.full((K, n), -1, np.int64), np.zeros((K, n))
     for begin in range(0, corpus.n_docs, BLOCK):
@@ -77,8 +78,8 @@ def _texts_of(texts: Iterable[str] | None, rows: NDArray[np.int64]) -> dict[int,
     return {row: text for row, text in enumerate(texts) if row in wanted}
 
 
-class _Cutter:
-    """Cuts a text where its words are known, and says which topic each of them most likely came from."""
+class _TopicMarker:
+    """Cuts a document into pieces and gives each word that the model knows its most likely topic."""
 
     def __init__(self, model: Any, view: TopicView):
         settings = getattr(model, "tokenizer_", None) or {}
@@ -87,7 +88,8 @@ class _Cutter:
         self.lower = bool(settings.get("lowercase", True))
         self.pattern = re.compile(str(settings.get("token_pattern", DEFAULT_PATTERN)))
 
-    def pieces(self, text: str, top: NDArray[np.intp], mix: NDArray[np.float64]) -> tuple[Pieces, bool]:
+    def mark_text(self, text: str, top: NDArray[np.intp], mix: NDArray[np.float64]) -> tuple[Pieces, bool]:
+        """(pieces of the text, whether the text was cut)."""
         found: Pieces = []
         end = 0
         for token in self.pattern.finditer(text[:CHARACTERS]):
@@ -101,14 +103,14 @@ class _Cutter:
         found.append([text[end:CHARACTERS], -1])
         return found, len(text) > CHARACTERS
 
-    def counts(self, document: Corpus, top: NDArray[np.intp], mix: NDArray[np.float64]) -> tuple[Pieces, bool]:
-        """Without the text: words by their counts."""
-        order = np.argsort(-document.value, kind="stable")[:80].tolist()
+    def mark_counts(self, document: Corpus, top: NDArray[np.intp], mix: NDArray[np.float64]) -> tuple[Pieces, bool]:
+        """Pieces of a document without text: its words, the most frequent first."""
+        order = np.argsort(-document.value, kind="stable")[:SHOWN_WORDS].tolist()
         found: Pieces = []
         for i in order:
             v, count = int(document.index[i]), float(document.value[i])
             found += [[self.view.words[v], self._topic(v, top, mix)], [f" ×{count:g}  " if count != 1 else "  ", -1]]
-        return found, document.nnz > 80
+        return found, document.nnz > SHOWN_WORDS
 
     def _topic(self, v: int, top: NDArray[np.intp], mix: NDArray[np.float64]) -> int:
         if not len(top):

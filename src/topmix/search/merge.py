@@ -1,8 +1,8 @@
 """Two topics become one where the bound is higher so. Every term of the gain is exact.  docs/math.md Eq. (3.25).
 
 All but one can be had from statistics at any time: those of words, documents and sticks. The entropy of tokens that
-are in both topics needs the tokens, and only falls. So candidates are the pairs that would gain but for it, no topic in
-two of them; the next pass gathers their entropies; and after it they are judged with what it left.
+are in both topics needs the tokens, and only falls. So candidates are the pairs that would gain without that loss, no
+topic in two of them. The next pass gathers their entropies, and after it they are judged.
 """
 
 from __future__ import annotations

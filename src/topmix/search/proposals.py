@@ -1,8 +1,8 @@
 """Other topics for the same documents, to be tried out: words to start from, sticks, and where documents start.
 
 A proposal moves tokens by a matrix M [K, K'], what part of a topic's tokens goes to which of the new topics; so a
-document that had none of what changes is as it was. In a birth, and where topics or documents start anew, documents
-start from their words alone.
+document that had no token of these topics is unchanged. In a birth, and where topics or documents start again,
+documents start from their words alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from topmix.search.documents import Documents
 from topmix.search.split import splits
 from topmix.stats import WordTotal
 
-HEIRS = 4  # topics that a deleted topic's tokens start in
+RECEIVERS = 4  # topics that a deleted topic's tokens start in
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Proposal:
     docs: list[DocTopics] | None = None  # None: from the words alone
 
 
-def births(here: Documents, n: int, newborn: Callable[[np.ndarray, int], np.ndarray]) -> Proposal:
-    """n more topics, each of one document; newborn([K] sizes, n) gives their counts [V, n]."""
+def births(here: Documents, n: int, new_topics: Callable[[np.ndarray, int], np.ndarray]) -> Proposal:
+    """n more topics, each of one document; new_topics([K] sizes, n) gives their counts [V, n]."""
     K, shares = here.model.n_components, here.prior.sticks.shares()[:-1]
-    counts = np.hstack([here.total.S.counts(), newborn(here.total.S.totals, n)])
+    counts = np.hstack([here.total.S.counts(), new_topics(here.total.S.totals, n)])
     shares = np.concatenate([shares, np.full(n, shares.sum() / K)]) * K / (K + n)
     return Proposal(f"birth {n}", _started(here, counts, shares))
 
@@ -81,8 +81,8 @@ def deletion(here: Documents, gone: np.ndarray) -> Proposal:
     rest = counts[:, kept] / np.maximum(counts[:, kept].sum(axis=1, keepdims=True), 1e-300)
     for k in gone:
         part = counts[:, k] @ rest
-        heirs = np.argsort(-part, kind="stable")[:HEIRS]
-        moved[k, heirs] = (part[heirs] + 1e-300) / (part[heirs] + 1e-300).sum()
+        receivers = np.argsort(-part, kind="stable")[:RECEIVERS]
+        moved[k, receivers] = (part[receivers] + 1e-300) / (part[receivers] + 1e-300).sum()
     return Proposal(f"delete {len(gone)}", _started(here, counts[:, kept], shares), _moved(here, moved.tocsr()))
 
 

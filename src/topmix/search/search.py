@@ -46,7 +46,7 @@ Phase = Generator[TopicModel | None, PassResult, Any]
 class Sources(NamedTuple):
     """Where moves get new topics from."""
 
-    newborn: Callable[[np.ndarray, int], np.ndarray]  # ([K] tokens of topics, n) -> [V, n] counts
+    new_topics: Callable[[np.ndarray, int], np.ndarray]  # ([K] tokens of topics, n) -> [V, n] counts
     start: Callable[[int], np.ndarray]  # n -> [V, n] counts
     rows: Callable[[np.ndarray], sp.csr_array]  # words of documents, numbered in the order of shards
     rng: np.random.Generator
@@ -257,7 +257,7 @@ class Search:
         if kind == "refresh":
             return refreshment(here)
         if kind == "birth":
-            return births(here, min(K, room), self.sources.newborn)
+            return births(here, min(K, room), self.sources.new_topics)
         if kind == "split":
             largest = np.sort(np.argsort(-here.total.S.totals, kind="stable")[:room])
             return split(here, largest, self.sources.rows, self.sources.rng)

@@ -21,9 +21,11 @@ class TopicSearch(Component):
         Collapsed passes with which new topics begin, where the final inference is collapsed: they lead to a higher
         bound than variational ones. Never more than a quarter of max_iter.
     polish : int
-        Passes at the end, with the number of topics settled. Never more than a quarter of max_iter.
+        Passes at the end, with the number of topics settled; one more where the search is over before max_iter. Never
+        more than a quarter of max_iter.
     max_topics : int or None
-        The largest number of topics to try. None is half the number of documents.
+        The largest number of topics to try; where n_components is larger, this many come first. None is half the
+        number of documents.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """One topic becomes two: what to propose. Whether it is kept, the whole corpus says.
 
 A topic that holds two subjects shows it in the documents that have most of it: their words in it fall into two kinds.
-So some of these documents are drawn, their tokens of the topic alone are told apart by a small mixture of two, then
-token by token, and the topic's counts are shared out as the two would have them. Nothing here is exact, nor needs to
-be: the two go into all documents that had the one, and where the bound is not higher so they are merged again.
+So some of these documents are drawn, and a small mixture of two separates their tokens of this topic, first by
+document, then by token. The topic's counts are divided in the same proportions. Nothing here needs to be exact: the two
+go into all documents that had the one, and where the bound is not higher they are merged again.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def splits(
                 continue
             chosen = np.sort(rng.choice(rows, min(SAMPLE, len(rows)), replace=False, p=size / size.sum()))
             tokens = _tokens_of(int(k), rows_of(chosen), by_doc[chosen], table, alpha)
-            two = _told_apart(tokens, rng)
+            two = _separated(tokens, rng)
             if two is not None:
-                found.append(_shared_out(int(k), two))
+                found.append(_divided(int(k), two))
     return found
 
 
@@ -69,7 +69,7 @@ def _tokens_of(k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alph
     return sp.csr_array((X.data * own / np.maximum(total, 1e-300), X.indices, X.indptr), shape=X.shape)
 
 
-def _told_apart(Y: sp.csr_array, rng: np.random.Generator) -> np.ndarray | None:
+def _separated(Y: sp.csr_array, rng: np.random.Generator) -> np.ndarray | None:
     """[2, words of Y] expected counts, by documents first and then by tokens; None where there is one kind."""
     seen = sp.coo_array(Y)
     row, word, tokens = (part[seen.data > TRACE] for part in (*seen.coords, seen.data))
@@ -113,7 +113,7 @@ def _told_apart(Y: sp.csr_array, rng: np.random.Generator) -> np.ndarray | None:
     return out
 
 
-def _shared_out(k: int, two: np.ndarray) -> Split:
+def _divided(k: int, two: np.ndarray) -> Split:
     weight = float(two[1].sum() / two.sum())
     smooth = two + 0.1 * two.sum(axis=1, keepdims=True) / two.sum()  # words that were not seen go by weight
     return Split(k, smooth[1] / smooth.sum(axis=0), weight)

@@ -16,11 +16,11 @@ from topmix.search.merge import Pair
 
 TRIAL = 3  # passes: one while pseudo-counts fade, one to settle, one after mergers
 LONGEST = 15  # while it promises to pay
-RATIOS = (0.75, 0.9)  # of a pass's gain to the one before; it may fall faster at first, but not for long
+RATIOS = (0.75, 0.9)  # of the gain of one pass to that of the pass before; gains fall faster only at first
 
 
 class Pace(NamedTuple):
-    """What a pass gained, and what part of it the next one will."""
+    """The gain of a pass, and the ratio of the next gain to it."""
 
     gain: float = 0.0
     ratio: float = RATIOS[0]

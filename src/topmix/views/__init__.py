@@ -1,1 +1,1 @@
-"""One shape for whatever people look at: topics, tables, maps and scores of any fitted model of words."""
+"""Views of fitted models for people: topics, tables, maps and scores, the same for all estimators."""

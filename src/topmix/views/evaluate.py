@@ -1,4 +1,4 @@
-"""Everything that `topmix.metrics` says of a fitted model in the light of some documents, by name."""
+"""All scores of a fitted model on given documents, by name. The scores come from `topmix.metrics`."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from topmix.data.corpus import Corpus
 from topmix.views.topics import view_of
 
 MEANINGS = {
-    "n_unknown_tokens": "of words that the model does not know; left out of all that follows",
+    "n_unknown_tokens": "tokens of words that the model does not know; they are left out of all scores",
     "completion_score": "log probability of a held-out token; higher is better",
-    "perplexity": "of the documents' own words, after they were seen; lower is better",
-    "log_likelihood": "mean of a row; higher is better",
-    "npmi": "coherence of top words, -1 to 1; higher is better",
-    "umass": "coherence of top words, 0 or less; higher is better",
-    "cv": "coherence of top words, 0 to 1; higher is better",
-    "diversity": "different words among all top words, 0 to 1",
-    "duplicate_topics": "topics nearly the same as an earlier one",
-    "empty_topics": "topics that hold next to nothing",
-    "largest_share": "of everything in one topic or cluster",
+    "perplexity": "of the documents from which the topics were inferred; lower is better",
+    "log_likelihood": "mean per row; higher is better",
+    "npmi": "coherence of the top words, -1 to 1; higher is better",
+    "umass": "coherence of the top words, 0 or less; higher is better",
+    "cv": "coherence of the top words, 0 to 1; higher is better",
+    "diversity": "share of distinct words among the top words of all topics, 0 to 1",
+    "duplicate_topics": "topics that nearly equal an earlier topic",
+    "empty_topics": "topics (or clusters) with less than one expected token (or row)",
+    "largest_share": "share of the largest topic or cluster",
 }
 
 
 def evaluate_topics(
     model: Any, corpus: Corpus, reference: Corpus | None = None, *, top_n: int = 10, max_docs: int = 2000, seed: int = 0
 ) -> dict[str, Any]:
-    """Scores of a model of words on `corpus`; coherence by the co-occurrences in `reference`, the same if not given.
+    """Scores of a topic model or a mixture of counts on `corpus`, with the words of the model as columns.
 
-    A score is None where it cannot be told: of documents too short to be split, or topics of a single word.
+    Coherence counts co-occurrences in `reference`, or in `corpus` if None. At most `max_docs` random documents are used
+    for the completion score; it is None if no document can be split. Coherence is left out for a single word.
     """
     view, reference = view_of(model), corpus if reference is None else reference
     if corpus.n_tokens == 0:
-        raise ValueError("the documents hold no word that the model knows, so there is nothing to judge it by")
+        raise ValueError("no word of the documents is known to the model: pass documents with the words of the model")
     result: dict[str, Any] = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_topics": view.n_topics}
     if hasattr(model, "transform"):
         chosen: Any = corpus
@@ -57,15 +58,15 @@ def evaluate_topics(
         result["diversity"] = metrics.topic_diversity(view.topic_word, top_n)
     sizes = view.share * (view.tokens or corpus.n_docs)
     empty = metrics.empty_topics(sizes)
-    alive = np.setdiff1d(np.arange(view.n_topics), empty)
+    used = np.setdiff1d(np.arange(view.n_topics), empty)
     result["empty_topics"] = len(empty)
-    result["duplicate_topics"] = len(metrics.duplicate_topics(view.topic_word[alive])) if len(alive) else 0
+    result["duplicate_topics"] = len(metrics.duplicate_topics(view.topic_word[used])) if len(used) else 0
     result["largest_share"] = float(view.share.max())
     return result
 
 
 def evaluate_rows(model: Any, X: Any) -> dict[str, Any]:
-    """Scores of a model of rows of numbers."""
+    """Scores of a mixture of vectors on the rows X."""
     likelihood = np.asarray(model.score_samples(X))
     weights = np.asarray(model.weights_)
     return {

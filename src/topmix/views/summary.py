@@ -1,4 +1,4 @@
-"""Models for people: how large each topic is, its words, and the documents that are most about it."""
+"""Summaries of models: the size of each topic, its words, and the documents with the most of it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from rich.table import Table
 from topmix.data.corpus import Corpus
 from topmix.views.topics import TopicView, view_of, word_names
 
-# A short document is easily all about one topic. Twenty tokens of anything else are added to each before they are
-# compared, so that a long document on a topic comes before a note that happens to use its words.
+# The share of a topic in a short document is easily 1. Documents are compared by tokens of the topic / (tokens + 20),
+# so that a long document about the topic comes before a short one that happens to use its words.
 EXAMPLE_SMOOTHING = 20.0
 
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic of a model, in the light of a corpus."""
+    """Size, words and example documents of one topic."""
 
     topic: int  # its row in components_
     share: float  # of all tokens
     words: list[str]  # most probable first
-    documents: list[str]  # names, or numbers where the corpus has no names
+    documents: list[str]  # names, or row numbers if the corpus has no names
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def summarise(model: Any, corpus: Corpus, *, n_words: int = 8, n_documents: int = 2) -> list[Topic]:
-    """The topics of a fitted topic model, largest first."""
+    """The topics of a fitted topic model with their sizes and examples in the corpus, largest first."""
     shares = model.transform(corpus, sparse_output=True)  # [D, K]
     lengths = np.asarray(corpus.to_scipy().sum(axis=1)).ravel()
     tokens = shares.multiply(lengths[:, None]).tocsc()
@@ -49,7 +49,7 @@ def summarise(model: Any, corpus: Corpus, *, n_words: int = 8, n_documents: int 
 
 
 def describe_model(model: Any, *, n_words: int = 10, relevance: float = 1.0) -> dict[str, Any]:
-    """A fitted model as JSON has it: what it is, how it was learned, and its topics (or clusters), largest first."""
+    """A fitted model as a dict for JSON: its kind, its training, and its topics (or clusters), largest first."""
     history = getattr(model, "history_", [])
     about = {
         "estimator": type(model).__name__,
@@ -66,6 +66,7 @@ def describe_model(model: Any, *, n_words: int = 10, relevance: float = 1.0) -> 
 
 
 def describe_topics(view: TopicView, n_words: int = 10, relevance: float = 1.0) -> list[dict[str, Any]]:
+    """One dict per topic, largest first: number, share, words and their probabilities."""
     top = view.top(n_words, relevance)
     return [
         {
@@ -81,16 +82,19 @@ def describe_topics(view: TopicView, n_words: int = 10, relevance: float = 1.0) 
 def model_table(
     model: Any, width: int, *, n_words: int = 10, n_shown: int | None = None, relevance: float = 1.0
 ) -> Table:
-    """A row a topic, largest first; at most 120 columns, however wide the terminal is."""
+    """A table with one row per topic, largest first, and at most 120 characters wide."""
     about = describe_model(model, n_words=n_words, relevance=relevance)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, width=min(width, 120))
     is_topics = "topics" in about
     table.add_column("topic" if is_topics else "cluster", justify="right", style="dim")
     table.add_column("share", justify="right")
-    table.add_column("words" if is_topics else "features that set it apart, in standard deviations", ratio=1)
+    table.add_column("words" if is_topics else "most distinctive features, in standard deviations", ratio=1)
     for row in about["topics" if is_topics else "clusters"][:n_shown]:
-        said = " ".join(row["words"]) if is_topics else "  ".join(f"{f} {z:+.1f}" for f, z in row["features"].items())
-        table.add_row(str(row["topic" if is_topics else "cluster"]), f"{row['share']:.1%}", escape(said))
+        if is_topics:
+            text = " ".join(row["words"])
+        else:
+            text = "  ".join(f"{feature} {z:+.1f}" for feature, z in row["features"].items())
+        table.add_row(str(row["topic" if is_topics else "cluster"]), f"{row['share']:.1%}", escape(text))
     return table
 
 
@@ -100,7 +104,7 @@ def _n_components(model: Any) -> int:
 
 
 def _clusters(model: Any, n: int) -> list[dict[str, Any]]:
-    """Clusters of rows of numbers: their features that are furthest from the mean of all clusters."""
+    """One dict per cluster of vectors, with the features whose means are furthest from the mean of all clusters."""
     weights, means = np.asarray(model.weights_), np.asarray(model.means_)
     centre = weights @ means
     spread = np.sqrt(np.maximum(weights @ (means - centre) ** 2, 1e-300))

@@ -1,8 +1,9 @@
-"""Topics on a plane: near each other where they use the same words.
+"""A map of topics: positions in the plane, so that topics with the same words are near each other.
 
-Distances are Hellinger's, from 0 (the same) to 1 (no word in common). Classical scaling gives a start, and a few steps
-of stress majorisation (SMACOF) with weights 1 / distance^2 then respect near neighbours. Among hundreds of topics most
-are about equally far, which no plane can hold, and only the shortest distances say something: then t-SNE goes on.
+The distance of two topics is the Hellinger distance, from 0 (equal) to 1 (no common word). Classical scaling gives the
+first positions. Stress majorisation (SMACOF) with weights 1 / distance^2 improves them; the weights favour small
+distances. Among hundreds of topics most distances are nearly equal, which no plane can show. Then t-SNE, which keeps
+only the nearest neighbours, computes the final positions.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 Floats = NDArray[np.float64]
-MANY = 100  # topics
+TSNE_ABOVE = 100  # topics
 
 
 def hellinger(topic_word: NDArray[np.floating], block: int = 4096) -> Floats:
-    """[K, K] distances of distributions [K, V], some words at a time."""
+    """[K, K] Hellinger distances of distributions [K, V]. Memory holds `block` words at a time."""
     K, V = topic_word.shape
     affinity = np.zeros((K, K))
     for begin in range(0, V, block):
@@ -27,22 +28,22 @@ def hellinger(topic_word: NDArray[np.floating], block: int = 4096) -> Floats:
     return distance
 
 
-def place(distance: Floats) -> Floats:
-    """[K, 2] positions in the unit disc; the same for the same distances."""
+def plane_positions(distance: Floats) -> Floats:
+    """[K, 2] positions in the unit disc. Equal distances give equal positions: nothing is random."""
     K = len(distance)
-    with threadpool_limits(1):  # the same on any number of cores
-        X = _classical(distance)
+    with threadpool_limits(1):  # the same result for any number of cores
+        X = _classical_scaling(distance)
         if K > 2:
-            X = _majorise(X, np.maximum(distance, 1e-3), 60 if K <= MANY else 10)
-        if K > MANY:
-            X = _neighbours(X, distance)
+            X = _majorise_stress(X, np.maximum(distance, 1e-3), 60 if K <= TSNE_ABOVE else 10)
+        if K > TSNE_ABOVE:
+            X = _tsne(X, distance)
     X = X - X.mean(axis=0)
     radius = np.sqrt((X**2).sum(axis=1))
     return X / radius.max() if radius.max() > 0 else X
 
 
-def _neighbours(X: Floats, distance: Floats) -> Floats:
-    """t-SNE from there. It flings topics that have no neighbours far out: beyond most, distance is compressed."""
+def _tsne(X: Floats, distance: Floats) -> Floats:
+    """t-SNE, started from X. It puts topics without neighbours far outside, so large radii are compressed."""
     from sklearn.manifold import TSNE
 
     start = 1e-2 * X / max(float(np.abs(X).max()), 1e-12)
@@ -53,7 +54,7 @@ def _neighbours(X: Floats, distance: Floats) -> Floats:
     return X * np.where(radius > 1, (1 + np.log(np.maximum(radius, 1))) / np.maximum(radius, 1e-12), 1.0)
 
 
-def _classical(distance: Floats) -> Floats:
+def _classical_scaling(distance: Floats) -> Floats:
     K = len(distance)
     square = distance**2
     centred = -0.5 * (square - square.mean(axis=0) - square.mean(axis=1)[:, None] + square.mean())
@@ -61,19 +62,19 @@ def _classical(distance: Floats) -> Floats:
     X = np.zeros((K, 2))
     for axis in range(min(2, K)):
         vector = vectors[:, -1 - axis]
-        sign = 1.0 if vector[np.argmax(np.abs(vector))] > 0 else -1.0  # eigenvectors have no sign of their own
+        sign = 1.0 if vector[np.argmax(np.abs(vector))] > 0 else -1.0  # the sign of an eigenvector is arbitrary
         X[:, axis] = sign * vector * np.sqrt(max(values[-1 - axis], 0.0))
     return X
 
 
-def _majorise(X: Floats, distance: Floats, n_steps: int) -> Floats:
-    """X minimising sum w_ij (d_ij - |x_i - x_j|)^2, w = 1 / d^2: each step solves a Laplacian system V X' = B(X) X."""
+def _majorise_stress(X: Floats, distance: Floats, n_steps: int) -> Floats:
+    """Reduces sum_ij w_ij (d_ij - |x_i - x_j|)^2 with w = 1 / d^2. A step solves the Laplacian system V X' = B(X) X."""
     K = len(X)
-    X = X + 1e-6 * np.random.default_rng(0).normal(size=X.shape)  # points on one another could never part
+    X = X + 1e-6 * np.random.default_rng(0).normal(size=X.shape)  # equal points would never separate
     weight = distance**-2.0
     np.fill_diagonal(weight, 0.0)
     laplacian = np.diag(weight.sum(axis=1)) - weight
-    inverse = np.linalg.inv(laplacian + 1.0 / K) - 1.0 / K  # of a centred configuration
+    inverse = np.linalg.inv(laplacian + 1.0 / K) - 1.0 / K  # pseudo-inverse: positions have mean 0
     for _ in range(n_steps):
         gap = np.sqrt(np.maximum(((X[:, None] - X[None]) ** 2).sum(axis=2), 1e-18))
         ratio = weight * distance / gap

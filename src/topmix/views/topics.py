@@ -1,4 +1,4 @@
-"""What a fitted model of words says, whichever estimator it is: reports, exports and plots look at this."""
+"""The topics of a fitted model in one form for all estimators. Reports, exports and plots read this form."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from topmix.metrics.top_words import top_ids
 
 @dataclass(frozen=True)
 class TopicView:
-    """Topic k is row k of the estimator's components_, here and everywhere."""
+    """The topics of a fitted model. Topic k is row k of the `components_` of the estimator."""
 
     topic_word: NDArray[np.float64]  # [K, V], rows sum to one
-    share: NDArray[np.float64]  # [K], of all tokens (of all rows, for a mixture); sums to one
-    tokens: float  # that the shares were counted on; 0 where the model does not say
-    words: list[str]  # names, or numbers where the model has no names
+    share: NDArray[np.float64]  # [K] share of all tokens (for a mixture: of all rows); sums to one
+    tokens: float  # number of training tokens; 0 if the model does not store it
+    words: list[str]  # names of the words, or their numbers if the model has no names
 
     @property
     def n_topics(self) -> int:
@@ -28,25 +28,25 @@ class TopicView:
 
     @cached_property
     def frequency(self) -> NDArray[np.float64]:
-        """[V] how often the model expects each word: p(w) = sum_k share_k p(w | k)."""
+        """[V] expected frequency of each word: p(w) = sum_k share_k p(w | k)."""
         expected: NDArray[np.float64] = self.share @ self.topic_word
         return expected
 
     def top(self, n: int = 10, relevance: float = 1.0) -> NDArray[np.intp]:
-        """[K, n] word ids, best first, n at most V. See `relevance_of` for what less than 1 does."""
+        """[K, n] word ids, best first; n is limited to V. `relevance` is the weight in `relevance_of`."""
         n = min(n, len(self.words))
         if relevance == 1.0:
             return top_ids(self.topic_word, n)
         return np.concatenate([top_ids(self.relevance_of(k, relevance)[None], n) for k in range(self.n_topics)])
 
     def relevance_of(self, k: int, weight: float) -> NDArray[np.float64]:
-        """[V] weight log p(w | k) + (1 - weight) log(p(w | k) / p(w)); less than 1 prefers words of few topics."""
+        """[V] weight log p(w | k) + (1 - weight) log(p(w | k) / p(w)). A small weight prefers words of few topics."""
         with np.errstate(divide="ignore"):
             log_p, log_base = np.log(self.topic_word[k]), np.log(np.maximum(self.frequency, 1e-300))
         return np.maximum(log_p - (1.0 - weight) * log_base, -1e9)
 
     def by_size(self) -> NDArray[np.intp]:
-        """Topics, largest first."""
+        """The numbers of the topics, largest topic first."""
         return np.argsort(-self.share, kind="stable")
 
     def words_of(self, ids: NDArray[np.intp]) -> list[str]:
@@ -54,11 +54,11 @@ class TopicView:
 
 
 def view_of(model: Any) -> TopicView:
-    """The view of a fitted estimator; ValueError where it has no topics over words."""
+    """The TopicView of a fitted estimator. Raises ValueError if its components are not topics of words."""
     check_is_fitted(model)
     components = getattr(model, "components_", None)
     if not isinstance(components, np.ndarray) or components.ndim != 2:
-        raise ValueError(f"a {type(model).__name__} has no topics over words")
+        raise ValueError(f"a {type(model).__name__} has no topics of words: pass a topic model or a MultinomialMixture")
     topic_word = getattr(model, "topic_word_", None)
     if topic_word is None:
         topic_word = components / components.sum(axis=1, keepdims=True)
@@ -67,19 +67,20 @@ def view_of(model: Any) -> TopicView:
 
 
 def word_names(model: Any, n_words: int) -> list[str]:
+    """The names of the features of a fitted estimator, or their numbers as strings."""
     names = getattr(model, "feature_names_in_", None)
     return [str(v) for v in (range(n_words) if names is None else names)]
 
 
 def proportions(model: Any, X: Any) -> NDArray[np.float64]:
-    """[documents, K] rows that sum to one: a topic model's mixture, a mixture's posterior."""
+    """[documents, K] rows that sum to one: topic proportions, or the posterior of the clusters of a mixture."""
     if hasattr(model, "transform"):
         return np.asarray(model.transform(X))
     return np.asarray(model.predict_proba(X))
 
 
 def _shares(model: Any, components: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Weights as the model has them, or pseudo-counts less their prior."""
+    """(share, tokens): from `weights_` if the model has them, else from the pseudo-counts minus the prior."""
     weights = getattr(model, "weights_", None)
     if weights is not None:
         return np.asarray(weights, dtype=np.float64), 0.0
@@ -90,7 +91,7 @@ def _shares(model: Any, components: NDArray[np.float64]) -> tuple[NDArray[np.flo
 
 
 def _prior_mass(model: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """[K] pseudo-tokens that the prior, not the data, gave each topic."""
+    """[K] pseudo-counts that come from the prior."""
     K, V = shape
     prior = np.asarray(getattr(model, "topic_word_prior_", 0.0), dtype=np.float64)
     if prior.shape == (K,) and K != V:

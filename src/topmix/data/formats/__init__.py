@@ -1,4 +1,4 @@
-"""The formats that a corpus is read from and written to. One more is one file here and one line in the list."""
+"""The file formats of a corpus. To add a format, write one file here and add it to the list."""
 
 from topmix.data.formats.arrow import ARROW
 from topmix.data.formats.format import Format, Options
@@ -9,7 +9,7 @@ from topmix.data.formats.saved import SAVED
 from topmix.data.formats.svmlight import SVMLIGHT
 from topmix.data.formats.uci import UCI
 
-# Asked in this order: those that open with a signature first, LDA-C before svmlight, which is the looser of the two.
+# The first bytes of a file are tried in this order: formats with a signature first, LDA-C before the laxer svmlight.
 FORMATS: dict[str, Format] = {f.name: f for f in (SAVED, ARROW, NPZ, MATRIX_MARKET, UCI, LDAC, SVMLIGHT)}
 
 __all__ = ["FORMATS", "Format", "Options"]

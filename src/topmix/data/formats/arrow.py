@@ -1,11 +1,11 @@
-"""Parquet and Arrow files (`pip install topmix[parquet]`), in either of two shapes:
+"""Parquet and Arrow files (`pip install topmix[parquet]`) with either of two sets of columns:
 
-    one row a document    words: list of ids or strings    counts: list of numbers    name: string, if any
-    one row an entry      doc: any key                     word: id or string         count: number
+    one row per document    words: list of ids or strings    counts: list of numbers    name: string (optional)
+    one row per entry       doc: any key                     word: id or string         count: number
 
-Entries of one document must stand together; its key becomes its name, and a document without entries cannot be told.
-Strings make a vocabulary in order of appearance, unless one is given. We write one row a document, with the vocabulary
-in the file's schema.
+The entries of a document must be consecutive. The key of a document becomes its name. A file with one row per entry
+cannot hold empty documents. Words that are strings get ids in order of appearance, unless a vocabulary is given. topmix
+writes one row per document, and the vocabulary in the metadata of the schema.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read(path: Path, options: Options) -> Corpus:
     with open_batches(path) as (schema, batches), CorpusBuilder(options.out) as builder:
         saved = json.loads((schema.metadata or {}).get(KEY, b"{}"))
         if not isinstance(saved, dict) or not isinstance(saved.get("vocabulary") or [], list):
-            raise CorpusError("the schema's metadata is not what topmix writes there")
+            raise CorpusError(f"{path}: the metadata of topmix in the schema is not valid")
         vocabulary = find_vocabulary(path, options)
         if vocabulary is None and options.vocabulary is not False:
             vocabulary = saved.get("vocabulary")
@@ -50,15 +50,15 @@ def read(path: Path, options: Options) -> Corpus:
             _read_entries(batches, ids, builder)
         else:
             raise CorpusError(
-                f"{path}: has columns {', '.join(schema.names)}; expected words and counts (one row a document) or "
-                "doc, word and count (one row an entry)"
+                f"{path}: the columns are {', '.join(schema.names)}; expected words and counts (one row per document) "
+                "or doc, word and count (one row per entry)"
             )
         words = ids.words if ids.grew else vocabulary
         return builder.finish(words, None if ids.grew else n_words, meta=saved.get("meta"))
 
 
 def holds_texts(path: Path) -> bool:
-    """Whether it has a column of strings, and neither of the two shapes of counts."""
+    """Whether the file has a column of strings, and not the columns of a file of counts."""
     pa = _pyarrow()
     with open_batches(path) as (schema, _):
         if KEY in (schema.metadata or {}) or any(shape <= set(schema.names) for shape in SHAPES):
@@ -85,7 +85,7 @@ def write(corpus: Corpus, path: Path) -> None:
 
 
 class _Ids:
-    """Word ids of a column: integers as they are, strings looked up."""
+    """Converts a column of words to word ids. Integers are ids already; strings are looked up."""
 
     def __init__(self, vocabulary: Sequence[str] | None) -> None:
         self.grew = False
@@ -104,7 +104,7 @@ class _Ids:
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         words = coded.dictionary.to_pylist()
         if not all(isinstance(word, str) for word in words):
-            raise CorpusError(f"words must be ids or strings, not {column.type}")
+            raise CorpusError(f"words must be integers or strings, not {column.type}")
         if self._fixed:
             for word in words:
                 if word not in self._id:
@@ -122,11 +122,11 @@ def _read_lists(batches: Iterator[Any], ids: _Ids, builder: CorpusBuilder, named
         words, counts = batch.column("words"), batch.column("counts")
         for what, column in (("words", words), ("counts", counts)):
             if not hasattr(column, "value_lengths"):
-                raise CorpusError(f"the column {what} holds {column.type}, expected a list for each document")
+                raise CorpusError(f"the column {what} holds {column.type}; expected one list per document")
             _no_nulls(column, what)
         lengths = words.value_lengths().to_numpy(zero_copy_only=False)
         if (lengths != counts.value_lengths().to_numpy(zero_copy_only=False)).any():
-            raise CorpusError("a document has a different number of words and counts")
+            raise CorpusError("the lists of words and counts of a document differ in length")
         indptr = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=indptr[1:])
         names = [str(name) for name in batch.column("name").to_pylist()] if named else None
@@ -143,7 +143,7 @@ def _read_entries(batches: Iterator[Any], ids: _Ids, builder: CorpusBuilder) -> 
         count = np.concatenate([held[2], _numbers(batch.column("count"))])
         keys = held[0] + doc.to_pylist()
         cut = len(keys)
-        while cut and keys[cut - 1] == keys[-1]:  # the last document may go on in the next batch
+        while cut and keys[cut - 1] == keys[-1]:  # the last document may continue in the next batch
             cut -= 1
         _append_entries(builder, keys[:cut], word[:cut], count[:cut], seen)
         held = keys[cut:], word[cut:], count[cut:]
@@ -157,7 +157,7 @@ def _append_entries(
     names = [keys[i] for i in starts]
     for name in names:
         if name in seen:
-            raise CorpusError(f"the entries of document {name!r} do not stand together; sort the table by doc")
+            raise CorpusError(f"the entries of document {name!r} are not consecutive: sort the table by doc")
         seen.add(name)
     builder.append(np.array([*starts, len(keys)] if keys else [0], np.int64), word, count, [str(n) for n in names])
 
@@ -172,12 +172,12 @@ def _numbers(column: Any) -> NDArray[Any]:
 
 def _no_nulls(column: Any, what: str) -> None:
     if column.null_count:
-        raise CorpusError(f"{column.null_count} of the {what} are missing")
+        raise CorpusError(f"{column.null_count} values in the column {what} are missing (null)")
 
 
 @contextmanager
 def open_batches(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
-    """Schema and record batches, each checked: a damaged file must not reach code that trusts offsets."""
+    """The schema, and an iterator of validated record batches. Reading an unchecked batch could crash."""
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
@@ -194,7 +194,7 @@ def open_batches(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
     except (CorpusError, FileNotFoundError):
         raise
     except (pa.ArrowException, json.JSONDecodeError, UnicodeDecodeError, OSError, MemoryError) as error:
-        raise CorpusError(f"{path}: not a whole Parquet or Arrow file: {error}") from error
+        raise CorpusError(f"{path}: not a complete Parquet or Arrow file: {error}") from error
 
 
 def _checked(batches: Iterator[Any]) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""What a format is: one of these per file in this folder, listed in formats/__init__.py."""
+"""The interface of a file format. Each file in this folder defines one `Format`; formats/__init__.py lists them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VocabularyLike = Sequence[str] | str | os.PathLike[str] | Literal[False] | None
 
 @dataclass(frozen=True)
 class Options:
-    """What a reader may be told. See `topmix.data.read_corpus`."""
+    """The options of a reader. See `topmix.data.read_corpus`."""
 
     vocabulary: VocabularyLike = None
     n_words: int | None = None
@@ -27,12 +27,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Format:
+    """A file format: how to recognise, read and write it."""
+
     name: str
-    suffixes: tuple[str, ...]  # of file names, lower case and without .gz
-    matches: Callable[[bytes], bool]  # do the first bytes (unzipped) look like it?
+    suffixes: tuple[str, ...]  # endings of file names, in lower case and without .gz
+    matches: Callable[[bytes], bool]  # whether the first bytes (decompressed) have this format
     read: Callable[[Path, Options], Corpus]
     write: Callable[[Corpus, Path], None]
-    prefix: str = ""  # of file names that have it whatever their suffix
+    prefix: str = ""  # start of file names in this format, whatever their suffix
 
     def is_named(self, path: Path) -> bool:
         name = plain_name(path)
@@ -40,16 +42,17 @@ class Format:
 
 
 def stem(path: Path) -> str:
-    """The name without .gz and without its last suffix."""
+    """The file name without .gz and without the last suffix."""
     return Path(plain_name(path)).stem
 
 
 def plain_name(path: Path) -> str:
+    """The file name without .gz."""
     return path.name[:-3] if path.name.lower().endswith(".gz") else path.name
 
 
 def find_vocabulary(path: Path, options: Options, n_words: int | None = None) -> Sequence[str] | None:
-    """The words as given, or from a file beside `path`; as many as the data has columns, if that is known."""
+    """The given words, or the words of a file in the folder of `path`; n_words of them, if n_words is known."""
     given = options.vocabulary
     if given is False:
         return None
@@ -62,28 +65,30 @@ def find_vocabulary(path: Path, options: Options, n_words: int | None = None) ->
         given = found[0]
     if not isinstance(given, str | os.PathLike):
         if n_words is not None and len(given) != n_words:
-            raise CorpusError(f"{path}: has {n_words} words, but the vocabulary given has {len(given)}")
+            raise CorpusError(f"{path}: the file has {n_words} words, but the given vocabulary has {len(given)}")
         return given
     words = read_lines(Path(given))
     if n_words is not None and len(words) != n_words:
         raise CorpusError(
-            f"{given}: line {min(len(words), n_words) + 1}: expected {n_words} words, one a line, as {path.name} has; "
-            f"found {len(words)} (vocabulary=False reads without one)"
+            f"{given}: line {min(len(words), n_words) + 1}: expected {n_words} words, one per line, for {path.name}; "
+            f"found {len(words)} (vocabulary=False reads without a vocabulary)"
         )
     return words
 
 
 def write_vocabulary(corpus: Corpus, path: Path) -> None:
-    """Write the words, if there are any, where `find_vocabulary` will look for them."""
+    """Write the vocabulary, if there is one, to the file in which `find_vocabulary` looks."""
     if corpus.vocabulary is not None:
         base = stem(path)
         name = f"vocab.{base.removeprefix('docword.')}.txt" if base.startswith("docword.") else f"{base}.vocab.txt"
         write_lines(corpus.vocabulary, path.with_name(name))
 
 
-def whole_counts(corpus: Corpus, what: str) -> None:
+def check_whole_counts(corpus: Corpus, what: str) -> None:
     """Raise unless every count is an integer."""
     for begin in range(0, corpus.nnz, 1 << 20):
         block = corpus.value[begin : begin + (1 << 20)]
         if (block != block.round()).any():
-            raise CorpusError(f"{what} holds integer counts, and this corpus has others; Matrix Market holds any")
+            raise CorpusError(
+                f"{what} holds integer counts only, but this corpus has fractions: write Matrix Market (.mtx)"
+            )

@@ -1,7 +1,7 @@
-"""LDA-C, `.ldac` or `.dat`: one document a line, "n word:count word:count ...", word ids from 0.
+"""LDA-C, `.ldac` or `.dat`: one document per line, "n word:count word:count ...", with word ids from 0.
 
-n is the number of pairs that follow. Nothing says how many lines there are: a file cut between two lines reads as a
-shorter corpus.
+n is the number of pairs in the line. The format does not store the number of documents: a file that was cut between two
+lines reads as a shorter corpus.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
-from topmix.data.formats.format import Format, Options, find_vocabulary, whole_counts, write_vocabulary
+from topmix.data.formats.format import Format, Options, check_whole_counts, find_vocabulary, write_vocabulary
 from topmix.data.formats.pairs import read_pairs
 from topmix.data.formats.write import pair_lines
 from topmix.data.textfile import TextFile, write_text
@@ -23,7 +23,7 @@ def matches(head: bytes) -> bool:
     line = head.partition(b"\n")[0].split()
     if not line or not re.fullmatch(rb"\d{1,18}", line[0]):
         return False
-    if b"\n" not in head:  # a long document: its last pair here may be cut
+    if b"\n" not in head:  # a long document: the last pair in `head` may be cut
         return int(line[0]) >= len(line) - 1 > 1 and _all_pairs(line[1:-1])
     return int(line[0]) == len(line) - 1 and _all_pairs(line[1:])
 
@@ -44,7 +44,7 @@ def read(path: Path, options: Options) -> Corpus:
 
 
 def write(corpus: Corpus, path: Path) -> None:
-    whole_counts(corpus, "LDA-C")
+    check_whole_counts(corpus, "LDA-C")
     write_vocabulary(corpus, path)
     with write_text(path) as file:
         for lines in pair_lines(corpus, first_id=0):

@@ -1,4 +1,4 @@
-"""Matrix Market coordinate files, `.mtx` or `.mtx.gz`, one document a row; gensim's MmCorpus writes these too."""
+"""Matrix Market coordinate files, `.mtx` or `.mtx.gz`, one document per row. MmCorpus of gensim writes them too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparse matrices as scipy.sparse.save_npz writes them. CSR streams; other layouts pass through memory once."""
+"""Sparse matrices of scipy.sparse.save_npz. CSR is read in blocks; other layouts are loaded into memory first."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _stream_csr(path: Path, archive: zipfile.ZipFile, n_docs: int, builder: Corp
     indptr, index, value = (_Member(archive, name) for name in ("indptr", "indices", "data"))
     if len(indptr) != n_docs + 1 or len(index) != len(value):
         raise CorpusError(
-            f"{path}: the arrays do not fit: {n_docs} rows, {len(indptr)} in indptr, "
+            f"{path}: the lengths of the arrays do not agree: {n_docs} rows, {len(indptr)} in indptr, "
             f"{len(index)} ids, {len(value)} counts"
         )
     last = indptr.take(1).astype(np.int64)
@@ -67,7 +67,9 @@ def _stream_csr(path: Path, archive: zipfile.ZipFile, n_docs: int, builder: Corp
     for begin in range(0, n_docs, BLOCK_ROWS):
         ends = np.concatenate([last, indptr.take(min(BLOCK_ROWS, n_docs - begin)).astype(np.int64)])
         if (np.diff(ends) < 0).any() or ends[-1] > len(index):
-            raise CorpusError(f"{path}: rows {begin} to {begin + len(ends) - 2}: indptr does not rise to {len(index)}")
+            raise CorpusError(
+                f"{path}: rows {begin} to {begin + len(ends) - 2}: indptr decreases or exceeds {len(index)}"
+            )
         n = int(ends[-1] - ends[0])
         builder.append(ends - ends[0], index.take(n), value.take(n))
         last = ends[-1:]
@@ -76,7 +78,7 @@ def _stream_csr(path: Path, archive: zipfile.ZipFile, n_docs: int, builder: Corp
 
 
 class _Member:
-    """One array of the archive, read from front to back."""
+    """One array of the archive, read from its start to its end."""
 
     def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
         self._file: IO[bytes] = archive.open(f"{name}.npy")
@@ -84,7 +86,9 @@ class _Member:
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         self.shape, _, self.dtype = read_header(self._file)
         if self.dtype.hasobject or len(self.shape) > 1:
-            raise ValueError(f"{name}.npy is {self.dtype} of shape {self.shape}, not a plain list of numbers")
+            raise ValueError(
+                f"{name}.npy is {self.dtype} of shape {self.shape}, not a one-dimensional array of numbers"
+            )
 
     def __len__(self) -> int:
         return int(self.shape[0]) if self.shape else 1
@@ -101,14 +105,14 @@ class _Member:
 
 @contextmanager
 def _errors(path: Path) -> Iterator[None]:
-    """Damage shows in many ways; all of them are the file's fault and should say which file."""
+    """Turns the many errors of a damaged archive into a CorpusError that names the file."""
     try:
         yield
     except (CorpusError, FileNotFoundError):
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, NotImplementedError,
             OSError, RuntimeError, MemoryError, OverflowError) as error:  # fmt: skip
-        raise CorpusError(f"{path}: not a whole scipy .npz file: {error}") from error
+        raise CorpusError(f"{path}: not a complete scipy .npz file: {error}") from error
 
 
 NPZ = Format("npz", (".npz",), matches, read, write)

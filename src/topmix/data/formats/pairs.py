@@ -1,4 +1,4 @@
-"""Lines "opening word:count word:count ...", one document a line: what LDA-C and svmlight share."""
+"""The reader of LDA-C and svmlight: lines "opening word:count word:count ...", one document per line."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from topmix.data.textfile import TextFile
 
 @dataclass(frozen=True)
 class PairRows:
-    """Some documents. The arrays are overwritten by the next block."""
+    """A block of documents. The next block overwrites the arrays."""
 
     indptr: NDArray[np.int64]  # [rows + 1]
     label: NDArray[np.float64]  # [rows], zero in LDA-C
-    word: NDArray[np.int32]  # [entries], as written
+    word: NDArray[np.int32]  # [entries], the ids of the file
     value: NDArray[np.float32]
 
 
 def read_pairs(file: TextFile, *, counted: bool, first_id: int, last_id: int | None) -> Iterator[PairRows]:
-    """Blocks of documents; ids must lie from first_id to last_id."""
+    """Blocks of documents. Ids must be from first_id to last_id.
+
+    A line opens with the number of its pairs if `counted`, else with a label.
+    """
     indptr, label = np.empty(1, np.int64), np.empty(0, np.float64)
     word, value = np.empty(0, np.int32), np.empty(0, np.float32)
     for text in file.blocks():

@@ -1,4 +1,4 @@
-"""Our own file, `.topmix`: see data/store.py."""
+"""The format of topmix, `.topmix`: see data/store.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def matches(head: bytes) -> bool:
 
 def read(path: Path, options: Options) -> Corpus:
     if options.vocabulary or options.n_words is not None or options.first_id is not None:
-        raise CorpusError(f"{path}: a saved corpus knows its words; vocabulary, n_words and first_id do not apply")
+        raise CorpusError(f"{path}: a saved corpus holds its words; leave out vocabulary, n_words and first_id")
     corpus = Corpus.open(path)
     if options.out is None:
         return corpus

@@ -1,12 +1,13 @@
-"""svmlight / libsvm: one document a line, "label word:value word:value ... # comment".
+"""svmlight / libsvm: one document per line, "label word:value word:value ... # comment".
 
-Labels become the names of the documents (write them back, or `np.array(corpus.names, float)`). Ids start at 1 unless an
-id 0 occurs, as in scikit-learn; `first_id` says it outright. Query ids are skipped. Nothing says how many lines there
-are: a file cut between two lines reads as a shorter corpus.
+Labels become the names of the documents: `np.array(corpus.names, float)` gives the numbers. As in scikit-learn, ids
+start at 1 unless an id 0 occurs; `first_id` overrides that. Query ids are skipped. The format does not store the number
+of documents: a file that was cut between two lines reads as a shorter corpus.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from topmix.data.formats.write import pair_lines
 from topmix.data.textfile import TextFile, write_text
 
 SUFFIXES = (".svmlight", ".svm", ".libsvm")
+LABEL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
 def matches(head: bytes) -> bool:
@@ -42,15 +44,15 @@ def read(path: Path, options: Options) -> Corpus:
             builder.append(rows.indptr, rows.word - low if low else rows.word, rows.value, names)
         remap = None
         if options.first_id is None and smallest > 0:
-            remap = np.arange(max(largest, 0) + 1) - 1  # all ids one lower; nothing uses id 0
+            remap = np.arange(max(largest, 0) + 1) - 1  # id 1 is column 0; id 0 does not occur
         return builder.finish(vocabulary, n_words, remap=remap)
 
 
 def write(corpus: Corpus, path: Path) -> None:
     labels = ["0"] * corpus.n_docs if corpus.names is None else list(corpus.names)
     for d, label in enumerate(labels):
-        if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", label):
-            raise CorpusError(f"document {d} is named {label!r}: svmlight has a number there, its label")
+        if not LABEL.fullmatch(label) or not math.isfinite(float(label)):
+            raise CorpusError(f"document {d} has the name {label!r}, but svmlight needs a finite number as the label")
     write_vocabulary(corpus, path)
     with write_text(path) as file:
         for lines in pair_lines(corpus, 1, labels):

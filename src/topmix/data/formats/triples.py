@@ -1,7 +1,7 @@
-"""Entries (doc, word, count) in any order, from text or tables, into the rows of a corpus.
+"""The reader of UCI and Matrix Market: lines "doc word count", in any order.
 
-Entries in document order stream through. Others are dealt into buckets of consecutive documents, each small enough to
-be sorted in memory; with `out` the buckets are temporary files.
+Entries in the order of documents go to the corpus directly. Otherwise the entries are first put into buckets of
+consecutive documents, and each bucket is sorted in memory. With `out` the buckets are temporary files.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from numpy.typing import NDArray
 
 from topmix import _core
 from topmix.data.atomic import temporary_path
-from topmix.data.builder import CorpusBuilder, Spool
+from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Options, find_vocabulary
 from topmix.data.rows import MAX_WORDS
+from topmix.data.spool import Spool
 from topmix.data.textfile import TextFile
 
 ENTRY = np.dtype([("doc", "<i8"), ("word", "<i4"), ("value", "<f4")])
 BUCKET_ENTRIES = 1 << 22  # 64 MB
-SPAN = 1 << 20  # rows appended at a time, so that long runs of empty documents stay cheap
+SPAN = 1 << 20  # rows appended at a time: bounds the memory of long runs of empty documents
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself before its entries."""
+    """The header of a file."""
 
     n_docs: int
     n_words: int
     nnz: int
-    has_value: bool = True  # false: entries are pairs, and each counts 1
-    whole: bool = False  # counts are integers of at least 1
+    has_value: bool = True  # false: the lines are "doc word", and each count is 1
+    whole: bool = False  # counts must be integers of at least 1
 
 
 class _OutOfOrder(Exception):
@@ -45,14 +46,14 @@ class _OutOfOrder(Exception):
 def read_triples(path: Path, read_header: Callable[[TextFile], Header], options: Options) -> Corpus:
     try:
         return _read(path, read_header, options, _in_order)
-    except _OutOfOrder:  # found early in nearly every file that is not in order: read it again
+    except _OutOfOrder:  # most files that are not in order show it early, so reading again costs little
         return _read(path, read_header, options, _in_buckets)
 
 
 def check_header(file: TextFile, n_docs: int, n_words: int, nnz: int) -> None:
     for what, n in (("documents", n_docs), ("words", n_words)):
         if n > MAX_WORDS:
-            raise file.error(f"the header says {n} {what}; at most {MAX_WORDS} are read", file.line - 1)
+            raise file.error(f"the header says {n} {what}; the limit is {MAX_WORDS}", file.line - 1)
     if nnz > n_docs * n_words:
         raise file.error(f"the header says {nnz} entries, more than {n_docs} × {n_words}", file.line - 1)
 
@@ -66,14 +67,14 @@ def _read(
     with TextFile(path) as file, CorpusBuilder(options.out) as builder:
         header = read_header(file)
         if options.n_words not in (None, header.n_words):
-            raise CorpusError(f"{path}: has {header.n_words} words, but n_words is {options.n_words}")
+            raise CorpusError(f"{path}: the file has {header.n_words} words, but n_words is {options.n_words}")
         vocabulary = find_vocabulary(path, options, header.n_words)
         collect(file, header, builder, options.out)
         return builder.finish(vocabulary, header.n_words)
 
 
 class _Entries:
-    """Buffers that the native parser fills; the first `held` entries stay from one block to the next."""
+    """Buffers for the native parser. The first `held` entries are kept from one block to the next."""
 
     def __init__(self) -> None:
         self.doc = np.empty(0, np.int64)
@@ -82,7 +83,7 @@ class _Entries:
         self.held = 0
 
     def blocks(self, file: TextFile, header: Header) -> Iterator[int]:
-        """Parses block after block; yields how many entries the buffers hold. Ends when the header's count is met."""
+        """Parse block after block; yield the number of entries in the buffers. Checks the total of the header."""
         total = 0
         for text in file.blocks():
             room = self.held + len(text) // (6 if header.has_value else 4) + 1
@@ -103,7 +104,7 @@ class _Entries:
             yield self.held + n
         if total != header.nnz:
             raise file.error(
-                f"the file ends after {total} entries, but the header says {header.nnz}: it looks cut short"
+                f"the file ends after {total} entries, but the header says {header.nnz}: it may be cut short"
             )
 
     def keep_from(self, begin: int, end: int) -> None:
@@ -121,7 +122,7 @@ def _in_order(file: TextFile, header: Header, builder: CorpusBuilder, _: Path | 
             raise _OutOfOrder
         if not n:
             continue
-        last = int(entries.doc[n - 1])  # may go on in the next block
+        last = int(entries.doc[n - 1])  # this document may continue in the next block
         cut = int(np.searchsorted(entries.doc[:n], last))
         append_sorted(builder, entries.doc[:cut], entries.word[:cut], entries.value[:cut], done, last)
         entries.keep_from(cut, n)
@@ -138,7 +139,7 @@ def append_sorted(
     begin: int,
     end: int,
 ) -> None:
-    """Append rows begin to end, from entries in document order that all lie there."""
+    """Append the rows begin to end - 1. The entries are in the order of documents and belong to these rows."""
     at = 0
     for first in range(begin, end, SPAN):
         last = min(first + SPAN, end)
@@ -151,7 +152,7 @@ def append_sorted(
 
 def _in_buckets(file: TextFile, header: Header, builder: CorpusBuilder, out: Path | None) -> None:
     n_buckets = 1 if out is None else min(256, 1 + header.nnz // BUCKET_ENTRIES)
-    width = max(1, -(-header.n_docs // n_buckets))  # documents a bucket
+    width = max(1, -(-header.n_docs // n_buckets))  # documents per bucket
     buckets: list[Spool] = []
     try:
         for b in range(n_buckets):

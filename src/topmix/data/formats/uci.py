@@ -1,6 +1,6 @@
-"""UCI bag of words: `docword.X.txt` or `.txt.gz`, with the words in `vocab.X.txt` beside it.
+"""UCI bag of words: `docword.X.txt` or `.txt.gz`, with the words in `vocab.X.txt` in the same folder.
 
-Three header lines (documents D, words W, entries NNZ), then NNZ lines "doc word count", ids from 1.
+Three header lines (documents D, words W, entries NNZ), then NNZ lines "doc word count" with ids from 1.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from topmix.data.corpus import Corpus
-from topmix.data.formats.format import Format, Options, whole_counts, write_vocabulary
+from topmix.data.formats.format import Format, Options, check_whole_counts, write_vocabulary
 from topmix.data.formats.triples import Header, check_header, read_triples
 from topmix.data.formats.write import triple_lines
 from topmix.data.textfile import TextFile, write_text
@@ -24,7 +24,7 @@ def read(path: Path, options: Options) -> Corpus:
 
 
 def write(corpus: Corpus, path: Path) -> None:
-    whole_counts(corpus, "UCI docword")
+    check_whole_counts(corpus, "UCI docword")
     write_vocabulary(corpus, path)
     with write_text(path) as file:
         file.write(f"{corpus.n_docs}\n{corpus.n_words}\n{corpus.nnz}\n".encode())

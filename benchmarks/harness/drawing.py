@@ -1,0 +1,98 @@
+"""The style of all figures. Without matplotlib nothing is drawn, and a line says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+# Colours that can be told apart in grey and by colour-blind readers (Okabe & Ito).
+BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW = (
+    "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#b8a800",
+)  # fmt: skip
+BLACK, GREY = "#000000", "#888888"
+PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, YELLOW, BLACK)
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "<")
+
+
+def pyplot() -> Any | None:
+    """matplotlib's pyplot, set up for figures of a paper; None, with a message, if it is not installed."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("  (no figure: matplotlib is not installed)")
+        return None
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update(
+        {
+            "font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9, "legend.fontsize": 8, "legend.frameon": False,
+            "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
+            "grid.linewidth": 0.6, "lines.linewidth": 1.4, "lines.markersize": 3.5, "figure.dpi": 150,
+        }
+    )  # fmt: skip
+    from matplotlib import pyplot as plt
+
+    return plt
+
+
+def lines(axes: Any, curves: Sequence[tuple[str, Sequence[tuple[float, float]], dict[str, Any]]]) -> None:
+    """Each (label, points, style) as a line with marks. Styles are keywords of matplotlib, with defaults."""
+    styles = cycle(zip(PALETTE, MARKS))
+    for label, points, style in curves:
+        color, mark = next(styles)
+        if points:
+            x, y = zip(*points)
+            axes.plot(x, y, label=label, **{"color": color, "marker": mark} | style)
+
+
+def zoom(axes: Any, values: Sequence[float], share: float = 0.85, above: float = 0.03) -> None:
+    """The y axis on the upper `share` of these values: where curves end, not where they start."""
+    ordered = sorted(v for v in values if v == v and abs(v) != float("inf"))
+    if len(ordered) < 2:
+        return
+    low, high = ordered[int((1 - share) * (len(ordered) - 1))], ordered[-1]
+    room = above * (high - low) or 0.01
+    axes.set_ylim(low - room, high + room)
+
+
+INCHES_PER_COLUMN = 2.0
+
+
+def legend_below(figure: Any, axes: Sequence[Any], columns: int = 4) -> None:
+    """One legend for all panels, with every label that any of them has; fewer columns in a narrow figure."""
+    entries: dict[str, Any] = {}
+    for a in axes:
+        for handle, label in zip(*a.get_legend_handles_labels()):
+            entries.setdefault(label, handle)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center",
+                  ncols=max(1, min(columns, int(figure.get_figwidth() / INCHES_PER_COLUMN))))  # fmt: skip
+
+
+@dataclass
+class Page:
+    """A figure that is being drawn."""
+
+    path: Path
+    dpi: int
+    figure: Any
+    panels: Any  # [rows, columns] axes
+    plt: Any
+
+    def save(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.figure.savefig(self.path, dpi=self.dpi)
+        self.plt.close(self.figure)
+        print(f"  {self.path.name} drawn", flush=True)
+
+
+def page(
+    folder: Path | None, name: str, size: tuple[float, float], rows: int = 1, columns: int = 1, dpi: int = 150
+) -> Page | None:
+    """A figure with panels to draw on; None if no folder was given, or matplotlib is not installed."""
+    plt = pyplot() if folder is not None else None
+    if plt is None or folder is None:
+        return None
+    figure, panels = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    return Page(folder / name, dpi, figure, panels, plt)

@@ -1,0 +1,67 @@
+"""scikit-learn's online LDA, and its Gaussian mixture."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.harness.curve import Curve
+from benchmarks.harness.methods.method import ETA, Report, TimeIsUp, Topics
+from benchmarks.harness.stopwatch import Stopwatch
+from benchmarks.harness.vectors import Vectors, held_out
+
+
+def lda(
+    X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report, n_jobs: int | None = None
+) -> None:  # fmt: skip
+    with watch.pause():
+        from sklearn.decomposition import LatentDirichletAllocation
+
+    model = LatentDirichletAllocation(
+        K, doc_topic_prior=0.5 / K, topic_word_prior=ETA, learning_method="online", total_samples=X.shape[0],
+        n_jobs=n_jobs or threads, random_state=seed,
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    n = 4 * model.batch_size  # rows per call: each call starts its threads again
+    seen = 0
+
+    def topics() -> Topics:
+        return Topics(model.components_, model.components_.sum(axis=1) - ETA * X.shape[1])
+
+    while True:
+        order = rng.permutation(X.shape[0])
+        for begin in range(0, X.shape[0], n):
+            with watch.pause():
+                some = X[order[begin : begin + n]].astype(np.float64)
+            model.partial_fit(some)
+            seen += some.shape[0]
+            if report(topics, seen / X.shape[0]):
+                return
+
+
+def gaussian_mixture(data: Vectors, K: int, seconds: float, covariance_type: str) -> Curve:
+    """The held-out score after each iteration of EM, for some seconds; its own start by k-means is counted.
+
+    One fit, watched after each M-step: a new fit per iteration would pay for an E-step that users do not pay for.
+    """
+    from sklearn.mixture import GaussianMixture
+
+    curve = Curve("scikit-learn")
+
+    class Watched(GaussianMixture):
+        def _m_step(self, *args: Any, **kwargs: Any) -> None:
+            super()._m_step(*args, **kwargs)
+            with watch.pause():
+                score = held_out(data.test, self.weights_, self.means_, self.covariances_)
+                curve.add(watch.seconds, score, len(curve) + 1)
+            if watch.seconds >= seconds:
+                raise TimeIsUp
+
+    model = Watched(n_components=K, covariance_type=covariance_type, max_iter=100_000, tol=0.0, random_state=0)
+    watch = Stopwatch()
+    with suppress(TimeIsUp):
+        model.fit(data.train)
+    return curve

@@ -1,0 +1,175 @@
+// One worker of asynchronous learning of topics: ESVI for LDA (Zhang et al. 2019, Algorithm 5).  docs/math.md,
+// section 3.10.
+//
+// A block is some words' rows S_v of expected counts; lambda_v = eta_v + S_v. A worker that holds it solves
+//
+//     phi_dvk ~ exp(psi(gamma_dk) + psi(lambda_vk) - psi(sum_v lambda_vk))        for its own documents d, all k
+//
+// then puts the new counts in the place of the old: in gamma_d at once, in S_v and the sums over words when it is
+// through with the block. Within a visit the words' tables stay as they were when it began, and a document's table as
+// it was when its words of the block came up: each step solves some phi exactly while all else is fixed, and then moves
+// gamma or lambda to their optimum, so with one worker the bound never falls.
+//
+// phi itself is not stored. What has to be taken out again are sums over it: the counts that a document has from the
+// words of a block, and those that a word has from the documents of a worker.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "asynchronous/pair_counts.hpp"
+#include "asynchronous/topic_solver.hpp"
+#include "asynchronous/transport.hpp"
+
+namespace topmix::asynchronous {
+
+class TopicWorker {
+  public:
+    using Post = TopicPost;
+
+    TopicWorker(SharedTopics& shared, const Csr<float>& X, size_t first, size_t last)
+        : shared_(shared),
+          shard_(X, shared.blocks, first, last),
+          K_(shared.K),
+          solver_(shared),
+          pairs_(shard_, shared.K, shared.C),
+          R_(shard_.slot.size(), K_),
+          N_(shard_.docs * K_, 0.0),
+          even_(shard_.docs, 0.0),
+          entropy_(shared.blocks.size(), 0.0),
+          cut_(solver_.all() ? 0 : shard_.row.size(), 1.f / float(K_)),
+          delta_(K_) {}
+
+    const TopicShard& shard() const { return shard_; }
+
+    /// Where the documents start: every token of a word has the same shares of topics, in proportion to the shared
+    /// counts plus the prior. Then it makes `settle` passes under the shared topics, which stay as they are.
+    /// Ends early when `stop` says so.
+    template <class Stop>
+    void begin(size_t settle, Stop&& stop) {
+        for (size_t n = 0; n <= settle; ++n)
+            for (size_t b = 0; b < shared_.blocks.size(); ++b) {
+                if (stop()) return;
+                solve(b, n == 0 ? Under::shares : Under::logarithms);
+                replace(b, nullptr);
+            }
+    }
+
+    /// Adds what it holds to the shared. For the beginning, while no worker runs.
+    void contribute() {
+        std::ranges::fill(delta_, 0.0);
+        for (size_t r = 0; r < shard_.slot.size(); ++r) {
+            double *S = &shared_.S[size_t(shard_.slot[r]) * K_], *delta = delta_.data();
+            R_.each(r, K_, [=](size_t k, double x) { S[k] += x, delta[k] += x; });
+        }
+        shared_.total.add(delta_);
+    }
+
+    void visit(std::span<const BlockId> held) {
+        for (const BlockId b : held) {
+            const bool opens = visits_++ < shared_.opening * shared_.blocks.size();
+            if (shard_.rows_in(b) == 0) continue;
+            solve(b, opens ? Under::means : Under::logarithms);
+            replace(b, shared_.S.data());
+            shared_.total.add(delta_);
+        }
+    }
+
+    Post post() const {
+        Post out{R_, std::vector<double>(K_, 0.0), 0, 0};
+        for (const double h : entropy_) out.entropy += h;
+        std::vector<double> a(K_), psi_a(K_);
+        double at_prior = 0;
+        for (size_t k = 0; k < K_; ++k) {
+            psi_a[k] = math::digamma(shared_.alpha[k]);
+            at_prior += math::lgamma(shared_.alpha[k]);
+        }
+        for (size_t d = 0; d < shard_.docs; ++d) {
+            const double *N = &N_[d * K_], even = even_[d], *alpha = shared_.alpha.data(), *psi = psi_a.data();
+            double *rise = out.rise.data(), *x = a.data(), sum = 0;
+#pragma omp simd
+            for (size_t k = 0; k < K_; ++k) x[k] = alpha[k] + (N[k] + even > 0.0 ? N[k] + even : 0.0);
+#pragma omp simd
+            for (size_t k = 0; k < K_; ++k) rise[k] += math::digamma(x[k]) - psi[k];
+#pragma omp simd reduction(+ : sum)
+            for (size_t k = 0; k < K_; ++k) sum += math::lgamma(x[k]);
+            out.documents += sum - at_prior;
+        }
+        return out;
+    }
+
+  private:
+    /// What stands for exp psi(x): shares of topics in each word alone, x itself, or what it says.
+    enum class Under { shares, means, logarithms };
+
+    std::span<const int32_t> slots(size_t b) const {
+        return std::span(shard_.slot).subspan(size_t(shard_.row_starts[b]), shard_.rows_in(b));
+    }
+
+    /// All pairs of a block: documents change at once, words when the visit is over.
+    void solve(size_t b, Under under) {
+        const size_t first = size_t(shard_.pair_starts[b]), last = size_t(shard_.pair_starts[b + 1]);
+        const size_t from = size_t(shard_.entry_starts[first]), to = size_t(shard_.entry_starts[last]);
+        const bool means = under == Under::means;
+        solver_.open(shard_.rows_in(b), to - from, means);
+        const bool others = solver_.is_best();
+        if (under == Under::shares) {
+            solver_.tables.shares(slots(b), others);
+        } else {
+            solver_.tables.words(slots(b), means, others);
+        }
+        for (size_t p = first; p < last; ++p) {
+            const size_t d = size_t(shard_.doc[p]), i = size_t(shard_.entry_starts[p]);
+            const size_t n = size_t(shard_.entry_starts[p + 1]) - i;
+            if (under != Under::shares) solver_.tables.document(&N_[d * K_], even_[d], others);
+            solver_.pair(std::span(shard_.row).subspan(i, n), std::span(shard_.count).subspan(i, n),
+                         cut_.empty() ? nullptr : &cut_[i]);
+            pairs_.replace(p, numbers(solver_.doc), solver_.doc_even, &N_[d * K_], even_[d]);
+        }
+        solver_.close(std::span(shard_.count).subspan(from, to - from));
+        entropy_[b] = solver_.entropy;
+    }
+
+    /// Puts the new counts of the block's words into R_, made to add up to the words' tokens. What changed goes into
+    /// the words' rows of S, if there are any, and its sum over words into delta_.
+    void replace(size_t b, double* S) {
+        std::ranges::fill(delta_, 0.0);
+        double* delta = delta_.data();
+        for (size_t r = size_t(shard_.row_starts[b]); r < size_t(shard_.row_starts[b + 1]); ++r) {
+            const size_t here = r - size_t(shard_.row_starts[b]);
+            const float* now = numbers(solver_.word) + here * solver_.stride();
+            const double even = solver_.spread[here];
+            double all = even * double(K_);
+#pragma omp simd reduction(+ : all)
+            for (size_t k = 0; k < K_; ++k) all += double(now[k]);
+            const double scale = shard_.tokens[r] / all;
+            if (S) {
+                double* row = &S[size_t(shard_.slot[r]) * K_];
+                R_.each(r, K_, [=](size_t k, double before) {
+                    const double more = (double(now[k]) + even) * scale - before;
+                    row[k] += more;
+                    delta[k] += more;
+                });
+            }
+            std::copy_n(now, K_, &R_.x[r * K_]);
+            R_.even[r] = even, R_.scale[r] = scale;
+        }
+    }
+
+    SharedTopics& shared_;
+    TopicShard shard_;
+    const size_t K_;
+    TopicSolver solver_;
+    PairCounts pairs_;
+    WordCounts R_;                 // what the words have from these documents
+    std::vector<double> N_;        // [docs, K] gamma - alpha, less what is even
+    std::vector<double> even_;     // [docs] what every topic has from entries that do not keep it; topics that are kept
+                                   // have it too, and N makes up for it
+    std::vector<double> entropy_;  // [B]
+    std::vector<float> cut_;       // [entries] the least share that was kept, where not all are
+    std::vector<double> delta_;    // [K]
+    size_t visits_ = 0;
+};
+
+}  // namespace topmix::asynchronous

@@ -1,0 +1,90 @@
+// Owner-computes sums: the same bits for any number of threads, no atomics, no copy of the bins for each thread.
+//
+// Items are grouped by the bin that they go to, keeping their order; then each bin has one owner, who adds its items in
+// order. Who owns which bin may change from run to run; what is added, and in which order, may not.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "base/parallel.hpp"
+
+namespace topmix {
+
+/// A stable counting sort: bin b holds items order[starts[b]], ..., order[starts[b + 1] - 1], ascending.
+/// Ids is int32_t or wider, each in [0, n_bins) (else std::out_of_range); Order is int32_t or int64_t.
+///
+/// Items are cut into a few blocks, the same for any number of threads. Each block counts its bins; a running sum over
+/// (bin, block) says where each block writes. Scratch: at most max(n / 4, n_bins) counts.
+template <class Id, class Order>
+void group_by(std::span<const Id> ids, size_t n_bins, int threads, std::span<int64_t> starts, std::span<Order> order) {
+    const size_t n = ids.size();
+    if (starts.size() != n_bins + 1 || order.size() != n) throw std::invalid_argument("group_by: wrong output length");
+    if (n > size_t(std::numeric_limits<Order>::max()))
+        throw std::invalid_argument("group_by: too many items for the order");
+    const size_t blocks = std::clamp<size_t>(n / std::max<size_t>(4 * n_bins, 4096), 1, 64);
+    const size_t block = (n + blocks - 1) / blocks;
+    std::vector<int64_t> next(blocks * n_bins);  // [blocks, n_bins]: first counts, then where the block writes next
+
+    parallel_for(n, block, threads, [&](size_t begin, size_t end, size_t) {
+        int64_t* count = next.data() + begin / block * n_bins;
+        for (size_t i = begin; i < end; ++i) {
+            if (ids[i] < 0 || size_t(ids[i]) >= n_bins)
+                throw std::out_of_range("group_by: an id is outside [0, n_bins)");
+            ++count[size_t(ids[i])];
+        }
+    });
+    int64_t at = 0;
+    for (size_t b = 0; b < n_bins; ++b) {
+        starts[b] = at;
+        for (size_t k = 0; k < blocks; ++k) at += std::exchange(next[k * n_bins + b], at);
+    }
+    starts[n_bins] = at;
+    parallel_for(n, block, threads, [&](size_t begin, size_t end, size_t) {
+        int64_t* to = next.data() + begin / block * n_bins;
+        for (size_t i = begin; i < end; ++i) order[size_t(to[size_t(ids[i])]++)] = Order(i);
+    });
+}
+
+/// Calls add(bin, item) for every item, bin by bin, the items of a bin in order and by one thread.
+/// Chunks are runs of bins, so add may keep nothing between bins but what it writes to its own.
+template <class Order, class Add>
+void owner_accumulate(std::span<const int64_t> starts, std::span<const Order> order, int threads, Add&& add) {
+    const size_t n_bins = starts.size() - 1;
+    constexpr size_t per_chunk = 4096;  // items; many small bins share a chunk, a large bin is one by itself
+    const size_t grain = std::max<size_t>(1, n_bins * per_chunk / std::max<size_t>(order.size(), 1));
+    parallel_for(n_bins, grain, threads, [&](size_t begin, size_t end, size_t) {
+        for (size_t b = begin; b < end; ++b)
+            for (int64_t i = starts[b]; i < starts[b + 1]; ++i) add(b, size_t(order[size_t(i)]));
+    });
+}
+
+/// The sum of get(i) over [0, n): blocks of fixed length, each summed in order, then pairwise. The error grows like log
+/// n.
+template <class Get>
+double parallel_sum(size_t n, int threads, Get&& get) {
+    constexpr size_t block = 512;
+    std::vector<double> part((n + block - 1) / block);
+    parallel_for(n, 16 * block, threads, [&](size_t begin, size_t end, size_t) {
+        for (size_t at = begin; at < end; at += block) {
+            double s = 0;
+            for (size_t i = at; i < std::min(at + block, end); ++i) s += double(get(i));
+            part[at / block] = s;
+        }
+    });
+    for (size_t left = part.size(); left > 1; left = (left + 1) / 2)
+        for (size_t i = 0; i < left / 2; ++i) part[i] += part[left - 1 - i];
+    return part.empty() ? 0.0 : part[0];
+}
+
+template <class T>
+double parallel_sum(std::span<const T> x, int threads) {
+    return parallel_sum(x.size(), threads, [&](size_t i) { return x[i]; });
+}
+
+}  // namespace topmix

@@ -1,0 +1,87 @@
+// The only file that starts a thread.
+//
+// Work is cut into chunks whose bounds depend on n and grain alone, never on the number of threads: every
+// thread would compute the same for a chunk. What chunks write must not overlap; then the bits are the same for
+// any number of threads.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace topmix {
+
+/// Asked by the calling thread every tenth of a second or so while it works. It may throw to abandon the work: that is
+/// how Ctrl-C gets in. The bindings set it once, when the module loads.
+inline void (*check_interrupt)() = nullptr;
+
+/// Calls fn(begin, end, t) on chunks of at most `grain` of [0, n); t < threads says which thread calls (for scratch).
+/// The first exception ends the work early and is thrown to the caller.
+template <class Fn>
+void parallel_for(size_t n, size_t grain, int threads, Fn&& fn) {
+    grain = std::max<size_t>(grain, 1);
+    const size_t chunks = (n + grain - 1) / grain;
+    const size_t T = std::clamp<size_t>(threads > 0 ? size_t(threads) : 1, 1, std::max<size_t>(chunks, 1));
+
+    std::atomic<size_t> next{0};
+    std::atomic<bool> failed{false};
+    std::exception_ptr error;
+    std::mutex error_lock;
+
+    auto work = [&](size_t t) {
+        auto asked = std::chrono::steady_clock::now();
+        try {
+            for (size_t c; !failed.load(std::memory_order_relaxed) && (c = next.fetch_add(1)) < chunks;) {
+                fn(c * grain, std::min(n, (c + 1) * grain), t);
+                if (t == 0 && check_interrupt) {
+                    const auto now = std::chrono::steady_clock::now();
+                    if (now - asked > std::chrono::milliseconds(100)) asked = now, check_interrupt();
+                }
+            }
+        } catch (...) {
+            const std::lock_guard hold(error_lock);
+            if (!failed.exchange(true)) error = std::current_exception();
+        }
+    };
+    {
+        std::vector<std::jthread> pool;
+        for (size_t t = 1; t < T; ++t) pool.emplace_back(work, t);
+        work(0);
+    }
+    if (error) std::rethrow_exception(error);
+}
+
+/// Threads that work while the caller does something else: fn(t) for t < n, each on a thread of its own. The caller
+/// needs a way to tell them to end; the destructor waits for them.
+class ThreadGroup {
+  public:
+    template <class Fn>
+    ThreadGroup(size_t n, Fn fn) {
+        for (size_t t = 0; t < n; ++t)
+            pool_.emplace_back([this, fn, t] {
+                try {
+                    fn(t);
+                } catch (...) {
+                    const std::lock_guard hold(error_lock_);
+                    if (!error_) error_ = std::current_exception();
+                }
+            });
+    }
+    /// Waits for all of them, and throws what was thrown first.
+    void join() {
+        pool_.clear();
+        if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+
+  private:
+    std::mutex error_lock_;
+    std::exception_ptr error_;
+    std::vector<std::jthread> pool_;  // last: destroyed, and so joined, before what they use
+};
+
+}  // namespace topmix

@@ -1,0 +1,245 @@
+// Blocks that move between workers: every one is somewhere once, whoever stops or starts the workers and when.
+#include "asynchronous/worker_pool.hpp"
+
+#include <numeric>
+#include <string>
+
+#include "asynchronous/totals.hpp"
+#include "tests/check.hpp"
+
+using namespace topmix;
+using namespace topmix::asynchronous;
+
+namespace {
+
+void a_queue_gives_back_what_it_got_once() {
+    Queue<uint32_t> queue(5);
+    check(queue.capacity() == 8);
+    uint32_t x = 0;
+    check(!queue.pop(x));
+    for (uint32_t i = 0; i < 8; ++i) check(queue.push(i));
+    check(!queue.push(8), "full");
+    for (uint32_t i = 0; i < 8; ++i) check(queue.pop(x) && x == i, "first in, first out");
+    check(!queue.pop(x));
+
+    constexpr uint32_t n = 20'000;
+    std::vector<std::atomic<int>> seen(4 * n);
+    std::atomic<uint32_t> popped{0};
+    ThreadGroup team(8, [&](size_t t) {
+        if (t < 4) {
+            for (uint32_t i = 0; i < n; ++i)
+                while (!queue.push(uint32_t(t) * n + i)) std::this_thread::yield();
+        } else {
+            for (uint32_t v; popped.load() < 4 * n;) {
+                if (queue.pop(v)) {
+                    ++seen[v], ++popped;
+                } else {
+                    std::this_thread::yield();
+                }
+            }
+        }
+    });
+    team.join();
+    for (const auto& s : seen) check(s == 1);
+}
+
+/// Plain memory of blocks, and plain memory of workers: the thread sanitizer finds a race on either.
+struct Shared {
+    std::vector<uint64_t> visits;
+    Totals total;
+    Shared(size_t blocks) : visits(blocks, 0), total(2) {}
+};
+
+struct Counter {
+    using Post = std::vector<uint64_t>;
+    Counter(Shared* s, std::vector<uint64_t> m) : shared(s), mine(std::move(m)) {}
+    Shared* shared;
+    std::vector<uint64_t> mine;
+    size_t fail_after = SIZE_MAX;
+    bool pause = false;
+
+    void visit(std::span<const BlockId> held) {
+        if (pause) std::this_thread::sleep_for(std::chrono::milliseconds(40));
+        for (const BlockId b : held) {
+            if (fail_after-- == 0) throw std::runtime_error("out of order");
+            ++shared->visits[b], ++mine[b];
+            shared->total.add(std::vector<double>{0.1, double(b)});
+        }
+    }
+    Post post() const { return mine; }
+};
+
+std::vector<std::unique_ptr<Counter>> counters(Shared& shared, size_t workers) {
+    std::vector<std::unique_ptr<Counter>> out;
+    for (size_t w = 0; w < workers; ++w)
+        out.push_back(std::make_unique<Counter>(&shared, std::vector<uint64_t>(shared.visits.size(), 0)));
+    return out;
+}
+
+void every_worker_has_every_block_once_a_pass() {
+    for (size_t workers : {1, 2, 3, 8})
+        for (size_t blocks : {1, 7, 40})
+            for (auto [routes, held_blocks] :
+                 {std::pair{Routes::fixed, HeldBlocks{1, 1}}, {Routes::drawn_each_round, HeldBlocks{4, 2}}}) {
+                Shared shared(blocks);
+                WorkerPool<Counter> pool(blocks, counters(shared, workers), 3, routes, held_blocks);
+                constexpr size_t passes = 5;
+                pool.start(passes);
+                for (size_t pass = 1; pass <= passes; ++pass) {
+                    const auto posts = pool.next();
+                    check(posts.size() == workers);
+                    for (const auto& mine : posts)  // whatever others do, a worker posts after its own pass
+                        check(std::accumulate(mine.begin(), mine.end(), uint64_t(0)) == pass * blocks);
+                }
+                check(pool.next().empty(), "no pass is left");
+                pool.stop();
+                pool.audit();
+                check(pool.visits() == passes * blocks * workers);
+                for (BlockId b = 0; b < blocks; ++b) {
+                    check(shared.visits[b] == passes * workers);
+                    check(pool.owners().holder(b) == OwnershipTable::kFinished);
+                    for (size_t w = 0; w < workers; ++w) check(pool.owners().visits()[b * workers + w] == passes);
+                }
+                std::vector<double> total(2);
+                shared.total.read(total);
+                check(std::abs(total[0] - 0.1 * double(passes * workers * blocks)) < 1e-9 * total[0] + 1e-300);
+                pool.start(passes + 1);  // and on
+                check(pool.next().size() == workers);
+                pool.stop();
+                pool.audit();
+            }
+}
+
+void workers_may_be_stopped_and_started_at_any_time() {
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+        Rng rng(seed, 0, 0);
+        const size_t workers = 1 + rng.below(8), blocks = 1 + rng.below(30);
+        Shared shared(blocks);
+        WorkerPool<Counter> pool(blocks, counters(shared, workers), seed,
+                                 rng.below(2) ? Routes::fixed : Routes::drawn_each_round,
+                                 {1 + rng.below(3), 1 + rng.below(2)});
+        for (size_t leg = 0; leg < 4; ++leg) {
+            pool.start(1000);
+            for (size_t n = rng.below(4); n-- > 0;) check(pool.next().size() == workers);
+            if (rng.below(2)) std::this_thread::sleep_for(std::chrono::microseconds(rng.below(300)));
+            pool.stop();
+            pool.audit();
+            const auto now = pool.now();
+            for (BlockId b = 0; b < blocks; ++b) {  // what the workers held_blocks adds up to what travelled
+                uint64_t sum = 0;
+                for (const auto& mine : now) sum += mine[b];
+                check(sum == shared.visits[b], "a visit was lost or counted twice");
+            }
+        }
+    }
+}
+
+void what_a_worker_throws_reaches_the_reader() {
+    Shared shared(9);
+    auto team = counters(shared, 3);
+    team[1]->fail_after = 30;
+    WorkerPool<Counter> pool(9, std::move(team), 0, Routes::fixed);
+    pool.start(100);
+    try {
+        for (size_t pass = 0; pass < 100; ++pass) check(!pool.next().empty(), "it went on");
+        check(false, "nothing was thrown");
+    } catch (const std::runtime_error& e) {
+        check(std::string(e.what()) == "out of order");
+    }
+}
+
+void an_interrupt_leaves_the_workers_as_it_is() {
+    Shared shared(4);
+    WorkerPool<Counter> pool(4, counters(shared, 2), 0, Routes::drawn_each_round);
+    check_interrupt = [] { throw std::domain_error("stop"); };
+    pool.start(1);
+    check(pool.next().size() == 2);
+    pool.start(2);
+    pool.stop();
+    try {
+        pool[0].pause = true;
+        pool.start(3);
+        while (!pool.next().empty()) {
+        }
+        check(false, "the interrupt was ignored");
+    } catch (const std::domain_error&) {
+    }
+    check_interrupt = nullptr;
+    pool.stop();
+    pool.audit();
+    pool.start(3);
+    while (!pool.next().empty()) {
+    }
+    pool.stop();
+    pool.audit();
+    for (const uint64_t n : shared.visits) check(n == 6);
+}
+
+template <class Fn>
+void refused(Fn fn) {
+    try {
+        fn();
+        check(false, "the table did not notice");
+    } catch (const std::logic_error&) {
+    }
+}
+
+/// In which order a block sees the workers, round by round.
+std::vector<std::vector<size_t>> routes_of(Routes routes, BlockId b, size_t workers) {
+    OwnershipTable owners(b + 1, workers, 5, routes);
+    std::vector<std::vector<size_t>> out(6);
+    for (auto& round : out)
+        for (size_t move = 0; move < workers; ++move) {
+            const size_t w = owners.next(b);
+            owners.take(b, w);
+            owners.give(b, w, out.size() + 1);
+            round.push_back(w);
+        }
+    return out;
+}
+
+void routes_are_kept_or_drawn() {
+    size_t same = 0;
+    for (BlockId b = 0; b < 8; ++b) {
+        const auto kept = routes_of(Routes::fixed, b, 4), drawn = routes_of(Routes::drawn_each_round, b, 4);
+        for (size_t round = 1; round < kept.size(); ++round) {
+            check(kept[round] == kept[0]);
+            same += drawn[round] == drawn[0];
+        }
+        check(kept[0] == drawn[0]);
+    }
+    check(same < 10, "of 40 orders of four workers");
+}
+
+void the_ownership_table_notices_what_must_not_happen() {
+    OwnershipTable owners(3, 2, 0, Routes::fixed);
+    Queues queues(3, 2);
+    for (BlockId b = 0; b < 3; ++b) queues.push(b, owners.next(b));
+    owners.audit(queues);
+    const size_t w = owners.next(0);
+    refused([&] { owners.take(0, 1 - w); });
+    owners.give_back(0, 1 - w);  // the refused one has it
+    owners.take(0, w);
+    refused([&] { owners.take(0, w); });
+    refused([&] { owners.give(0, 1 - w, 9); });
+    refused([&] { owners.audit(queues); });
+    owners.give_back(0, w);
+    owners.audit(queues);
+    queues.push(0, w);
+    refused([&] { owners.audit(queues); });  // twice
+    Queues fewer(3, 2);
+    for (BlockId b = 1; b < 3; ++b) fewer.push(b, owners.next(b));
+    refused([&] { owners.audit(fewer); });  // lost
+}
+
+}  // namespace
+
+int main() {
+    a_queue_gives_back_what_it_got_once();
+    every_worker_has_every_block_once_a_pass();
+    workers_may_be_stopped_and_started_at_any_time();
+    what_a_worker_throws_reaches_the_reader();
+    an_interrupt_leaves_the_workers_as_it_is();
+    routes_are_kept_or_drawn();
+    the_ownership_table_notices_what_must_not_happen();
+}

@@ -1,0 +1,118 @@
+// Gaussian clusters that move between workers, on small random rows, with a plain BLAS: no race, nothing out of
+// bounds, no row lost, whoever stops the workers and when. What the numbers should be,
+// tests/test_asynchronous_gaussian.py knows.
+#include "asynchronous/gaussian.hpp"
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "base/rng.hpp"
+#include "tests/check.hpp"
+#include "tests/plain_blas.hpp"
+
+using namespace topmix;
+using namespace topmix::asynchronous;
+
+namespace {
+
+template <class T>
+struct Problem {
+    size_t n, D, K, L;
+    NormalWishart prior;
+    std::vector<T> z, r, centre;
+    std::vector<int32_t> cluster;
+
+    Problem(size_t rows, size_t dimensions, size_t clusters, size_t active, Quadratic kind, bool bayes)
+        : n(rows),
+          D(dimensions),
+          K(clusters),
+          L(active),
+          z(n * D),
+          r(n * L, T(1) / T(L)),
+          centre(K * D),
+          cluster(n * L) {
+        Rng rng(7, 0, 0);
+        for (T& x : z) x = T(6 * rng.uniform() - 3);
+        for (T& x : centre) x = T(2 * rng.uniform() - 1);
+        for (size_t i = 0; i < n; ++i)
+            for (size_t l = 0; l < L; ++l) cluster[i * L + l] = int32_t((i + l) % K);
+        std::vector<double> B(quadratic_size(kind, D), kind == Quadratic::products ? 0.0 : 2.0);
+        for (size_t i = 0, f = 0; kind == Quadratic::products && i < D; f += D - i, ++i) B[f] = 2.0;
+        prior = {{kind, true, D},
+                 bayes,
+                 1.0,
+                 std::vector<double>(D, 0.0),
+                 double(D),
+                 B,
+                 std::vector<double>(B.size()),
+                 0.5,
+                 0.5 * double(K) + double(n)};
+    }
+
+    AsynchronousGaussian<T> learner(size_t workers, size_t blocks, size_t most, uint64_t seed) const {
+        std::vector<int64_t> bounds(workers + 1);
+        for (size_t w = 0; w <= workers; ++w) bounds[w] = int64_t(w * n / workers);
+        return AsynchronousGaussian<T>(prior, {z, D}, {}, bounds, cluster, r, {centre, D}, blocks, most, 17,
+                                       1 + int(seed), seed);
+    }
+};
+
+template <class T>
+void no_row_is_lost(size_t workers, size_t K, size_t L, Quadratic kind, bool bayes) {
+    const Problem<T> problem(91, 3, K, L, kind, bayes);
+    const size_t blocks = std::max<size_t>(1, K / 2);
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+        auto learner = problem.learner(workers, blocks, 1 + seed, seed);
+        auto rows = [](const auto& post) { return std::accumulate(post.N.begin(), post.N.end(), 0.0); };
+        learner.start(5);
+        for (size_t pass = 0; pass < 5; ++pass) {
+            const auto posts = learner.workers().next();
+            check(posts.size() == workers);
+            check(std::abs(rows(learner.add_up(posts)) - 91) < 1e-12);
+        }
+        learner.stop();
+        learner.audit();
+        for (size_t leg = 0; leg < 6; ++leg) {  // stopped anywhere
+            learner.start(1000);
+            if (leg % 2) check(learner.workers().next().size() == workers);
+            learner.stop();
+            learner.audit();
+            check(std::abs(rows(learner.add_up(learner.workers().now())) - 91) < 1e-12);
+        }
+        for (size_t w = 0; w < workers; ++w) {
+            const auto& worker = learner.workers()[w];
+            for (size_t i = 0; i < worker.rows(); ++i) {
+                double sum = 0;
+                for (size_t l = 0; l < L; ++l) sum += double(worker.shares()[i * L + l]);
+                check(sum == 1, "to the bit");
+            }
+        }
+    }
+}
+
+void a_singular_covariance_is_an_error() {
+    Problem<double> problem(8, 3, 2, 1, Quadratic::products, false);
+    std::ranges::fill(problem.prior.B, 0.0);  // and rows on a plane
+    for (size_t i = 0; i < problem.n; ++i) problem.z[3 * i] = 0;
+    try {
+        problem.learner(1, 1, 1, 0);
+        check(false, "it was inverted");
+    } catch (const std::domain_error&) {
+    }
+}
+
+}  // namespace
+
+int main() {
+    blas::set_plain_blas();
+    for (Quadratic kind : {Quadratic::norm, Quadratic::squares, Quadratic::products})
+        for (size_t workers : {1, 2, 5}) {
+            no_row_is_lost<float>(workers, 9, 3, kind, true);
+            no_row_is_lost<double>(workers, 4, 4, kind, true);
+        }
+    no_row_is_lost<float>(3, 1, 1, Quadratic::products, true);  // one cluster: nothing to solve
+    no_row_is_lost<float>(2, 8, 2, Quadratic::squares, false);
+    a_singular_covariance_is_an_error();
+    return 0;
+}

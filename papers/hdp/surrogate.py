@@ -1,0 +1,89 @@
+"""Figure 2: the surrogate beside the exact value, and what empty topics cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from scipy.special import digamma
+
+from benchmarks.harness import drawing
+from benchmarks.harness.results import Results
+from topmix.allocations.topic_sticks import Sticks
+from topmix.numerics import dirichlet
+
+ALPHAS = np.logspace(-3, 3, 61)
+
+
+def pieces(u: np.ndarray) -> np.ndarray:
+    """[..., K] sticks to [..., K + 1] pieces, the leftover last."""
+    left = np.cumprod(1.0 - u, axis=-1)
+    before = np.concatenate([np.ones((*u.shape[:-1], 1)), left[..., :-1]], axis=-1)
+    return np.concatenate([u * before, left[..., -1:]], axis=-1)
+
+
+def surrogate(alpha: np.ndarray | float, u: np.ndarray) -> np.ndarray:
+    """Eq. (12)."""
+    K = u.shape[-1]
+    return K * np.log(alpha) + np.log(u).sum(axis=-1) + np.log1p(-u) @ np.arange(K, 0, -1.0)
+
+
+def figure_2(draws: int, folder: Path, out: Results) -> None:
+    rng = np.random.default_rng(0)
+    print("Figure 2: c_Dir(alpha beta) and the surrogate")
+    print(f"  {'K':>5}{'gamma':>8}{'least gap':>14}{'gap at alpha = 0.5':>20}{'at alpha = 10':>16}")
+    shown = []
+    for K in (2, 10, 100):
+        for gamma in (1.0, 10.0):
+            u = np.clip(rng.beta(1.0, gamma, (draws, K)), 1e-9, 1.0 - 1e-9)
+            beta = np.maximum(pieces(u), 1e-290)
+            gap = np.array([dirichlet.log_normaliser(a * beta, axis=1) - surrogate(a, u) for a in ALPHAS])
+            at = [gap[np.argmin(np.abs(ALPHAS - a))].mean() for a in (0.5, 10.0)]
+            print(f"  {K:>5}{gamma:>8g}{gap.min():>14.2e}{at[0]:>20.4f}{at[1]:>16.4f}")
+            if gap.min() < -1e-6 * np.abs(gap).max():
+                raise AssertionError(f"the surrogate is above c_Dir by {-gap.min():.3g}")
+            shown.append((K, gamma, gap.mean(axis=1)))
+    cost = empty_topics()
+    print("  one document's change of the bound, for 1 to 20 empty topics beside 5:")
+    for name, values in cost.items():
+        print(f"    {name:<28}{values[1]:>10.4f}{values[5]:>10.4f}{values[20]:>10.4f}   (1, 5, 20)")
+    out.add({"change_by_empty_topics": cost}, {"figure": 2, "draws": draws})
+    page = drawing.page(folder, "hdp_2.png", (8.4, 3.4), columns=2)
+    if page is None:
+        return
+    left, right = page.panels[0]
+    for (K, gamma, gap), color in zip(shown, drawing.PALETTE):
+        left.plot(ALPHAS, np.maximum(gap, 1e-8), color=color, label=f"K = {K}, γ = {gamma:g}")
+    left.set(xscale="log", yscale="log", xlabel="α", ylabel="c_Dir(αβ) − surrogate, mean of draws")
+    left.set_title("the surrogate is never above")
+    left.legend()
+    styles = zip(cost.items(), (drawing.BLUE, drawing.RED, drawing.BLACK), ("o", "s", "^"))
+    for (name, values), color, mark in styles:
+        right.plot(np.arange(len(values)), values, color=color, marker=mark, label=name)
+    right.set(xlabel="empty topics beside 5", ylabel="change of the bound, one document")
+    right.axhline(0.0, color=drawing.GREY, lw=0.8)
+    right.set_title("empty topics cost a little, or are rewarded")
+    right.legend()
+    page.save()
+
+
+def empty_topics(alpha: float = 0.5, gamma: float = 10.0, D: int = 100) -> dict[str, np.ndarray]:
+    """What empty topics change per document, if D documents have 20 tokens in each of 5 topics.
+
+    Empty topics have 0.002 of the sticks each, taken from the 0.2 that are left over. A point estimate has the exact
+    c_Dir(alpha beta), and the density of its sticks in the place of a divergence.
+    """
+    N = np.full(5, 20.0)
+    out: dict[str, list[float]] = {"surrogate": [], "point estimate of β": []}
+    for n in range(21):
+        shares = np.concatenate([np.full(5, 0.16), np.full(n, 0.002)])
+        sticks = Sticks.of_shares(shares, float(D), gamma)
+        prior = alpha * sticks.shares()
+        theta = prior + np.concatenate([N, np.zeros(n + 1)])
+        T = digamma(theta) - digamma(theta.sum())
+        rest = -dirichlet.log_normaliser(theta) + float(np.concatenate([N, np.zeros(n + 1)]) @ T)
+        rest -= float((theta - prior) @ T)
+        out["surrogate"].append(rest + sticks.log_normaliser(alpha) - sticks.divergence(gamma) / D)
+        density = float(np.sum(np.log(gamma) + (gamma - 1.0) * np.log1p(-sticks.rho))) / D
+        out["point estimate of β"].append(rest + float(dirichlet.log_normaliser(prior)) + density)
+    return {name: np.array(values) - values[0] for name, values in out.items()}

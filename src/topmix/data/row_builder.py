@@ -1,0 +1,155 @@
+"""Collect rows block by block, in memory or in a file that is larger than memory.
+
+Each block is checked, sorted and then stored: in lists, or in temporary files in the folder of the final file.
+`finish` renumbers the columns if asked, writes the final file and removes the temporary files.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from topmix.data.atomic import temporary_path
+from topmix.data.errors import CorpusError
+from topmix.data.parts import CorpusParts
+from topmix.data.rows import MAX_WORDS, as_rows, check_lengths, check_n_words, tidy
+from topmix.data.spool import NameSpool, Spool, close_all, extend_rows
+from topmix.data.store import open_store, write_store
+from topmix.data.strings import Strings
+
+BLOCK_ENTRIES = 1 << 21  # entries renumbered at a time: 16 MB of input and 16 MB of output
+T = TypeVar("T", bound=np.generic)
+
+
+class RowBuilder:
+    """Collects blocks of rows; `finish_parts` gives the parts of a corpus.
+
+    With a path, memory stays bounded: the appended rows are kept in temporary files, and the finished corpus is mapped
+    from the final file. The temporary files are removed when a `with` block ends or the builder is garbage-collected.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._path = None if path is None else Path(path)
+        self._spools: list[Spool[Any]] = []
+        self._remove = weakref.finalize(self, close_all, self._spools)
+        self._indptr, self._index, self._value = self._row_spools()
+        self._names: NameSpool | None = None
+        self._n_docs = 0
+        self._max_id = -1
+        self._finished = False
+
+    def append(self, indptr: ArrayLike, index: ArrayLike, value: ArrayLike, names: Sequence[str] | None = None) -> None:
+        """Add rows of word ids and counts; indptr starts at 0. Rows are sorted, duplicates summed and zeros dropped."""
+        self._check_open()
+        rows = as_rows(indptr, index, value)
+        n_rows = len(rows[0]) - 1
+        check_lengths(n_rows, 0, None, names)
+        if n_rows and self._n_docs and (names is None) != (self._names is None):
+            raise CorpusError(
+                f"row {self._n_docs}: some blocks have names and others do not; give names for all or none"
+            )
+        rows = tidy(*rows, MAX_WORDS, first_row=self._n_docs)
+        if names is not None:
+            if self._names is None:
+                self._names = NameSpool(self._spool(np.uint8, "names"), self._spool(np.int64, "names_offsets"))
+            self._names.extend(names)
+        if len(rows[1]):
+            self._max_id = max(self._max_id, int(rows[1].max()))
+        extend_rows(rows, self._indptr, self._index, self._value)
+        self._n_docs += n_rows
+
+    def finish_parts(
+        self,
+        vocabulary: Sequence[str] | None,
+        n_words: int | None = None,
+        *,
+        remap: NDArray[Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> CorpusParts:
+        """The parts of a corpus of all appended rows.
+
+        `remap[old id]` is the new id of a word, or -1 to drop the word. Without a vocabulary and without `n_words`,
+        the number of words is the largest id that occurs plus one.
+        """
+        self._check_open()
+        n_words = self._n_words(vocabulary, n_words, remap)
+        if remap is not None:
+            self._renumber(np.ascontiguousarray(remap, np.int64), n_words)
+        words = None if vocabulary is None else Strings.pack(vocabulary, "word")
+        names = None if self._names is None else self._names.strings()
+        arrays = self._indptr.array(), self._index.array(), self._value.array()
+        if self._path is None:
+            parts = CorpusParts(*arrays, n_words, words, names, meta)
+        else:
+            write_store(self._path, *arrays, n_words, vocabulary=words, names=names, meta=meta or {})
+            del arrays, names
+            parts = open_store(self._path)
+        self._finished = True
+        self.close()
+        return parts
+
+    def close(self) -> None:
+        """Drop the appended rows and remove the temporary files."""
+        self._finished = True
+        self._remove()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._finished:
+            raise RuntimeError("this builder is finished or closed: create a new one")
+
+    def _spool(self, dtype: type[T], part: str) -> Spool[T]:
+        spool = Spool(dtype, None if self._path is None else temporary_path(self._path, part))
+        self._spools.append(spool)
+        return spool
+
+    def _row_spools(self) -> tuple[Spool[np.int64], Spool[np.int32], Spool[np.float32]]:
+        indptr = self._spool(np.int64, "indptr")
+        indptr.extend(np.zeros(1, np.int64))
+        return indptr, self._spool(np.int32, "index"), self._spool(np.float32, "value")
+
+    def _n_words(self, vocabulary: Sequence[str] | None, n_words: int | None, remap: NDArray[Any] | None) -> int:
+        """The number of words of the corpus, checked against the appended ids."""
+        if remap is not None and (remap.ndim != 1 or remap.dtype.kind not in "iu" or len(remap) <= self._max_id):
+            raise CorpusError(f"remap must be a one-dimensional array of at least {self._max_id + 1} integers")
+        seen = self._max_id + 1 if remap is None else int(max(remap.max(initial=-1), -1)) + 1
+        if vocabulary is not None:
+            if n_words is not None and n_words != len(vocabulary):
+                raise CorpusError(f"the vocabulary has {len(vocabulary)} words, but n_words is {n_words}")
+            n_words = len(vocabulary)
+        n_words = check_n_words(seen if n_words is None else n_words)
+        if seen > n_words:
+            raise CorpusError(f"word id {seen - 1} occurs, but there are only {n_words} words")
+        return n_words
+
+    def _renumber(self, remap: NDArray[np.int64], n_words: int) -> None:
+        """Rewrite all rows with new column numbers, one block at a time."""
+        indptr, index, value = self._indptr.array(), self._index.array(), self._value.array()
+        new = self._row_spools()
+        begin = 0
+        while begin < self._n_docs:
+            first = int(indptr[begin])
+            end = int(np.searchsorted(indptr, first + BLOCK_ENTRIES, "right")) - 1
+            end = min(max(end, begin + 1), begin + BLOCK_ENTRIES, self._n_docs)
+            last = int(indptr[end])
+            block = (indptr[begin : end + 1] - first, index[first:last], value[first:last])
+            extend_rows(tidy(*block, n_words, remap=remap, first_row=begin), *new)
+            begin = end
+        del indptr, index, value
+        for spool in (self._indptr, self._index, self._value):
+            spool.close()
+        self._indptr, self._index, self._value = new

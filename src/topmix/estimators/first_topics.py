@@ -1,0 +1,47 @@
+"""Where the topics of a fit start: from the last fit, by one of the STARTS, or as given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from topmix.data.corpus import Corpus
+from topmix.estimators.inputs import CLONED
+from topmix.models.topic_start import STARTS
+from topmix.models.topics import TopicModel
+from topmix.parameters.checks import count_of_components, one_of
+from topmix.stats import PseudoCounts, WordTotal
+
+
+def first_topics(
+    estimator: Any, empty: TopicModel, corpus: Corpus, rng: np.random.Generator, *, sparse: bool
+) -> TopicModel:
+    """The first model, whose counts are pseudo-counts: sparse, where they can be and the learner lets them fade."""
+    K, V = empty.n_components, corpus.n_words
+    if estimator._is_warm():
+        kept, asked = estimator._n_components_kept(), count_of_components(estimator.n_components)
+        if kept != asked:
+            raise ValueError(f"warm_start keeps {kept} topics, but n_components is now {asked}")
+        return replace(estimator.model_, documents=empty.documents)
+    if isinstance(estimator.init, str):
+        counts = STARTS[one_of(estimator.init, STARTS, "init")](corpus, K, rng)
+        if isinstance(counts, PseudoCounts):
+            if sparse:
+                return replace(empty, words=empty.words.update(empty.no_stats().S.add(counts)))
+            counts = counts.counts()
+    else:
+        counts = _given_counts(estimator.init, V, K)
+    return replace(empty, words=empty.words.update(WordTotal.of(counts)))
+
+
+def _given_counts(given: Any, V: int, K: int) -> np.ndarray:  # [V, K]
+    if hasattr(given, "fit"):
+        if not hasattr(given, "components_"):
+            raise ValueError(f"init must be fitted before; this {type(given).__name__} has no topics yet{CLONED}")
+        given = given.components_
+    counts = np.ascontiguousarray(np.asarray(given, dtype=np.float64).T)
+    if counts.shape != (V, K) or not np.all(np.isfinite(counts)) or counts.min() < 0:
+        raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
+    return counts

@@ -1,0 +1,105 @@
+"""Topics from a stream of documents."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from topmix.data.corpus import Corpus
+from topmix.data.shard import Shards, in_order
+from topmix.estimators.inputs import as_corpus
+from topmix.estimators.new_words import in_known_columns
+from topmix.fitting.history import Record
+from topmix.fitting.topic_fit import TopicProblem
+from topmix.inference import Inference
+from topmix.learners import Asynchronous, Learner, Stochastic
+from topmix.learners.stochastic import blend, tokens
+from topmix.models.topics import TopicModel
+from topmix.numerics.threads import count_of_threads, use_threads
+
+
+class StreamMixin:
+    """`partial_fit`, for estimators with a topic model."""
+
+    model_: TopicModel
+    n_jobs: int | None
+    random_state: Any
+
+    @abstractmethod
+    def _learner(self) -> Learner: ...
+
+    @abstractmethod
+    def _inference(self) -> Inference: ...
+
+    @abstractmethod
+    def _problem(
+        self, corpus: Corpus, learner: Learner, inference: Inference, threads: int, *, searches: bool = True
+    ) -> TopicProblem: ...
+
+    @abstractmethod
+    def _set_model(self, model: TopicModel) -> None: ...
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """One stochastic step on these documents, which may bring new words.
+
+        In a Corpus with a vocabulary words are known by name, in any order; in a matrix or a DataFrame new words are
+        columns after those that were there. New words start with the prior in every topic, so `topic_word_prior` cannot
+        be one value per word. A stream may go on for ever; `total_samples` of `Stochastic` says how many documents it
+        stands for.
+        """
+        learner, inference = self._learner(), self._inference()
+        if isinstance(learner, Asynchronous):
+            raise ValueError("partial_fit is a stochastic step; learner='asynchronous' keeps its documents: use fit")
+        first = not hasattr(self, "model_")
+        corpus = as_corpus(self, X, reset=True) if first else in_known_columns(self, X)
+        threads = count_of_threads(self.n_jobs)
+        with use_threads(threads):
+            problem = self._problem(corpus, learner, inference, threads, searches=False)
+            if first:
+                rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+                model = problem.start(rng)
+                self.n_batch_iter_, self.n_seen_, self.n_tokens_seen_ = 0, 0.0, 0.0
+                self.history_: list[Record] = []
+            else:
+                model = replace(self._grown(corpus), documents=problem.empty.documents)
+                self.n_batch_iter_ = getattr(self, "n_batch_iter_", 0)
+            self._count_documents(corpus)
+            stream = learner if isinstance(learner, Stochastic) else Stochastic()
+            stands_for = float(stream.total_samples or self.n_seen_)
+            if problem.weighs_tokens:
+                stands_for *= self.n_tokens_seen_ / self.n_seen_
+            workers = problem.engine.open(Shards(corpus, in_order(corpus)), problem.step, threads)
+            for b in range(workers.n_shards):
+                for _, new, _ in workers.run(model.tables, [b]):
+                    seen = tokens(new) if problem.weighs_tokens else new.n_rows
+                    total = blend(model.past_stats(), new, stream.step_size(self.n_batch_iter_), stands_for, seen)
+                    model = model.update(total)
+                    self.n_batch_iter_ += 1
+            workers.close()
+            self._set_model(model)
+        return self
+
+    def _count_documents(self, corpus: Corpus) -> None:
+        seen = getattr(self, "n_seen_", 0.0)
+        self.n_seen_ = seen + corpus.n_docs
+        before = getattr(self, "n_tokens_seen_", seen * corpus.n_tokens / corpus.n_docs)
+        self.n_tokens_seen_ = before + corpus.n_tokens
+
+    def _grown(self, corpus: Corpus) -> TopicModel:
+        """The model with room for the words of this corpus, which are its own and perhaps more."""
+        if corpus.n_words == self.n_features_in_:
+            return self.model_
+        if self.model_.words.eta.shape[0] > 1:
+            raise ValueError("new words need a topic_word_prior that is one number, or one per topic, not one per word")
+        words = self.model_.words
+        words.total.grow(corpus.n_words)
+        if words.extra is not None:
+            self.model_ = replace(self.model_, words=replace(words, extra=words.extra.grown(corpus.n_words)))
+        self.n_features_in_: int = corpus.n_words
+        if corpus.vocabulary is not None:
+            self.feature_names_in_ = np.array(list(corpus.vocabulary), dtype=object)
+        return self.model_

@@ -1,0 +1,259 @@
+"""Mixtures of directions as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from topmix.data.directions import Directions
+from topmix.data.errors import CorpusError
+from topmix.data.table import Table
+from topmix.engines import Engine
+from topmix.estimators.gaussian_parameters import responsibilities
+from topmix.estimators.mixture import MixtureEstimator
+from topmix.files.reader import CheckedReader
+from topmix.fitting.history import Callback
+from topmix.learners import Learner
+from topmix.likelihoods.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher
+from topmix.likelihoods.von_mises_fisher_sample import sample
+from topmix.likelihoods.von_mises_fisher_start import STARTS, empty, given, start
+from topmix.models.mixture import Mixture
+from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION, ratio
+from topmix.parameters.checks import one_of, positive_number, whole_number
+
+
+class VonMisesFisherMixture(MixtureEstimator):
+    """Clusters of directions: text embeddings, normalised vectors, and whatever is compared by the cosine.
+
+    Each cluster is a von Mises-Fisher distribution: a mean direction, and a concentration around it. Where spherical
+    k-means only compares cosines, this model also learns how wide each cluster is and how many rows it has. Fitted by
+    EM with posteriors that keep the `n_active` best clusters of each row; the objective never falls.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of clusters, K.
+    concentration_type : {"free", "tied"}
+        Whether each cluster has a concentration of its own, or all have the same. With one for all, rows go to the
+        nearest mean direction up to the weights, as in spherical k-means.
+    objective : {"map", "ml"}
+        What is maximised: the log likelihood and the log of a weak prior (see `prior_rows`), or the likelihood alone.
+        Under "ml" only `max_concentration` stops a cluster of one row.
+    n_active : int or None
+        Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
+    learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
+        How the data is visited. Memoized and batch climb the same objective, and memoized, which updates clusters after
+        each batch, gets there sooner. Stochastic forgets a batch once it is over, and its objective is an estimate.
+    engine : {"threads", "serial"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine.
+    weight_concentration_prior : float or None
+        Dirichlet prior on the weight of each cluster, alpha / K, under "map". None is 1 / K.
+    prior_rows : float
+        Pseudo-rows of each cluster under "map": around its own mean direction, and spread as in an average cluster of
+        the start. They keep the concentration of a cluster of one row, or of equal rows, finite.
+    max_concentration : float
+        The largest concentration that a cluster may have.
+    normalize : bool
+        Whether rows are divided by their lengths. False refuses rows whose length is not one. A row of zeros has no
+        direction and is always refused.
+    max_iter : int
+        Passes over the data, at most.
+    tol : float
+        Stop when a pass lifts the objective by less than this, per row.
+    n_init : int
+        Starts to try; the one with the best objective is kept.
+    init_params : {"auto", "k-means++", "random_from_data"} or array
+        Where clusters start: rows far from each other, or random rows, then a few rounds of spherical k-means on a
+        sample. "auto" tries both and takes the one that is closer to its rows. Or responsibilities
+        (n_samples, n_components), or labels (n_samples,).
+    warm_start : bool
+        Start `fit` from the clusters of the last one.
+    n_jobs : int or None
+        Threads. None and -1 use all cores. The results are the same for any value.
+    random_state : int, RandomState or None
+    verbose : int
+        1 shows progress on stderr: a bar on a terminal, one line per pass elsewhere.
+    callbacks : list of callables or None
+        Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Share of each cluster.
+    mean_directions_ : ndarray of shape (n_components, n_features)
+        mu, of unit length.
+    concentrations_ : ndarray of shape (n_components,)
+        kappa; 0 is uniform on the sphere. The cosine between a row of the cluster and its mean direction is
+        about (D - 1) / (2 kappa) short of one where that is small.
+    means_ : ndarray of shape (n_components, n_features)
+        The expected row of each cluster, which is shorter than one.
+    labels_ : ndarray of shape (n_samples,)
+        The most probable cluster of each row of the last `fit`. Not part of a saved model.
+    elbo_ : float
+        The objective at the end, summed over rows.
+    lower_bound_ : float
+        The same; per row for "ml".
+    history_ : list of Record
+        One record per pass.
+    n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Notes
+    -----
+    Rows are computed in the type that they come in: float32 is twice as fast, and where concentrations are so high that
+    it would lose more than a thousandth of a nat, float64 takes its place. An array that is mapped from a file
+    (numpy.memmap, or the path of a .npy file) is read one piece at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topmix import VonMisesFisherMixture
+    >>> X = np.repeat(np.eye(3), 20, axis=0) + 0.1 * np.random.default_rng(0).normal(size=(60, 3))
+    >>> vmf = VonMisesFisherMixture(3, random_state=0).fit(X)
+    >>> sorted(np.bincount(vmf.labels_).tolist())
+    [20, 20, 20]
+    """
+
+    _likelihood = VonMisesFisher
+    n_features_in_: int
+
+    weight_concentration_prior_type = "dirichlet_distribution"  # the only one
+
+    def __init__(
+        self,
+        n_components: int = 8,
+        *,
+        concentration_type: str = "free",
+        objective: str = "map",
+        n_active: int | None = 8,
+        learner: str | Learner = "memoized",
+        engine: str | Engine = "threads",
+        weight_concentration_prior: float | None = None,
+        prior_rows: float = 1.0,
+        max_concentration: float = 1e6,
+        normalize: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        n_init: int = 1,
+        init_params: Any = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: list[Callback] | None = None,
+    ):
+        self.n_components = n_components
+        self.concentration_type = concentration_type
+        self.objective = objective
+        self.n_active = n_active
+        self.learner = learner
+        self.engine = engine
+        self.weight_concentration_prior = weight_concentration_prior
+        self.prior_rows = prior_rows
+        self.max_concentration = max_concentration
+        self.normalize = normalize
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.init_params = init_params
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learns the clusters of X, of shape (n_samples, n_features)."""
+        rows = self._data(X, reset=not (self.warm_start and hasattr(self, "model_")))
+        super().fit(rows, y, sample_weight)
+        self.labels_ = self.predict(rows)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """`fit`, then its labels."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Rows drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
+        check_is_fitted(self, "model_")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        counts = rng.multinomial(whole_number(n_samples, "n_samples"), self.weights_)
+        labels = np.repeat(np.arange(len(self.weights_)), counts)
+        rows = [
+            sample(mu, kappa, n, rng) for mu, kappa, n in zip(self.mean_directions_, self.concentrations_, counts) if n
+        ]
+        return np.concatenate(rows), labels
+
+    def _data(self, X: Any, *, reset: bool) -> Directions:
+        if isinstance(X, Directions) and not reset and X.shape[1] == self.n_features_in_:
+            return X  # checked before, by `fit`
+        if isinstance(X, str | os.PathLike):
+            X = Table.open(X)
+        names = X.feature_names if isinstance(X, Table) else None
+        data = X.data if isinstance(X, Table) else X
+        if not isinstance(X, Directions):
+            data = validate_data(self, data, dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset)
+        try:
+            rows = X if isinstance(X, Directions) else Directions(data, normalize=bool(self.normalize))
+        except CorpusError as error:
+            raise ValueError(f"X: {error}") from None
+        if reset:
+            self.n_features_in_ = rows.shape[1]
+            if names is not None:
+                self.feature_names_in_ = np.asarray(names, dtype=object)
+        return rows
+
+    def _prepared(self, data: Directions, weight: np.ndarray | None, K: int) -> VonMisesFisher:
+        one_of(self.objective, OBJECTIVES, "objective")
+        if isinstance(self.init_params, str):
+            one_of(self.init_params, STARTS, "init_params")
+        self._allocation(K)
+        b = positive_number(self.prior_rows, "prior_rows")
+        most = positive_number(self.max_concentration, "max_concentration")
+        if most > LARGEST_CONCENTRATION:
+            raise ValueError(f"max_concentration must be at most {LARGEST_CONCENTRATION:g}, got {most:g}")
+        kind = one_of(self.concentration_type, CONCENTRATIONS, "concentration_type")
+        return empty(
+            data, weight, K, objective=self.objective, prior_rows=b, max_concentration=most, concentration_type=kind
+        )
+
+    def _first(
+        self,
+        prepared: VonMisesFisher,
+        data: Directions,
+        weight: np.ndarray | None,
+        K: int,
+        rng: np.random.Generator,
+    ) -> tuple[VonMisesFisher, np.ndarray]:
+        r = responsibilities(self.init_params, len(data), K)
+        if r is None:
+            model = start(prepared, data, weight, self.init_params, rng)
+        else:
+            model = given(prepared, r, data, weight)
+        return model, model.N
+
+    @property
+    def means_(self) -> np.ndarray:
+        """The expected row of each cluster: A_D(kappa) mu, which is shorter than one."""
+        return ratio(self.n_features_in_, np.maximum(self.concentrations_, 1e-30))[:, None] * self.mean_directions_
+
+    def _set_attributes(self, model: Mixture) -> None:
+        p = self._directions.parameters
+        self.mean_directions_, self.concentrations_ = p.mu, p.kappa
+
+    @property
+    def _directions(self) -> VonMisesFisher:
+        likelihood = self.model_.likelihood
+        assert isinstance(likelihood, VonMisesFisher)
+        return likelihood
+
+    def _n_parameters(self) -> int:
+        K, D = self.mean_directions_.shape
+        n_concentrations = K if self._directions.concentration_type == "free" else 1
+        return K - 1 + K * (D - 1) + n_concentrations
+
+    def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> VonMisesFisher:
+        return VonMisesFisher.read(file, file.n_features, K, one_of(objective, OBJECTIVES, "objective"))

@@ -1,0 +1,194 @@
+"""Directions: x ~ vMF(mu_k, kappa_k), rows of unit length in D dimensions.  docs/math.md, section V.
+
+    p(x | mu, kappa) = C_D(kappa) exp(kappa mu'x),     C_D(kappa) = kappa^nu / ((2 pi)^(D/2) I_nu(kappa)),  nu = D/2 - 1
+
+A cluster is a point (mu, kappa), with a weak prior: b pseudo-rows around its own mean, spread as in an average cluster.
+Scores are linear in x, so that the kernels of Gaussian clusters, without their quadratic part, serve here too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from topmix import _core
+from topmix.data.vectors import VectorShard
+from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.files.writer import Writer
+from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION, inverse_ratio, log_ive
+from topmix.numerics.blas import one_thread
+from topmix.numerics.dirichlet import NEGLIGIBLE
+from topmix.numerics.threads import threads
+from topmix.stats import Additive
+
+OBJECTIVES = ("map", "ml")
+CONCENTRATIONS = ("free", "tied")
+
+# Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
+TOLERANCE = 1e-3
+
+# A share of a row below this counts as none: it would not show in the sum of the row's shares, and costs D additions.
+LEAST_SHARE = {np.dtype(np.float32): 2.0**-30, np.dtype(np.float64): 2.0**-60}
+
+
+@dataclass(slots=True)
+class DirectionStats(Additive):
+    """Sums of rows, cluster by cluster.  Eq. (V.4)."""
+
+    resultant: np.ndarray  # [K, D] sum w r x
+
+
+class DirectionTables(NamedTuple):
+    """What a shard needs of the clusters: all of it, since rows are dense.  Eq. (V.3)."""
+
+    W: np.ndarray  # [K, D] kappa mu, float32 or float64, which is what rows are computed in
+    constant: np.ndarray  # [K] log C_D(kappa)
+
+
+class DirectionAssignment(NamedTuple):
+    """An L-sparse posterior over the clusters of each row, and the rows, for `summarise`."""
+
+    cluster: np.ndarray  # [N, L] int32 ascending
+    r: np.ndarray  # [N, L]
+    entropy: np.ndarray  # [N]
+    likelihood: np.ndarray  # [N] log of the summed weights of the chosen clusters
+    x: np.ndarray  # [N, D]
+
+
+class Parameters(NamedTuple):
+    """The point that maximises the objective.  Eqs. (V.5)-(V.6)."""
+
+    mu: np.ndarray  # [K, D] unit length
+    kappa: np.ndarray  # [K]
+    log_peak: np.ndarray  # [K] log C_D(kappa) + kappa, the log density at mu
+
+
+@dataclass(frozen=True)
+class VonMisesFisher:
+    """K clusters of directions. Immutable; it borrows the total it was made from."""
+
+    objective: str  # "map" or "ml"
+    prior_rows: float  # b, pseudo-rows of each cluster under "map"
+    prior_resultant: float  # rho, the length of their mean
+    data_mean: np.ndarray  # [D] of all rows: where a cluster without rows points to
+    max_concentration: float
+    dtype: str  # of the data: "float32" or "float64"
+    total: DirectionStats
+    N: np.ndarray  # [K] rows of each cluster
+    concentration_type: str = "free"  # or "tied": the same for all clusters
+
+    @property
+    def n_features(self) -> int:
+        return len(self.data_mean)
+
+    def zeros(self, n_features: int, K: int) -> DirectionStats:
+        return DirectionStats(np.zeros((K, n_features)))
+
+    def update(self, S: DirectionStats, N: np.ndarray) -> VonMisesFisher:
+        """The mode.  Eqs. (V.5)-(V.6)."""
+        new = replace(self, total=S, N=N.copy())
+        new.parameters  # noqa: B018  (now, before the learner changes the total)
+        return new
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        D, b = self.n_features, self._prior_rows
+        N = np.maximum(self.N, 0.0)  # rounding may leave negative numbers
+        R = self.total.resultant + NEGLIGIBLE * self.data_mean
+        length = np.sqrt(np.einsum("kd,kd->k", R, R))
+        along, rows = length + b * self.prior_resultant, N + b + NEGLIGIBLE
+        r = along / rows if self.concentration_type == "free" else np.full(len(N), along.sum() / rows.sum())
+        none = length <= 1e-300  # rows that cancel exactly: any direction is as good
+        R[none, 0], length[none] = 1e-300, 1e-300
+        kappa = inverse_ratio(D, r, self.max_concentration)
+        return Parameters(R / length[:, None], kappa, log_peak(D, kappa))
+
+    @property
+    def _prior_rows(self) -> float:
+        return self.prior_rows if self.objective == "map" else 0.0
+
+    def bound(self, S: DirectionStats, N: np.ndarray) -> float:
+        """sum log p(x | z, mu, kappa), and under "map" the log prior without its constant.  Eq. (V.7)."""
+        p, b = self.parameters, self._prior_rows
+        n = N + b
+        along = np.einsum("kd,kd->k", p.mu, S.resultant) + b * self.prior_resultant
+        return float(n @ p.log_peak + p.kappa @ (along - n))
+
+    def mean(self) -> np.ndarray:
+        """[K, D], of unit length."""
+        return self.parameters.mu
+
+    def tables(self, cols: np.ndarray) -> DirectionTables:
+        return self._tables
+
+    @cached_property
+    def _tables(self) -> DirectionTables:
+        p = self.parameters
+        dtype = np.float64 if self.dtype == "float64" or self.rounding() > TOLERANCE else np.float32
+        return DirectionTables((p.kappa[:, None] * p.mu).astype(dtype), p.log_peak - p.kappa)
+
+    def rounding(self) -> float:
+        """Nats that a score may lose in float32, in clusters that hold 99 of 100 rows: log C_D(kappa) and kappa mu'x
+        are both about kappa, and cancel."""
+        kappa = self.parameters.kappa
+        order = np.argsort(kappa)
+        held = np.cumsum(np.maximum(self.N, 0.0)[order])
+        return float(kappa[order[min(np.searchsorted(held, 0.99 * held[-1]), len(order) - 1)]]) * 2.0**-24
+
+    @staticmethod
+    def assign(shard: VectorShard, t: DirectionTables, log_weights: np.ndarray, L: int) -> DirectionAssignment:
+        n, dtype = shard.n_rows, t.W.dtype
+        x = shard.rows_as(dtype)
+        a = DirectionAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), x)
+        constant = (t.constant + log_weights).astype(dtype)
+        with one_thread():
+            _core.assign_gaussian(x, t.W, constant, "none", True, threads(), *a[:4])
+        a.r[a.r < LEAST_SHARE[dtype]] = 0
+        return a
+
+    @staticmethod
+    def summarise(shard: VectorShard, a: DirectionAssignment, K: int) -> DirectionStats:
+        D = a.x.shape[1]
+        S, N, second = DirectionStats(np.zeros((K, D))), np.zeros(K), np.zeros((K, 0))
+        origin = np.zeros((K, D), a.x.dtype)
+        _core.add_moments(a.x, a.cluster, a.r, shard.weight, origin, "none", threads(), N, S.resultant, second)
+        return S
+
+    def write(self, out: Writer) -> None:
+        out.array("data.mean", self.data_mean)
+        out.array("directions.N", self.N)
+        out.array("directions.resultant", self.total.resultant)
+        out.value("prior.rows", self.prior_rows)
+        out.value("prior.resultant", self.prior_resultant)
+        out.value("max_concentration", self.max_concentration)
+        out.value("dtype", self.dtype)
+        out.value("concentration_type", self.concentration_type)
+
+    @classmethod
+    def read(cls, file: CheckedReader, D: int, K: int, objective: str) -> VonMisesFisher:
+        directions = cls(
+            objective,
+            file.number("prior.rows", 1e-20),
+            file.number("prior.resultant", 0.0, 1.0),
+            file.array("data.mean", D),
+            file.number("max_concentration", 1e-20, LARGEST_CONCENTRATION),
+            file.choice("dtype", ("float32", "float64")),
+            DirectionStats(file.array("directions.resultant", K, D)),
+            file.array("directions.N", K),
+            file.choice("concentration_type", CONCENTRATIONS),
+        )
+        with np.errstate(all="ignore"):
+            numbers = directions.parameters
+        if not all(np.all(np.isfinite(x)) for x in numbers):
+            raise ModelFileError("the parameters of clusters make no sense")
+        return directions
+
+
+def log_peak(D: int, kappa: np.ndarray) -> np.ndarray:
+    """log C_D(kappa) + kappa, which grows like (D - 1)/2 log kappa, and at zero is that of the uniform distribution."""
+    x = np.maximum(kappa, 1e-30)
+    nu = D / 2 - 1
+    return nu * np.log(x) - 0.5 * D * np.log(2 * np.pi) - log_ive(nu, x)

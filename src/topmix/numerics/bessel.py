@@ -1,0 +1,189 @@
+"""Modified Bessel functions of the first kind, as directional statistics needs them.  docs/math.md, section V.
+
+    log I_nu(x),    A_D(x) = I_{D/2}(x) / I_{D/2-1}(x),    A_D^{-1}(r)
+
+for orders nu >= -1/2 (dimensions D >= 1) and x > 0. I_nu itself under- and overflows as soon as nu or x is in the
+hundreds, so nothing here leaves the logarithm. One expansion does most of the work: Debye's, which is uniform in nu and
+accurate wherever hypot(nu, x) is large, also at nu = 0.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln, ive
+
+Array = NDArray[np.float64]
+
+FAR = 30.0  # hypot(nu, x) from which Debye's expansion has all digits
+TERMS = 16  # of it: the first that is left out is below 1e-15
+LARGEST = 1e8  # concentration that `inverse_ratio` returns at most: beyond, 1 - r has too few digits
+
+
+def log_iv(nu: float, x: ArrayLike) -> Array:
+    """log I_nu(x)."""
+    x = np.asarray(x, np.float64)
+    return log_ive(nu, x) + x
+
+
+def log_ive(nu: float, x: ArrayLike) -> Array:
+    """log (I_nu(x) exp(-x)), which stays accurate where log I_nu(x) is little more than x."""
+    x = np.asarray(x, np.float64)
+    flat = np.atleast_1d(x)
+    out = np.empty_like(flat)
+    far = np.hypot(nu, flat) >= FAR
+    near = ~far & (flat < 2.0 * np.sqrt(nu + 1.0))
+    rest = ~far & ~near
+    out[far] = _debye(nu, flat[far])
+    out[near] = _series(nu, flat[near])
+    out[rest] = np.log(ive(nu, flat[rest]))  # neither small nor large: nothing under- or overflows
+    return out.reshape(x.shape)
+
+
+def ratio(D: int, x: ArrayLike) -> Array:
+    """A_D(x) = I_{D/2}(x) / I_{D/2-1}(x): the mean resultant length of a von Mises-Fisher distribution."""
+    x = np.asarray(x, np.float64)
+    if D == 1:
+        return np.asarray(np.tanh(x))
+    nu, flat = D / 2 - 1, np.atleast_1d(x)
+    out = np.empty_like(flat)
+    slow = flat > nu + 1.0  # where the continued fraction needs about x terms
+    far = slow & (np.hypot(nu, flat) >= FAR)
+    out[~slow] = _fraction(nu, flat[~slow], 25)
+    out[slow & ~far] = _fraction(nu, flat[slow & ~far], 80)
+    out[far] = _debye_ratio(nu, flat[far])
+    return out.reshape(x.shape)
+
+
+def bounds_of_inverse_ratio(D: int, r: ArrayLike) -> tuple[Array, Array]:
+    """Below and above A_D^{-1}(r), by the inverses of Amos' bounds (Hornik & Gruen 2014).  Eq. (V.8)."""
+    r = np.asarray(r, np.float64)
+    a = (D - 1) / 2  # nu + 1/2
+    left = (1.0 - r) * (1.0 + r)
+
+    def inverse(b_squared: float) -> Array:
+        return r / left * (a + np.sqrt((a * r) ** 2 + b_squared * left))
+
+    return inverse(a * (a + 1.0)), inverse((a + 1.0) ** 2)
+
+
+def inverse_ratio(D: int, r: ArrayLike, largest: float = LARGEST) -> Array:
+    """The x with A_D(x) = r, for 0 <= r; `largest` where r is A_D(largest) or more.
+
+    Newton's steps (Sra 2012) from Banerjee's approximation r (D - r^2) / (1 - r^2), kept within Amos' bounds. They end
+    when no step moves x by more than its rounding.
+    """
+    r = np.asarray(r, np.float64)
+    flat = np.atleast_1d(r)
+    out = np.zeros_like(flat)
+    top = flat >= float(ratio(D, largest))
+    out[top] = largest
+    inner = ~top & (flat > 0)
+    out[inner] = _newton(D, flat[inner], largest) if inner.any() else out[inner]
+    return out.reshape(r.shape)
+
+
+def _newton(D: int, r: Array, largest: float) -> Array:
+    if D == 1:
+        return np.asarray(np.minimum(np.arctanh(r), largest))
+    low, high = bounds_of_inverse_ratio(D, r)
+    high = np.minimum(high, largest)
+    low = np.minimum(low, high)
+    x = np.clip(r * (D - r**2) / ((1.0 - r) * (1.0 + r)), low, high)
+    for _ in range(50):
+        A = ratio(D, x)
+        slope = np.maximum((1.0 - A) * (1.0 + A) - (D - 1) / x * A, 1e-300)  # A_D'(x)
+        low, high = np.where(r >= A, np.maximum(low, x), low), np.where(r <= A, np.minimum(high, x), high)
+        step = x - (A - r) / slope
+        new = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
+        moved = (np.abs(new - x) > 1e-13 * x) & (np.abs(A - r) > 4e-16 * r)  # further is rounding
+        x = new
+        if not moved.any():
+            break
+    return x
+
+
+def _debye(nu: float, x: Array) -> Array:
+    """log (I_nu(x) exp(-x)) by Debye's expansion (DLMF 10.41.3), with h = 1 / hypot(nu, x):
+
+    I_nu(x) = exp(1/h - nu asinh(nu / x)) sqrt(h / 2 pi) sum_k h^k u_k(nu^2 h^2)
+    """
+    h = 1.0 / np.hypot(nu, x)
+    grows = nu * nu / (1.0 / h + x) - nu * np.arcsinh(nu / x)  # the exponent less x, without their cancellation
+    return grows + 0.5 * np.log(h / (2 * np.pi)) + np.log(_debye_sum(nu, h))
+
+
+def _debye_ratio(nu: float, x: Array) -> Array:
+    """I_{nu+1} / I_nu. The exponents of the two are large and nearly equal, so their difference is taken by hand."""
+    a, b = (nu + 1.0) / x, nu / x
+    long_a, long_b = np.sqrt(1.0 + a * a), np.sqrt(1.0 + b * b)
+    rise = np.arcsinh((a + b) / (x * (a * long_b + b * long_a)))  # asinh(a) - asinh(b)
+    exponent = (a + b) / (long_a + long_b) - np.arcsinh(a) - nu * rise
+    h = 1.0 / (x * long_b), 1.0 / (x * long_a)
+    return np.exp(exponent) * np.sqrt(long_b / long_a) * _debye_sum(nu + 1.0, h[1]) / _debye_sum(nu, h[0])
+
+
+def _debye_sum(nu: float, h: Array) -> Array:
+    p2 = (nu * h) ** 2
+    total, power = np.ones_like(h), np.ones_like(h)
+    for u in _debye_polynomials()[: _n_terms(1.0 / float(h.max(initial=1e-300)))]:
+        power = power * h
+        value = np.full_like(h, u[-1])
+        for c in u[-2::-1]:
+            value = value * p2 + c
+        total += power * value
+    return total
+
+
+def _n_terms(reach: float) -> int:
+    """Terms that are felt where hypot(nu, x) is at least `reach`: the k-th is about k! / (2 reach)^k at most."""
+    size, k = 1.0, 0
+    while size > 1e-17 and k < TERMS:
+        k += 1
+        size *= k / (2.0 * reach)
+    return k
+
+
+@cache
+def _debye_polynomials() -> list[list[float]]:
+    """u_1 ... u_TERMS as coefficients of powers of p^2, with U_k(p) = p^k u_k(p^2) of DLMF 10.41.9:
+
+    U_{k+1}(p) = p^2 (1 - p^2) U_k'(p) / 2 + int_0^p (1 - 5 t^2) U_k(t) dt / 8
+    """
+    U: dict[int, Fraction] = {0: Fraction(1)}  # coefficient of each power of p
+    out = []
+    for k in range(1, TERMS + 1):
+        V: dict[int, Fraction] = {}
+        for n, c in U.items():
+            terms = {n + 1: c * n / 2 + c / (8 * (n + 1)), n + 3: -c * n / 2 - 5 * c / (8 * (n + 3))}
+            for power, value in terms.items():
+                V[power] = V.get(power, Fraction(0)) + value
+        U = V
+        out.append([float(U.get(n, Fraction(0))) for n in range(k, 3 * k + 1, 2)])
+    return out
+
+
+def _series(nu: float, x: Array) -> Array:
+    """The power series, for x^2 / 4 <= nu + 1: its k-th term is then at most 1 / k!.  DLMF 10.25.2."""
+    y = 0.25 * x * x
+    total = np.ones_like(x)
+    term = np.ones_like(x)
+    for k in range(1, 24):
+        term = term * y / (k * (nu + k))
+        total += term
+    return nu * np.log(0.5 * x) - gammaln(nu + 1.0) + np.log(total) - x
+
+
+def _fraction(nu: float, x: Array, n_terms: int) -> Array:
+    """I_{nu+1} / I_nu by Gauss' continued fraction, from its tail: 1 / (b_1 + 1 / (b_2 + ...)), b_j = 2 (nu + j) / x.
+
+    The tail starts from an Amos bound, which is already close.  DLMF 10.33.1.
+    """
+    end = nu + n_terms
+    value = x / (end + 0.5 + np.sqrt(x * x + (end + 1.5) ** 2))
+    for j in range(n_terms, 0, -1):
+        value = x / (2.0 * (nu + j) + x * value)
+    return value

@@ -1,0 +1,70 @@
+// The map of topics: circles, labels, zoom and drag.
+
+const map = $("map"), circles = [];
+const radius = (k) => Math.max(Math.sqrt(data.share[k] * 0.3), 0.006);
+const box = { x: -1.2, y: -1.2, w: 2.4 };
+
+function drawMap() {
+  for (const k of orders.size) {  // large circles first, so that small circles lie on top and can be clicked
+    const circle = element("svg:circle", { cx: data.x[k], cy: -data.y[k], r: radius(k), fill: hue(k), "data-topic": k,
+      onclick: () => { if (!drag.moved) selectTopic(k); }, onpointerenter: (e) => showTip(k, e), onpointermove: (e) => showTip(k, e), onpointerleave: () => { $("tip").hidden = true; } });
+    circle.style.fill = hue(k);
+    circles[k] = circle;
+    map.append(circle);
+  }
+  map.append(element("svg:g", { id: "labels" }));
+  updateMap();
+}
+
+function updateMap() {
+  const wide = map.clientWidth || 800, high = map.clientHeight || 600;
+  const w = wide >= high ? box.w * wide / high : box.w, h = wide >= high ? box.w : box.w * high / wide;
+  map.setAttribute("viewBox", `${box.x + (box.w - w) / 2} ${box.y + (box.w - h) / 2} ${w} ${h}`);
+  const unit = w / wide, size = 12.5 * unit, taken = [], labels = [];
+  const left = box.x + (box.w - w) / 2, upper = box.y + (box.w - h) / 2;
+  const first = state.word === null ? [state.topic] : topicsOf(state.word).map(([k]) => k);
+  for (const k of [...first, ...orders.size]) {  // largest topics first, as many labels as fit without overlap
+    const x = data.x[k], y = -data.y[k];
+    if (labels.length > 60 || (data.share[k] < 0.2 / K && !first.includes(k)) || x < left || x > left + w || y < upper || y > upper + h || labels.some((l) => l.k === k)) continue;
+    const text = topWords[k].slice(0, 2).join(" "), half = text.length * size * 0.29;
+    const mine = [x - half, y - size * 0.75, x + half, y + size * 0.75];
+    if (taken.some((t) => mine[0] < t[2] && mine[2] > t[0] && mine[1] < t[3] && mine[3] > t[1])) continue;
+    taken.push(mine);
+    labels.push({ k, node: element("svg:text", { x, y: y + size * 0.34, "font-size": size }, text) });
+  }
+  map.querySelector("#labels").replaceChildren(...labels.map((l) => l.node));
+}
+
+function showTip(k, event) {
+  const node = $("tip"), frame = $("map-pane").getBoundingClientRect();
+  node.replaceChildren(element("b", {}, `Topic ${k}`), ` ${percent(data.share[k])}`, element("br"), element("span", {}, topWords[k].join(" ")));
+  node.hidden = false;
+  node.style.left = Math.min(event.clientX - frame.left + 14, frame.width - node.offsetWidth - 8) + "px";
+  node.style.top = Math.min(event.clientY - frame.top + 14, frame.height - node.offsetHeight - 8) + "px";
+}
+
+function zoomBy(factor, x = box.x + box.w / 2, y = box.y + box.w / 2) {
+  const w = Math.min(Math.max(box.w * factor, 0.06), 4);
+  box.x = x - (x - box.x) * w / box.w; box.y = y - (y - box.y) * w / box.w; box.w = w;
+  updateMap();
+}
+
+function mapPoint(event) {
+  const p = new DOMPoint(event.clientX, event.clientY).matrixTransform(map.getScreenCTM().inverse());
+  return [p.x, p.y];
+}
+
+const drag = { from: null, moved: false };
+map.addEventListener("wheel", (e) => { e.preventDefault(); zoomBy(Math.exp(Math.max(-60, Math.min(60, e.deltaY)) * 0.003), ...mapPoint(e)); }, { passive: false });
+map.addEventListener("pointerdown", (e) => { drag.from = mapPoint(e); drag.moved = false; });
+addEventListener("pointermove", (e) => {
+  if (!drag.from) return;
+  const [x, y] = mapPoint(e);
+  if (Math.hypot(x - drag.from[0], y - drag.from[1]) > box.w * 0.008) { drag.moved = true; map.classList.add("dragging"); }
+  if (drag.moved) { box.x -= x - drag.from[0]; box.y -= y - drag.from[1]; updateMap(); }
+});
+addEventListener("pointerup", () => { drag.from = null; map.classList.remove("dragging"); });
+$("zoom-in").onclick = () => zoomBy(0.7);
+$("zoom-out").onclick = () => zoomBy(1 / 0.7);
+$("zoom-all").onclick = () => { Object.assign(box, { x: -1.2, y: -1.2, w: 2.4 }); updateMap(); };
+addEventListener("resize", () => { updateMap(); drawList(); });

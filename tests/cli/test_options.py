@@ -1,0 +1,252 @@
+"""Options of `topmix fit`: they reach estimators and components, and help lists them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import topmix
+from topmix.cli import COMMANDS, app
+from topmix.cli.fit_command import FLAGS, MODEL_FLAGS, seconds, starts
+from topmix.cli.flags import Flag, descriptions, gist, merged, option_of
+from topmix.cli.models import OWN, configure
+from topmix.cli.output import as_options, finite
+from topmix.data import Table, from_texts
+from topmix.estimators import ESTIMATORS
+from topmix.estimators.components import FAMILIES
+from topmix.inference import SCVB0, Collapsed
+from topmix.learners import Memoized, Stochastic
+from topmix.search import TopicSearch
+
+OPTION = re.compile(r"^  (?:-\w, )?(--[\w.-]+)", re.MULTILINE)
+
+
+def call(*args):
+    return CliRunner().invoke(app, [str(a) for a in args], env={"COLUMNS": "200"})
+
+
+@cache
+def help_of(*args):
+    done = call(*args)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def fit(work, tmp_path):
+    """fit(*options): the model that `topmix fit docs/ -k 2 --max-iter 2` writes, loaded."""
+
+    def fitted(*options):
+        done = call("fit", work / "docs", "-k", "2", "--max-iter", "2", "-o", tmp_path / "m", "-q", *options)
+        assert done.exit_code == 0, done.output
+        return topmix.load(tmp_path / "m")
+
+    return fitted
+
+
+@pytest.fixture
+def refused(work, tmp_path):
+    """refused(*options): the message of a fit that must end with exit code 2 before it writes anything."""
+
+    def message(*options):
+        done = call("fit", work / "docs", "-o", tmp_path / "m", *options)
+        assert done.exit_code == 2, done.output
+        assert not list(tmp_path.iterdir())
+        return " ".join(done.stderr.split())
+
+    return message
+
+
+def test_parameters_reach_the_estimator(fit):
+    wanted = {"n_active": None, "doc_topic_prior": "auto", "topic_word_prior": 0.2, "max_iter": 2, "tol": -1.5}
+    found = fit("-L", "none", "--doc-topic-prior", "auto", "--topic-word-prior", "0.2", "--tol", "-1.5")
+    assert {name: found.get_params()[name] for name in wanted} == wanted
+    assert found.inference == "collapsed"  # options that were not given keep the library's defaults
+    assert found.learner == "memoized"
+
+
+def test_component_options_reach_the_chosen_components(fit):
+    found = fit("--inference", "scvb0", "--inference.doc-decay", "0.8", "--learner", "stochastic",
+                "--learner.batch-size", "20", "--learner.offset", "5")  # fmt: skip
+    assert found.inference == SCVB0(doc_decay=0.8)
+    assert found.learner == Stochastic(batch_size=20, offset=5.0)
+
+
+def test_component_options_without_a_component_apply_to_the_default(fit):
+    found = fit("--inference.own-discount", "0.25", "--inference.min-topic-mass", "1", "--learner.batch-size", "50")
+    assert found.inference == Collapsed(min_topic_mass=1.0, own_discount=0.25)
+    assert found.learner == Memoized(batch_size=50)
+    assert fit("--inference.exclude").inference == Collapsed(exclude=True)
+    assert fit("--inference.no-exclude", "--inference.cold-visits", "none").inference == Collapsed(cold_visits=None)
+
+
+def test_the_search_of_an_hdp(fit):
+    found = fit("--model", "hdp", "--max-iter", "8", "--search.max-topics", "6", "--search.polish", "1")
+    assert found.search == TopicSearch(max_topics=6, polish=1)
+    assert len(found.components_) <= 6
+    assert fit("--model", "hdp", "--search", "none").search is None
+
+
+def test_resume_changes_settings_of_the_components_in_the_file(fit):
+    fit("--inference.min-topic-mass", "1.5", "--learner", "stochastic")
+    found = fit("--resume", "--inference.own-discount", "0.3")
+    assert found.inference == Collapsed(min_topic_mass=1.5, own_discount=0.3)
+    assert found.learner == "stochastic"
+
+
+WRONG = {
+    "another component's": (["--inference.doc-scale", "2"], ["--inference collapsed has", "--inference.own-discount",
+                                                             "belongs to scvb0"]),
+    "a component without options": (["--learner", "batch", "--learner.batch-size", "9"], ["no options of its own",
+                                                                                           "memoized, stochastic"]),
+    "no component's": (["--learner.size", "2"], ["No such option", "--learner.batch-size", "--learner.workers"]),
+    "without its component": (["--min-topic-mass", "2"], ["--inference.min-topic-mass"]),
+    "a component that the model has not": (["--model", "gibbs-lda", "--inference.exclude"], ["LDA and HDP"]),
+    "a component's as the model's": (["--batch-size", "9"], ["LDA has --learner.batch-size instead"]),
+    "another model's": (["--sampler", "parallel"], ["LDA has no such option; it belongs to GibbsLDA"]),
+    "no search to set": (["--model", "hdp", "--search", "none", "--search.polish", "2"], ["leave out `--search none`"]),
+    "not a number": (["--inference.min-topic-mass", "much"], ["'much' is not a number or none"]),
+    "out of range": (["--inference.own-discount", "2"], ["--inference.own-discount", "from 0 to 1"]),
+    "no such component": (["--inference", "exact"], ["'exact' is not one of collapsed, variational, cvb0, scvb0"]),
+    "no such engine": (["--engine", "steam"], ["--engine", "threads, serial"]),
+    "not a search": (["--model", "hdp", "--search", "long"], ["--search", "auto"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "messages"), WRONG.values(), ids=WRONG)
+def test_wrong_options_are_told_what_there_is(options, messages, refused):
+    error = refused(*options)
+    assert all(message in error for message in messages), error
+
+
+def test_components_that_do_not_go_together_are_told_in_options(work, tmp_path):
+    done = call("fit", work / "docs", "-o", tmp_path / "m", "--learner", "asynchronous")
+    assert done.exit_code == 1
+    assert "--learner asynchronous needs --inference variational" in done.stderr
+
+
+def test_help_is_short():
+    text = help_of("fit", "--help")
+    options = OPTION.findall(text)
+    assert {"--n-components", "--n-active", "--inference", "--learner", "--max-iter", "--max-time", "--seed",
+            "--threads", "--output", "--model", "--checkpoint", "--quiet", "--help-all"} <= set(options)  # fmt: skip
+    assert len(options) <= 18
+    assert not any("." in option for option in options)
+    for command in COMMANDS:
+        assert len(OPTION.findall(help_of(command, "--help"))) <= 18, command
+
+
+def test_help_all_lists_every_parameter_of_every_estimator_and_component():
+    options = set(OPTION.findall(help_of("fit", "--help-all")))
+    for cls in ESTIMATORS.values():
+        own = [name for name in cls._get_param_names() if name not in OWN]
+        assert {option_of(name) for name in own} <= options, cls
+    for family, kinds in FAMILIES.items():
+        for kind in kinds.values():
+            assert {option_of(f"{family}__{field.name}") for field in dataclasses.fields(kind)} <= options, kind
+    assert {"--max-time", "--seed", "--threads", "--resume", "--min-df", "--field"} <= options
+    assert "--field" in OPTION.findall(help_of("infer", "--help-all"))
+
+
+def test_help_has_the_choices_of_the_families_and_the_words_of_the_docstrings():
+    text = help_of("fit", "--help-all")
+    for family, kinds in FAMILIES.items():
+        assert f"--{family} {'|'.join(kinds)}" in text
+        assert MODEL_FLAGS[family].choices == tuple(kinds)
+    assert all(flag.text for flag in FLAGS.values())
+    assert "memoized: Rows per batch. None makes ten batches." in " ".join(text.split())
+
+
+def test_every_option_can_be_set_on_some_estimator():
+    """Defaults are valid values, so the type that an option parses is one that the library takes."""
+    for name, flag in FLAGS.items():
+        family, _, setting = name.partition("__")
+        for cls in ESTIMATORS.values():
+            if not setting or family not in cls._get_param_names():
+                continue
+            kind, cls_kind = next((n, k) for n, k in FAMILIES[family].items() if setting in k().settings())
+            default = cls_kind().settings()[setting]
+            value = default if isinstance(default, bool) else flag.parse(str(default))
+            estimator = cls()
+            configure(estimator, {family: kind, name: value})
+            assert estimator.get_params()[name] == default
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("90", 90), ("90s", 90), ("15m", 900), ("2 h", 7200), ("0.5D", 43200)])
+def test_times(text, wanted):
+    assert seconds(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "soon", "0", "-3s", "3w", "1m30s"])
+def test_times_that_are_none(text):
+    with pytest.raises(typer.BadParameter, match="15m"):
+        seconds(text)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_max_time_ends_the_fit_of_any_model_after_a_pass(name, work, tmp_path):
+    options = ["--n-init", "1"] if "n_init" in ESTIMATORS[name]._get_param_names() else []
+    options += ["--tol", "-1e9"] if "tol" in ESTIMATORS[name]._get_param_names() else []
+    data = work / "docs"
+    if not ESTIMATORS[name]().__sklearn_tags__().input_tags.positive_only:
+        data = tmp_path / "rows.csv"
+        np.savetxt(data, np.random.default_rng(0).normal(size=(60, 2)), delimiter=",")
+    done = call("fit", data, "--model", name, "-k", "3", "-o", tmp_path / "m", "--json", "--max-time",
+                "0.000001s", *options)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    about = json.loads(done.stdout)
+    assert (about["n_iter"], about["stopped"]) == (1, "time limit")
+    assert topmix.load(tmp_path / "m").get_params().get("max_time") is None
+
+
+def test_max_time_that_is_long_enough_changes_nothing(fit):
+    assert fit("--max-time", "1h", "--tol", "-1e9").n_iter_ == 2
+
+
+def test_small_data_gets_more_starts():
+    assert starts(from_texts(["a few words only"])) == 10
+    assert starts(Table([[0.0] * 1000] * 1001)) == 1
+
+
+def test_n_init_only_for_models_that_have_it(fit):
+    assert fit().n_init == 10
+    assert fit("--n-init", "3").n_init == 3
+    assert "n_init" not in fit("--model", "hdp", "--search", "none").get_params()
+
+
+def test_descriptions_of_a_docstring():
+    doc = (
+        "A function.\n\nParameters\n----------\na, b : int\n    One. Two.\nc\n    Three. None is four.\n\nReturns\n---"
+    )
+    assert descriptions(doc) == {
+        "a": ("int", "One. Two."),
+        "b": ("int", "One. Two."),
+        "c": ("", "Three. None is four."),
+    }
+    assert gist("Three, e.g. this. More of it. None is four.") == "Three, e.g. this. None is four."
+
+
+def test_merged_help_names_models_and_their_defaults():
+    flags = {"A": Flag("x", int, 1, "One."), "B": Flag("x", int, 1, "As in A."), "C": Flag("x", int, None, "Two.")}
+    assert merged(flags, "ABC").help == "A, B: One. C: Two. [1; C none]"
+    assert merged(flags, "ABC", in_full=False).help == "One. [1; C none]"
+    assert merged({"A": flags["A"]}, "A").help == "One. [1]"
+    assert merged({"A": flags["A"]}, "AB").help == "A: One. [1]"
+
+
+def test_parameters_in_messages_become_options():
+    assert as_options("learner='batch' needs n_init=1") == "--learner batch needs n_init=1"
+    assert (
+        as_options("see encoding= and id_field=, or search=None") == "see --encoding and --id-field, or --search none"
+    )
+
+
+def test_json_has_no_nan():
+    assert finite({"a": [1.0, float("nan")], "b": (float("inf"), None)}) == {"a": [1.0, None], "b": [None, None]}

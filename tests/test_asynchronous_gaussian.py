@@ -1,0 +1,251 @@
+"""Gaussian clusters that travel between workers, against a slow twin and against what they are: coordinate ascent."""
+
+import itertools
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from topmix import GaussianMixture
+from topmix.allocations.finite_dirichlet import FiniteDirichlet
+from topmix.data import Table
+from topmix.engines import Threads
+from topmix.learners import Asynchronous, State, Task
+from topmix.learners.asynchronous_mixture import AsynchronousMixture
+from topmix.likelihoods.gaussian import Gaussian
+from topmix.likelihoods.gaussian_start import empty, start, summary
+from topmix.local.mixture import MixtureStep
+from topmix.models.mixture import Mixture
+from topmix.numerics import blas
+from topmix.reference import asynchronous_gaussian as twin
+from topmix.reference.mixture import responsibilities
+
+K, N, D = 7, 103, 3
+
+
+def rows() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.normal(0, 1.2, (4, D))[rng.integers(4, size=N)] + rng.normal(size=(N, D)) + 50
+
+
+def started(kind: str, objective: str = "vb", zero_mean: bool = False, reg: float = 0.0, seed: int = 0):
+    """A mixture, its rows in the frame, and their dense responsibilities after one step."""
+    table = Table(rows() - (50 if zero_mean else 0))
+    about = summary(table, None, kind, zero_mean)
+    g = empty(about, "float64", K, covariance_type=kind, objective=objective, zero_mean=zero_mean, reg_covar=reg)
+    g = start(g, table, None, "k-means++", np.random.default_rng(seed))
+    model = Mixture(FiniteDirichlet.uniform(0.3, K, objective).update(g.total.N), g, D, K)
+    return model, g.frame.points(table.data)
+
+
+def assigned(model: Mixture, z: np.ndarray, L: int) -> np.ndarray:
+    r = np.zeros((len(z), K))
+    s = twin.scores(model, z)
+    for n in range(len(z)):
+        r[n] = twin.solved(np.zeros(K), s[n], np.arange(K), L)
+    return r
+
+
+def packed(r: np.ndarray, L: int):
+    cluster = np.sort(np.argsort(-r, axis=1, kind="stable")[:, :L], axis=1).astype(np.int32)
+    return cluster, np.ascontiguousarray(np.take_along_axis(r, cluster, axis=1))
+
+
+def workers(core, model, z, r, L, *, bounds=(0, N), blocks=3, most=1, rows_at_once=40, weight=None, threads=1, seed=0):
+    core.set_blas(*blas.capsules())
+    g = model.likelihood
+    make = core.AsynchronousGaussian32 if z.dtype == np.float32 else core.AsynchronousGaussian64
+    cluster, share = packed(r, L)
+    flat = [g.shape.packed(np.asarray(x)[None])[0].ravel() for x in (g.prior.B, g.prior.reg)]
+    return make(g.shape.quadratic, not g.zero_mean, g.objective == "vb", g.prior.beta, g.prior.m, g.prior.nu, *flat,
+                model.allocation.prior, z, weight, np.array(bounds), cluster, share.astype(z.dtype),
+                g.posterior.m.astype(z.dtype), blocks, most, rows_at_once, threads, seed)  # fmt: skip
+
+
+def dense(native, n=N) -> np.ndarray:
+    cluster, share = native.assignments()
+    r = np.zeros((n, K))
+    np.add.at(r, (np.arange(n)[:, None], cluster), share)
+    return r
+
+
+def same(native, total, rtol=1e-9):
+    N_, first, second, H = native.now()
+    for mine, theirs in ((N_, total.S.N), (first, total.S.first), (second, total.S.second), (H, total.H)):
+        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=rtol * N)
+
+
+KINDS = [("full", "vb", False, 0.0), ("diag", "vb", False, 1e-2), ("spherical", "map", False, 1e-2),
+         ("full", "ml", False, 1e-1), ("diag", "map", True, 0.0), ("full", "vb", True, 1e-3)]  # fmt: skip
+BLOCKS = [range(2), range(2, 4), range(4, 7)]  # clusters of each of three blocks of seven
+
+
+@pytest.mark.parametrize("L", [1, 3, K])
+@pytest.mark.parametrize("kind", KINDS)
+def test_visits_are_those_of_the_twin(core, kind, L):
+    model, z = started(*kind)
+    r, weight = assigned(model, z, L), np.random.default_rng(5).integers(1, 4, N) / 2
+    native = workers(core, model, z, r, L, bounds=(0, 60, N), weight=weight, threads=2)
+    model = model.update(twin.statistics(model, z, r, weight))
+    order = [(0, [2]), (1, [0, 1]), (1, [2, 0]), (0, [0, 1, 2]), (1, [1]), (0, [1, 2]), (1, [0, 1, 2])]
+    for worker, held in order:
+        mine = np.arange(60) if worker == 0 else np.arange(60, N)
+        clusters = np.concatenate([BLOCKS[b] for b in sorted(held)])
+        *_, (model, total) = twin.visit(model, z, r, clusters, L, 40, mine, weight)
+        native.visit(worker, held)
+        same(native, total)
+        np.testing.assert_allclose(dense(native), r, atol=1e-9)
+    native.audit()
+
+
+@pytest.mark.parametrize("L", [2, K])
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_all_clusters_at_one_worker_are_a_batch_step(core, kind, L):
+    model, z = started(kind)
+    native = workers(core, model, z, assigned(model, z, L), L, blocks=1, rows_at_once=N)
+    model = model.update(twin.statistics(model, z, assigned(model, z, L)))
+    for _ in range(3):
+        a = Gaussian.assign(*_shard(z, model), L)
+        total = twin.statistics(model, z, responsibilities(a, K))
+        native.visit(0, [0])
+        same(native, total)
+        model = model.update(total)
+
+
+def _shard(z, model):
+    from topmix.data.vectors import VectorShard
+
+    return VectorShard(model.likelihood.frame.points_back(z), slice(0, len(z))), *model.tables(np.arange(D))
+
+
+@pytest.mark.parametrize("L", [2, 4, K])
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_the_bound_never_falls_whichever_clusters_are_held(kind, L):
+    """Theorem 1: two clusters at a time, or more, at random."""
+    model, z = started(kind)
+    r, rng = assigned(model, z, L), np.random.default_rng(1)
+    total = twin.statistics(model, z, r)
+    model = model.update(total)
+    bounds = [sum(model.bound(total).values())]
+    for _ in range(60):
+        held = np.sort(rng.choice(K, rng.integers(2, 5), replace=False))
+        for now, total in twin.visit(model, z, r, held, L, 50):
+            model = now
+            bounds.append(sum(model.bound(total).values()))
+            np.testing.assert_allclose(r.sum(axis=1), 1, atol=1e-12)
+            assert np.count_nonzero(r, axis=1).max() <= L
+    assert np.min(np.diff(bounds)) > -1e-9 * abs(bounds[0])
+    assert bounds[-1] > bounds[0] + 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mass_is_conserved_to_the_bit(core, dtype):
+    model, z = started("full")
+    native = workers(core, model, z.astype(dtype), assigned(model, z, 3), 3, bounds=(0, 20, 70, N), most=2)
+    native.start(12)
+    for _ in range(12):
+        rows = native.next()[0].sum()
+        assert rows == (N if dtype == np.float32 else pytest.approx(N, rel=1e-14))  # sums of doubles are rounded too
+    assert native.next() is None
+    native.audit()
+    _, share = native.assignments()
+    assert np.all(share.astype(np.float64).sum(axis=1) == 1)
+    assert native.visits == 12 * 3 * 3
+
+
+def test_a_worker_may_be_stopped_in_the_middle_of_a_visit(core):
+    rng = np.random.default_rng(0)
+    model, z = started("full")
+    many = (np.tile(z, (40, 1)) + 0.01 * rng.normal(size=(40 * N, D))).astype(np.float32)
+    r = np.tile(assigned(model, z, 3), (40, 1))
+    native = workers(core, model, many, r, 3, bounds=(0, 1000, 2000, len(many)), most=2, rows_at_once=100)
+    for leg in range(20):
+        native.start(10_000)
+        if leg % 2:
+            native.next()
+        native.stop()
+        native.audit()
+        assert native.now()[0].sum() == len(many)
+
+
+def learned(table, workers, n, L=3, kind="full", rows_at_once=64):
+    model, _ = started(kind)
+    batches = np.array_split(np.random.default_rng(3).permutation(len(table)), 5)
+    task = Task(table, model, batches, MixtureStep(Gaussian, L), Threads(), 1, L, max_iter=n)
+    native = AsynchronousMixture(task, workers, rows_at_once, seed=0)
+    passes = Asynchronous().passes(model, native, State(pseudo_counts=model.as_stats()))
+    return [(m, t, sum(m.bound(t).values())) for m, t, _ in itertools.islice(passes, n)]
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+@pytest.mark.parametrize("L", [1, 3, K])
+def test_one_worker_climbs_pass_by_pass(kind, L):
+    bounds = [b for *_, b in learned(Table(rows()), 1, 15, L, kind, rows_at_once=20)]
+    assert np.min(np.diff(bounds)) > -1e-8 * abs(bounds[0])
+
+
+def test_snapshots_of_several_workers_are_models_of_all_rows():
+    for workers in (2, 3):
+        for model, total, bound in learned(Table(rows()), workers, 8):
+            assert total.N.sum() == pytest.approx(N, rel=1e-12)
+            assert np.isfinite(bound)
+            assert model.n_components == K
+
+
+def test_the_estimator_repeats_with_one_worker_and_climbs_with_more():
+    X = rows().astype(np.float32)
+    settings = {"random_state": 0, "tol": -np.inf, "max_iter": 25, "n_active": 3}
+    one, again = (GaussianMixture(4, n_jobs=n, learner=Asynchronous(batch_size=20), **settings).fit(X) for n in (1, 3))
+    two = GaussianMixture(4, n_jobs=2, learner=Asynchronous(workers=2), **settings).fit(X)
+    np.testing.assert_array_equal(one.means_, again.means_)
+    assert [h.objective for h in one.history_] == [h.objective for h in again.history_]
+    batch = GaussianMixture(4, **settings | {"learner": "batch", "n_active": None, "max_iter": 1}).fit(X)
+    for model in (one, two):
+        assert len(model.history_) == 25
+        assert model.elbo_ > batch.elbo_
+        assert model.predict(X).shape == (N,)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_ctrl_c_leaves_the_model_of_the_last_pass(n_workers):
+    """From another thread, while this one waits for the workers."""
+    X = rows()
+    began = threading.Event()
+    model = GaussianMixture(4, learner=Asynchronous(workers=n_workers), n_jobs=2, random_state=0, tol=-np.inf,
+                            max_iter=10**9,
+                            callbacks=[lambda record, _: record.n_pass == 3 and began.set()])  # fmt: skip
+    press = threading.Thread(target=lambda: began.wait() and os.kill(os.getpid(), signal.SIGINT))
+    press.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    press.join()
+    assert len(model.history_) >= 3
+    assert model.predict(X).shape == (N,)
+
+
+def test_clusters_that_get_thin_go_on_in_double():
+    """Rows on a line, nearly: float32 would lose the distance from it."""
+    rng = np.random.default_rng(0)
+    t = rng.normal(size=(400, 1))
+    X = np.hstack([t, t + 1e-4 * rng.normal(size=(400, 1))]).astype(np.float32)
+    X[:200, 1] += 1
+    settings = {"objective": "ml", "reg_covar": 1e-10, "random_state": 0, "max_iter": 30, "tol": -np.inf, "n_active": 2}
+    mine = GaussianMixture(2, learner="asynchronous", n_jobs=1, **settings).fit(X)
+    theirs = GaussianMixture(2, learner="memoized", **settings).fit(X)
+    assert mine.elbo_ == pytest.approx(theirs.elbo_, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [("covariance_type", "tied"), ("weight_concentration_prior_type", "dirichlet_process"), ("candidates", 4)],
+)
+def test_what_cannot_travel_is_refused(parameter, value):
+    with pytest.raises(ValueError, match=f"'asynchronous' needs {parameter}"):
+        GaussianMixture(4, learner="asynchronous", n_active=2, **{parameter: value}).fit(rows())
+
+
+def test_another_engine_is_refused():
+    with pytest.raises(ValueError, match="'asynchronous' has workers of its own: engine must be 'threads'"):
+        GaussianMixture(4, learner="asynchronous", engine="serial").fit(rows())
