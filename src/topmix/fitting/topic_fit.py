@@ -91,7 +91,9 @@ class TopicFit(Between):
         finally:
             passes.close()
             self.workers.close()
-        return self._ended(learned or model), converged
+        if learned is None:  # there was nothing left to do
+            learned = found.model if found else model
+        return self._ended(learned), converged
 
     def _stopping(self, task: Task) -> Stopping:
         p, documents = self.problem, task.model.documents
