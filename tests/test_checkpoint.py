@@ -175,7 +175,8 @@ def test_from_a_mapped_corpus_and_edited_topics(corpus, tmp_path):
     ("parameter", "value"),
     [
         ("n_components", 5), ("learner", "stochastic"), ("learner", Memoized(batch_size=30)),
-        ("learner", Memoized(batches_per_update=2)), ("inference", "variational"), ("inference", Collapsed(doc_tol=0.2)),
+        ("learner", Memoized(batches_per_update=2)), ("inference", "variational"),
+        ("inference", Collapsed(doc_tol=0.2)),
         ("doc_topic_prior", 0.3), ("topic_word_prior", np.full(40, 0.1)), ("random_state", 1), ("n_active", 2),
     ],
 )  # fmt: skip
@@ -326,7 +327,7 @@ def hurt(request, tmp_path_factory):
 
 def attempt(hurt, path, data, must_fail=False):
     """Whether the file was taken. A file that was not is left as it is."""
-    make, corpus, whole_data, whole = hurt
+    make, corpus, _, whole = hurt
     path.write_bytes(data)
     try:
         with warnings.catch_warnings():
@@ -436,3 +437,36 @@ def test_checkpoints_with_arrays_of_other_shapes(hurt, tmp_path):
             header = json.dumps(table).encode()
             forged = len(header).to_bytes(8, "little") + header + bytes(blob)
             attempt(hurt, tmp_path / "file", forged, must_fail=not (kind == "gone" and name.startswith("docs.")))
+
+
+def test_documents_of_another_shard_are_refused(tmp_path):
+    """Each array is whole, and has its own checksum; but there are more documents, or fewer, than the shard has."""
+    corpus, path = sample_lda(41, 12, 3, doc_length=20, random_state=0).corpus, tmp_path / "file"
+    for make in (
+        lambda **more: LDA(3, tol=-np.inf, random_state=0, learner=Memoized(batch_size=15), **more),
+        lambda **more: HDP(3, tol=-np.inf, random_state=0, learner=Memoized(batch_size=15), search=None, **more),
+    ):
+        path.unlink(missing_ok=True)
+        make(max_iter=3).fit(corpus, checkpoint=path)
+        data = path.read_bytes()
+        length = int.from_bytes(data[:8], "little")
+        table, blob = json.loads(data[8 : 8 + length]), data[8 + length :]
+        sizes = [table[f"docs.{b}.indptr"]["shape"] for b in range(3)]
+        one, two = next((a, b) for a, b in itertools.combinations(range(3), 2) if sizes[a] != sizes[b])
+        for part in ("indptr", "topic", "count"):
+            a, b = f"docs.{one}.{part}", f"docs.{two}.{part}"
+            table[a], table[b] = table[b], table[a]
+        table = {
+            "__metadata__": table.pop("__metadata__"),
+            **dict(sorted(table.items(), key=lambda e: e[1]["data_offsets"])),
+        }
+        metadata = table["__metadata__"]
+        del metadata["metadata_crc32"]
+        names = [name for name in table if name != "__metadata__"]
+        crcs = {name: f"{zlib.crc32(blob[slice(*table[name]['data_offsets'])]):08x}" for name in names}
+        metadata["crc32"] = json.dumps(crcs)
+        metadata["metadata_crc32"] = metadata_crc(metadata)
+        header = json.dumps(table).encode()
+        path.write_bytes(len(header).to_bytes(8, "little") + header + blob)
+        with pytest.raises(CheckpointError, match="documents"):
+            make(max_iter=5).fit(corpus, checkpoint=path)
