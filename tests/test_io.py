@@ -314,6 +314,10 @@ def _set(*keys, to):
     return edit
 
 
+def _component(parameter, name, **settings):
+    return _set("about", "parameters", parameter, to={"component": name, **settings})
+
+
 HOSTILE = {
     "an unknown class": (_set("about", "estimator", to="os.system"), "does not know"),
     "no class": (_set("about", "estimator", to=["LDA"]), "not a string"),
@@ -338,15 +342,13 @@ HOSTILE = {
     "a strange history": (_set("about", "history", to=[{"n_pass": []}]), "history"),
     "a factor of zero": (_set("about", "extra", "words.factor", to=0), "words.factor"),
     "a strange posterior": (_set("about", "extra", "words.posterior", to={}), "words.posterior"),
-    "an unknown component": (_set("about", "parameters", "learner", to={"component": "os.system"}), "learner cannot be"),
-    "a component of another family": (_set("about", "parameters", "engine", to={"component": "Batch"}), "engine cannot"),
+    "an unknown component": (_component("learner", "os.system"), "learner cannot be 'os.system'"),
+    "a component of another family": (_component("engine", "Batch"), "engine cannot be 'Batch'"),
     "a component without a name": (_set("about", "parameters", "learner", to={}), "learner cannot be"),
-    "a setting that no component has": (
-        _set("about", "parameters", "learner", to={"component": "Memoized", "x": 1}), "Memoized has no setting 'x'"
-    ),
-    "a setting that makes no sense": (
-        _set("about", "parameters", "learner", to={"component": "Memoized", "batch_size": "rm"}), "batch_size"
-    ),
+    "a component whose name is no word": (_component("learner", ["Batch"]), "learner cannot be"),
+    "a setting that no component has": (_component("learner", "Memoized", x=1), "Memoized has no setting 'x'"),
+    "a setting that makes no sense": (_component("learner", "Memoized", batch_size="rm"), "batch_size"),
+    "a flag that is none": (_component("inference", "Collapsed", exclude="x"), "exclude"),
     "another type": (_set("table", "prior.alpha", "dtype", to="I64"), "expected F64"),
     "an unknown type": (_set("table", "prior.alpha", "dtype", to="O"), "is not valid"),
     "another shape": (_set("table", "words.raw", "shape", to=[3, 7]), "expected F64"),
