@@ -176,9 +176,9 @@ def test_a_damaged_file_raises_or_loads_at_little_cost(name, corpus_file, tmp_pa
     rng = random.Random(name)
     path.write_bytes(data)
     assert check(path, 0)  # also imports everything before memory is measured
-    n_loaded = 0
-    for n in range(-(-N_FILES // (len(FILES) + 1))):
+    n_loaded, n_cases = 0, -(-N_FILES // (len(FILES) + 1))
+    for n in range(n_cases):
         path.write_bytes((forged if n % 2 else damaged)(data, rng))
         with Cost(len(data)):
             n_loaded += check(path, n // 2)
-    assert n_loaded > 50  # many forged files are valid, so the checks after the checksums were reached
+    assert n_loaded > 0.035 * n_cases  # many forged files are valid, so the checks after the checksums were reached
