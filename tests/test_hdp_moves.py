@@ -1,6 +1,7 @@
 """The HDP finds its number of topics: moves gain what they promise, and the bound of the whole corpus rises."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,15 +10,18 @@ import scipy.sparse as sp
 from topmix import HDP, load
 from topmix.data import sample_lda
 from topmix.engines import Serial
-from topmix.learners import State, memoized
+from topmix.learners import Memoized, State, Stochastic
+from topmix.local.topics import TopicStep
 from topmix.metrics import topic_recovery_error
-from topmix.search.documents import Documents, renamed_prior
+from topmix.search.documents import renamed_prior
 from topmix.search.merge import candidates, decide
+from topmix.search.paused_fit import PausedFit
 from topmix.search.proposals import deletion, refreshment, split
 from topmix.search.split import _separated, _tokens_of, splits
+from topmix.stats import WordTotal
 
 N_TRUE = 5
-FEW = {"random_state": 0, "n_jobs": 1, "batch_size": 200}  # shards: sticks are updated after each
+FEW = {"random_state": 0, "n_jobs": 1, "learner": Memoized(batch_size=200)}  # sticks are updated after each shard
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +32,7 @@ def sample():
 
 @pytest.fixture(scope="module")
 def adapted(sample):
-    return HDP(3 * N_TRUE, posterior="variational", **FEW).fit(sample.corpus)
+    return HDP(3 * N_TRUE, inference="variational", **FEW).fit(sample.corpus)
 
 
 @pytest.fixture(scope="module")
@@ -36,27 +40,34 @@ def polished(sample):
     return HDP(3 * N_TRUE, **FEW).fit(sample.corpus)
 
 
-def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
-    """Documents as a fit of K topics left them, with the step and engine that did it."""
-    hdp = hdp or HDP(K, posterior="variational", n_jobs=1, random_state=0)
-    step, rng = hdp._step(K), np.random.default_rng(0)
+def paused_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
+    """(a fit of K topics between two passes, its passes, what the last one found)"""
+    hdp = hdp or HDP(K, inference="variational", search=None, n_jobs=1, random_state=0)
     shards = cut(sample.corpus, n_shards)
-    engine, state = Serial(shards, step), State()
-    model = hdp._start(sample.corpus, rng, 1)
-    seed = model.prior.nothing(model.words.total)
-    learner = memoized(model, engine, seed, state=state)
-    *_, (model, total) = itertools.islice(learner, n_passes)
+    problem = hdp._problem(sample.corpus, hdp._learner(), hdp._inference(), 1)
+    model = problem.start(np.random.default_rng(0))
+    state = State(pseudo_counts=model.prior.no_stats(WordTotal.of(dense_counts(model))))
+    workers = Serial().open(shards, TopicStep(cold_visits=1), 1)
+    model = replace(model, documents=hdp._options("variational", True))
+    passes = Memoized().passes(model, workers, state)
+    *_, result = itertools.islice(passes, n_passes)
+    return PausedFit(workers, state, [shard.lengths for shard in shards], hdp._options), passes, result
 
-    def documents(model, total):
-        shown = range(n_shards)
-        lengths = [shards[b].lengths for b in shown]
-        return Documents(model, total, [state.memo[b] for b in shown], [engine.memory[b].docs for b in shown], lengths)
 
-    return documents(model, total), step, learner, documents
+def dense_counts(model):
+    """The counts that a model starts from."""
+    total = model.words.total
+    return total.counts() if total.pseudo is None else total.pseudo.counts()
+
+
+def a_fit(sample, cut, **how):
+    """Documents as a fit of K topics left them."""
+    fit, _, result = paused_fit(sample, cut, **how)
+    return fit.documents(result)
 
 
 def test_documents_settle_upwards_and_keep_their_tokens(sample, cut):
-    here, *_ = a_fit(sample, cut)
+    here = a_fit(sample, cut)
     refreshed = here.under(here.prior)
     settled = refreshed.settled()
     assert here.bound() <= refreshed.bound() + 1e-6 * abs(here.bound())
@@ -65,7 +76,7 @@ def test_documents_settle_upwards_and_keep_their_tokens(sample, cut):
 
 
 def test_renaming_back_and_forth_changes_nothing(sample, cut):
-    here, *_ = a_fit(sample, cut)
+    here = a_fit(sample, cut)
     order = np.random.default_rng(0).permutation(here.model.n_components)
     there = here.renamed(order)
     np.testing.assert_allclose(there.total.S.counts()[:, order], here.total.S.counts(), atol=1e-6)
@@ -76,18 +87,18 @@ def test_renaming_back_and_forth_changes_nothing(sample, cut):
 
 def test_a_merge_gains_what_was_predicted(sample, cut):
     """Each pair alone, and all that are accepted together, against the bound recomputed from all statistics."""
-    here, step, learner, documents = a_fit(sample, cut)
-    K = here.model.n_components
+    fit, passes, result = paused_fit(sample, cut)
+    here, K = fit.documents(result), result.model.n_components
     pairs = candidates(here)
     assert len(pairs) > 2
     assert len({k for pair in pairs for k in pair}) == 2 * len(pairs)
     partner = np.full(K, -1, np.int32)
     for j, k in pairs:
         partner[j], partner[k] = k, j
-    step.watch(partner)
-    here = documents(*next(learner))
+    result = passes.send(replace(result.model, partner=partner))
+    here = fit.documents(result)
     base = here.under(renamed_prior(here.prior, np.arange(K), here.total.D))
-    lost = np.array([step.lost[j] for j, _ in pairs])
+    lost = np.array([result.info["merge_entropy"][j] for j, _ in pairs])
     assert np.all(lost >= 0)
     assert lost.max() > 1
     together = decide(base, pairs, lost)
@@ -148,7 +159,7 @@ def test_polishing_leaves_the_number_of_topics_alone(polished):
 
 
 def test_tokens_of_all_topics_are_the_documents(sample, cut):
-    here, *_ = a_fit(sample, cut)
+    here = a_fit(sample, cut)
     X, N = sample.corpus.to_scipy(), here.counts().tocsr()
     table = here.model.words.tables(np.arange(300, dtype=np.int32)).table
     parts = [_tokens_of(k, X[:50], N[:50], table, here.prior.alpha).toarray() for k in range(12)]
@@ -160,8 +171,8 @@ def test_a_topic_of_two_subjects_falls_into_them(sample, cut):
     """Two of the true topics, merged by hand, and told apart again by their documents' words."""
     counts = np.zeros((300, N_TRUE))
     np.add.at(counts, (token_words(sample), sample.assignments), 1.0)
-    model = HDP(N_TRUE, posterior="variational", random_state=0, n_jobs=1, init=counts.T)
-    here, *_ = a_fit(sample, cut, hdp=model, K=N_TRUE)
+    model = HDP(N_TRUE, inference="variational", search=None, random_state=0, n_jobs=1, init=counts.T)
+    here = a_fit(sample, cut, hdp=model, K=N_TRUE)
     names = np.array([0, 1, 1, 2, 3])
     blended = here.renamed(names)
     (found,) = splits(blended, lambda docs: sample.corpus.to_scipy()[docs], np.array([1]), np.random.default_rng(0))
@@ -178,7 +189,7 @@ def token_words(sample):
 
 
 def test_proposals_move_tokens_and_lose_none(sample, cut):
-    here, *_ = a_fit(sample, cut)
+    here = a_fit(sample, cut)
     K = here.model.n_components
     lengths = np.concatenate(here.lengths)
     rng = np.random.default_rng(0)
@@ -198,11 +209,11 @@ def test_proposals_move_tokens_and_lose_none(sample, cut):
 def test_a_fit_that_is_stopped_in_a_trial_ends_where_the_trial_began(sample, passes_later):
     seen = []
 
-    def stop(record, model):
+    def stop(record, view):
         seen.append(record)
         return any("try" in what for r in seen[-1 - passes_later :][:1] for what in r.moves)
 
-    hdp = HDP(9, posterior="variational", random_state=0, n_jobs=1, callbacks=[stop]).fit(sample.corpus)
+    hdp = HDP(9, inference="variational", random_state=0, n_jobs=1, callbacks=[stop]).fit(sample.corpus)
     before = seen[-2 - passes_later]
     assert "stopped" in hdp.history_[-1].moves
     assert hdp.history_[-1].n_components == len(hdp.components_) == hdp.model_.n_components
@@ -220,8 +231,8 @@ def test_running_out_of_passes_is_not_convergence(sample, max_iter):
 
 
 def test_the_prior_of_words_is_learned_while_topics_come_and_go(sample):
-    hdp = HDP(8, posterior="variational", topic_word_prior="auto", max_iter=12, **FEW).fit(sample.corpus)
-    fixed = HDP(8, posterior="variational", max_iter=12, **FEW).fit(sample.corpus)
+    hdp = HDP(8, inference="variational", topic_word_prior="auto", max_iter=12, **FEW).fit(sample.corpus)
+    fixed = HDP(8, inference="variational", max_iter=12, **FEW).fit(sample.corpus)
     assert hdp.topic_word_prior_ != fixed.topic_word_prior_
     assert hdp.elbo_ > fixed.elbo_
 
@@ -240,15 +251,20 @@ def test_topics_are_looked_for_under_one_prior_and_end_under_a_firm_one(sample, 
 
     priors = []
     again = HDP(4, warm_start=True, max_iter=8, **FEW)
-    again.callbacks = [lambda record, model: priors.append(float(model.words.eta[0, 0]))]
+    again.callbacks = [lambda record, view: priors.append(view.fitted().topic_word_prior_)]
     again.fit(sample.corpus).fit(sample.corpus)  # the second search too begins as searches do
     assert priors == 2 * ([0.03] * 6 + [0.2] * 2)
 
 
 def test_few_documents_are_not_cut_in_many_batches(sample):
-    for n, batches in ((10, 1), (59, 1), (60, 2), (400, 10)):
-        assert HDP(2)._n_batches(sample.corpus[:n]) == batches
-    assert HDP(2, batch_size=10)._n_batches(sample.corpus[:60]) == 6
+    def batches(n, **how):
+        hdp = HDP(2, search=None, max_iter=1, random_state=0, **how).fit(sample.corpus[:n])
+        return hdp.n_batch_iter_
+
+    for n, wanted in ((10, 1), (59, 1), (60, 2), (400, 10)):
+        assert batches(n) == wanted
+    assert batches(60, learner=Memoized(batch_size=10)) == 6
+    assert batches(60, learner=Memoized(batch_size=10, batches_per_update=4)) == 2
 
 
 def test_documents_do_not_start_from_their_words_twice_in_vain(adapted, polished):
@@ -285,14 +301,19 @@ def test_an_adapted_model_is_saved_with_its_moves(adapted, sample, tmp_path):
     assert again.n_components == 3 * N_TRUE
 
 
-def test_the_same_bits_for_any_number_of_threads(sample):
+def test_the_same_bits_for_any_number_of_threads():
     """Until after the first trials; a whole fit is compared where it was interrupted."""
-    one, three = (HDP(3 * N_TRUE, random_state=0, n_jobs=n, max_iter=45).fit(sample.corpus) for n in (1, 3))
-    np.testing.assert_array_equal(one.components_, three.components_)
+    corpus = sample_lda(900, 300, N_TRUE, doc_length=80, random_state=0).corpus
+    assert corpus.nnz > 1.5 * (1 << 14)  # entries whose entropies one chunk merges
+    for learner in (Memoized(), Memoized(batch_size=900), Memoized(batch_size=100, batches_per_update=3)):
+        how = {"random_state": 0, "learner": learner, "max_iter": 30}
+        one, three = (HDP(3 * N_TRUE, n_jobs=n, **how).fit(corpus) for n in (1, 3))
+        np.testing.assert_array_equal(one.components_, three.components_)
+        assert [(r.objective, r.moves) for r in one.history_] == [(r.objective, r.moves) for r in three.history_]
 
 
 def test_a_stream_keeps_what_it_knew_of_the_sticks(sample):
-    hdp = HDP(8, random_state=0, total_samples=400)
+    hdp = HDP(8, random_state=0, learner=Stochastic(total_samples=400))
     for start in range(0, 400, 100):
         hdp.partial_fit(sample.corpus[start : start + 100])
     assert hdp.model_.prior.D > 100
@@ -310,7 +331,7 @@ def test_what_cannot_be_is_refused(sample):
 
 
 def test_a_refreshment_keeps_the_topics_and_forgets_the_documents(sample, cut):
-    here, *_ = a_fit(sample, cut)
+    here = a_fit(sample, cut)
     proposal = refreshment(here)
     assert proposal.docs is None
     np.testing.assert_allclose(proposal.model.words.total.raw, here.total.S.counts(), atol=1e-6)
@@ -329,16 +350,16 @@ class Crash(Exception):
     pass
 
 
-@pytest.mark.parametrize("parameters", [{}, {"posterior": "variational", "topic_word_prior": "auto"}])
+@pytest.mark.parametrize("parameters", [{}, {"inference": "variational", "topic_word_prior": "auto"}])
 def test_a_search_that_was_interrupted_goes_on_with_the_same_bits(sample, tmp_path, parameters):
     """Interrupted while topics start anew, in other trials, and in the last passes; each time from the last file."""
-    parameters = parameters | {"random_state": 0, "max_iter": 70, "batch_size": 200}
+    parameters = parameters | {"random_state": 0, "max_iter": 70, "learner": Memoized(batch_size=200)}
     whole = HDP(9, n_jobs=1, **parameters).fit(sample.corpus)
     path, n = tmp_path / "kept", whole.n_iter_
     assert n > 50
     for stop in (7, 19, 43, n - 2):
 
-        def crash(record, model, stop=stop):
+        def crash(record, view, stop=stop):
             if record.n_pass > stop:
                 raise Crash
 
@@ -356,7 +377,7 @@ def test_a_search_that_was_interrupted_goes_on_with_the_same_bits(sample, tmp_pa
         HDP(8, **parameters).fit(sample.corpus, checkpoint=path)
 
 
-@pytest.mark.parametrize("parameters", [{"adapt": False}, {"learner": "batch"}, {"learner": "stochastic"}])
+@pytest.mark.parametrize("parameters", [{"search": None}, {"learner": "batch"}, {"learner": "stochastic"}])
 def test_checkpoints_of_a_fixed_number_of_topics(sample, tmp_path, parameters):
     def fitted(max_iter, **more):
         hdp = HDP(6, random_state=0, n_jobs=1, max_iter=max_iter, tol=-np.inf, doc_topic_prior="auto", **parameters)
@@ -370,7 +391,7 @@ def test_checkpoints_of_a_fixed_number_of_topics(sample, tmp_path, parameters):
 
 
 def test_edited_topics_are_learned_on_from(sample):
-    hdp = HDP(6, adapt=False, max_iter=5, warm_start=True, **FEW).fit(sample.corpus)
+    hdp = HDP(6, search=None, max_iter=5, warm_start=True, **FEW).fit(sample.corpus)
     words, shares = hdp.model_.words.total.counts(), hdp.topic_shares_
     hdp.merge_topics([(0, 3)])
     np.testing.assert_allclose(hdp.model_.words.total.counts()[:, 0], words[:, 0] + words[:, 3])
