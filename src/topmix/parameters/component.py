@@ -8,12 +8,13 @@ that runs; a string is short for the object with its defaults.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, TypeVar
 
 
+@dataclass(frozen=True, repr=False)
 class Component:
-    """Base of all components. Subclasses are frozen dataclasses with `repr=False`."""
+    """Base of all components. Subclasses with settings are frozen dataclasses with `repr=False`."""
 
     def __post_init__(self) -> None:
         self.check()
@@ -23,12 +24,12 @@ class Component:
 
     def settings(self) -> dict[str, Any]:
         """Every field by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def __repr__(self) -> str:
         changed = [
             f"{f.name}={getattr(self, f.name)!r}"
-            for f in fields(self)  # type: ignore[arg-type]
+            for f in fields(self)
             if f.default is MISSING or getattr(self, f.name) != f.default
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
@@ -72,7 +73,7 @@ def with_settings(component: C, changes: Mapping[str, Any], parameter: str) -> C
                 f"{parameter} is {type(component).__name__}, which has no setting {name!r}: "
                 f"it has {', '.join(known) or 'none'}"
             )
-    return replace(component, **changes)  # type: ignore[type-var]
+    return replace(component, **changes)
 
 
 def from_dict(values: Mapping[str, Any], family: Family[C], parameter: str) -> C:
@@ -82,7 +83,7 @@ def from_dict(values: Mapping[str, Any], family: Family[C], parameter: str) -> C
     if not isinstance(name, str) or name not in kinds:
         raise ValueError(f"{parameter} cannot be {str(name)[:60]!r}")
     kind = kinds[name]
-    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    known = {f.name for f in fields(kind)}
     unknown = set(values) - known - {"component"}
     if unknown:
         raise ValueError(f"{parameter}: {name} has no setting {sorted(unknown)[0][:60]!r}")
