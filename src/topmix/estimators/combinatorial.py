@@ -240,6 +240,8 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
             raise ModelFileError("array 'words.raw' has entries that are not counts")
         if not (isinstance(self.smoothing, int | float) and self.smoothing > 0):
             raise ModelFileError(f"smoothing is {str(self.smoothing)[:60]}, expected a positive number")
+        if not 0 <= getattr(self, "penalty_", -1.0) < np.inf:
+            raise ModelFileError("has no penalty_ that is a number and not negative")
         self.token_topics_ = read_token_topics(file, K)
         self._set_counts(raw.astype(np.int32))
 

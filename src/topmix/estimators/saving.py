@@ -28,6 +28,7 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import MODEL, open_file, write_file
 from topmix.files.writer import Writer
 from topmix.fitting.history import read_history
+from topmix.numerics.threads import count_of_threads
 from topmix.parameters.component import Component, from_dict
 
 LARGEST_INTEGER = 2**31  # of a parameter: what kernels count with
@@ -103,6 +104,7 @@ def _load(opened: IO[bytes], path: Path) -> Any:
     if version == 1:
         upgrade_model(file, name)
     estimator = _construct(ESTIMATORS[name], file, version)
+    count_of_threads(estimator.n_jobs)  # every question to a model asks for it
     estimator.n_features_in_ = file.n_features
     if (words := file.strings("feature_names", file.n_features)) is not None:
         estimator.feature_names_in_ = np.array(words, dtype=object)

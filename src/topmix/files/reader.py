@@ -87,11 +87,13 @@ class CheckedReader:
     def number(self, name: str, low: float = -LARGEST, high: float = LARGEST) -> float:
         value = self._extra(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise ModelFileError(f"{name} is {str(value)[:60]}, expected a number from {low:g} to {high:g}")
+            raise ModelFileError(
+                f"{self.prefix}{name} is {str(value)[:60]}, expected a number from {low:g} to {high:g}"
+            )
         return float(value)
 
     def integer(self, name: str, low: int, high: int) -> int:
-        return self._integer(self._extra(name), name, low, high)
+        return self._integer(self._extra(name), self.prefix + name, low, high)
 
     def count(self, name: str) -> int:
         """A number of things, at the top of the file."""
@@ -100,7 +102,7 @@ class CheckedReader:
     def flag(self, name: str) -> bool:
         value = self._extra(name)
         if not isinstance(value, bool):
-            raise ModelFileError(f"{name} is {str(value)[:60]}, expected true or false")
+            raise ModelFileError(f"{self.prefix}{name} is {str(value)[:60]}, expected true or false")
         return value
 
     def choice(self, name: str, choices: tuple[str, ...], missing: str | None = None) -> str:
@@ -109,7 +111,7 @@ class CheckedReader:
         is_missing = missing and isinstance(extra, dict) and self.prefix + name not in extra
         value = missing if is_missing else self._extra(name)
         if value not in choices:
-            raise ModelFileError(f"{name} is {str(value)[:60]!r}, expected one of {', '.join(choices)}")
+            raise ModelFileError(f"{self.prefix}{name} is {str(value)[:60]!r}, expected one of {', '.join(choices)}")
         return str(value)
 
     def text(self, name: str) -> str:

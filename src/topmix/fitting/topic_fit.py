@@ -94,7 +94,7 @@ class TopicFit(Between):
             paused = PausedFit(self.workers, self.state, lengths, p.options)
             self.search = p.search(paused, batches, rng, len(self.log.history))
         if found:
-            model = self._resume(found, model)
+            model = self._resume(found, model, [len(self.lengths[rows]) for rows in batches])
         passes = learner.passes(model, self.workers, self.state)
         try:
             return run_passes(passes, self._stopping(task), self.log, self)
@@ -111,10 +111,15 @@ class TopicFit(Between):
         least = p.tol * max(p.corpus.n_tokens, 1.0)
         return Stopping(p.max_iter, least, direction, p.learner.opening_passes(task))
 
-    def _resume(self, found: Progress, model: TopicModel) -> TopicModel:
-        """Gives workers and search their memory back; returns the model that the next pass starts from."""
+    def _resume(self, found: Progress, model: TopicModel, n_documents: list[int]) -> TopicModel:
+        """Gives workers and search their memory back; returns the model that the next pass starts from. `n_documents`
+        are those of each shard."""
         if len(found.memory) != self.workers.n_shards:
             raise CheckpointError(f"the checkpoint is of {len(found.memory)} shards, expected {self.workers.n_shards}")
+        for b, visit in found.memory.items():
+            if visit.docs is not None and len(visit.docs.indptr) != n_documents[b] + 1:
+                n = len(visit.docs.indptr) - 1
+                raise CheckpointError(f"the checkpoint has {n} documents in shard {b}, expected {n_documents[b]}")
         self.workers.restore(found.memory)
         if self.search is not None:
             return resume_search(self.search, found)

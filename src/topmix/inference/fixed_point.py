@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from topmix.inference.inference import Inference
 from topmix.learners import Asynchronous, Learner, Stochastic
 from topmix.local import LocalStep
@@ -125,6 +127,8 @@ class Collapsed(FixedPoint):
 
     def check(self) -> None:
         super().check()
+        if not isinstance(self.exclude, bool | np.bool_):
+            raise ValueError(f"exclude must be True or False, got {self.exclude!r}")
         number_from(self.own_discount, "own_discount", 0.0, 1.0)
 
     def documents(self, n_active: int | None) -> DocumentOptions:

@@ -79,7 +79,7 @@ def from_dict(values: Mapping[str, Any], family: Family[C], parameter: str) -> C
     """What `to_dict` gave. Raises ValueError for anything else."""
     kinds = {kind.__name__: kind for kind in family.values()}
     name = values.get("component")
-    if name not in kinds:
+    if not isinstance(name, str) or name not in kinds:
         raise ValueError(f"{parameter} cannot be {str(name)[:60]!r}")
     kind = kinds[name]
     known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
