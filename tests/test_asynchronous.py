@@ -11,10 +11,12 @@ import pytest
 from topmix import LDA, _core, load
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.data import Corpus, sample_lda
-from topmix.learners.asynchronous import Blocks, Course, Fleet, asynchronous, dealt
+from topmix.inference import Variational
+from topmix.learners import Asynchronous, State
+from topmix.learners.asynchronous_topics import AsynchronousTopics, Blocks, Plan, split_documents
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.models.topics import TopicModel
-from topmix.reference.asynchronous_topics import AsynchronousTopics
+from topmix.reference.asynchronous_topics import AsynchronousTopics as Twin
 from topmix.stats import WordTotal
 
 K, ETA = 9, 0.1
@@ -34,7 +36,7 @@ def documents(seed=0, n_docs=37, V=31):
 def topic_model(X, alpha=None, seed=1, eta=None, K=K):
     counts = np.random.default_rng(seed).gamma(1.0, 1.0, (X.shape[1], K))
     eta = np.full((1, 1), ETA) if eta is None else eta
-    words = TopicWords(eta, WordTotal(counts, counts.sum(axis=0)), "variational")
+    words = TopicWords(eta, WordTotal.of(counts), "variational")
     return TopicModel(DocumentPrior(np.linspace(0.05, 0.3, K) if alpha is None else alpha, "variational"), words)
 
 
@@ -42,27 +44,34 @@ def twin(X, model, workers=1, *, C, rest="best", settle=0):
     blocks = Blocks.of(np.count_nonzero(X, axis=0), model.n_components, workers)
     words = [blocks.words[a:b] for a, b in itertools.pairwise(blocks.starts)]
     eta = np.broadcast_to(model.words.eta, model.words.shape)
-    twin = AsynchronousTopics(X.astype(np.float64), words, model.prior.alpha, eta, C, rest)
+    twin = Twin(X.astype(np.float64), words, model.prior.alpha, eta, C, rest)
     twin.begin(model.words.total.counts(), settle)
     return twin
 
 
-def bounds(model, fleet, n):
-    return [sum(m.bound(total).values()) for m, total in asynchronous(model, fleet, n)]
+def opened(X, model, workers, plan, max_iter=1000):
+    return AsynchronousTopics(Corpus.from_scipy(X), model, workers, plan, max_iter)
+
+
+def passes(model, workers, n):
+    return itertools.islice(Asynchronous().passes(model, workers, State()), n)
+
+
+def bounds(model, workers, n):
+    return [sum(m.bound(total).values()) for m, total, _ in passes(model, workers, n)]
 
 
 @pytest.mark.parametrize(("C", "rest"), [(K, "best"), (3, "best"), (3, "mean"), (1, "best")])
 @pytest.mark.parametrize(("opening", "settle"), [(0, 0), (2, 0), (0, 2)])
 def test_kernel_equals_its_twin(core, monkeypatch, C, rest, opening, settle):
-    monkeypatch.setattr("topmix.learners.asynchronous._core", core)
+    monkeypatch.setattr("topmix.learners.asynchronous_topics._core", core)
     X = documents()
     eta = np.linspace(0.05, 0.2, X.shape[1])[:, None] if C == K else None
     model = topic_model(X, eta=eta)
     want = twin(X, model, C=C, rest=rest, settle=settle)
-    course = Course(C, rest, opening, settle)
-    fleet = Fleet.of(Corpus.from_scipy(X), model, 1, course)
-    np.testing.assert_allclose(fleet.native.now()[0], want.S, rtol=1e-4, atol=1e-4)
-    for (m, total), bound in itertools.islice(zip(asynchronous(model, fleet, 4), want.passes(opening)), 4):
+    workers = opened(X, model, 1, Plan(C, rest, opening, settle))
+    np.testing.assert_allclose(workers.native.now()[0], want.S, rtol=1e-4, atol=1e-4)
+    for (m, total, _), bound in zip(passes(model, workers, 4), want.passes(opening)):
         np.testing.assert_allclose(total.S.raw, want.S, rtol=2e-3, atol=2e-3)
         assert pytest.approx(want.entropy(), rel=1e-3) == total.H
         assert sum(m.bound(total).values()) == pytest.approx(bound, rel=1e-5)
@@ -72,12 +81,12 @@ def test_kernel_equals_its_twin(core, monkeypatch, C, rest, opening, settle):
 @pytest.mark.parametrize("alpha", [0.1, 0.004])
 def test_rows_of_several_vectors_equal_the_twin(core, monkeypatch, C, alpha):
     """And with the small prior most topics leave a document, which then has nothing to choose."""
-    monkeypatch.setattr("topmix.learners.asynchronous._core", core)
+    monkeypatch.setattr("topmix.learners.asynchronous_topics._core", core)
     X = documents(8)
     model = topic_model(X, np.full(37, alpha), K=37)
     want = twin(X, model, C=C)
-    fleet = Fleet.of(Corpus.from_scipy(X), model, 1, Course(C, opening=0))
-    for (m, total), bound in itertools.islice(zip(asynchronous(model, fleet, 3), want.passes()), 3):
+    workers = opened(X, model, 1, Plan(C, opening=0))
+    for (m, total, _), bound in zip(passes(model, workers, 3), want.passes()):
         np.testing.assert_allclose(total.S.raw, want.S, rtol=5e-3, atol=5e-3)
         assert sum(m.bound(total).values()) == pytest.approx(bound, rel=1e-4)
 
@@ -86,10 +95,10 @@ def test_rows_of_several_vectors_equal_the_twin(core, monkeypatch, C, alpha):
 def test_of_equal_topics_the_first_are_kept(rest):
     X = documents(7)
     counts = np.ones((X.shape[1], K))
-    words = TopicWords(np.full((1, 1), ETA), WordTotal(counts, counts.sum(axis=0)), "variational")
+    words = TopicWords(np.full((1, 1), ETA), WordTotal.of(counts), "variational")
     model = replace(topic_model(X), words=words)
-    fleet = Fleet.of(Corpus.from_scipy(X), model, 1, Course(3, rest))
-    np.testing.assert_allclose(fleet.native.now()[0], twin(X, model, C=3, rest=rest).S, rtol=1e-5, atol=1e-6)
+    workers = opened(X, model, 1, Plan(3, rest))
+    np.testing.assert_allclose(workers.native.now()[0], twin(X, model, C=3, rest=rest).S, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("C", "rest"), [(K, "best"), (3, "best"), (1, "best")])
@@ -97,7 +106,7 @@ def test_of_equal_topics_the_first_are_kept(rest):
 def test_by_one_worker_the_bound_never_falls(C, rest, alpha):
     X = documents(3)
     model = topic_model(X, np.full(K, alpha))
-    rise = bounds(model, Fleet.of(Corpus.from_scipy(X), model, 1, Course(C, rest, opening=0)), 60)
+    rise = bounds(model, opened(X, model, 1, Plan(C, rest, opening=0)), 60)
     assert np.all(np.diff(rise) > -1e-6 * abs(rise[0]))
     assert rise[-1] > rise[0]
     exact = list(itertools.islice(twin(X, model, C=C, rest=rest).passes(), 12))
@@ -107,7 +116,7 @@ def test_by_one_worker_the_bound_never_falls(C, rest, alpha):
 def test_after_the_opening_too():
     X = documents(4)
     model = topic_model(X)
-    rise = bounds(model, Fleet.of(Corpus.from_scipy(X), model, 1, Course(K, opening=5)), 30)
+    rise = bounds(model, opened(X, model, 1, Plan(K, opening=5)), 30)
     assert np.all(np.diff(rise[5:]) > -1e-6 * abs(rise[0]))
 
 
@@ -116,19 +125,19 @@ def test_after_the_opening_too():
 def test_every_token_is_counted_once_in_every_snapshot(workers, C):
     X = documents(1)
     model = topic_model(X)
-    fleet = Fleet.of(Corpus.from_scipy(X), model, workers, Course(C, opening=2))
+    they = opened(X, model, workers, Plan(C, opening=2), max_iter=6)
     by_word = X.sum(axis=0, dtype=np.float64)
-    for _, total in asynchronous(model, fleet, 6):
+    for _, total, _ in passes(model, they, 6):
         np.testing.assert_allclose(total.S.raw.sum(axis=1), by_word, rtol=1e-9)
-    fleet.native.audit()
-    visits = fleet.native.visits_by_worker()
+    they.native.audit()
+    visits = they.native.visits_by_worker()
     np.testing.assert_array_equal(visits, np.full((len(visits), workers), 6))
 
 
 def test_many_workers_end_where_one_does():
     X, *_ = sample_lda(150, 60, 4, doc_length=80, random_state=0)
     corpus = Corpus.from_scipy(X)
-    how = {"posterior": "variational", "learner": "asynchronous", "n_active": None, "max_iter": 60, "tol": 1e-6}
+    how = {"inference": "variational", "learner": "asynchronous", "n_active": None, "max_iter": 60, "tol": 1e-6}
     ends = [LDA(4, n_jobs=n, random_state=0, **how).fit(corpus).elbo_ / corpus.n_tokens for n in (1, 2, 5)]
     assert np.ptp(ends) < 0.03
 
@@ -136,7 +145,7 @@ def test_many_workers_end_where_one_does():
 @pytest.mark.parametrize("C", [None, 3])
 def test_one_worker_gives_the_same_bits_each_time(C):
     X = documents(2)
-    how = {"posterior": "variational", "learner": "asynchronous", "n_active": C, "n_jobs": 1, "random_state": 0}
+    how = {"inference": "variational", "learner": "asynchronous", "n_active": C, "n_jobs": 1, "random_state": 0}
     one, two = (LDA(6, doc_topic_prior=prior, **how).fit(X) for prior in (None, None))
     np.testing.assert_array_equal(one.components_, two.components_)
     assert [r.objective for r in one.history_] == [r.objective for r in two.history_]
@@ -149,16 +158,16 @@ def test_snapshots_do_not_stop_the_workers():
     """They go on while nobody reads, to where posts would overtake the reader."""
     X = documents(1)
     model = topic_model(X)
-    fleet = Fleet.of(Corpus.from_scipy(X), model, 2, Course(K))
-    run = asynchronous(model, fleet, 50)
+    workers = opened(X, model, 2, Plan(K), max_iter=50)
+    run = Asynchronous().passes(model, workers, State())
     next(run)
     ahead = 4 * 2 * (len(Blocks.of(np.count_nonzero(X, axis=0), K, 2).starts) - 1)  # one read, two posted, one made
     deadline = time.monotonic() + 60
-    while fleet.native.visits < ahead and time.monotonic() < deadline:
+    while workers.native.visits < ahead and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert fleet.native.visits == ahead
+    assert workers.native.visits == ahead
     run.close()
-    fleet.native.audit()
+    workers.native.audit()
 
 
 def test_workers_stop_and_go_at_any_time():
@@ -167,17 +176,17 @@ def test_workers_stop_and_go_at_any_time():
     X = documents(6)
     for n in range(30):
         model, workers = topic_model(X, seed=n), int(rng.integers(1, 9))
-        course = Course(int(rng.choice([K, 4, 1])), opening=int(rng.integers(3)), seed=n)
-        fleet = Fleet.of(Corpus.from_scipy(X), model, workers, course)
+        plan = Plan(int(rng.choice([K, 4, 1])), opening=int(rng.integers(3)), seed=n)
+        native = opened(X, model, workers, plan).native
         for _ in range(3):
-            fleet.native.start(1000)
+            native.start(1000)
             for _ in range(int(rng.integers(3))):
-                assert fleet.native.next() is not None
-            timer = threading.Timer(rng.uniform(0, 0.002), fleet.native.stop)
+                assert native.next() is not None
+            timer = threading.Timer(rng.uniform(0, 0.002), native.stop)
             timer.start()
             timer.join()
-            fleet.native.audit()
-        assert fleet.native.now()[0].sum() == pytest.approx(X.sum(dtype=np.float64), rel=1e-9)
+            native.audit()
+        assert native.now()[0].sum() == pytest.approx(X.sum(dtype=np.float64), rel=1e-9)
 
 
 def test_blocks_hold_every_used_word_once_and_documents_are_dealt_evenly():
@@ -191,27 +200,23 @@ def test_blocks_hold_every_used_word_once_and_documents_are_dealt_evenly():
         assert (np.diff(blocks.starts).max() - 1) * n_topics * 8 <= 1 << 20
         assert len(load_of) >= 4 * workers
     indptr = np.concatenate([[0], np.cumsum(rng.integers(0, 50, 200))])
-    shares = np.diff(indptr[dealt(indptr, 7)])
+    shares = np.diff(indptr[split_documents(indptr, 7)])
     assert shares.max() - shares.min() <= 100
-    assert np.all(np.diff(dealt(np.array([0, 3]), 4)) >= 0)  # more workers than documents
+    assert np.all(np.diff(split_documents(np.array([0, 3]), 4)) >= 0)  # more workers than documents
 
 
 def test_topics_of_a_generated_corpus_are_found():
     X, *_ = sample_lda(400, 80, 5, doc_length=100, random_state=1)
-    model = LDA(
-        5, posterior="variational", learner="asynchronous", n_active=None, n_jobs=2, random_state=0, max_iter=60
-    )
-    batch = LDA(
-        5, posterior="variational", learner="batch", n_active=None, min_topic_mass=0, random_state=0, max_iter=60
-    )
+    how = {"n_active": None, "random_state": 0, "max_iter": 60}
+    model = LDA(5, inference="variational", learner="asynchronous", n_jobs=2, **how)
+    batch = LDA(5, inference=Variational(min_topic_mass=0.0), learner="batch", **how)
     assert model.fit(X).elbo_ > batch.fit(X).elbo_ - 1e-3 * abs(batch.elbo_)
 
 
 def test_warm_start_and_files(tmp_path):
     X = documents(2)
-    model = LDA(
-        4, posterior="variational", learner="asynchronous", n_jobs=1, random_state=0, warm_start=True, max_iter=30
-    )
+    how = {"inference": "variational", "learner": "asynchronous", "n_jobs": 1}
+    model = LDA(4, random_state=0, warm_start=True, max_iter=30, **how)
     last = model.fit(X).elbo_
     assert model.fit(X).history_[0].objective >= last - 1e-2 * abs(last)
     model.save(tmp_path / "m.topmix")
@@ -220,7 +225,7 @@ def test_warm_start_and_files(tmp_path):
 
 def test_a_checkpoint_is_gone_on_from(tmp_path):
     X, path = documents(2), tmp_path / "c"
-    how = {"posterior": "variational", "learner": "asynchronous", "n_jobs": 2, "random_state": 0, "tol": -np.inf}
+    how = {"inference": "variational", "learner": "asynchronous", "n_jobs": 2, "random_state": 0, "tol": -np.inf}
     LDA(4, max_iter=8, **how).fit(X, checkpoint=path)
     model = LDA(4, max_iter=12, **how).fit(X, checkpoint=path)
     assert [r.n_pass for r in model.history_] == list(range(1, 13))
@@ -230,22 +235,44 @@ def test_a_checkpoint_is_gone_on_from(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"posterior": "collapsed"}, "posterior='variational'"),
-        ({"local_step": "fixed_point"}, "local_step"),
-        ({"engine": "serial"}, "engine"),
-        ({"rest": "none"}, "rest='none'"),
-        ({"opening": -1}, "opening"),
+        ({"inference": "collapsed"}, "inference='variational'"),
+        ({"inference": "cvb0"}, "inference='variational'"),
+        ({"inference": "scvb0"}, "inference='variational'"),
+        ({"engine": "serial"}, "engine must be 'threads'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(parameters, said):
-    model = LDA(3, **{"posterior": "variational", "learner": "asynchronous"} | parameters)
+    model = LDA(3, **{"inference": "variational", "learner": "asynchronous"} | parameters)
     with pytest.raises(ValueError, match=said):
         model.fit(documents())
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"outside": "none"}, "outside='none'"), ({"opening": -1}, "opening"), ({"workers": 0}, "workers")],
+)
+def test_settings_that_make_no_sense_are_refused(settings, said):
+    with pytest.raises(ValueError, match=said):
+        Asynchronous(**settings)
+
+
+def test_workers_are_as_many_as_asked_for_and_else_n_jobs(monkeypatch):
+    seen = []
+    real = AsynchronousTopics.__init__
+
+    def watched(self, corpus, model, workers, plan, max_iter):
+        seen.append((workers, plan.outside, plan.opening, plan.settle))
+        real(self, corpus, model, workers, plan, max_iter)
+
+    monkeypatch.setattr(AsynchronousTopics, "__init__", watched)
+    for learner in (Asynchronous(), Asynchronous(workers=3, outside="mean", opening=2), Asynchronous(opening=100)):
+        LDA(3, inference="variational", learner=learner, n_jobs=2, max_iter=6).fit(documents())
+    assert seen == [(2, "best", 3, 0), (3, "mean", 2, 0), (2, "best", 3, 0)]  # never more than half of max_iter
+
+
 def test_a_step_on_a_stream_is_refused():
     with pytest.raises(ValueError, match="keeps its documents"):
-        LDA(3, posterior="variational", learner="asynchronous").partial_fit(documents())
+        LDA(3, inference="variational", learner="asynchronous").partial_fit(documents())
 
 
 def test_the_native_class_checks_what_it_is_given():
@@ -268,13 +295,12 @@ def test_the_native_class_checks_what_it_is_given():
 def test_ctrl_c_leaves_a_model(n_jobs):
     X = documents()
 
-    def interrupt(record, model):
+    def interrupt(record, view):
         if record.n_pass == 3:
             raise KeyboardInterrupt
 
-    model = LDA(
-        4, posterior="variational", learner="asynchronous", n_jobs=n_jobs, random_state=0, callbacks=[interrupt]
-    )
+    how = {"inference": "variational", "learner": "asynchronous", "n_jobs": n_jobs}
+    model = LDA(4, random_state=0, callbacks=[interrupt], **how)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert len(model.history_) == 3

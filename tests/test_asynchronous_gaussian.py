@@ -11,9 +11,12 @@ import pytest
 from topmix import GaussianMixture
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.data import Table
-from topmix.learners.asynchronous_mixture import Assignments, asynchronous_mixture
+from topmix.engines import Threads
+from topmix.learners import Asynchronous, State, Task
+from topmix.learners.asynchronous_mixture import AsynchronousMixture
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.gaussian_start import empty, start, summary
+from topmix.local.mixture import MixtureStep
 from topmix.models.mixture import Mixture
 from topmix.numerics import blas
 from topmix.reference import asynchronous_gaussian as twin
@@ -32,7 +35,7 @@ def started(kind: str, objective: str = "vb", zero_mean: bool = False, reg: floa
     table = Table(rows() - (50 if zero_mean else 0))
     about = summary(table, None, kind, zero_mean)
     g = empty(about, "float64", K, covariance_type=kind, objective=objective, zero_mean=zero_mean, reg_covar=reg)
-    g = start(g, table, None, "k-means++", np.random.default_rng(seed), 1)
+    g = start(g, table, None, "k-means++", np.random.default_rng(seed))
     model = Mixture(FiniteDirichlet.uniform(0.3, K, objective).update(g.total.N), g, D, K)
     return model, g.frame.points(table.data)
 
@@ -104,7 +107,7 @@ def test_all_clusters_at_one_worker_are_a_batch_step(core, kind, L):
     native = workers(core, model, z, assigned(model, z, L), L, blocks=1, rows_at_once=N)
     model = model.update(twin.statistics(model, z, assigned(model, z, L)))
     for _ in range(3):
-        a = Gaussian.assign(*_shard(z, model), L, 1)
+        a = Gaussian.assign(*_shard(z, model), L)
         total = twin.statistics(model, z, responsibilities(a, K))
         native.visit(0, [0])
         same(native, total)
@@ -167,12 +170,13 @@ def test_a_worker_may_be_stopped_in_the_middle_of_a_visit(core):
         assert native.now()[0].sum() == len(many)
 
 
-def learned(table, workers, n, L=3, kind="full", **settings):
+def learned(table, workers, n, L=3, kind="full", rows_at_once=64):
     model, _ = started(kind)
     batches = np.array_split(np.random.default_rng(3).permutation(len(table)), 5)
-    found = Assignments.none(table, None, batches, L)
-    run = asynchronous_mixture(model, found, model.as_stats(), n, workers=workers, **settings)
-    return [(m, t, sum(m.bound(t).values())) for m, t in itertools.islice(run, n)]
+    task = Task(table, model, batches, MixtureStep(Gaussian, L), Threads(), 1, L, max_iter=n)
+    native = AsynchronousMixture(task, workers, rows_at_once, seed=0)
+    passes = Asynchronous().passes(model, native, State(pseudo_counts=model.as_stats()))
+    return [(m, t, sum(m.bound(t).values())) for m, t, _ in itertools.islice(passes, n)]
 
 
 @pytest.mark.parametrize("kind", ["full", "diag"])
@@ -192,9 +196,9 @@ def test_snapshots_of_several_workers_are_models_of_all_rows():
 
 def test_the_estimator_repeats_with_one_worker_and_climbs_with_more():
     X = rows().astype(np.float32)
-    settings = {"learner": "asynchronous", "random_state": 0, "tol": -np.inf, "max_iter": 25, "n_active": 3}
-    one, again = (GaussianMixture(4, n_jobs=n, batch_size=20, **settings).fit(X) for n in (1, 3))
-    two = GaussianMixture(4, n_jobs=2, n_workers=2, **settings).fit(X)
+    settings = {"random_state": 0, "tol": -np.inf, "max_iter": 25, "n_active": 3}
+    one, again = (GaussianMixture(4, n_jobs=n, learner=Asynchronous(batch_size=20), **settings).fit(X) for n in (1, 3))
+    two = GaussianMixture(4, n_jobs=2, learner=Asynchronous(workers=2), **settings).fit(X)
     np.testing.assert_array_equal(one.means_, again.means_)
     assert [h.objective for h in one.history_] == [h.objective for h in again.history_]
     batch = GaussianMixture(4, **settings | {"learner": "batch", "n_active": None, "max_iter": 1}).fit(X)
@@ -209,7 +213,7 @@ def test_ctrl_c_leaves_the_model_of_the_last_pass(n_workers):
     """From another thread, while this one waits for the workers."""
     X = rows()
     began = threading.Event()
-    model = GaussianMixture(4, learner="asynchronous", n_jobs=2, n_workers=n_workers, random_state=0, tol=-np.inf,
+    model = GaussianMixture(4, learner=Asynchronous(workers=n_workers), n_jobs=2, random_state=0, tol=-np.inf,
                             max_iter=10**9,
                             callbacks=[lambda record, _: record.n_pass == 3 and began.set()])  # fmt: skip
     press = threading.Thread(target=lambda: began.wait() and os.kill(os.getpid(), signal.SIGINT))
@@ -235,9 +239,13 @@ def test_clusters_that_get_thin_go_on_in_double():
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("covariance_type", "tied"), ("weight_concentration_prior_type", "dirichlet_process"), ("candidates", 4),
-     ("engine", "serial")],
-)  # fmt: skip
+    [("covariance_type", "tied"), ("weight_concentration_prior_type", "dirichlet_process"), ("candidates", 4)],
+)
 def test_what_cannot_travel_is_refused(parameter, value):
     with pytest.raises(ValueError, match=f"'asynchronous' needs {parameter}"):
         GaussianMixture(4, learner="asynchronous", n_active=2, **{parameter: value}).fit(rows())
+
+
+def test_another_engine_is_refused():
+    with pytest.raises(ValueError, match="'asynchronous' has workers of its own: engine must be 'threads'"):
+        GaussianMixture(4, learner="asynchronous", engine="serial").fit(rows())

@@ -10,10 +10,12 @@ from topmix.allocations.document_prior import DocumentPrior
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import Shard
 from topmix.engines import Serial
-from topmix.learners import batch, memoized
+from topmix.inference import CVB0
+from topmix.learners import Batch, Memoized, State
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.local import ExcludingStep
+from topmix.local.cvb0 import CVB0Step
 from topmix.metrics import topic_recovery_error
+from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
 from topmix.reference.cvb0 import cvb0_step as reference_step, textbook
 from topmix.stats import WordStats, WordTotal
@@ -115,20 +117,20 @@ def test_a_token_does_not_count_itself_anywhere(core):
     np.testing.assert_allclose(dense(topic, share, 2)[0], want / want.sum(), rtol=1e-5)
 
 
-def start_model(corpus, K, seed):
+def start_model(corpus, K, seed, L):
     raw = np.random.default_rng(seed).gamma(1.0, 1.0, (corpus.n_words, K))
-    words = TopicWords(np.full((1, 1), ETA), WordTotal(raw, raw.sum(axis=0)), "collapsed")
-    return TopicModel(DocumentPrior(np.full(K, 0.1), "collapsed"), words)
+    words = TopicWords(np.full((1, 1), ETA), WordTotal.of(raw), "collapsed")
+    return TopicModel(DocumentPrior(np.full(K, 0.1), "collapsed"), words, DocumentOptions(n_active=L))
 
 
-@pytest.mark.parametrize(("learner", "n_shards"), [(batch, 1), (batch, 3), (memoized, 4)])
+@pytest.mark.parametrize(("learner", "n_shards"), [(Batch(), 1), (Batch(), 3), (Memoized(), 4)])
 @pytest.mark.parametrize("L", [2, 3])
 def test_the_parallel_learner_comes_to_where_the_textbook_stands_still(learner, n_shards, L, cut):
     corpus = sample_lda(30, 25, 3, doc_length=30, random_state=2).corpus
     X, K = corpus.to_scipy().toarray().astype(np.float64), 3
-    engine = Serial(cut(corpus, n_shards), ExcludingStep(L))
-    *_, (model, _) = islice(learner(start_model(corpus, K, 1), engine), 300)
-    memory = [engine.worker.memory[b] for b in range(n_shards)]
+    workers = Serial().open(cut(corpus, n_shards), CVB0Step(), 1)
+    *_, (model, _, _) = islice(learner.passes(start_model(corpus, K, 1, L), workers, State()), 300)
+    memory = [workers.recall()[b] for b in range(n_shards)]
     gamma = np.zeros((*X.shape, K))
     gamma[X > 0] = dense(np.concatenate([m.topic for m in memory]), np.concatenate([m.share for m in memory]), K)
     after = textbook(X, model.prior.alpha, ETA, gamma.copy(), 50, L)
@@ -138,18 +140,18 @@ def test_the_parallel_learner_comes_to_where_the_textbook_stands_still(learner, 
 
 def test_every_token_is_counted_once_after_every_pass(cut):
     corpus = sample_lda(40, 30, 4, random_state=3).corpus
-    for learner, n_shards in ((batch, 3), (memoized, 3)):
-        engine = Serial(cut(corpus, n_shards), ExcludingStep(2))
-        for _, total in islice(learner(start_model(corpus, 4, 0), engine), 4):
+    for learner, n_shards in ((Batch(), 3), (Memoized(), 3), (Memoized(batches_per_update=2), 3)):
+        workers = Serial().open(cut(corpus, n_shards), CVB0Step(), 1)
+        for _, total, _ in islice(learner.passes(start_model(corpus, 4, 0, 2), workers, State()), 4):
             assert total.S.totals.sum() == pytest.approx(corpus.n_tokens, rel=1e-5)
             np.testing.assert_allclose(total.S.counts().sum(axis=1), corpus.to_scipy().sum(axis=0), rtol=1e-4)
 
 
-@pytest.mark.parametrize(("learner", "local_step"), [("batch", "auto"), ("memoized", "cvb0")])
+@pytest.mark.parametrize("learner", ["batch", "memoized"])
 @pytest.mark.parametrize("n_active", [None, 4])
-def test_planted_topics_are_found(learner, local_step, n_active):
+def test_planted_topics_are_found(learner, n_active):
     planted = sample_lda(400, 200, 8, doc_length=80, topic_word_prior=0.05, random_state=1)
-    lda = LDA(8, learner=learner, local_step=local_step, n_active=n_active, max_iter=60, tol=-np.inf, random_state=0)
+    lda = LDA(8, learner=learner, inference="cvb0", n_active=n_active, max_iter=60, tol=-np.inf, random_state=0)
     chance = topic_recovery_error(np.random.default_rng(0).dirichlet(np.full(200, 0.05), 8), planted.topic_word)
     assert topic_recovery_error(lda.fit(planted.corpus).topic_word_, planted.topic_word) < 0.4 * chance
 
@@ -158,8 +160,26 @@ def test_planted_topics_are_found(learner, local_step, n_active):
 def test_the_estimator_has_the_same_bits_for_any_number_of_jobs(learner):
     corpus = sample_lda(100, 60, 5, random_state=4).corpus
     one, *others = (
-        LDA(5, learner=learner, local_step="cvb0", max_iter=3, n_jobs=n, random_state=0).fit(corpus).components_
+        LDA(5, learner=learner, inference=CVB0(), max_iter=3, n_jobs=n, random_state=0).fit(corpus).components_
         for n in (1, 2, 7)
     )
     for other in others:
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_stochastic_learner_is_refused_because_it_keeps_no_responsibilities():
+    with pytest.raises(ValueError, match="inference='cvb0' keeps every document's responsibilities"):
+        LDA(3, inference="cvb0", learner="stochastic").fit(np.ones((4, 5)))
+
+
+def test_burn_in_is_only_of_the_first_visit():
+    corpus = sample_lda(50, 40, 4, random_state=0).corpus
+    sweeps = [
+        [
+            record.effort["iterations"]
+            for record in LDA(4, inference=CVB0(n), max_iter=3, tol=-np.inf).fit(corpus).history_
+        ]
+        for n in (0, 3)
+    ]
+    assert sweeps[1][0] > sweeps[0][0]
+    assert sweeps[1][1:] == sweeps[0][1:]

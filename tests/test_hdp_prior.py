@@ -9,16 +9,16 @@ from scipy.optimize import check_grad
 from scipy.special import expit, logit
 from scipy.stats import beta as beta_distribution
 
-from topmix import _core
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.stick_prior import StickPrior
 from topmix.allocations.topic_sticks import Evidence, Sticks
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Serial
-from topmix.learners import State, batch, memoized
+from topmix.learners import Batch, Memoized, State
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.local import TopicStep
+from topmix.local.topics import TopicStep
+from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
 from topmix.numerics import dirichlet
 from topmix.stats import WordStats, WordTotal
@@ -133,10 +133,13 @@ def documents_of(rng, corpus, K):
 def small_problem(K=4, **learned):
     sample = sample_lda(90, 60, 4, doc_length=25, random_state=0)
     raw = np.random.default_rng(1).gamma(1.0, 1.0, (60, K))
-    words = TopicWords(np.full((1, 1), 0.1), WordTotal(raw, raw.sum(axis=0)), "variational")
-    model = TopicModel(prior_of(Sticks.even(K, 5.0), **learned), words)
-    options = _core.TopicOptions("variational", False, False, False, K, 0.0, 50, 0.001, 0, 3)
-    return sample.corpus, model, TopicStep(options, cold_visits=1)
+    words = TopicWords(np.full((1, 1), 0.1), WordTotal.of(raw), "variational")
+    model = TopicModel(prior_of(Sticks.even(K, 5.0), **learned), words, DocumentOptions(max_iter=50, tol=0.001))
+    return sample.corpus, model, TopicStep(cold_visits=1)
+
+
+def passes(learner, model, workers, n, state=None):
+    return itertools.islice(learner.passes(model, workers, state or State()), n)
 
 
 def test_documents_are_those_of_lda_with_a_topic_that_nobody_uses():
@@ -174,13 +177,14 @@ def test_the_bound_lies_below_the_evidence():
 
 @pytest.mark.parametrize("learned", [{}, {"learns_concentration": True, "learns_stick_prior": True}])
 @pytest.mark.parametrize("K", [1, 4, 9])
-@pytest.mark.parametrize(("learner", "n_shards"), [(batch, 1), (batch, 3), (memoized, 1), (memoized, 4)])
+@pytest.mark.parametrize(
+    ("learner", "n_shards"),
+    [(Batch(), 1), (Batch(), 3), (Memoized(), 1), (Memoized(), 4), (Memoized(batches_per_update=2), 5)],
+)
 def test_the_surrogate_bound_rises_at_every_pass(learner, n_shards, K, learned, cut):
     corpus, model, step = small_problem(K, **learned)
-    bound = [
-        sum(m.bound(total).values())
-        for m, total in itertools.islice(learner(model, Serial(cut(corpus, n_shards), step)), 10)
-    ]
+    workers = Serial().open(cut(corpus, n_shards), step, 1)
+    bound = [sum(m.bound(total).values()) for m, total, _ in passes(learner, model, workers, 10)]
     assert np.all(np.diff(bound) > -1e-6 * np.abs(bound[0]))  # float32 tables
     assert bound[-1] > bound[0] + 1
 
@@ -188,15 +192,15 @@ def test_the_surrogate_bound_rises_at_every_pass(learner, n_shards, K, learned, 
 def test_the_memoized_bound_rises_at_every_shard(cut):
     """After the first pass, when every document is in the total once."""
     corpus, model, step = small_problem(5)
-    engine, state, bounds = Serial(cut(corpus, 5), step), State(), []
-    learner, run = memoized(model, engine, state=state), engine.run
+    workers, state, bounds = Serial().open(cut(corpus, 5), step, 1), State(), []
+    learner, run = Memoized().passes(model, workers, state), workers.run
 
     def watched(tables, shards):
         bounds.append(sum(tables.__self__.bound(state.total).values()))  # the method of the model of the moment
         return run(tables, shards)
 
     next(learner)
-    engine.run = watched
+    workers.run = watched
     for _ in range(3):
         next(learner)
     assert len(bounds) == 15
@@ -206,5 +210,5 @@ def test_the_memoized_bound_rises_at_every_shard(cut):
 def test_a_corpus_of_empty_documents_is_no_error(cut):
     corpus, model, step = small_problem(3)
     nothing = Corpus.from_scipy(0 * corpus.to_scipy())
-    for m, total in itertools.islice(memoized(model, Serial(cut(nothing, 2), step)), 3):
+    for m, total, _ in passes(Memoized(), model, Serial().open(cut(nothing, 2), step, 1), 3):
         assert np.isfinite(sum(m.bound(total).values()))

@@ -8,14 +8,22 @@ import numpy as np
 import pytest
 from scipy.special import digamma, gammaln
 
-from topmix import LDA, dirichlet, load
+from topmix import LDA, load
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.data import sample_lda
+from topmix.inference import Collapsed, Variational
+from topmix.learners import Memoized, Stochastic
+from topmix.numerics import dirichlet
 from topmix.stats import TopicStats
 
 K = 6
 SIZES = 1 / (1 + np.arange(K))
-DENSE = {"n_active": None, "min_topic_mass": 0.0}
+INFERENCES = {"collapsed": Collapsed, "variational": Variational}
+
+
+def dense(posterior="collapsed", **settings):
+    """All topics of a document are kept."""
+    return {"n_active": None, "inference": INFERENCES[posterior](min_topic_mass=0.0, **settings)}
 
 
 @pytest.fixture(scope="module", params=[0.6, 3.0])
@@ -32,19 +40,10 @@ def lda(sample, **parameters):
 
 
 @pytest.mark.parametrize("posterior", ["variational", "collapsed"])
-@pytest.mark.parametrize("learner", ["memoized", "batch", "stochastic"])
+@pytest.mark.parametrize("learner", [Memoized(batch_size=200), "batch", Stochastic(batch_size=200)], ids=str)
 def test_asymmetric_alpha_comes_back(sample, posterior, learner):
     sample, true = sample
-    model = lda(
-        sample,
-        posterior=posterior,
-        learner=learner,
-        local_step="fixed_point",
-        max_iter=40,
-        tol=1e-5,
-        batch_size=200,
-        **DENSE,
-    )
+    model = lda(sample, learner=learner, max_iter=40, tol=1e-5, **dense(posterior))
     alpha = model.fit(sample.corpus).doc_topic_prior_
     assert np.corrcoef(np.log(alpha), np.log(true))[0, 1] > 0.95
     assert list(np.argsort(-alpha)[:3]) == [0, 1, 2]
@@ -55,7 +54,7 @@ def test_asymmetric_alpha_comes_back(sample, posterior, learner):
 def test_with_the_default_settings_too(sample, posterior):
     """Pruning takes small topics out of documents, so the scale is smaller; the sizes are still in order."""
     sample, true = sample
-    alpha = lda(sample, posterior=posterior).fit(sample.corpus).doc_topic_prior_
+    alpha = lda(sample, inference=posterior).fit(sample.corpus).doc_topic_prior_
     assert list(np.argsort(-alpha)[:3]) == [0, 1, 2]
     assert true.sum() / 4 < alpha.sum() < true.sum() * 1.5
 
@@ -63,10 +62,10 @@ def test_with_the_default_settings_too(sample, posterior):
 def test_a_fit_does_not_end_because_the_prior_moved(sample):
     """The collapsed objective is a density at a point: it falls when alpha grows. That is not convergence."""
     sample, _ = sample
-    model = lda(sample, max_iter=60, tol=1e-4, **DENSE).fit(sample.corpus)
+    model = lda(sample, max_iter=60, tol=1e-4, **dense()).fit(sample.corpus)
     assert model.converged_
     assert abs(np.diff([r.objective for r in model.history_])[-1]) < 1e-4 * sample.corpus.n_tokens
-    further = lda(sample, max_iter=60, tol=-np.inf, **DENSE).fit(sample.corpus)
+    further = lda(sample, max_iter=60, tol=-np.inf, **dense()).fit(sample.corpus)
     np.testing.assert_allclose(model.doc_topic_prior_, further.doc_topic_prior_, rtol=0.15)
 
 
@@ -82,20 +81,20 @@ def test_the_bound_rises_at_every_pass_and_with_every_alpha(sample):
             return Watched(new.alpha, new.posterior, True)
 
     class WatchedLDA(LDA):
-        def _empty_model(self, V, threads):
-            model = super()._empty_model(V, threads)
+        def _empty_model(self, V):
+            model = super()._empty_model(V)
             return replace(model, prior=Watched(model.prior.alpha, model.prior.posterior, True))
 
     model = WatchedLDA(
-        K, posterior="variational", doc_topic_prior="auto", init=1000 * sample.topic_word, cold_visits=1, max_iter=15,
-        doc_tol=1e-3, max_doc_update_iter=500, tol=-np.inf, random_state=0, **DENSE,
+        K, doc_topic_prior="auto", init=1000 * sample.topic_word, max_iter=15, tol=-np.inf, random_state=0,
+        **dense("variational", cold_visits=1, doc_tol=1e-3, max_doc_update_iter=500),
     ).fit(sample.corpus)  # fmt: skip
     assert len(seen) == 15
     assert all(after >= before for before, after in seen)
     assert seen[0][1] > seen[0][0] + 1
     objective = np.array([r.objective for r in model.history_])
     assert np.all(np.diff(objective) > -1e-7 * np.abs(objective[0]))
-    fixed = lda(sample, posterior="variational", doc_topic_prior=None, max_iter=15, **DENSE).fit(sample.corpus)
+    fixed = lda(sample, doc_topic_prior=None, max_iter=15, **dense("variational")).fit(sample.corpus)
     assert model.elbo_ > fixed.elbo_
 
 
@@ -136,7 +135,7 @@ def test_the_most_likely_dirichlet_is_a_stationary_point():
 @pytest.mark.parametrize("true", [0.02, 0.3])
 def test_eta_comes_back(posterior, true):
     sample = sample_lda(600, 300, K, doc_length=150, topic_word_prior=true, random_state=2)
-    model = lda(sample, posterior=posterior, doc_topic_prior=0.1, topic_word_prior="auto", max_iter=30, tol=1e-6)
+    model = lda(sample, inference=posterior, doc_topic_prior=0.1, topic_word_prior="auto", max_iter=30, tol=1e-6)
     assert true / 2.5 < model.fit(sample.corpus).topic_word_prior_ < true * 4  # shares of a token look like rare words
 
 
@@ -161,7 +160,7 @@ def test_topics_are_learned_under_a_firm_prior_and_reported_under_a_faint_one(K,
     np.testing.assert_array_equal(load(tmp_path / "model").topic_word_, lda.topic_word_)
 
 
-@pytest.mark.parametrize("given", [{"topic_word_prior": 0.2}, {"posterior": "variational"}])
+@pytest.mark.parametrize("given", [{"topic_word_prior": 0.2}, {"inference": "variational"}])
 def test_a_prior_that_was_asked_for_is_the_one_that_topics_have(given):
     lda = LDA(4, max_iter=2, random_state=0, **given).fit(sample_lda(60, 50, 4, random_state=0).corpus)
     np.testing.assert_allclose(lda.topic_word_, smoothed(lda, lda.topic_word_prior_), rtol=1e-12)

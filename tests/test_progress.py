@@ -20,7 +20,7 @@ def corpus():
 
 
 @pytest.mark.parametrize("estimator", [LDA(3, max_iter=2), MultinomialMixture(3, max_iter=2, n_init=2)], ids=str)
-def test_verbose_writes_a_line_a_pass_to_stderr(estimator, corpus, capsys):
+def test_verbose_writes_a_line_per_pass_to_stderr(estimator, corpus, capsys):
     estimator.set_params(random_state=0, verbose=1, tol=-1e9).fit(corpus)
     out, err = capsys.readouterr()
     assert out == ""
@@ -42,7 +42,7 @@ def test_a_bar_on_a_terminal(corpus):
     last = re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", screen.getvalue()).strip().splitlines()[-1]
     assert "here" in last
     assert f"{progress.n_calls}/{progress.n_calls} passes" in last  # full, although it converged early
-    assert "a token" in last
+    assert "per token" in last
 
 
 def test_nothing_where_nobody_watches():
@@ -56,5 +56,5 @@ def test_numbers_in_short():
     assert [in_short(n) for n in (0, 12.34, 999, 999.7, 1234, 999_600, 3.2e6, 4.5e12)] == [
         "0", "12.3", "999", "1k", "1.23k", "1M", "3.2M", "4500G",
     ]  # fmt: skip
-    assert describe(Record(2, 4.0, -300.0, 5), 100) == "-3.0000 a token  50 tokens/s"
+    assert describe(Record(2, 4.0, -300.0, 5), 100) == "-3.0000 per token  50 tokens/s"
     assert describe(Record(2, 4.0, -300.0, 5), None) == "objective -300"

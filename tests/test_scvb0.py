@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
-from topmix import LDA
+from topmix import LDA, _core
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import Shard, at_random
 from topmix.engines import Serial
-from topmix.learners import stochastic
-from topmix.learners.stochastic import StepSize, blend, tokens
+from topmix.inference import SCVB0
+from topmix.learners import State, Stochastic
+from topmix.learners.stochastic import blend, tokens
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.local import OnlineStep, Visited
+from topmix.local.scvb0 import SCVB0Step
+from topmix.local.topics import Visit
 from topmix.metrics import topic_recovery_error
+from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
 from topmix.reference.scvb0 import scvb0_step as reference_step
 from topmix.stats import WordStats, WordTotal
@@ -149,10 +152,10 @@ def test_bad_options_are_refused(core, name, value, message):
         native_step(core, shard, make_table(0, len(shard.cols), 6), np.full(6, 0.1), **how | {name: value})
 
 
-def start_model(corpus, K, seed=0):
+def start_model(corpus, K, seed=0, L=None):
     raw = np.random.default_rng(seed).gamma(1.0, 1.0, (corpus.n_words, K))
-    words = TopicWords(np.full((1, 1), 0.05), WordTotal(raw, raw.sum(axis=0)), "collapsed")
-    return TopicModel(DocumentPrior(np.full(K, 0.1), "collapsed"), words)
+    words = TopicWords(np.full((1, 1), 0.05), WordTotal.of(raw), "collapsed")
+    return TopicModel(DocumentPrior(np.full(K, 0.1), "collapsed"), words, DocumentOptions(n_active=L))
 
 
 def test_the_total_amounts_to_all_tokens_whatever_the_batches_hold(cut):
@@ -160,9 +163,9 @@ def test_the_total_amounts_to_all_tokens_whatever_the_batches_hold(cut):
     X = np.random.default_rng(0).poisson(np.linspace(0.1, 3, 40)[:, None], (40, 30)).astype(np.float32)
     corpus = Corpus.from_scipy(X)
     model = start_model(corpus, 4)
-    engine = Serial(cut(corpus, 5), OnlineStep(4))
-    learner = stochastic(model, engine, step_size=StepSize(1, 1, 0.0), amount=corpus.n_tokens, measure=tokens)
-    _, total = next(learner)
+    workers = Serial().open(cut(corpus, 5), SCVB0Step(), 1)
+    learner = Stochastic(scale=1.0, offset=1.0, decay=0.0)  # every step forgets all before it
+    _, total, _ = next(learner.passes(model, workers, State(n_tokens=corpus.n_tokens)))
     assert total.S.totals.sum() == pytest.approx(corpus.n_tokens, rel=1e-5)
     np.testing.assert_allclose(total.S.counts().sum(axis=0), total.S.totals, rtol=1e-5)
 
@@ -170,21 +173,21 @@ def test_the_total_amounts_to_all_tokens_whatever_the_batches_hold(cut):
 def test_a_batch_of_nothing_says_nothing(cut):
     corpus = Corpus.from_scipy(np.vstack([np.ones((3, 5)), np.zeros((3, 5))]).astype(np.float32))
     model = start_model(corpus, 2)
-    step, (full, empty) = OnlineStep(2), cut(corpus, 2)
-    total = model.no_stats().add(step(full, model.tables(full.cols), None, 1)[0])
+    step, (full, empty), scratch = SCVB0Step(), cut(corpus, 2), _core.TopicScratch()
+    total = model.no_stats().add(step(full, model.tables(full.cols), None, scratch).stats)
     before = total.S.counts()
-    new, visited = step(empty, model.tables(empty.cols), None, 1)
+    new, visit, _ = step(empty, model.tables(empty.cols), None, scratch)
     blend(total, new, 0.5, 100.0, tokens(new))
     np.testing.assert_array_equal(total.S.counts(), before)
-    assert visited.times == 1
+    assert visit == Visit(1)
 
 
 def test_a_step_travels(cut):
     corpus = sample_lda(20, 30, 3, random_state=0).corpus
-    model, step = start_model(corpus, 3), OnlineStep(2, seed=9)
+    model, step = start_model(corpus, 3, L=2), SCVB0Step(seed=9)
     (shard,) = cut(corpus, 1)
-    tables = model.tables(shard.cols)
-    a, b = (s(shard, tables, Visited(4, None), 1)[0] for s in (step, pickle.loads(pickle.dumps(step))))
+    tables, scratch = model.tables(shard.cols), _core.TopicScratch()
+    a, b = (s(shard, tables, Visit(4), scratch).stats for s in (step, pickle.loads(pickle.dumps(step))))
     np.testing.assert_array_equal(a.S.value, b.S.value)
 
 
@@ -195,7 +198,8 @@ def planted():
 
 @pytest.mark.parametrize("n_active", [None, 4])
 def test_planted_topics_are_found(planted, n_active):
-    lda = LDA(8, learner="stochastic", n_active=n_active, batch_size=50, max_iter=25, tol=-np.inf, random_state=0)
+    how = {"inference": "scvb0", "learner": Stochastic(batch_size=50)}
+    lda = LDA(8, n_active=n_active, max_iter=25, tol=-np.inf, random_state=0, **how)
     chance = topic_recovery_error(np.random.default_rng(0).dirichlet(np.full(200, 0.05), 8), planted.topic_word)
     error = topic_recovery_error(lda.fit(planted.corpus).topic_word_, planted.topic_word)
     assert error < 0.4 * chance
@@ -203,11 +207,11 @@ def test_planted_topics_are_found(planted, n_active):
 
 def test_a_stream_is_one_pass_over_the_same_batches(planted):
     corpus = planted.corpus
-    how = {"learner": "stochastic", "n_active": 4, "batch_size": 100, "random_state": 5}
+    how = {"inference": "scvb0", "n_active": 4, "random_state": 5}
     how["init"] = np.random.default_rng(0).gamma(1.0, 1.0, (6, corpus.n_words))
-    whole = LDA(6, max_iter=1, **how).fit(corpus)
+    whole = LDA(6, max_iter=1, learner=Stochastic(batch_size=100), **how).fit(corpus)
     rng = np.random.default_rng(check_random_state(5).randint(2**31, size=4))
-    stream = LDA(6, total_samples=corpus.n_docs, **how)
+    stream = LDA(6, learner=Stochastic(total_samples=corpus.n_docs), **how)
     for rows in at_random(corpus, 6, rng):
         stream.partial_fit(corpus[rows])
     np.testing.assert_array_equal(stream.components_, whole.components_)
@@ -215,7 +219,8 @@ def test_a_stream_is_one_pass_over_the_same_batches(planted):
 
 
 def test_an_endless_stream_keeps_its_mass(planted):
-    lda = LDA(6, learner="stochastic", random_state=0, total_samples=10_000, learning_scale=1, learning_offset=1)
+    stream = Stochastic(total_samples=10_000, scale=1, offset=1)
+    lda = LDA(6, inference="scvb0", learner=stream, random_state=0)
     for _ in range(3):
         for a in range(0, 600, 60):
             lda.partial_fit(planted.corpus[slice(a, a + 60)])
@@ -225,22 +230,39 @@ def test_an_endless_stream_keeps_its_mass(planted):
 
 @pytest.mark.parametrize("n_jobs", [2, 7])
 def test_the_estimator_has_the_same_bits_for_any_number_of_jobs(planted, n_jobs):
-    fits = [LDA(6, learner="stochastic", batch_size=64, max_iter=2, n_jobs=n, random_state=0) for n in (1, n_jobs)]
+    how = {"inference": "scvb0", "learner": Stochastic(batch_size=64), "max_iter": 2, "random_state": 0}
+    fits = [LDA(6, n_jobs=n, **how) for n in (1, n_jobs)]
     a, b = (lda.fit(planted.corpus).components_ for lda in fits)
     np.testing.assert_array_equal(a, b)
 
 
-def test_the_local_step_can_be_chosen(planted):
+def test_inference_decides_the_local_step(planted):
     def fit(**how):
-        return LDA(6, max_iter=2, random_state=0, **how).fit(planted.corpus)
+        return LDA(6, max_iter=2, random_state=0, learner="stochastic", **how).fit(planted.corpus)
 
-    assert "updates" in fit(learner="stochastic").history_[0].effort
-    assert "restarts" in fit(learner="stochastic", local_step="fixed_point").history_[0].effort
-    assert "restarts" in fit(learner="stochastic", posterior="variational").history_[0].effort
-    for bad in (
-        {"local_step": "magic"},
-        {"local_step": "cvb0", "learner": "stochastic"},
-        {"local_step": "scvb0", "posterior": "variational"},
-    ):
-        with pytest.raises(ValueError, match="local_step"):
-            fit(**bad)
+    assert "updates" in fit(inference="scvb0").history_[0].effort
+    assert "restarts" in fit(inference="collapsed").history_[0].effort
+    assert "restarts" in fit(inference="variational").history_[0].effort
+    with pytest.raises(ValueError, match="inference='magic' is not one of 'collapsed', 'variational', 'cvb0', 'scvb0'"):
+        fit(inference="magic")
+
+
+def test_its_settings_reach_the_kernel(planted):
+    def fit(**settings):
+        return LDA(6, max_iter=1, random_state=0, learner="stochastic", inference=SCVB0(**settings)).fit(planted.corpus)
+
+    usual, longer = fit(), fit(doc_burn_in=2)
+    assert longer.history_[0].effort["updates"] == pytest.approx(1.5 * usual.history_[0].effort["updates"])
+    for other in ({"doc_scale": 2.0}, {"doc_offset": 20.0}, {"doc_decay": 0.6}):
+        assert not np.array_equal(fit(**other).components_, usual.components_)
+    for bad in ({"doc_burn_in": -1}, {"doc_scale": 0.0}, {"doc_offset": -1.0}, {"doc_decay": np.nan}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            SCVB0(**bad)
+
+
+def test_it_learns_in_any_order_of_batches(planted):
+    """Memoized and batch learners too: a visit is all that it remembers."""
+    for learner in ("memoized", "batch"):
+        lda = LDA(8, inference="scvb0", learner=learner, max_iter=20, tol=-np.inf, random_state=0).fit(planted.corpus)
+        assert topic_recovery_error(lda.topic_word_, planted.topic_word) < 0.6
+        assert lda.model_.words.total.totals.sum() == pytest.approx(planted.corpus.n_tokens, rel=1e-5)

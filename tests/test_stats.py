@@ -5,8 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from topmix.stats import Additive, MixtureStats, WordStats, WordTotal
+from topmix.allocations.document_prior import DocumentPrior
+from topmix.numerics.threads import use_threads
+from topmix.stats import Additive, MixtureStats, PseudoCounts, WordStats, WordTotal
 
 V, K = 150, 11
 
@@ -61,10 +64,11 @@ def test_nested_statistics_add_subtract_and_scale():
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_a_total_is_the_sum_of_what_was_added(rng, threads):
-    total, want = WordTotal.zeros(V, K, threads), np.zeros((V, K))
+    total, want = WordTotal.zeros(V, K), np.zeros((V, K))
     for weight in (1.0, 1.0, -0.5, 3.0):
         s = word_stats(rng)
-        total.add(s, weight)
+        with use_threads(threads):
+            total.add(s, weight)
         want += weight * dense(s)
     np.testing.assert_allclose(total.counts(), want, rtol=1e-12, atol=1e-12)
     consistent(total)
@@ -146,6 +150,61 @@ def test_a_memo_is_never_larger_than_it_must(core, rng, n_rows, n_words, L):
     S[np.repeat(np.arange(n_words), np.diff(indptr)), topic] = got
     np.testing.assert_allclose(S, want, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(totals, want.sum(axis=0), rtol=1e-6, atol=1e-6)
+
+
+def test_a_total_of_counts_keeps_them(rng):
+    counts = rng.gamma(1.0, 1.0, (V, K))
+    total = WordTotal.of(counts)
+    assert total.raw is counts
+    assert total.factor == 1.0
+    consistent(total)
+
+
+def pseudo_counts(rng) -> PseudoCounts:
+    return PseudoCounts.of(rng.random(V), rng.random(K), sp.random_array((K, V), density=0.1, rng=rng, format="csr"))
+
+
+def test_pseudo_counts_stay_beside_the_counts_and_leave_no_trace(rng):
+    """Adding them and taking them away in parts changes no bit of what was there."""
+    s, pseudo = word_stats(rng), pseudo_counts(rng)
+    total = WordTotal.zeros(V, K).add(s)
+    raw, totals = total.raw.copy(), total.totals.copy()
+    total.add(pseudo)
+    assert (total.pseudo, total.pseudo_weight) == (pseudo, 1.0)
+    for left in (0.75, 0.5, 0.25):
+        total.add(pseudo, -0.25)
+        assert total.pseudo_weight == left
+    total.add(pseudo, -0.25)
+    assert total.pseudo is None
+    np.testing.assert_array_equal(total.raw, raw)
+    np.testing.assert_array_equal(total.totals, totals)
+    with pytest.raises(ValueError, match="one set of pseudo-counts at a time"):
+        total.add(pseudo).add(pseudo_counts(rng))
+
+
+def test_only_pseudo_counts_can_be_removed_to_the_bit(rng):
+    prior = DocumentPrior(np.ones(K), "collapsed")
+    assert prior.no_stats(pseudo_counts(rng)).is_removable
+    assert not prior.no_stats(WordTotal.zeros(V, K)).is_removable
+    assert not MixtureStats(WordTotal.zeros(V, K), np.zeros(K), 0.0, 0.0).is_removable
+
+
+def test_totals_have_the_same_bits_for_any_number_of_threads(core, rng):
+    """Of enough entries that kernels split them: 2^16 in a chunk."""
+    n_words, n_topics = 3000, 97
+    found = []
+    for threads in (1, 2, 7):
+        again, total = np.random.default_rng(1), np.zeros((n_words, n_topics))
+        for weight in (1.0, 0.3):
+            dense_ = np.where(again.random((n_words, n_topics)) < 0.4, again.random((n_words, n_topics)), 0)
+            indptr = np.concatenate([[0], np.cumsum((dense_ > 0).sum(axis=1))])
+            topic, value = np.nonzero(dense_)[1].astype(np.uint16), dense_[dense_ > 0].astype(np.float32)
+            assert len(value) > 1 << 16
+            core.add_word_stats(np.arange(n_words, dtype=np.int32), indptr, topic, value, weight, threads, total)
+        core.add_scaled(again.random(n_words * n_topics), 0.7, threads, total.ravel())
+        found.append(total)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
 
 
 def test_bad_statistics_are_refused(core, rng):

@@ -10,15 +10,16 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import digamma, gammaln, logsumexp, xlogy
 
-from topmix import _core
+from topmix._core import TopicOptions
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.data import Corpus
 from topmix.data.shard import Shard
 from topmix.engines import Serial
-from topmix.learners import batch, memoized
+from topmix.learners import Batch, Memoized, State
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.local import TopicStep
+from topmix.local.topics import TopicStep
+from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
 from topmix.reference.topics import (
     LastVisit,
@@ -491,20 +492,32 @@ def test_extra_counts_are_checked(core):
             core.topic_rows(counts, 1.0, eta, wrong, False, 1, np.empty((K, V)))
 
 
-def start_model(posterior, corpus, K, rng, alpha=0.3, eta=0.2):
-    V = corpus.shape[1]
-    total = WordTotal(rng.gamma(1.0, 1.0, (V, K)), np.zeros(K))
-    total.totals += total.raw.sum(axis=0)
-    return TopicModel(DocumentPrior(np.full(K, alpha), posterior), TopicWords(np.full((1, 1), eta), total, posterior))
+def start_model(posterior, corpus, K, rng, documents, alpha=0.3, eta=0.2):
+    words = TopicWords(np.full((1, 1), eta), WordTotal.of(rng.gamma(1.0, 1.0, (corpus.shape[1], K))), posterior)
+    return TopicModel(DocumentPrior(np.full(K, alpha), posterior), words, documents)
+
+
+def document_options(opt):
+    """The twin's options as a model holds them."""
+    settings = asdict(opt)
+    del settings["posterior"]
+    return DocumentOptions(n_active=settings.pop("L"), **settings)
+
+
+def test_options_of_documents_are_those_of_the_kernel():
+    """Nothing is lost on the way, and nothing is called by another name."""
+    opt = Options("variational", True, True, L=3, eps=0.5, max_iter=7, tol=0.2, restarts=2, own_discount=0.25)
+    opt = replace(opt, mean_change=True, restart_iter=5)
+    assert document_options(opt).native("variational", 9).__getstate__() == TopicOptions(**asdict(opt)).__getstate__()
 
 
 def learn(learner, posterior, shards, K, opt, seed=0):
     """(model, objective, documents) pass by pass; a document starts where it was left."""
-    step = TopicStep(_core.TopicOptions(**asdict(opt)), cold_visits=1)
-    engine = Serial(shards, step)
-    start = start_model(posterior, shards.corpus, K, np.random.default_rng(seed))
-    for model, total in learner(start, engine):
-        docs = [engine.worker.memory[b].docs for b in range(len(shards))]
+    workers = Serial().open(shards, TopicStep(cold_visits=1), 1)
+    start = start_model(posterior, shards.corpus, K, np.random.default_rng(seed), document_options(opt))
+    for model, total, _ in learner.passes(start, workers, State()):
+        memory = workers.recall()
+        docs = [memory[b].docs for b in range(len(shards))]
         N = [dense_docs((x.indptr, x.topic, x.count), len(x.indptr) - 1, K) for x in docs]
         yield model, sum(model.bound(total).values()), np.concatenate(N)
 
@@ -546,7 +559,7 @@ def test_the_variational_bound_is_below_the_evidence_and_close(seed, cut):
     bounds = []
     for L, s in itertools.product((1, 2), range(4)):
         opt = Options("variational", False, True, L=L, tol=1e-5, max_iter=200)
-        *_, (_, bound, _) = islice(learn(batch, "variational", cut(corpus, 1), 2, opt, seed=s), 30)
+        *_, (_, bound, _) = islice(learn(Batch(), "variational", cut(corpus, 1), 2, opt, seed=s), 30)
         bounds.append(bound)
         assert bound < evidence
     assert evidence - max(bounds) < 0.5 * abs(evidence)
@@ -558,10 +571,10 @@ def test_the_variational_bound_is_its_definition(cut):
     corpus = make_corpus(rng, n_docs=6, V=12, K=3, length=15)
     K, alpha, eta = 3, 0.3, 0.2
     opt = Options("variational", False, L=K, max_iter=1, tol=0.0)
-    model, bound, _ = next(learn(batch, "variational", cut(corpus, 1), K, opt))
+    model, bound, _ = next(learn(Batch(), "variational", cut(corpus, 1), K, opt))
 
     # The same step in NumPy: one iteration, then the final responsibilities.
-    start = start_model("variational", corpus, K, np.random.default_rng(0))
+    start = start_model("variational", corpus, K, np.random.default_rng(0), document_options(opt))
     table = start.tables(np.arange(12, dtype=np.int32)).words.table.astype(np.float64)
     X = corpus.to_scipy().toarray().astype(np.float64)
     lam = model.words.pseudo_counts().T
@@ -582,7 +595,7 @@ def test_the_variational_bound_is_its_definition(cut):
 
 
 @pytest.mark.parametrize("L", [1, 2, 20])
-@pytest.mark.parametrize(("learner", "n_shards"), [(batch, 1), (memoized, 3)])
+@pytest.mark.parametrize(("learner", "n_shards"), [(Batch(), 1), (Memoized(), 3)])
 def test_the_variational_bound_rises_with_warm_starts(learner, n_shards, L, cut):
     corpus = make_corpus(np.random.default_rng(21), n_docs=60, K=20)
     opt = Options("variational", False, True, L=L, max_iter=20, tol=1e-3)
@@ -621,7 +634,7 @@ def map_objective(model, X, N):
     return xlogy(X, theta @ phi.T).sum() + prior
 
 
-@pytest.mark.parametrize(("learner", "n_shards"), [(batch, 1), (batch, 3), (memoized, 1), (memoized, 3)])
+@pytest.mark.parametrize(("learner", "n_shards"), [(Batch(), 1), (Batch(), 3), (Memoized(), 1), (Memoized(), 3)])
 def test_collapsed_without_exclusion_climbs_the_map_objective(learner, n_shards, cut):
     corpus = make_corpus(np.random.default_rng(22), n_docs=40, V=30, K=4)
     X, K = corpus.to_scipy().toarray().astype(np.float64), 4

@@ -142,7 +142,7 @@ class CheckedReader:
         """`indptr` and `topic` of n sparse rows (None: any number): rows in order, and no topic past the last."""
         indptr = self.vector("indptr", "I64", None if n is None else n + 1)
         topic = self.vector("topic", "U16")
-        if not (len(indptr) and indptr[0] == 0 and indptr[-1] == len(topic) and np.all(np.diff(indptr) >= 0)):
+        if not (len(indptr) and indptr[0] == 0 and indptr[-1] == len(topic) and np.all(indptr[1:] >= indptr[:-1])):
             raise ModelFileError(f"{self.prefix}indptr is not where rows begin")
         if len(topic) and topic.max() >= K:
             raise ModelFileError(f"{self.prefix}topic has topics that are not from 0 to {K - 1}")

@@ -75,6 +75,19 @@ class TopicFit(Between):
             max_iter=p.max_iter - len(self.log.history), is_warm=p.is_warm or found is not None,
         )  # fmt: skip
         self.workers = learner.open(task, rng)
+        try:
+            learned, converged = self._learned(found, model, task, batches)
+        finally:
+            self.workers.close()
+        if learned is None:  # there was nothing left to do
+            learned = found.model if found else model
+        return self._ended(learned), converged
+
+    def _learned(
+        self, found: Progress | None, model: TopicModel, task: Task, batches: Batches
+    ) -> tuple[TopicModel | None, bool]:
+        """Passes until they are enough; no model where none was made."""
+        p, learner, rng = self.problem, self.problem.learner, self.rng
         self.second_start = int(rng.integers(2**63)) if learner.fades and p.restarts_small_topics else None
         if p.search is not None and p.options is not None:
             lengths = [self.lengths[rows] for rows in batches]
@@ -84,14 +97,12 @@ class TopicFit(Between):
             model = self._resume(found, model)
         passes = learner.passes(model, self.workers, self.state)
         try:
-            learned, converged = run_passes(passes, self._stopping(task), self.log, self)
+            return run_passes(passes, self._stopping(task), self.log, self)
         except KeyboardInterrupt:
             self.interrupted = learner.interrupted(self.workers, model)
             raise
         finally:
             passes.close()
-            self.workers.close()
-        return self._ended(learned or model), converged
 
     def _stopping(self, task: Task) -> Stopping:
         p, documents = self.problem, task.model.documents

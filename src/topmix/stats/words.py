@@ -43,7 +43,9 @@ class WordStats:
     @classmethod
     def read(cls, file: CheckedReader, V: int, K: int) -> WordStats:
         cols = file.vector("cols", "I32")
-        if len(cols) and not (cols[0] >= 0 and cols[-1] < V and np.all(np.diff(cols) > 0)):
+        if len(cols) and not (
+            cols[0] >= 0 and cols[-1] < V and np.all(cols[1:] > cols[:-1])
+        ):  # no difference: it wraps
             raise ModelFileError(f"{file.prefix}cols has words that are not from 0 to {V - 1}, ascending")
         indptr, topic = file.rows_of_topics(len(cols), K)
         return cls(cols, indptr, topic, file.vector("value", "F32", len(topic)), file.array("totals", K))
