@@ -85,7 +85,7 @@ def test_two_halves_of_a_topic_merge_into_what_they_were(sample):
     assert topic_recovery_error(model.topic_word_, phi) < 0.2
 
 
-def test_a_seed_pulls_its_words_together(sample):
+def test_a_seed_pulls_its_words_together(sample, tmp_path):
     """Words of a topic that the model lost come back when some of them are given."""
     phi = sample.topic_word
     model = LDA(4, init=1000 * phi[:4], max_iter=5, random_state=0, warm_start=True).fit(sample.corpus)
@@ -93,8 +93,15 @@ def test_a_seed_pulls_its_words_together(sample):
     best = np.argsort(-phi[4])
     model.seed_topics([names[best[:3]].tolist()]).fit(sample.corpus)
     assert np.abs(model.topic_word_[4] - phi[4]).sum() < 0.3
-    np.testing.assert_array_equal(model.topic_word_prior, model.topic_word_prior_)
-    assert model.topic_word_prior.shape == (5, 60)
+    assert model.topic_word_prior is None  # the seeds are beside it
+    assert model.seed_counts_.shape == (5, 60)
+    assert [set(row.indices) for row in model.seed_counts_] == [set()] * 4 + [set(best[:3].tolist())]
+    counts = model.components_ - model.topic_word_prior_ - model.seed_counts_.toarray()
+    assert counts.sum() == pytest.approx(sample.corpus.n_tokens)
+    model.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.seed_counts_.toarray(), model.seed_counts_.toarray())
+    np.testing.assert_array_equal(loaded.fit(sample.corpus).components_, model.fit(sample.corpus).components_)
 
 
 def test_seeds_by_name_by_number_and_with_weights(sample):
@@ -160,9 +167,12 @@ def test_learned_priors_survive_an_edit(sample):
     model.merge_topics([(0, 1)]).fit(sample.corpus)
     assert model.doc_topic_prior_.shape == (5,)
     assert (model.doc_topic_prior, model.topic_word_prior) == ("auto", "auto")
+    learned = model.topic_word_prior_
     model.seed_topics([["word03"]]).fit(sample.corpus)
     assert model.doc_topic_prior == "auto"
-    assert model.topic_word_prior.shape == (6, 60)
+    assert model.doc_topic_prior_.shape == (6,)
+    assert model.topic_word_prior_ == learned  # not learned any more beside seeds
+    assert model.seed_counts_.nnz == 1
 
 
 def test_edits_work_on_a_loaded_model_and_down_to_one_topic(sample, tmp_path):
