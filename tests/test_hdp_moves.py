@@ -9,15 +9,19 @@ import scipy.sparse as sp
 from topmix import HDP, load
 from topmix.data import sample_lda
 from topmix.engines import Serial
-from topmix.learners import State, memoized
+from topmix.inference import Collapsed
+from topmix.learners import Memoized, State, Stochastic
+from topmix.local.topics import TopicStep
 from topmix.metrics import topic_recovery_error
-from topmix.search.documents import Documents, renamed_prior
+from topmix.search.documents import renamed_prior
 from topmix.search.merge import candidates, decide
+from topmix.search.merging import Merging
+from topmix.search.paused_fit import PausedFit
 from topmix.search.proposals import deletion, refreshment, split
 from topmix.search.split import _separated, _tokens_of, splits
 
 N_TRUE = 5
-FEW = {"random_state": 0, "n_jobs": 1, "batch_size": 200}  # shards: sticks are updated after each
+FEW = {"random_state": 0, "n_jobs": 1, "learner": Memoized(batch_size=200)}  # shards: sticks are updated after each
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +32,7 @@ def sample():
 
 @pytest.fixture(scope="module")
 def adapted(sample):
-    return HDP(3 * N_TRUE, posterior="variational", **FEW).fit(sample.corpus)
+    return HDP(3 * N_TRUE, inference="variational", **FEW).fit(sample.corpus)
 
 
 @pytest.fixture(scope="module")
@@ -37,22 +41,17 @@ def polished(sample):
 
 
 def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
-    """Documents as a fit of K topics left them, with the step and engine that did it."""
-    hdp = hdp or HDP(K, posterior="variational", n_jobs=1, random_state=0)
-    step, rng = hdp._step(K), np.random.default_rng(0)
+    """Documents as a fit of K topics left them, with the learner that did it and a way to see them after its passes."""
+    hdp = hdp or HDP(K, inference="variational", n_jobs=1, random_state=0)
     shards = cut(sample.corpus, n_shards)
-    engine, state = Serial(shards, step), State()
-    model = hdp._start(sample.corpus, rng, 1)
-    seed = model.prior.nothing(model.words.total)
-    learner = memoized(model, engine, seed, state=state)
-    *_, (model, total) = itertools.islice(learner, n_passes)
-
-    def documents(model, total):
-        shown = range(n_shards)
-        lengths = [shards[b].lengths for b in shown]
-        return Documents(model, total, [state.memo[b] for b in shown], [engine.memory[b].docs for b in shown], lengths)
-
-    return documents(model, total), step, learner, documents
+    problem = hdp._problem(sample.corpus, hdp._learner(), hdp._inference(), 1)
+    assert problem.step == TopicStep(cold_visits=1)
+    model = problem.start(np.random.default_rng(0))
+    workers, state = Serial().open(shards, problem.step, 1), State(pseudo_counts=model.pseudo_counts())
+    fit = PausedFit(workers, state, [shard.lengths for shard in shards], problem.options)
+    learner = Memoized().passes(model, workers, state)
+    *_, result = itertools.islice(learner, n_passes)
+    return fit.documents(result), learner, fit.documents
 
 
 def test_documents_settle_upwards_and_keep_their_tokens(sample, cut):
@@ -76,18 +75,17 @@ def test_renaming_back_and_forth_changes_nothing(sample, cut):
 
 def test_a_merge_gains_what_was_predicted(sample, cut):
     """Each pair alone, and all that are accepted together, against the bound recomputed from all statistics."""
-    here, step, learner, documents = a_fit(sample, cut)
+    here, learner, documents = a_fit(sample, cut)
     K = here.model.n_components
     pairs = candidates(here)
     assert len(pairs) > 2
     assert len({k for pair in pairs for k in pair}) == 2 * len(pairs)
-    partner = np.full(K, -1, np.int32)
-    for j, k in pairs:
-        partner[j], partner[k] = k, j
-    step.watch(partner)
-    here = documents(*next(learner))
+    weighing = Merging().weigh(here, here.model)
+    assert {(min(j, k), max(j, k)) for j, k in enumerate(weighing.partner.tolist()) if k >= 0} == set(pairs)
+    result = learner.send(weighing)
+    here = documents(result)
     base = here.under(renamed_prior(here.prior, np.arange(K), here.total.D))
-    lost = np.array([step.lost[j] for j, _ in pairs])
+    lost = np.array([result.info["merge_entropy"][j] for j, _ in pairs])
     assert np.all(lost >= 0)
     assert lost.max() > 1
     together = decide(base, pairs, lost)
@@ -160,7 +158,7 @@ def test_a_topic_of_two_subjects_falls_into_them(sample, cut):
     """Two of the true topics, merged by hand, and told apart again by their documents' words."""
     counts = np.zeros((300, N_TRUE))
     np.add.at(counts, (token_words(sample), sample.assignments), 1.0)
-    model = HDP(N_TRUE, posterior="variational", random_state=0, n_jobs=1, init=counts.T)
+    model = HDP(N_TRUE, inference="variational", random_state=0, n_jobs=1, init=counts.T)
     here, *_ = a_fit(sample, cut, hdp=model, K=N_TRUE)
     names = np.array([0, 1, 1, 2, 3])
     blended = here.renamed(names)
@@ -198,11 +196,11 @@ def test_proposals_move_tokens_and_lose_none(sample, cut):
 def test_a_fit_that_is_stopped_in_a_trial_ends_where_the_trial_began(sample, passes_later):
     seen = []
 
-    def stop(record, model):
+    def stop(record, view):
         seen.append(record)
         return any("try" in what for r in seen[-1 - passes_later :][:1] for what in r.moves)
 
-    hdp = HDP(9, posterior="variational", random_state=0, n_jobs=1, callbacks=[stop]).fit(sample.corpus)
+    hdp = HDP(9, inference="variational", random_state=0, n_jobs=1, callbacks=[stop]).fit(sample.corpus)
     before = seen[-2 - passes_later]
     assert "stopped" in hdp.history_[-1].moves
     assert hdp.history_[-1].n_components == len(hdp.components_) == hdp.model_.n_components
@@ -220,8 +218,8 @@ def test_running_out_of_passes_is_not_convergence(sample, max_iter):
 
 
 def test_the_prior_of_words_is_learned_while_topics_come_and_go(sample):
-    hdp = HDP(8, posterior="variational", topic_word_prior="auto", max_iter=12, **FEW).fit(sample.corpus)
-    fixed = HDP(8, posterior="variational", max_iter=12, **FEW).fit(sample.corpus)
+    hdp = HDP(8, inference="variational", topic_word_prior="auto", max_iter=12, **FEW).fit(sample.corpus)
+    fixed = HDP(8, inference="variational", max_iter=12, **FEW).fit(sample.corpus)
     assert hdp.topic_word_prior_ != fixed.topic_word_prior_
     assert hdp.elbo_ > fixed.elbo_
 
@@ -240,15 +238,20 @@ def test_topics_are_looked_for_under_one_prior_and_end_under_a_firm_one(sample, 
 
     priors = []
     again = HDP(4, warm_start=True, max_iter=8, **FEW)
-    again.callbacks = [lambda record, model: priors.append(float(model.words.eta[0, 0]))]
+    again.callbacks = [lambda record, view: priors.append(view.fitted().topic_word_prior_)]
     again.fit(sample.corpus).fit(sample.corpus)  # the second search too begins as searches do
     assert priors == 2 * ([0.03] * 6 + [0.2] * 2)
 
 
 def test_few_documents_are_not_cut_in_many_batches(sample):
+    def n_batches(n, learner=Memoized()):  # noqa: B008  (immutable)
+        corpus = sample.corpus[:n]
+        problem = HDP(2, learner=learner)._problem(corpus, learner, Collapsed(), 1)
+        return len(learner.batches(corpus, problem.n_active, np.random.default_rng(0), problem.default_batches))
+
     for n, batches in ((10, 1), (59, 1), (60, 2), (400, 10)):
-        assert HDP(2)._n_batches(sample.corpus[:n]) == batches
-    assert HDP(2, batch_size=10)._n_batches(sample.corpus[:60]) == 6
+        assert n_batches(n) == batches
+    assert n_batches(60, Memoized(batch_size=10)) == 6
 
 
 def test_documents_do_not_start_from_their_words_twice_in_vain(adapted, polished):
@@ -292,7 +295,7 @@ def test_the_same_bits_for_any_number_of_threads(sample):
 
 
 def test_a_stream_keeps_what_it_knew_of_the_sticks(sample):
-    hdp = HDP(8, random_state=0, total_samples=400)
+    hdp = HDP(8, random_state=0, learner=Stochastic(total_samples=400))
     for start in range(0, 400, 100):
         hdp.partial_fit(sample.corpus[start : start + 100])
     assert hdp.model_.prior.D > 100
@@ -329,16 +332,16 @@ class Crash(Exception):
     pass
 
 
-@pytest.mark.parametrize("parameters", [{}, {"posterior": "variational", "topic_word_prior": "auto"}])
+@pytest.mark.parametrize("parameters", [{}, {"inference": "variational", "topic_word_prior": "auto"}])
 def test_a_search_that_was_interrupted_goes_on_with_the_same_bits(sample, tmp_path, parameters):
     """Interrupted while topics start anew, in other trials, and in the last passes; each time from the last file."""
-    parameters = parameters | {"random_state": 0, "max_iter": 70, "batch_size": 200}
+    parameters = parameters | {"random_state": 0, "max_iter": 70, "learner": Memoized(batch_size=200)}
     whole = HDP(9, n_jobs=1, **parameters).fit(sample.corpus)
     path, n = tmp_path / "kept", whole.n_iter_
     assert n > 50
     for stop in (7, 19, 43, n - 2):
 
-        def crash(record, model, stop=stop):
+        def crash(record, view, stop=stop):
             if record.n_pass > stop:
                 raise Crash
 
@@ -356,7 +359,7 @@ def test_a_search_that_was_interrupted_goes_on_with_the_same_bits(sample, tmp_pa
         HDP(8, **parameters).fit(sample.corpus, checkpoint=path)
 
 
-@pytest.mark.parametrize("parameters", [{"adapt": False}, {"learner": "batch"}, {"learner": "stochastic"}])
+@pytest.mark.parametrize("parameters", [{"search": None}, {"learner": "batch"}, {"learner": "stochastic"}])
 def test_checkpoints_of_a_fixed_number_of_topics(sample, tmp_path, parameters):
     def fitted(max_iter, **more):
         hdp = HDP(6, random_state=0, n_jobs=1, max_iter=max_iter, tol=-np.inf, doc_topic_prior="auto", **parameters)
@@ -370,7 +373,7 @@ def test_checkpoints_of_a_fixed_number_of_topics(sample, tmp_path, parameters):
 
 
 def test_edited_topics_are_learned_on_from(sample):
-    hdp = HDP(6, adapt=False, max_iter=5, warm_start=True, **FEW).fit(sample.corpus)
+    hdp = HDP(6, search=None, max_iter=5, warm_start=True, **FEW).fit(sample.corpus)
     words, shares = hdp.model_.words.total.counts(), hdp.topic_shares_
     hdp.merge_topics([(0, 3)])
     np.testing.assert_allclose(hdp.model_.words.total.counts()[:, 0], words[:, 0] + words[:, 3])

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from topmix.search.scouts import Scouts, size
 
+from topmix.search.sizes import SizeSearch, size
 from topmix.search.trial import Pace, Trial
 
 
@@ -16,13 +16,13 @@ def at(bound):
 
 @pytest.mark.parametrize("most", [1, 2, 7, 100, 10_000])
 @pytest.mark.parametrize("peak", [0.0, 1.0, 3.3, 6.6, 8.9, 12.4])
-def test_scouts_find_the_peak_of_any_bound_with_one(most, peak):
+def test_the_search_for_a_size_finds_the_peak_of_any_bound_with_one(most, peak):
     """Peak is log2 of the best number; the best of the sizes in reach is found, and few others are looked at."""
-    scouts, seen = Scouts(most), []
-    while (i := scouts.following()) is not None:
+    sizes, seen = SizeSearch(most), []
+    while (i := sizes.following()) is not None:
         assert size(i) <= most
         seen.append(size(i))
-        scouts.bounds[i] = -abs(np.log2(size(i)) - peak)
+        sizes.bounds[i] = -abs(np.log2(size(i)) - peak)
     assert len(set(seen)) == len(seen) <= 12
     best = max(seen, key=lambda n: -abs(np.log2(n) - peak))
     in_reach = [size(i) for i in range(28) if size(i) <= most]
