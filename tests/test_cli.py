@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 from pathlib import Path
 
 import pytest
@@ -192,10 +191,8 @@ def test_long_names_keep_their_ends():
 
 
 @pytest.mark.slow
-def test_the_real_demo_is_quick_and_finds_topics(demo_cache):
-    began = time.perf_counter()
+def test_the_real_demo_finds_topics(demo_cache):
     out = json.loads(run(demo_cache, "demo", "--json").stdout)
-    assert time.perf_counter() - began < 60
     assert len(out["topics"]) == 40
     assert out["topics"][0]["share"] < 0.15  # no topic swallows the others
     together = [set(topic["words"]) for topic in out["topics"]]

@@ -1,7 +1,6 @@
 """The HDP finds its number of topics: moves gain what they promise, and the bound of the whole corpus rises."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,18 +9,19 @@ import scipy.sparse as sp
 from topmix import HDP, load
 from topmix.data import sample_lda
 from topmix.engines import Serial
+from topmix.inference import Collapsed
 from topmix.learners import Memoized, State, Stochastic
 from topmix.local.topics import TopicStep
 from topmix.metrics import topic_recovery_error
 from topmix.search.documents import renamed_prior
 from topmix.search.merge import candidates, decide
+from topmix.search.merging import Merging
 from topmix.search.paused_fit import PausedFit
 from topmix.search.proposals import deletion, refreshment, split
 from topmix.search.split import _separated, _tokens_of, splits
-from topmix.stats import WordTotal
 
 N_TRUE = 5
-FEW = {"random_state": 0, "n_jobs": 1, "learner": Memoized(batch_size=200)}  # sticks are updated after each shard
+FEW = {"random_state": 0, "n_jobs": 1, "learner": Memoized(batch_size=200)}  # shards: sticks are updated after each
 
 
 @pytest.fixture(scope="module")
@@ -40,34 +40,22 @@ def polished(sample):
     return HDP(3 * N_TRUE, **FEW).fit(sample.corpus)
 
 
-def paused_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
-    """(a fit of K topics between two passes, its passes, what the last one found)"""
-    hdp = hdp or HDP(K, inference="variational", search=None, n_jobs=1, random_state=0)
+def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
+    """Documents as a fit of K topics left them, with the learner that did it and a way to see them after its passes."""
+    hdp = hdp or HDP(K, inference="variational", n_jobs=1, random_state=0)
     shards = cut(sample.corpus, n_shards)
     problem = hdp._problem(sample.corpus, hdp._learner(), hdp._inference(), 1)
+    assert problem.step == TopicStep(cold_visits=1)
     model = problem.start(np.random.default_rng(0))
-    state = State(pseudo_counts=model.prior.no_stats(WordTotal.of(dense_counts(model))))
-    workers = Serial().open(shards, TopicStep(cold_visits=1), 1)
-    model = replace(model, documents=hdp._options("variational", True))
-    passes = Memoized().passes(model, workers, state)
-    *_, result = itertools.islice(passes, n_passes)
-    return PausedFit(workers, state, [shard.lengths for shard in shards], hdp._options), passes, result
-
-
-def dense_counts(model):
-    """The counts that a model starts from."""
-    total = model.words.total
-    return total.counts() if total.pseudo is None else total.pseudo.counts()
-
-
-def a_fit(sample, cut, **how):
-    """Documents as a fit of K topics left them."""
-    fit, _, result = paused_fit(sample, cut, **how)
-    return fit.documents(result)
+    workers, state = Serial().open(shards, problem.step, 1), State(pseudo_counts=model.pseudo_counts())
+    fit = PausedFit(workers, state, [shard.lengths for shard in shards], problem.options)
+    learner = Memoized().passes(model, workers, state)
+    *_, result = itertools.islice(learner, n_passes)
+    return fit.documents(result), learner, fit.documents
 
 
 def test_documents_settle_upwards_and_keep_their_tokens(sample, cut):
-    here = a_fit(sample, cut)
+    here, *_ = a_fit(sample, cut)
     refreshed = here.under(here.prior)
     settled = refreshed.settled()
     assert here.bound() <= refreshed.bound() + 1e-6 * abs(here.bound())
@@ -76,7 +64,7 @@ def test_documents_settle_upwards_and_keep_their_tokens(sample, cut):
 
 
 def test_renaming_back_and_forth_changes_nothing(sample, cut):
-    here = a_fit(sample, cut)
+    here, *_ = a_fit(sample, cut)
     order = np.random.default_rng(0).permutation(here.model.n_components)
     there = here.renamed(order)
     np.testing.assert_allclose(there.total.S.counts()[:, order], here.total.S.counts(), atol=1e-6)
@@ -87,16 +75,15 @@ def test_renaming_back_and_forth_changes_nothing(sample, cut):
 
 def test_a_merge_gains_what_was_predicted(sample, cut):
     """Each pair alone, and all that are accepted together, against the bound recomputed from all statistics."""
-    fit, passes, result = paused_fit(sample, cut)
-    here, K = fit.documents(result), result.model.n_components
+    here, learner, documents = a_fit(sample, cut)
+    K = here.model.n_components
     pairs = candidates(here)
     assert len(pairs) > 2
     assert len({k for pair in pairs for k in pair}) == 2 * len(pairs)
-    partner = np.full(K, -1, np.int32)
-    for j, k in pairs:
-        partner[j], partner[k] = k, j
-    result = passes.send(replace(result.model, partner=partner))
-    here = fit.documents(result)
+    weighing = Merging().weigh(here, here.model)
+    assert {(min(j, k), max(j, k)) for j, k in enumerate(weighing.partner.tolist()) if k >= 0} == set(pairs)
+    result = learner.send(weighing)
+    here = documents(result)
     base = here.under(renamed_prior(here.prior, np.arange(K), here.total.D))
     lost = np.array([result.info["merge_entropy"][j] for j, _ in pairs])
     assert np.all(lost >= 0)
@@ -159,7 +146,7 @@ def test_polishing_leaves_the_number_of_topics_alone(polished):
 
 
 def test_tokens_of_all_topics_are_the_documents(sample, cut):
-    here = a_fit(sample, cut)
+    here, *_ = a_fit(sample, cut)
     X, N = sample.corpus.to_scipy(), here.counts().tocsr()
     table = here.model.words.tables(np.arange(300, dtype=np.int32)).table
     parts = [_tokens_of(k, X[:50], N[:50], table, here.prior.alpha).toarray() for k in range(12)]
@@ -171,8 +158,8 @@ def test_a_topic_of_two_subjects_falls_into_them(sample, cut):
     """Two of the true topics, merged by hand, and told apart again by their documents' words."""
     counts = np.zeros((300, N_TRUE))
     np.add.at(counts, (token_words(sample), sample.assignments), 1.0)
-    model = HDP(N_TRUE, inference="variational", search=None, random_state=0, n_jobs=1, init=counts.T)
-    here = a_fit(sample, cut, hdp=model, K=N_TRUE)
+    model = HDP(N_TRUE, inference="variational", random_state=0, n_jobs=1, init=counts.T)
+    here, *_ = a_fit(sample, cut, hdp=model, K=N_TRUE)
     names = np.array([0, 1, 1, 2, 3])
     blended = here.renamed(names)
     (found,) = splits(blended, lambda docs: sample.corpus.to_scipy()[docs], np.array([1]), np.random.default_rng(0))
@@ -189,7 +176,7 @@ def token_words(sample):
 
 
 def test_proposals_move_tokens_and_lose_none(sample, cut):
-    here = a_fit(sample, cut)
+    here, *_ = a_fit(sample, cut)
     K = here.model.n_components
     lengths = np.concatenate(here.lengths)
     rng = np.random.default_rng(0)
@@ -257,14 +244,14 @@ def test_topics_are_looked_for_under_one_prior_and_end_under_a_firm_one(sample, 
 
 
 def test_few_documents_are_not_cut_in_many_batches(sample):
-    def batches(n, **how):
-        hdp = HDP(2, search=None, max_iter=1, random_state=0, **how).fit(sample.corpus[:n])
-        return hdp.n_batch_iter_
+    def n_batches(n, learner=Memoized()):  # noqa: B008  (immutable)
+        corpus = sample.corpus[:n]
+        problem = HDP(2, learner=learner)._problem(corpus, learner, Collapsed(), 1)
+        return len(learner.batches(corpus, problem.n_active, np.random.default_rng(0), problem.default_batches))
 
-    for n, wanted in ((10, 1), (59, 1), (60, 2), (400, 10)):
-        assert batches(n) == wanted
-    assert batches(60, learner=Memoized(batch_size=10)) == 6
-    assert batches(60, learner=Memoized(batch_size=10, batches_per_update=4)) == 2
+    for n, batches in ((10, 1), (59, 1), (60, 2), (400, 10)):
+        assert n_batches(n) == batches
+    assert n_batches(60, Memoized(batch_size=10)) == 6
 
 
 def test_documents_do_not_start_from_their_words_twice_in_vain(adapted, polished):
@@ -331,7 +318,7 @@ def test_what_cannot_be_is_refused(sample):
 
 
 def test_a_refreshment_keeps_the_topics_and_forgets_the_documents(sample, cut):
-    here = a_fit(sample, cut)
+    here, *_ = a_fit(sample, cut)
     proposal = refreshment(here)
     assert proposal.docs is None
     np.testing.assert_allclose(proposal.model.words.total.raw, here.total.S.counts(), atol=1e-6)

@@ -118,7 +118,8 @@ class GaussianMixture(topmix.GaussianMixture):
             self.init_params = before
 
 
-pytestmark = pytest.mark.filterwarnings("default")  # scikit-learn does not take warnings for errors
+# scikit-learn does not take warnings for errors.
+pytestmark = pytest.mark.filterwarnings("default", "ignore::sklearn.exceptions.ConvergenceWarning")
 CLASSES = {lda_tests: LatentDirichletAllocation, mixture_tests: GaussianMixture}
 
 

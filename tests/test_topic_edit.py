@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import topmix
-from topmix import LDA
+from topmix import HDP, LDA
 from topmix.data import Corpus, sample_lda
+from topmix.files.writer import Writer
+from topmix.learners import Asynchronous
 from topmix.metrics import topic_recovery_error
 
 
@@ -93,8 +100,11 @@ def test_a_seed_pulls_its_words_together(sample):
     best = np.argsort(-phi[4])
     model.seed_topics([names[best[:3]].tolist()]).fit(sample.corpus)
     assert np.abs(model.topic_word_[4] - phi[4]).sum() < 0.3
-    np.testing.assert_array_equal(model.topic_word_prior, model.topic_word_prior_)
-    assert model.topic_word_prior.shape == (5, 60)
+    assert model.topic_word_prior is None
+    assert model.topic_word_prior_ == pytest.approx(0.08)
+    assert model.seed_counts_.shape == (5, 60)
+    assert [len(row) for row in model.seed_counts_.tolil().rows] == [0, 0, 0, 0, 3]
+    assert set(model.seed_counts_.indices) == set(best[:3])
 
 
 def test_seeds_by_name_by_number_and_with_weights(sample):
@@ -108,6 +118,11 @@ def test_seeds_by_name_by_number_and_with_weights(sample):
     grown = a.components_[1] - fitted(sample.corpus).components_[1]
     np.testing.assert_allclose(grown[[3, 7]], np.maximum(0.1 * words[[3, 7]], 1), rtol=1e-5)
     assert np.count_nonzero(grown) == 2
+    np.testing.assert_allclose(a.seed_counts_.toarray()[1], grown, atol=1e-9)
+    assert a.seed_counts_.nnz == 2
+    assert fitted(sample.corpus).seed_counts_ is None
+    a.seed_topics([["word07"]], topics=[1])  # seeds add up
+    np.testing.assert_allclose(a.seed_counts_.toarray()[1, [3, 7]], grown[[3, 7]] * [1, 2])
 
 
 def test_what_is_not_there_is_named(sample):
@@ -160,9 +175,12 @@ def test_learned_priors_survive_an_edit(sample):
     model.merge_topics([(0, 1)]).fit(sample.corpus)
     assert model.doc_topic_prior_.shape == (5,)
     assert (model.doc_topic_prior, model.topic_word_prior) == ("auto", "auto")
+    alpha, eta = model.doc_topic_prior_, model.topic_word_prior_
     model.seed_topics([["word03"]]).fit(sample.corpus)
-    assert model.doc_topic_prior == "auto"
-    assert model.topic_word_prior.shape == (6, 60)
+    assert (model.doc_topic_prior, model.topic_word_prior) == ("auto", "auto")
+    assert model.seed_counts_.shape == (6, 60)
+    assert model.topic_word_prior_ == eta  # not learned any more
+    assert np.all(model.doc_topic_prior_[:5] != alpha)
 
 
 def test_edits_work_on_a_loaded_model_and_down_to_one_topic(sample, tmp_path):
@@ -171,3 +189,173 @@ def test_edits_work_on_a_loaded_model_and_down_to_one_topic(sample, tmp_path):
     model = topmix.load(tmp_path / "model").drop_topics(range(1, 6)).fit(sample.corpus)
     assert model.n_components == 1
     np.testing.assert_allclose(model.transform(sample.corpus), 1)
+
+
+SEEDS = [["word03", "word07"], {"word03": 1.0, "word10": 2.0}]
+KINDS = {
+    "collapsed": (LDA, {"topic_word_prior": 0.05}),
+    "variational": (LDA, {"inference": "variational"}),
+    "by word": (LDA, {"topic_word_prior": np.linspace(0.01, 0.1, 60)}),
+    "by topic": (LDA, {"topic_word_prior": np.linspace(0.01, 0.1, 6)}),
+    "HDP": (HDP, {"search": None, "topic_word_prior": 0.05}),
+    "variational HDP": (HDP, {"search": None, "inference": "variational"}),
+}
+
+
+def seeded(corpus, kind="collapsed", topics=(1, 4), **parameters):
+    cls, given = KINDS[kind]
+    model = cls(6, **{"max_iter": 4, "random_state": 0, "warm_start": True, "n_jobs": 1} | given | parameters)
+    return model.fit(corpus).seed_topics(SEEDS, topics=topics)
+
+
+def with_dense_prior(model):
+    """The same topics, with eta [V, K] in the place of sparse seeds."""
+    other, words = copy.deepcopy(model), model.model_.words
+    other._set_model(replace(model.model_, words=replace(words, eta=words.dense_prior(), extra=None)))
+    other.topic_word_prior = other.topic_word_prior_
+    assert other.topic_word_prior.shape == (model.n_components, 60)
+    assert other.seed_counts_ is None
+    return other
+
+
+@pytest.mark.parametrize("topics", [(1, 4), None])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seeded_model_is_that_with_the_equal_dense_prior(sample, kind, topics):
+    model = seeded(sample.corpus, kind, topics)
+    other = with_dense_prior(model)
+    a, b = model.model_.words, other.model_.words
+    counts = np.broadcast_to(a.eta, a.shape) + model.seed_counts_.toarray().T
+    np.testing.assert_array_equal(b.eta, counts)
+    np.testing.assert_allclose(a.prior_totals(), b.prior_totals(), rtol=1e-13)
+    assert a.bound() == pytest.approx(b.bound(), rel=1e-12)
+    for cols in (np.arange(60, dtype=np.int32), np.array([3, 5, 10, 59], np.int32)):
+        mine, dense = a.tables(cols), b.tables(cols)
+        np.testing.assert_allclose(mine.table, dense.table, rtol=1e-6)
+        np.testing.assert_allclose(mine.log_scale, dense.log_scale, rtol=1e-12)
+        np.testing.assert_allclose(mine.norm, dense.norm, rtol=1e-13)
+        assert mine.least == dense.least
+    np.testing.assert_allclose(model.components_, other.components_, rtol=1e-13)
+    np.testing.assert_allclose(model.topic_word_, other.topic_word_, rtol=1e-12)
+    np.testing.assert_allclose(model.transform(sample.corpus), other.transform(sample.corpus), atol=1e-4)
+
+
+FITS = [
+    *itertools.product(["collapsed", "variational", "HDP", "variational HDP"], ["memoized", "batch", "stochastic"]),
+    ("variational", Asynchronous(workers=1)),
+]
+
+
+@pytest.mark.parametrize(("kind", "learner"), FITS, ids=str)
+def test_seeds_are_learned_with_as_the_equal_dense_prior_is(sample, kind, learner):
+    model = seeded(sample.corpus, kind, learner=learner)
+    other = with_dense_prior(model)
+    model.fit(sample.corpus)
+    other.fit(sample.corpus)
+    assert model.n_iter_ == other.n_iter_
+    for mine, dense in zip(model.history_, other.history_):
+        assert mine.objective == pytest.approx(dense.objective, rel=1e-5)
+    np.testing.assert_allclose(model.components_, other.components_, rtol=1e-3, atol=0.5)
+    np.testing.assert_allclose(model.topic_word_, other.topic_word_, atol=1e-4)
+
+
+def test_smoothing_takes_the_place_of_eta_and_not_of_seeds(sample):
+    model = fitted(sample.corpus).seed_topics(SEEDS, topics=[1, 4])
+    reported = model.components_ - model.topic_word_prior_ + 0.03
+    np.testing.assert_allclose(model.topic_word_, reported / reported.sum(axis=1, keepdims=True), rtol=1e-12)
+    assert model.components_[1, 3] > model.seed_counts_.toarray()[1, 3] > 1
+
+
+@pytest.mark.parametrize("topics", [(1, 4), None])
+def test_nothing_of_size_words_times_topics_is_kept_for_seeds(sample, topics):
+    """Neither in the model, nor in parameters and attributes, nor in a file."""
+    model = seeded(sample.corpus, topics=topics).fit(sample.corpus)
+    K = model.n_components
+    words, nnz = model.model_.words, sum(map(len, SEEDS))
+    assert words.eta.shape == (1, 1)
+    extra = words.extra
+    sizes = {name: getattr(extra, name).size for name in extra.__slots__}
+    assert sizes == {"common": 0, "share": K, "indptr": 61, "topic": nnz, "value": nnz, "totals": K}
+    assert model.topic_word_prior == model.topic_word_prior_ == 0.05
+    assert model.seed_counts_.nnz == nnz
+    model._write(out := Writer())
+    large = [name for name, array in out.arrays.items() if array.size >= 60 * K]
+    assert large == ["words.raw"]
+    dense = [name for name, value in vars(model).items() if getattr(value, "size", 0) >= 60 * K]
+    assert sorted(dense) == ["components_", "topic_word_"]
+
+
+def test_seeds_stay(sample, tmp_path):
+    """While learning goes on, in a stream, in files, and in copies; a new fit begins without them."""
+    model = seeded(sample.corpus)
+    want = model.seed_counts_.toarray()
+    assert np.count_nonzero(want) == 4
+
+    def has_seeds(model):
+        assert model.topic_word_prior == 0.05
+        assert model.topic_word_prior_ == 0.05
+        np.testing.assert_array_equal(model.seed_counts_.toarray(), want)
+        np.testing.assert_array_equal(model.model_.words.extra.counts(), want.T)
+        assert np.all(model.components_ > 0.9 * want)
+
+    model.fit(sample.corpus, checkpoint=tmp_path / "kept")
+    has_seeds(model)
+    model.save(tmp_path / "model")
+    for again in (topmix.load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        has_seeds(again)
+        assert again.model_.words.bound() == model.model_.words.bound()
+        np.testing.assert_array_equal(again.topic_word_, model.topic_word_)
+        np.testing.assert_array_equal(again.transform(sample.corpus), model.transform(sample.corpus))
+    loaded = topmix.load(tmp_path / "model")
+    for each in (model, loaded):
+        has_seeds(each.fit(sample.corpus))
+        has_seeds(each.partial_fit(sample.corpus[:50]))
+    np.testing.assert_array_equal(loaded.components_, model.components_)
+
+    X = sample.corpus[:50].to_scipy().toarray()
+    more = Corpus.from_scipy(np.hstack([X, X[:, :2]]), vocabulary=[*sample.corpus.vocabulary, "new", "newer"])
+    want = np.hstack([want, np.zeros((6, 2))])
+    model.partial_fit(more)
+    assert model.n_features_in_ == 62
+    has_seeds(model)
+    model.seed_topics([["newer"]], topics=[0])
+    want[0, 61] = model.seed_counts_.toarray()[0, 61]
+    assert want[0, 61] >= 1
+    has_seeds(model)
+    has_seeds(model.partial_fit(more))
+    assert loaded.set_params(warm_start=False).fit(sample.corpus).seed_counts_ is None
+    assert clone(model).fit(sample.corpus).seed_counts_ is None
+
+
+def test_a_fit_with_seeds_goes_on_from_its_checkpoint(sample, tmp_path):
+    def continued(max_iter, **more):
+        return seeded(sample.corpus, tol=-np.inf).set_params(max_iter=max_iter).fit(sample.corpus, **more)
+
+    continued(3, checkpoint=tmp_path / "kept")
+    resumed, whole = continued(6, checkpoint=tmp_path / "kept"), continued(6)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    np.testing.assert_array_equal(resumed.seed_counts_.toarray(), whole.seed_counts_.toarray())
+    assert [r.objective for r in resumed.history_] == [r.objective for r in whole.history_]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_edits_keep_seeds(sample, kind):
+    """A merged topic has the larger of each word's, as of eta; dropped ones take theirs with them."""
+    model = seeded(sample.corpus, kind)
+    want = model.seed_counts_.toarray()
+    model.merge_topics([(0, 1), (2, 4)])
+    np.testing.assert_array_equal(model.seed_counts_.toarray(), want[[1, 4, 3, 5]])
+    model.merge_topics([(0, 1)])
+    want = np.stack([np.maximum(want[1], want[4]), *want[[3, 5]]])
+    np.testing.assert_array_equal(model.seed_counts_.toarray(), want)
+    model.drop_topics([1])
+    np.testing.assert_array_equal(model.seed_counts_.toarray(), want[[0, 2]])
+    model.fit(sample.corpus)
+    np.testing.assert_array_equal(model.seed_counts_.toarray(), want[[0, 2]])
+    assert model.drop_topics([0]).seed_counts_ is None
+    assert model.model_.words.extra is None
+
+
+def test_seeds_and_a_search_for_the_number_of_topics_exclude_each_other(sample):
+    model = seeded(sample.corpus, "HDP").set_params(search="auto")
+    with pytest.raises(ValueError, match="search=None"):
+        model.fit(sample.corpus)

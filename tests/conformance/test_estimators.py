@@ -285,7 +285,7 @@ def test_one_cluster(name, data):
 BAD = [
     ("n_components", 0), ("n_components", 2.5), ("n_components", 70_000), ("n_active", 0), ("n_active", "all"),
     ("learner", "magic"), ("learner", Threads()), ("engine", "magic"), ("engine", 3), ("inference", "magic"),
-    ("inference", Memoized()), ("search", "magic"), ("n_jobs", 0), ("n_jobs", 1.5), ("max_iter", 0), ("n_init", 0),
+    ("inference", Memoized()), ("search", "magic"), ("n_jobs", 0), ("n_jobs", 1.5), ("max_iter", -1), ("n_init", 0),
     ("batch_size", 0), ("max_time", 0), ("max_time", "long"), ("max_time", np.nan),
 ]  # fmt: skip
 

@@ -126,7 +126,10 @@ def _shapes(K: int, D: int) -> dict[str, tuple[int, ...]]:
 
 def array(value: Any, shape: tuple[int, ...], parameter: str, where: str = "") -> np.ndarray:
     """Finite numbers of this shape. Errors are in scikit-learn's words, which people match on."""
-    a = np.asarray(value, dtype=np.float64)
+    try:
+        a = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}The parameter '{parameter}' should be numbers of the shape {shape}") from None
     if a.shape != shape:
         raise ValueError(f"{where}The parameter '{parameter}' should have the shape of {shape}, but got {a.shape}")
     if not np.all(np.isfinite(a)):

@@ -14,7 +14,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.table import Table
 from topmix.engines import Engine
 from topmix.estimators.gaussian_parameters import responsibilities
-from topmix.estimators.mixture import MixtureEstimator
+from topmix.estimators.mixture import MixtureEstimator, count_of_samples
 from topmix.files.reader import CheckedReader
 from topmix.fitting.history import Callback
 from topmix.learners import Learner
@@ -23,7 +23,7 @@ from topmix.likelihoods.von_mises_fisher_sample import sample
 from topmix.likelihoods.von_mises_fisher_start import STARTS, empty, given, start
 from topmix.models.mixture import Mixture
 from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION, ratio
-from topmix.parameters.checks import one_of, positive_number, whole_number
+from topmix.parameters.checks import one_of, positive_number
 
 
 class VonMisesFisherMixture(MixtureEstimator):
@@ -61,7 +61,8 @@ class VonMisesFisherMixture(MixtureEstimator):
         Whether rows are divided by their lengths. False refuses rows whose length is not one. A row of zeros has no
         direction and is always refused.
     max_iter : int
-        Passes over the data, at most.
+        Passes over the data, at most. 0 leaves the clusters where they start. A fit that has not converged by then
+        warns with scikit-learn's ConvergenceWarning.
     tol : float
         Stop when a pass lifts the objective by less than this, per row.
     n_init : int
@@ -97,6 +98,8 @@ class VonMisesFisherMixture(MixtureEstimator):
         The objective at the end, summed over rows.
     lower_bound_ : float
         The same; per row for "ml".
+    lower_bounds_ : list of float
+        lower_bound_ after each pass.
     history_ : list of Record
         One record per pass.
     n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
@@ -180,7 +183,7 @@ class VonMisesFisherMixture(MixtureEstimator):
         """Rows drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
         check_is_fitted(self, "model_")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        counts = rng.multinomial(whole_number(n_samples, "n_samples"), self.weights_)
+        counts = rng.multinomial(count_of_samples(n_samples), self.weights_)
         labels = np.repeat(np.arange(len(self.weights_)), counts)
         rows = [
             sample(mu, kappa, n, rng) for mu, kappa, n in zip(self.mean_directions_, self.concentrations_, counts) if n

@@ -13,17 +13,15 @@ from topmix.stats import WordTotal
 class PassView:
     """The state of a fit after a pass, the same for every estimator. It is valid during the callback only.
 
-        Examples
-        --------
-        >>> import numpy as np
-
-    from topmix.stats import WordTotal
-        >>> from topmix import LDA
-        >>> def largest(record, view):
-        ...     print(record.n_pass, view.n_components, view.weights.shape)
-        >>> X = np.random.default_rng(0).poisson(0.3, (50, 20))
-        >>> _ = LDA(3, max_iter=1, random_state=0, callbacks=[largest]).fit(X)
-        1 3 (3,)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topmix import LDA
+    >>> def largest(record, view):
+    ...     print(record.n_pass, view.n_components, view.weights.shape)
+    >>> X = np.random.default_rng(0).poisson(0.3, (50, 20))
+    >>> _ = LDA(3, max_iter=1, random_state=0, callbacks=[largest]).fit(X)
+    1 3 (3,)
     """
 
     def __init__(self, model: Any, fitted: Callable[[Any], Any]):
