@@ -251,8 +251,9 @@ def _show(estimator: Any, result: dict[str, Any], n_words: int) -> None:
         else "all passes made"
     )
     rest = len(result.get("topics", ())) - 20
+    seconds = estimator.history_[-1].seconds if estimator.history_ else 0.0  # --max-iter 0 makes no pass
     console.print(
-        f"\n{_passes(estimator)} in {estimator.history_[-1].seconds:.1f} s ({ended}); saved in {result['model']}."
+        f"\n{_passes(estimator)} in {seconds:.1f} s ({ended}); saved in {result['model']}."
         + (f" {rest} more: topmix topics {result['model']} --all" if rest > 0 else ""),
         highlight=False, markup=False,
     )  # fmt: skip
