@@ -1,9 +1,10 @@
-"""Directions: VonMisesFisherMixture against EM in NumPy, and against k-means, on MNIST rows of unit length.
+"""Directions: how soon do we reach the likelihood of EM in NumPy, and are the labels as good as those of k-means?
 
-    python benchmarks/von_mises_fisher.py speed --clusters 10 50 200 --seeds 3 --out results.jsonl
-    python benchmarks/von_mises_fisher.py labels --clusters 10 50 --seeds 5
-    python benchmarks/von_mises_fisher.py kernels
+    python -m benchmarks.von_mises_fisher speed --clusters 10 50 200 --seeds 3 --out results.jsonl
+    python -m benchmarks.von_mises_fisher labels --clusters 10 50 --seeds 5 --concentrations tied
+    python -m benchmarks.von_mises_fisher kernels
 
+The rows of mnist, divided by their lengths.
 `speed` is seconds to the same likelihood. The peer is the reference twin: float32, all products by BLAS on --threads
 threads, dense posteriors, with our Bessel functions and our start (its seconds are counted for both). It runs until an
 iteration gains less than 1e-3 nats per row. The target is what it reached, less 1e-3; we run with default settings
@@ -17,18 +18,15 @@ wait: --cpu takes one thread for all and counts its processor time.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
 import time
-from pathlib import Path
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 from threadpoolctl import threadpool_limits
 
+from benchmarks.harness import arguments, datasets
+from benchmarks.harness.results import Results
 from topmix import VonMisesFisherMixture, _core
 from topmix.data.directions import Directions
 from topmix.likelihoods.von_mises_fisher import log_peak
@@ -42,9 +40,7 @@ clock = time.perf_counter
 
 
 def mnist(n_rows):
-    folder = Path(os.environ.get("TOPMIX_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-    folder = folder if folder.exists() else Path("/work/shared/data")
-    file = np.load(folder / "mnist" / "X.npz")
+    file = np.load(datasets.find("mnist"))
     rows = np.random.default_rng(0).permutation(len(file["y"]))[:n_rows]
     return Directions(file["X"][rows].astype(np.float32)).data, file["y"][rows]
 
@@ -116,10 +112,11 @@ def labels(a):
             with threadpool_limits(a.threads):
                 k_means = KMeans(K, random_state=seed).fit(X)
             middle = clock()
-            _, model = ours(X, K, seed, a.threads, a.iterations)
+            _, model = ours(X, K, seed, a.threads, a.iterations, concentration_type=a.concentrations)
             end = clock()
             row = {
-                "what": "labels", "K": K, "seed": seed, "rows": len(X), "threads": a.threads,
+                "what": "labels", "concentrations": a.concentrations, "K": K, "seed": seed, "rows": len(X),
+                "threads": a.threads,
                 "nmi": normalized_mutual_info_score(y, model.labels_), "seconds": end - middle,
                 "k_means_nmi": normalized_mutual_info_score(y, k_means.labels_), "k_means_seconds": middle - begin,
             }  # fmt: skip
@@ -158,28 +155,28 @@ def timed(f):
 
 def tell(row, out):
     print(" ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()), flush=True)
-    if out:
-        about = {"machine": platform.processor() or platform.machine(), "isa": _core.isa, "load": os.getloadavg()[0]}
-        with open(out, "a") as file:
-            file.write(json.dumps(row | about) + "\n")
+    named = ("what", "K", "D", "seed", "rows", "threads", "concentrations")
+    settings = {name: row[name] for name in named if name in row} | {"isa": _core.isa}
+    out.add({name: value for name, value in row.items() if name not in named}, settings)
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__)
     p.add_argument("what", choices=["speed", "labels", "kernels"])
     p.add_argument("--clusters", type=int, nargs="+", default=[10, 50])
     p.add_argument("--seeds", type=int, default=3)
     p.add_argument("--rows", type=int, default=70_000)
     p.add_argument("--iterations", type=int, default=100)
-    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--concentrations", choices=["free", "tied"], default="free", help="of our clusters, for labels")
     p.add_argument("--cpu", action="store_true", help="one thread, processor time")
-    p.add_argument("--out")
-    a = p.parse_args()
+    a = p.parse_args(argv)
+    a.out = Results(a.out, "von_mises_fisher")
     if a.cpu:
         global clock
         clock, a.threads = time.process_time, 1
     {"speed": speed, "labels": labels, "kernels": kernels}[a.what](a)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    arguments.command(main)
