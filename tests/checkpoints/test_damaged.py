@@ -1,4 +1,4 @@
-"""Checkpoints with anything anywhere."""
+"""Checkpoints with anything anywhere: CheckpointError that names the file, or a fit of the right shape."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from topmix.fitting.checkpoint import CheckpointError
 from topmix.learners import Memoized
 
 from .conftest import Crash, crash_after, forge, same
-
-# What follows is hostile. The contract: CheckpointError that names the file, or a fit of the right shape.
 
 
 def small(**parameters):

@@ -17,9 +17,6 @@ def a_row_keeps_so_many_clusters(fit):
     assert fit(n_active=None).predict_proba(fit.data, sparse_output=True).nnz == 4 * len(fit.data)
 
 
-# Mixtures
-
-
 @fact("objective", "GaussianMixture", "MultinomialMixture")
 def objectives_differ(fit):
     vb, at_mode, ml = (fit(objective=name, max_iter=30) for name in ("vb", "map", "ml"))
