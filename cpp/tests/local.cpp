@@ -1,5 +1,5 @@
 // Local steps on small random shards: every token is somewhere, nobody writes out of bounds, and the bits are the same
-// for any number of threads. What the numbers should be, tests/test_mixture.py and test_topics_kernel.py know.
+// for any number of threads. What the numbers should be, tests/test_mixture.py and test_topics_step.py know.
 #include <cmath>
 #include <vector>
 

@@ -28,6 +28,8 @@ from topmix.models.mixture import Mixture
 from topmix.models.topics import TopicModel
 from topmix.stats import WordTotal
 
+from .estimators import counts_only
+
 KIND = {"categorical": "counts", "von_mises_fisher": "directions"}  # rows that it takes; "vectors" if it is not here
 OBJECTIVES = {"": "vb", "-map": "map", "-ml": "ml"}  # by the end of a problem's name
 POINTS = {"": "map", "-ml": "ml"}  # the same, of likelihoods that have no posterior
@@ -111,6 +113,11 @@ STARTS: dict[str, Callable[..., Any]] = {"categorical": start_words, "von_mises_
 def sample() -> Callable[..., np.ndarray]:
     """Rows of a kind; wide=True: enough for several chunks in each kernel, whichever learner cuts them into shards."""
     return rows_of
+
+
+@pytest.fixture
+def data(name, sample):
+    return sample("counts" if counts_only(name) else "vectors")
 
 
 @pytest.fixture

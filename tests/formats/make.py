@@ -1,4 +1,4 @@
-"""Wrote the files in this folder, which every later topmix must read: models (tests/test_io.py, "old files") and
+"""Wrote the files in this folder, which every later topmix must read: models (tests/test_old_models.py) and
 checkpoints of interrupted fits (tests/test_old_checkpoints.py; those of the first format: make_first_checkpoints.py).
 
     python tests/formats/make.py

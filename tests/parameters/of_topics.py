@@ -1,0 +1,174 @@
+"""Facts about parameters of topic models and of chains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from topmix.inference import Collapsed, Variational
+from topmix.search import TopicSearch
+
+from .facts import CHAINS, TOPICS, X, differ, fact, found, in_use, same
+
+
+@fact("inference", *TOPICS)
+def inference_is_what_was_asked_for(fit):
+    assert fit().model_.words.posterior == fit(inference=Collapsed()).model_.words.posterior == "collapsed"
+    assert fit(inference="variational").model_.words.posterior == "variational"
+    if fit.name == "LDA":
+        assert differ(fit(inference="cvb0"), fit(learner="batch"))
+        assert differ(fit(inference="scvb0", learner="stochastic"), fit(learner="stochastic"))
+    else:
+        with pytest.raises(ValueError, match="HDP needs inference"):
+            fit(inference="cvb0")
+
+
+@fact("n_active", *TOPICS)
+def a_word_keeps_so_many_topics(fit):
+    word = np.zeros((1, 30))
+    word[0, X.sum(axis=0).argmax()] = 50
+    for L in (1, 3):
+        model = fit(n_active=L, inference=Variational(min_topic_mass=0.0))
+        assert model.transform(word, sparse_output=True).nnz <= L
+    assert fit(n_active=None, inference=Variational(min_topic_mass=0.0)).transform(word, sparse_output=True).nnz == 4
+
+
+@fact("doc_topic_prior", "LDA", "GibbsLDA")
+def alpha_is_what_an_empty_document_has(fit):
+    alpha = np.array([0.1, 0.2, 0.3, 0.4])
+    model = fit(doc_topic_prior=alpha)
+    np.testing.assert_allclose(model.transform(np.zeros((1, 30)))[0], alpha)
+    assert fit(doc_topic_prior=0.3).doc_topic_prior_ == 0.3
+    assert fit().doc_topic_prior_ == 0.5 / 4
+    learned = {"learn_every": 2} if fit.name == "GibbsLDA" else {}
+    assert len(set(fit(doc_topic_prior="auto", **learned).doc_topic_prior_)) == 4
+
+
+@fact("doc_topic_prior", "HDP")
+def alpha_is_shared_by_topics(fit):
+    model = fit(doc_topic_prior=2.0)
+    np.testing.assert_allclose(model.doc_topic_prior_, 2 * model.topic_shares_)
+    assert fit().concentration_ == 0.5
+    assert fit(doc_topic_prior="auto", max_iter=8).concentration_ != 0.5
+
+
+@fact("smoothing", *TOPICS)
+def smoothing_stands_for_eta_in_reports(fit):
+    model = fit(smoothing=0.7, topic_word_prior=0.2)
+    counts = model.components_ - 0.2 + 0.7
+    np.testing.assert_allclose(model.topic_word_, counts / counts.sum(axis=1, keepdims=True))
+    assert same(model, fit(topic_word_prior=0.2))  # and changes no topic
+
+
+@fact("smoothing", "CombinatorialLDA")
+def smoothing_is_added_to_counts(fit):
+    np.testing.assert_allclose(fit(smoothing=0.7).components_ - fit(smoothing=0.2).components_, 0.5)
+
+
+@fact("max_time", "LDA")
+def seconds_end_a_fit(fit):
+    assert fit(max_time=1e-9).n_iter_ == 1
+    assert fit(max_time=1e9).n_iter_ == 4
+
+
+@fact("init", *TOPICS)
+def topics_start_where_they_are_told_to(fit):
+    given = np.random.default_rng(0).gamma(1, 1, (4, 30))
+    start = fit(init=given, max_iter=0)
+    np.testing.assert_allclose(start.components_, given + start.topic_word_prior_)
+    assert same(fit(init=start, max_iter=0), fit(init=start.components_, max_iter=0))
+    starts = {name: fit(init=name, max_iter=0) for name in ("auto", "blended", "documents", "random")}
+    assert same(starts["auto"], starts["blended"])
+    assert differ(starts["blended"], starts["documents"])
+    assert np.ptp(starts["random"].components_) < 1.0  # near-uniform
+
+
+@fact("weight_concentration_prior", "HDP")
+def gamma_is_kept_or_learned(fit):
+    assert fit(weight_concentration_prior=3.0).weight_concentration_ == 3.0
+    assert fit().weight_concentration_ == 10.0
+    assert fit(weight_concentration_prior="auto", max_iter=8).weight_concentration_ != 10.0
+    small, large = (fit(weight_concentration_prior=g).topic_shares_.sum() for g in (1.0, 100.0))
+    assert small > large  # more is left for topics that are not there yet
+
+
+@fact("search", "HDP")
+def the_number_of_topics_is_found_or_kept(fit):
+    assert len(found(fit(search=None))) == 4
+    searched = fit(search=TopicSearch(max_topics=8), n_components=1, max_iter=200, tol=1e-3)
+    assert 1 < len(found(searched)) <= 8
+    assert any(record.moves for record in searched.history_)
+
+
+# Chains
+
+
+@fact("sampler", "GibbsLDA")
+def samplers_are_two_chains(fit):
+    assert differ(fit(sampler="parallel"), fit(sampler="sequential"))
+    assert same(fit(sampler="sequential", batch_size=7), fit(sampler="sequential"))  # which has no blocks
+
+
+@fact("burn_in", "GibbsLDA")
+def sweeps_before_samples(fit):
+    assert [fit(burn_in=n, thin=1, annealing=0).n_samples_ for n in (0, 2, 6)] == [6, 4, 0]
+
+
+@fact("thin", "GibbsLDA")
+def sweeps_between_samples(fit):
+    assert [fit(burn_in=0, thin=n, annealing=0).n_samples_ for n in (1, 2, 4)] == [6, 3, 1]
+
+
+@fact("annealing", "GibbsLDA")
+def documents_have_many_topics_at_first(fit):
+    first = {}
+    for n in (0, 3):
+        sizes = []
+        count = [lambda _, view, sizes=sizes: sizes.append(len(view._model.topics().topic))]
+        fit(annealing=n, n_components=20, callbacks=count)
+        first[n] = sizes[0]
+    assert first[3] > first[0]
+    with pytest.raises(ValueError, match="annealing"):
+        fit(annealing=4)  # more than the burn-in
+
+
+@fact("learn_every", "GibbsLDA")
+def sweeps_between_updates_of_priors(fit):
+    seen = []
+    watch = [lambda _, view: seen.append(view._model.prior.alpha.sum())]
+    fit(learn_every=3, annealing=0, doc_topic_prior="auto", max_iter=8, callbacks=watch)
+    changed = np.flatnonzero(np.diff(seen)) + 1  # sweeps that began with another alpha
+    assert changed.tolist() == [3, 6]
+
+
+@fact("batch_size", "GibbsLDA")
+def documents_of_a_block(fit):
+    seen = []
+    fit(batch_size=40, callbacks=[lambda _, view: seen.append(view._model.bounds)])
+    assert seen[0] == [0, 40, 80, 90]
+
+
+@fact("init", *CHAINS)
+def tokens_start_where_they_are_told_to(fit):
+    topics = np.zeros(int(X.sum()), int)
+    settings = {"penalty": 1e6, "algorithm": "word"} if fit.name == "CombinatorialLDA" else {"n_components": 4}
+    one = fit(init=topics, max_iter=1, **settings)
+    assert one.components_[0].sum() > fit(init="random", max_iter=1, **settings).components_[0].sum()
+    again = fit(init=fit(init=topics, max_iter=1, **settings), max_iter=1, **settings)
+    assert again.history_[0].objective != fit(init="random", max_iter=1, **settings).history_[0].objective
+    with pytest.raises(ValueError, match="init="):
+        fit(init="magic")
+
+
+@fact("penalty", "CombinatorialLDA")
+def a_topic_costs(fit):
+    few, many = (fit(penalty=penalty, max_iter=10) for penalty in (50.0, 0.5))
+    assert in_use(few) < in_use(many)
+    assert fit(penalty="auto").penalty_ == pytest.approx(np.log(4) + np.log(X.sum() / 90))
+
+
+@fact("algorithm", "CombinatorialLDA")
+def algorithms_go_further_and_further(fit):
+    ends = [fit(algorithm=name, init="random", max_iter=10).objective_ for name in ("basic", "word", "word+refine")]
+    assert ends[2] < min(ends[:2])
+    assert ends[0] != ends[1]
