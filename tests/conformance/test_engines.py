@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topmix import HDP, LDA, GaussianMixture, MultinomialMixture
+from topmix import HDP, LDA, GaussianMixture, MultinomialMixture, VonMisesFisherMixture
 from topmix.engines import ENGINES, Serial, Threads
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
@@ -166,6 +166,7 @@ MIXTURE_FITS = {
     "MultinomialMixture": MultinomialMixture(4, max_iter=4, n_active=2),
     "MultinomialMixture, stochastic": MultinomialMixture(4, max_iter=3, learner=Stochastic(batch_size=25)),
     "GaussianMixture": GaussianMixture(4, max_iter=4, n_active=2),
+    "VonMisesFisherMixture": VonMisesFisherMixture(4, max_iter=4, n_active=2),
     "GaussianMixture, candidates": GaussianMixture(6, max_iter=4, n_active=2, candidates=3),
     "GaussianMixture, batch": GaussianMixture(4, max_iter=4, learner="batch", covariance_type="diag"),
 }
