@@ -6,19 +6,20 @@ GridSearchCV(lda, {"learner": [Memoized(), Batch()], "inference__own_discount": 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from topmix.engines import ENGINES
 from topmix.inference import INFERENCES
 from topmix.learners import LEARNERS
-from topmix.parameters.component import Component, resolved, with_settings
+from topmix.parameters.component import resolved, with_settings
 from topmix.search import SEARCHES
 
-FAMILIES: dict[str, dict[str, type[Component]]] = {
-    "inference": INFERENCES,  # type: ignore[dict-item]
-    "learner": LEARNERS,  # type: ignore[dict-item]
-    "engine": ENGINES,  # type: ignore[dict-item]
-    "search": SEARCHES,  # type: ignore[dict-item]
+FAMILIES: dict[str, Mapping[str, type[Any]]] = {
+    "inference": INFERENCES,
+    "learner": LEARNERS,
+    "engine": ENGINES,
+    "search": SEARCHES,
 }
 
 

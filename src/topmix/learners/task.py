@@ -28,4 +28,3 @@ class Task:
     max_iter: int
     weight: np.ndarray | None = None  # [rows]
     is_warm: bool = False  # the model is one that was fitted before
-    pseudo_counts: Any = None  # statistics that the model was made from
