@@ -316,9 +316,6 @@ class TopicOptions:
     @property
     def own_discount(self) -> float: ...
 
-    def arguments(self) -> tuple[str, bool, bool, bool, int, float, int, float, int, int, float]:
-        """What the constructor was given, in its order."""
-
 class TopicScratch:
     """Buffers that a worker keeps between steps."""
 

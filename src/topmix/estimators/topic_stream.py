@@ -19,7 +19,7 @@ from topmix.inference import Inference
 from topmix.learners import Asynchronous, Learner, Stochastic
 from topmix.learners.stochastic import blend, tokens
 from topmix.models.topics import TopicModel
-from topmix.numerics.threads import count_of_threads, use_threads
+from topmix.numerics.threads import use_threads
 
 
 class StreamMixin:
@@ -56,7 +56,7 @@ class StreamMixin:
             raise ValueError("partial_fit is a stochastic step; learner='asynchronous' keeps its documents: use fit")
         first = not hasattr(self, "model_")
         corpus = as_corpus(self, X, reset=True) if first else in_known_columns(self, X)
-        threads = count_of_threads(self.n_jobs)
+        threads = self._threads()
         with use_threads(threads):
             problem = self._problem(corpus, learner, inference, threads, searches=False)
             if first:
