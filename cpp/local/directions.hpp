@@ -1,8 +1,8 @@
 // Local step of mixtures of directions in one visit to the rows: scores, the L best clusters, and sums of rows by
 // cluster, while a block of rows is in a core's cache.  docs/math.md, section V.
 //
-// For few clusters: each chunk of rows has sums of its own, [K, D]. Where these are large, rows are regrouped by cluster
-// instead (moments.hpp).
+// For few clusters: each chunk of rows has sums of its own, [K, D]. Where these are large, rows are regrouped by
+// cluster instead (moments.hpp).
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace topmix {
 
-constexpr size_t kDirectionRows = 128;             // whose scores are made together
+constexpr size_t kDirectionRows = 128;              // whose scores are made together
 constexpr size_t kDirectionSums = size_t(1) << 19;  // numbers that the sums of all chunks may hold, about
 
 /// Rows of a table, in the order of `rows`, or all of them in their own order.
