@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
+from topmix.estimators.components import ComponentParameters
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.new_words import in_known_columns
 from topmix.fitting.history import Record
@@ -22,11 +23,10 @@ from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
 
 
-class StreamMixin:
+class StreamMixin(ComponentParameters):
     """`partial_fit`, for estimators with a topic model."""
 
     model_: TopicModel
-    n_jobs: int | None
     random_state: Any
 
     @abstractmethod

@@ -169,8 +169,8 @@ class VonMisesFisher:
         if K * D > FEW_SUMS:
             a = VonMisesFisher.assign(shard, t, log_weights, L)
             w = np.ones(shard.n_rows) if shard.weight is None else shard.weight
-            N = np.bincount(a.cluster.ravel(), (a.r * w[:, None]).ravel(), minlength=K)
-            return VonMisesFisher.summarise(shard, a, K), N, float(np.sum(w * a.entropy))
+            rows_of = np.bincount(a.cluster.ravel(), (a.r * w[:, None]).ravel(), minlength=K)
+            return VonMisesFisher.summarise(shard, a, K), rows_of, float(np.sum(w * a.entropy))
         x, rows = shard.in_place(dtype)
         S, N = DirectionStats(np.zeros((K, D))), np.zeros(K)
         constant, least = (t.constant + log_weights).astype(dtype), LEAST_SHARE[dtype]
