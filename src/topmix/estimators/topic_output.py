@@ -24,7 +24,7 @@ from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
 from topmix.numerics import dirichlet
-from topmix.numerics.threads import use_threads
+from topmix.numerics.threads import count_of_threads, use_threads
 
 
 class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -108,8 +108,9 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _fold_in(self, corpus: Corpus, *, want_bound: bool = False) -> Iterator[tuple[Shard, FoldedIn]]:
         """Documents under the topics as they are, a shard at a time, by the engine's workers."""
         model = replace(self.model_, documents=self._documents())
-        shards, threads = Shards(corpus, in_order(corpus)), self._threads()
-        workers = self._engine().open(shards, FoldIn(want_bound), threads)
+        shards, engine = Shards(corpus, in_order(corpus)), self._engine()
+        threads = engine.threads(count_of_threads(self.n_jobs))
+        workers = engine.open(shards, FoldIn(want_bound), threads)
         for b in range(len(shards)):
             with use_threads(threads):
                 ((_, folded, _),) = workers.run(model.tables, [b])
