@@ -21,7 +21,7 @@ from pathlib import Path
 
 from topmix.data.corpus import Corpus
 from topmix.data.docstrings import PACKAGES, installed_documentation
-from topmix.data.tokens import resolve_stop_words
+from topmix.data.languages import resolve_stop_words
 from topmix.data.vectorize import Vectorizer
 
 RECIPE = 1  # raise it when a change here gives other texts for the same versions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.multinomial import MultinomialMixture
+from topmix.estimators.reading import Reading, refuse_iterator
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.snapshot import snapshot
 from topmix.estimators.token_topics import check_whole_counts, checked_topics, random_topics, read_token_topics
@@ -125,11 +126,22 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learns the topics of X, whole counts of shape (n_samples, n_features)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        text: str | Sequence[str] | None = None,
+        vectorizer: Any = None,
+        feature_names: Sequence[str] | None = None,
+        layer: str | None = None,
+    ) -> Self:
+        """Learns the topics of X: texts, or whole counts of shape (n_samples, n_features). `LDA.fit` says
+        what X may be, and what the other arguments mean."""
         clock = Clock()
         warm = self.warm_start and hasattr(self, "model_")
-        corpus = as_corpus(self, X, reset=not warm)
+        reading = Reading(text, vectorizer, feature_names, layer)
+        corpus = as_corpus(self, X, reset=not warm, reading=reading)
         check_whole_counts(corpus, type(self).__name__)
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         if not (np.isfinite(self.smoothing) and self.smoothing > 0):
@@ -170,9 +182,12 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
             dense[sums == 0] = 1.0 / K
         return dense
 
-    def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> np.ndarray | sp.csr_array:
-        """`fit`, then `transform`."""
-        return self.fit(X).transform(X, normalize=normalize)
+    def fit_transform(
+        self, X: Any, y: Any = None, *, normalize: bool = True, **reading: Any
+    ) -> np.ndarray | sp.csr_array:
+        """`fit`, which takes `reading`, then `transform`."""
+        refuse_iterator(X)
+        return self.fit(X, **reading).transform(X, normalize=normalize)
 
     def assign(self, X: Any) -> np.ndarray:
         """A topic for each token of X, in the order of token_topics_, by the algorithm Word under these topics."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from topmix.chains.gibbs import SAMPLERS, Chain
 from topmix.data.corpus import Corpus
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
+from topmix.estimators.reading import Reading
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.token_topics import check_whole_counts, read_token_topics, start_chain
 from topmix.estimators.topic_output import TopicOutputMixin
@@ -142,11 +144,22 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Samples topics of the tokens of X, whole counts of shape (n_samples, n_features)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        text: str | Sequence[str] | None = None,
+        vectorizer: Any = None,
+        feature_names: Sequence[str] | None = None,
+        layer: str | None = None,
+    ) -> Self:
+        """Samples topics of the tokens of X: texts, or whole counts of shape (n_samples, n_features).
+        `LDA.fit` says what X may be, and what the other arguments mean."""
         clock = Clock()
         warm = self.warm_start and hasattr(self, "model_")
-        corpus = as_corpus(self, X, reset=not warm)
+        reading = Reading(text, vectorizer, feature_names, layer)
+        corpus = as_corpus(self, X, reset=not warm, reading=reading)
         check_whole_counts(corpus, type(self).__name__)
         max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")
         given = whole_number_or_none(self.burn_in, "burn_in", least=0)

@@ -24,6 +24,7 @@ from topmix._version import __version__
 from topmix.data.errors import CorpusError
 from topmix.estimators.components import FAMILIES
 from topmix.estimators.first_format import upgrade_model, upgrade_parameters
+from topmix.estimators.reading import checked_input
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import MODEL, open_file, write_file
 from topmix.files.writer import Writer
@@ -81,6 +82,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     }
     if hasattr(estimator, "tokenizer_"):
         about["tokenizer"] = estimator.tokenizer_
+    if getattr(estimator, "input_", None):
+        about["input"] = estimator.input_
     write_file(Path(path), MODEL, out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}, about)
 
 
@@ -110,6 +113,9 @@ def _load(opened: IO[bytes], path: Path) -> Any:
         estimator.feature_names_in_ = np.array(words, dtype=object)
     if "tokenizer" in file.about:  # not where rows are no texts
         estimator.tokenizer_ = file.table("tokenizer", missing=None)
+        estimator.vectorizer_ = None  # its settings are in tokenizer_, and its words are the names of the features
+    if "input" in file.about:
+        estimator.input_ = checked_input(file.table("input"))
     estimator.history_ = read_history(file)
     for attribute, value in (file.table("attributes") or {}).items():
         if attribute not in estimator._saved_attributes or not isinstance(value, bool | int | float):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from topmix.estimators.components import ComponentParameters
 from topmix.estimators.first_topics import first_topics
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.priors import word_prior_as_given
+from topmix.estimators.reading import Reading
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklearn_callbacks
 from topmix.estimators.topic_output import TopicOutputMixin
@@ -78,10 +80,23 @@ class TopicEstimator(
         X: Any,
         y: Any = None,
         *,
+        text: str | Sequence[str] | None = None,
+        vectorizer: Any = None,
+        feature_names: Sequence[str] | None = None,
+        layer: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
     ) -> Self:
-        """Learns the topics of X, counts of shape (n_samples, n_features).
+        """Learns the topics of X: texts, or counts of shape (n_samples, n_features).
+
+        X is a list of strings, a SciPy matrix or an array, a DataFrame or any Arrow table, a Corpus, an AnnData, or the
+        path of a file: CSV, JSON lines, Parquet, text, a folder of texts, h5ad, or counts in the formats of
+        `topmix.data.read_corpus`. How X was read holds for later calls, and is saved with the model.
+
+        `text` names the column with the texts, or several, which are joined. Words are counted by `vectorizer`, a
+        `topmix.data.Vectorizer` or one of scikit-learn; None leaves out English stop words, if the texts are English,
+        and words of very few documents or of more than half of them. `feature_names` names the columns of a matrix.
+        `layer` is the layer of an AnnData with the counts; None is its X.
 
         With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes and at its end. Where the file
         exists already, the fit continues from it: run an interrupted program again, and the result has the same bits as
@@ -90,7 +105,8 @@ class TopicEstimator(
         """
         clock = Clock()
         learner, inference, n_init = self._learner(), self._inference(), whole_number(self.n_init, "n_init")
-        corpus = as_corpus(self, X, reset=not self._is_warm())
+        reading = Reading(text, vectorizer, feature_names, layer)
+        corpus = as_corpus(self, X, reset=not self._is_warm(), reading=reading)
         kept = checkpoint_of(self, corpus, checkpoint, whole_number(checkpoint_every, "checkpoint_every"), inference)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         limits = [] if self.max_time is None else [TimeLimit(positive_number(self.max_time, "max_time"))]

@@ -18,6 +18,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard, Shards, in_order
 from topmix.engines import Engine, Threads
 from topmix.estimators.inputs import as_corpus
+from topmix.estimators.reading import refuse_iterator
 from topmix.estimators.snapshot import snapshot
 from topmix.estimators.top_words import top_words
 from topmix.local.fold_in import FoldedIn, FoldIn
@@ -45,9 +46,12 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Who solves new documents."""
         return Threads()
 
-    def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> np.ndarray | sp.csr_array:
-        """`fit`, then `transform`."""
-        return self.fit(X).transform(X, normalize=normalize)
+    def fit_transform(
+        self, X: Any, y: Any = None, *, normalize: bool = True, **reading: Any
+    ) -> np.ndarray | sp.csr_array:
+        """`fit`, which takes `reading`, then `transform`."""
+        refuse_iterator(X)
+        return self.fit(X, **reading).transform(X, normalize=normalize)
 
     def transform(self, X: Any, *, normalize: bool = True, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
         """Topic proportions of documents, shape (n_samples, n_components).
