@@ -115,6 +115,7 @@ class StreamMixin:
         self.n_features_in_: int = corpus.n_words
         if corpus.vocabulary is not None:
             self.feature_names_in_ = np.array(list(corpus.vocabulary), dtype=object)
-            if hasattr(getattr(self, "vectorizer_", None), "vocabulary_"):
-                self.vectorizer_.vocabulary_ = list(corpus.vocabulary)
+            vectorizer = getattr(self, "vectorizer_", None)
+            if vectorizer is not None:
+                vectorizer.vocabulary_ = list(corpus.vocabulary)
         return self.model_
