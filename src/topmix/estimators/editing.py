@@ -46,6 +46,7 @@ class EditMixin:
                 raise ValueError(f"{tuple(given)!r} is not two topics or more, to be merged")
             overlapping = [other for other in joined if other & group]
             joined = [other for other in joined if not other & group] + [group.union(*overlapping)]
+        self._rename_without([k for group in joined for k in sorted(group)[1:]])
         return self._edited(edit.merged(self.model_, [sorted(group) for group in joined]))
 
     def drop_topics(self, topics: Iterable[int]) -> Self:
@@ -54,6 +55,7 @@ class EditMixin:
         gone = sorted(set(self._known_topics(topics)))
         if len(gone) == self.model_.n_components:
             raise ValueError(f"all {len(gone)} topics would be dropped; one has to stay")
+        self._rename_without(gone)
         return self._edited(edit.dropped(self.model_, gone))
 
     def seed_topics(self, seeds: Iterable[Seed], *, topics: Iterable[int] | None = None, strength: float = 0.1) -> Self:
@@ -79,8 +81,15 @@ class EditMixin:
             count_of_components(self.model_.n_components + len(columns))
         return self._edited(edit.seeded(self.model_, sp.csc_array(sp.hstack(columns)), where))
 
-    def _known_topics(self, topics: Iterable[int]) -> list[int]:
+    def _rename_without(self, gone: list[int]) -> None:
+        """Names stay with their topics where those before them are removed."""
+        kept = {k: name for k, name in getattr(self, "names_", {}).items() if k not in gone}
+        self.names_ = {k - sum(other < k for other in gone): name for k, name in kept.items()}
+
+    def _known_topics(self, topics: Any) -> list[int]:
         K = self.model_.n_components
+        if not isinstance(topics, Iterable) or isinstance(topics, str):
+            raise ValueError(f"topics are given as a list, such as [{topics!r}], and pairs to merge as [(2, 7)]")
         found = list(topics)
         for k in found:
             if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k < K:

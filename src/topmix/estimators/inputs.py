@@ -15,6 +15,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.table import Table
 from topmix.data.tabular import BLOCK_CELLS
+from topmix.estimators.frames import kind_of_frame
 from topmix.estimators.reading import Read, Reading, read, remembered
 
 CLONED = " (scikit-learn's clone empties estimators in parameters: pass its components_, or a FrozenEstimator)"
@@ -42,6 +43,8 @@ def as_corpus(estimator: Any, X: Any, *, reset: bool, reading: Reading = AS_IT_I
         estimator.tokenizer_ = data.meta.get("tokenizer") if isinstance(data, Corpus) else None
         estimator.vectorizer_, estimator.input_ = found.vectorizer, reading.to_dict()
         estimator.input_["named"] |= isinstance(data, Corpus)
+        estimator.input_["frame"] = kind_of_frame(X)
+        estimator.names_ = {}
     return corpus
 
 

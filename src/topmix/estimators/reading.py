@@ -20,6 +20,7 @@ from topmix.data.readers import kind_of_text, read_corpus
 from topmix.data.tabular import BLOCK_CELLS, as_tabular
 from topmix.data.texts import DEFAULT_TEXT_FIELD, Document, read_texts
 from topmix.data.vectorize import Vectorizer
+from topmix.estimators.frames import FRAMES
 from topmix.files.reader import ModelFileError
 
 DEFAULTS: dict[str, Any] = {"stop_words": "auto", "min_df": "auto", "max_df": "auto"}  # of texts, without vectorizer=
@@ -46,7 +47,10 @@ def checked_input(kept: Any) -> dict[str, Any]:
     columns = text if isinstance(text, list) else [text]
     if not all(name is None or isinstance(name, str) for name in [*columns, layer]):
         raise ModelFileError("'input' does not name columns of texts and a layer")
-    return {"text": text, "layer": layer, "named": bool(kept.get("named"))}
+    frame = kept.get("frame")
+    if frame is not None and frame not in FRAMES:
+        raise ModelFileError(f"'input' names an unknown kind of table, {str(frame)[:60]!r}")
+    return {"text": text, "layer": layer, "named": bool(kept.get("named")), "frame": frame}
 
 
 class Read(NamedTuple):

@@ -20,6 +20,7 @@ from topmix.engines import Engine, Threads
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.reading import refuse_iterator
 from topmix.estimators.snapshot import snapshot
+from topmix.estimators.tables import TopicTablesMixin
 from topmix.estimators.top_words import top_words
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.models.document_options import DocumentOptions
@@ -28,7 +29,7 @@ from topmix.numerics import dirichlet
 from topmix.numerics.threads import count_of_threads, use_threads
 
 
-class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """For estimators with `model_` and `components_`, which say how documents are solved under fixed topics."""
 
     model_: TopicModel
@@ -41,6 +42,9 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     @abstractmethod
     def _set_model(self, model: TopicModel) -> None: ...
+
+    def _prior_of_documents(self) -> np.ndarray:
+        return self.model_.prior.alpha
 
     def _engine(self) -> Engine:
         """Who solves new documents."""
@@ -60,9 +64,12 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
         """
         check_is_fitted(self, "model_")
+        return self._proportions(as_corpus(self, X, reset=False), normalize, sparse_output)
+
+    def _proportions(self, corpus: Corpus, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
         alpha, K = self.model_.prior.alpha, self.model_.n_components
         parts = []
-        for shard, folded in self._fold_in(as_corpus(self, X, reset=False)):
+        for shard, folded in self._fold_in(corpus):
             docs = folded.docs
             counts = sp.csr_array((docs.count.astype(np.float64), docs.topic, docs.indptr), shape=(shard.n_rows, K))
             scale = 1.0 / (shard.lengths + alpha.sum()) if normalize else np.ones(shard.n_rows)
