@@ -53,6 +53,11 @@ class LDA(EditMixin, TopicEstimator):
     smoothing : float or None
         What is added to the counts of words for `topic_word_`. None is eta, but at most 0.03 for collapsed inference
         with the default eta: a large prior learns more coherent topics, and a small one predicts better.
+    seeds : list of lists of words or None
+        Words that topics 0, 1, ... should have, as a prior that stays while they are learned; None in the list is a
+        topic without. A table {word: weight} in the place of a list of words weighs them; a word may be a column.
+    seed_strength : float
+        What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
     max_iter : int
         Passes over the data, at most. 0 leaves the topics where they start.
     tol : float
@@ -90,7 +95,7 @@ class LDA(EditMixin, TopicEstimator):
     topic_word_prior_ : float or ndarray
         eta: a number where one was given or learned, else an array as it was given.
     seed_counts_ : sparse array of shape (n_components, n_features) or None
-        What `seed_topics` added to the prior.
+        What `seeds` and `seed_topics` added to the prior.
     history_ : list of Record
         One record per pass.
     elbo_ : float
@@ -135,6 +140,8 @@ class LDA(EditMixin, TopicEstimator):
         doc_topic_prior: Any = None,
         topic_word_prior: Any = None,
         smoothing: float | None = None,
+        seeds: Any = None,
+        seed_strength: float = 0.1,
         max_iter: int = 20,
         tol: float = 3e-3,
         max_time: float | None = None,
@@ -154,6 +161,8 @@ class LDA(EditMixin, TopicEstimator):
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
         self.smoothing = smoothing
+        self.seeds = seeds
+        self.seed_strength = seed_strength
         self.max_iter = max_iter
         self.tol = tol
         self.max_time = max_time

@@ -188,6 +188,8 @@ def _is_array(value: Any) -> bool:
 def _is_json(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(_is_json(v) for v in value)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(v) for key, v in value.items())
     return value is None or isinstance(value, bool | int | float | str | np.number)
 
 

@@ -38,6 +38,11 @@ class TopicTablesMixin:
     def _prior_of_documents(self) -> np.ndarray:
         """[K] what a document has of each topic before its words are seen, in tokens."""
 
+    def counts(self, X: Any) -> Corpus:
+        """X as the model reads it: a Corpus in the words of the model."""
+        check_is_fitted(self, "components_")
+        return as_corpus(self, X, reset=False)
+
     def topic_info(self, X: Any = None, *, n_words: int = 10, relevance: float = RELEVANCE) -> Any:
         """A table of the topics, largest first: topic, name, size, share, coherence, words and nearest topics.
 

@@ -22,6 +22,7 @@ from topmix.estimators.inputs import as_corpus
 from topmix.estimators.priors import word_prior_as_given
 from topmix.estimators.reading import Reading
 from topmix.estimators.saving import SaveMixin
+from topmix.estimators.seeding import seed_prior
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklearn_callbacks
 from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.estimators.topic_stream import StreamMixin
@@ -57,6 +58,8 @@ class TopicEstimator(
     inference: Any
     learner: Any
     engine: Any
+    seeds: Any = None
+    seed_strength: float = 0.1
     max_iter: int
     tol: float
     max_time: float | None = None
@@ -143,7 +146,8 @@ class TopicEstimator(
         self, corpus: Corpus, learner: Learner, inference: Inference, threads: int, *, searches: bool = True
     ) -> TopicProblem:
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
-        empty, is_sparse = self._empty_model(corpus.n_words), learner.fades and searches and max_iter > 0
+        empty = self._seeded(self._empty_model(corpus.n_words), corpus)
+        is_sparse = learner.fades and searches and max_iter > 0
         seed = int(check_random_state(self.random_state).randint(2**31)) if inference.by_tokens else 0
         return TopicProblem(
             corpus=corpus,
@@ -160,6 +164,14 @@ class TopicEstimator(
             restarts_small_topics=self._restarts_small_topics() and inference.starts_cold,
             weighs_tokens=inference.by_tokens and isinstance(learner, Stochastic),
         )
+
+    def _seeded(self, empty: TopicModel, corpus: Corpus) -> TopicModel:
+        """The model with the user's seeds in its prior."""
+        if self.seeds is None or self._is_warm():  # a warm start has them already
+            return empty
+        names = getattr(self, "feature_names_in_", None)
+        extra = seed_prior(self.seeds, self.seed_strength, corpus, names, empty.n_components)
+        return replace(empty, words=replace(empty.words, extra=extra, learned=False))
 
     def _engine(self) -> Engine:
         """Workers of the engine that learned the topics solve new documents too."""

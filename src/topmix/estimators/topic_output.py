@@ -94,7 +94,8 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
     def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
         """exp(-score per token): of the documents' own words, after they were seen. Not a held-out measure by itself.
 
-        For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on.
+        For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on, or
+        scoring=topmix.metrics.completion_scorer in a search of scikit-learn.
         `sub_sampling` is scikit-learn's, for documents that are a sample; the ratio does not depend on it.
         """
         check_is_fitted(self, "model_")
