@@ -127,7 +127,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         doc_topic_prior: Any = None,
         topic_word_prior: Any = None,
         seeds: Any = None,
-        seed_strength: float = 0.1,
+        seed_strength: float = 0.3,
         max_iter: int = 200,
         burn_in: int | None = None,
         thin: int = 5,

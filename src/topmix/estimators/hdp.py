@@ -118,7 +118,7 @@ class HDP(EditMixin, TopicEstimator):
         topic_word_prior: Any = None,
         smoothing: float | None = None,
         seeds: Any = None,
-        seed_strength: float = 0.1,
+        seed_strength: float = 0.3,
         max_iter: int = 400,
         tol: float = 1e-3,
         init: Any = "auto",

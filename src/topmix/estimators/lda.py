@@ -141,7 +141,7 @@ class LDA(EditMixin, TopicEstimator):
         topic_word_prior: Any = None,
         smoothing: float | None = None,
         seeds: Any = None,
-        seed_strength: float = 0.1,
+        seed_strength: float = 0.3,
         max_iter: int = 20,
         tol: float = 3e-3,
         max_time: float | None = None,

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.estimators.frames import frame
+from topmix.estimators.groups import GroupsMixin
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.names import EMPTY, RELEVANCE, WORDS_PER_NAME, checked_name, distinct
 from topmix.estimators.topic_view import TopicView, view_of
@@ -26,7 +27,7 @@ NEAREST = 3  # topics named as neighbours of a topic
 LEAST_TOKENS = 1.0  # a topic with fewer is empty
 
 
-class TopicTablesMixin:
+class TopicTablesMixin(GroupsMixin):
     """`topic_info`, `document_info`, `word_info`, `predict` and names of topics, for estimators with topics."""
 
     names_: dict[int, str]

@@ -59,7 +59,7 @@ class TopicEstimator(
     learner: Any
     engine: Any
     seeds: Any = None
-    seed_strength: float = 0.1
+    seed_strength: float = 0.3
     max_iter: int
     tol: float
     max_time: float | None = None
