@@ -106,7 +106,11 @@ def _read_path(estimator: Any, path: str | os.PathLike[str], reading: Reading, f
         hint = "" if isinstance(path, os.PathLike) else ". To learn from texts, pass a list of strings: [text, ...]"
         raise FileNotFoundError(f"there is no such file or folder: {str(path)[:200]!r}{hint}")
     if source.suffix.lower() == ".h5ad":
-        return Read(from_anndata(open_anndata(source), reading.layer))
+        adata = open_anndata(source)
+        try:
+            return Read(from_anndata(adata, reading.layer))
+        finally:
+            adata.file.close()
     if kind_of_text(source) is None:
         return Read(read_corpus(source))
     try:
@@ -171,7 +175,7 @@ def _explain(X: Any, reading: Reading) -> None:
     """Errors that say what to pass instead, for data that cannot be counts."""
     if reading.text is not None:
         raise ValueError(f"text= names a column of a table, but X is a {type(X).__name__} without named columns")
-    if isinstance(X, set | dict):
+    if isinstance(X, set | dict) and not hasattr(X, "tocsr"):  # a dok_array is a dict
         raise ValueError(f"X is a {type(X).__name__}, which has no order of documents: pass a list of texts")
     if isinstance(X, bytes):
         raise ValueError("X is bytes: decode them, and pass a list of texts")
