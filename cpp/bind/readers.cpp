@@ -75,8 +75,8 @@ void register_readers(nb::module_& m) {
     m.def(
         "tidy_rows",
         [](Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
-           std::optional<Vec<const int64_t>> remap, int64_t n_words, int64_t first_row, Vec<int64_t> out_indptr,
-           Vec<int32_t> out_index, Vec<float> out_value) {
+           std::optional<Vec<const int64_t>> remap, int64_t n_words, int64_t first_row, int threads,
+           Vec<int64_t> out_indptr, Vec<int32_t> out_index, Vec<float> out_value) {
             const Csr<float> X = csr(indptr, index, value);
             require(out_indptr.size() == indptr.size(), "out_indptr and indptr differ in length");
             require(out_index.size() >= index.size() && out_value.size() >= index.size(), "the output is too short");
@@ -86,10 +86,10 @@ void register_readers(nb::module_& m) {
             const auto words = view(out_index);
             const auto values = view(out_value);
             nb::gil_scoped_release nogil;
-            return tidy_rows(X, ids, n_words, first_row, rows, words, values);
+            return tidy_rows(X, {ids, n_words, first_row}, threads, rows, words, values);
         },
-        "indptr"_a, "index"_a, "value"_a, "remap"_a.none(), "n_words"_a, "first_row"_a, "out_indptr"_a.noconvert(),
-        "out_index"_a.noconvert(), "out_value"_a.noconvert(),
+        "indptr"_a, "index"_a, "value"_a, "remap"_a.none(), "n_words"_a, "first_row"_a, "threads"_a,
+        "out_indptr"_a.noconvert(), "out_index"_a.noconvert(), "out_value"_a.noconvert(),
         "Rename columns (remap[v], -1 drops), sort, sum duplicates, drop zeros. Returns the new nnz.\n"
         "Raises ValueError naming row and column.");
 }

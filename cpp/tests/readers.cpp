@@ -199,12 +199,13 @@ struct RowsOfCounts {
     Csr<float> view() const { return {indptr, index, value}; }
 };
 
-std::string tidied(const RowsOfCounts& x, std::vector<int64_t> remap, int64_t n_words) {
+std::string tidied(const RowsOfCounts& x, std::vector<int64_t> remap, int64_t n_words, int threads = 2) {
     Exact<int64_t> indptr(x.indptr.size());
     Exact<int32_t> index(x.index.size());
     Exact<float> value(x.index.size());
     return refused([&] {
-        const size_t n = tidy_rows(x.view(), remap, n_words, 0, indptr.all(), index.all(), value.all());
+        const size_t n =
+            tidy_rows(x.view(), {remap, n_words, 0}, threads, indptr.all(), index.all(), value.all());
         check(n <= x.index.size() && indptr.data[x.indptr.size() - 1] == int64_t(n));
         RowsOfCounts out{{indptr.data.get(), indptr.data.get() + indptr.size},
                          {index.data.get(), index.data.get() + n},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.numerics.threads import threads
 
 
 def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]:
@@ -71,7 +72,7 @@ def select_terms(
             f"max_df={max_df} is {high:g} of {n_docs:,} documents, less than min_df={min_df}, which is {low:g}"
         )
     df = counter.document_frequency()
-    kept = counter.sort(np.flatnonzero((df >= low) & (df <= high)).astype(np.int32))
+    kept = counter.sort(np.flatnonzero((df >= low) & (df <= high)).astype(np.int32), threads())
     if len(kept) == 0:
         rare, common = int((df < low).sum()), int((df > high).sum())
         raise ValueError(
