@@ -118,8 +118,7 @@ inline size_t tidy_row(const Csr<float>& X, size_t n, const Renaming& how, std::
     for (size_t j = 0; j < order.size();) {
         const uint64_t v = order[j] >> 32;
         double sum = 0;
-        for (; j < order.size() && order[j] >> 32 == v; ++j)
-            sum += double(X.value[size_t(begin) + uint32_t(order[j])]);
+        for (; j < order.size() && order[j] >> 32 == v; ++j) sum += double(X.value[size_t(begin) + uint32_t(order[j])]);
         if (!is_count(float(sum)))
             throw std::invalid_argument(at(row, int64_t(v)) + "the summed count does not fit in single precision");
         index[out] = int32_t(v);

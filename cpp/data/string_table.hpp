@@ -113,9 +113,8 @@ class StringTable {
 
     bool is(const String& s, const StringKey& key) const {
         return s.head[0] == key.head[0] && s.head[1] == key.head[1] && s.size == key.size &&
-               (s.size <= StringKey::kHead ||
-                std::memcmp(bytes_.data() + s.begin + StringKey::kHead, key.data + StringKey::kHead,
-                            s.size - StringKey::kHead) == 0);
+               (s.size <= StringKey::kHead || std::memcmp(bytes_.data() + s.begin + StringKey::kHead,
+                                                          key.data + StringKey::kHead, s.size - StringKey::kHead) == 0);
     }
 
     size_t probe(const StringKey& key) const {
