@@ -139,6 +139,21 @@ void register_tokenize(nb::module_& m) {
             },
             "ids"_a, "threads"_a = 1, "The ids in the order of their strings.")
         .def(
+            "packed",
+            [](PyTermCounter& c, Vec<const int32_t> ids) {
+                c.check(view(ids));
+                const std::lock_guard hold(c.busy);
+                std::vector<int64_t> offsets{0};
+                std::vector<uint8_t> text;
+                for (int32_t id : view(ids)) {
+                    const std::string_view s = c.counter.terms()[size_t(id)];
+                    text.insert(text.end(), s.begin(), s.end());
+                    offsets.push_back(int64_t(text.size()));
+                }
+                return std::tuple(give(std::move(text)), give(std::move(offsets)));
+            },
+            "ids"_a, "The bytes of these terms, and where each of them starts.")
+        .def(
             "terms",
             [](PyTermCounter& c, Vec<const int32_t> ids) {
                 c.check(view(ids));

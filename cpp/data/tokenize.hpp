@@ -120,8 +120,10 @@ class TermCounter {
         });
         for (Block& block : blocks) {
             block.name.resize(block.news.size());
-            for (size_t j = 0; j < block.name.size(); ++j)
+            for (size_t j = 0; j < block.name.size(); ++j) {
+                terms_.prefetch_slot(StringKey::of(block.news[std::min(j + 8, block.name.size() - 1)]).hash);
                 block.name[j] = terms_.find_or_add(StringKey::of(block.news[j]));
+            }
             block.news = StringTable();
             unknown_ += block.unknown;
             seen_ += block.size;

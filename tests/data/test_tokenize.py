@@ -71,6 +71,8 @@ def test_native_equals_twin(blocks, pattern, stop_words, ngrams, vocabulary):
     ids = np.arange(native.n_terms, dtype=np.int32)
     np.testing.assert_array_equal(native.sort(ids, 2), twin.sort(ids))
     assert native.terms(ids) == twin.terms(ids)
+    for a, b in zip(native.packed(ids), twin.packed(ids), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_a_large_vocabulary_survives_growth():

@@ -102,7 +102,7 @@ def test_ties_in_max_features_break_as_scikit_learn_breaks_them():
 def varied_texts(n, seed=0):
     """Words of a heavy-tailed vocabulary in all shapes: accents, digits, underscores, apostrophes, very long ones."""
     rng = np.random.default_rng(seed)
-    odd = ["naïve", "Größe", "don't", "a_b", "__x__", "x" * 20_000, "3.14", "C3PO", "日本語", "e\u0301te", "I'm", "-", "_"]
+    odd = ["naïve", "Größe", "don't", "a_b", "__x__", "x" * 20_000, "3.14", "C3PO", "日本語", "e\u0301te", "-", "_"]
     shapes = [str.upper, str.title, str.lower, lambda w: w + "'s", lambda w: f"({w})", lambda w: w + "_" + w]
     texts = []
     for d in range(n):

@@ -18,7 +18,7 @@ from topmix import _core
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer, resolve_stop_words
-from topmix.data.vocabulary import check_cut, given_vocabulary, select_terms
+from topmix.data.vocabulary import check_cut, given_vocabulary, packed_terms, select_terms
 from topmix.numerics.threads import threads
 
 BLOCK_CHARS = 1 << 24  # enough for many threads
@@ -61,7 +61,7 @@ class Vectorizer:
 
     Attributes
     ----------
-    vocabulary_ : list of str
+    vocabulary_ : sequence of str
         The terms in the order of their columns.
     n_unknown_ : int
         Number of terms in the last `transform` that are not in the vocabulary, with repetitions.
@@ -96,7 +96,7 @@ class Vectorizer:
         self.stop_words = stop_words if stop_words is None or isinstance(stop_words, str) else self._stop_words
         self.vocabulary = None if vocabulary is None else given_vocabulary(vocabulary)
         if self.vocabulary is not None:
-            self.vocabulary_ = self.vocabulary
+            self.vocabulary_: Sequence[str] = self.vocabulary
         self.n_unknown_ = 0
 
     def fit_transform(
@@ -161,7 +161,7 @@ class Vectorizer:
     def _fit_documents(self, documents: Iterable[Document], out: str | PathLike[str] | None) -> Corpus:
         return self._count(_document_blocks(documents), out, self.vocabulary)
 
-    def _count(self, blocks: Blocks, out: str | PathLike[str] | None, vocabulary: list[str] | None) -> Corpus:
+    def _count(self, blocks: Blocks, out: str | PathLike[str] | None, vocabulary: Sequence[str] | None) -> Corpus:
         rule = self._tokenization.rule or _NO_RULE
         counter = _core.TermCounter(*rule, self.lowercase, self._stop_words, *self.ngram_range, vocabulary)
         meta = {"tokenizer": self.to_dict()}
@@ -175,7 +175,7 @@ class Vectorizer:
             kept = select_terms(counter, self.min_df, self.max_df, self.max_features, bool(self._stop_words))
             remap = np.full(counter.n_terms, -1, np.int32)
             remap[kept] = np.arange(len(kept), dtype=np.int32)
-            self.vocabulary_ = counter.terms(kept)
+            self.vocabulary_ = packed_terms(counter, kept)
             return builder.finish(self.vocabulary_, remap=remap, meta=meta)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.data.strings import Strings
 from topmix.numerics.threads import threads
 
 
@@ -47,6 +48,16 @@ def check_cut(name: str, cut: Any) -> int | float:
     if not 0.0 <= share <= 1.0:
         raise ValueError(f"{name}={cut}: a float is a share of the documents; pass 0.0 to 1.0")
     return share
+
+
+def packed_terms(counter: _core.TermCounter, ids: np.ndarray) -> Strings:
+    """These terms, without a Python string for each of them."""
+    text, offsets = counter.packed(ids)
+    try:
+        text.tobytes().decode()
+    except UnicodeDecodeError:
+        return Strings.pack(counter.terms(ids), "word")  # which says what is wrong with which term
+    return Strings(text, offsets)
 
 
 def select_terms(
