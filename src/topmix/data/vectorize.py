@@ -7,8 +7,8 @@ one block of texts, and the rows if the corpus is built in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, zip_longest
 from os import PathLike
 from typing import Any
 
@@ -21,15 +21,18 @@ from topmix.data.corpus import Corpus
 from topmix.data.languages import looks_english, resolve_stop_words, stemmer_of
 from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer
 from topmix.data.transformer import TransformerParameters
-from topmix.data.vocabulary import check_cut, given_vocabulary, select_terms
+from topmix.data.vocabulary import check_cut, given_vocabulary, packed_terms, select_terms
+from topmix.numerics.threads import threads
 
-BLOCK_CHARS = 1 << 22
-BLOCK_TEXTS = 1 << 13
+BLOCK_CHARS = 1 << 24  # enough for many threads
+BLOCK_TEXTS = 1 << 15
+RUN_TEXTS = 32
 _NO_RULE = NativeRule(bytes(128), 1, False)
 _END: Any = object()
 
 Text = str | list[str]  # a text, or its tokens
-Document = tuple[str | None, Text]  # (name, text)
+Document = tuple[str, Text]  # (name, text)
+Blocks = Iterator[tuple[list[str] | None, list[Text]]]  # (names, texts)
 
 
 class Vectorizer(TransformerParameters):
@@ -73,7 +76,7 @@ class Vectorizer(TransformerParameters):
 
     Attributes
     ----------
-    vocabulary_ : list of str
+    vocabulary_ : sequence of str
         The terms in the order of their columns.
     n_unknown_ : int
         Number of terms in the last `transform` that are not in the vocabulary, with repetitions.
@@ -81,7 +84,7 @@ class Vectorizer(TransformerParameters):
         The stop words of the last fit: "auto" is decided.
     """
 
-    vocabulary_: list[str]
+    vocabulary_: Sequence[str]
     stop_words_: str | list[str] | None
 
     def __init__(
@@ -148,22 +151,22 @@ class Vectorizer(TransformerParameters):
         out: str | PathLike[str] | None = None,
     ) -> Corpus:
         """Learn the vocabulary and count the words, in one pass. With `out`, the corpus is built in that file."""
-        return self._fit_documents(_documents(X, names), out)
+        return self._fit_blocks(text_blocks(X, names), out)
 
     def transform(
         self, X: Iterable[Text], *, names: Iterable[str] | None = None, out: str | PathLike[str] | None = None
     ) -> Corpus:
         """Count the words of the vocabulary. Other words are dropped, and `n_unknown_` is their number."""
-        return self._count(_documents(X, names), out, self._known_vocabulary())
+        return self._count(text_blocks(X, names), out, self._known_vocabulary())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The words, in the order of the columns."""
-        return np.asarray(self._known_vocabulary(), dtype=object)
+        return np.array(list(self._known_vocabulary()), dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "vocabulary_") or self.vocabulary is not None
 
-    def _known_vocabulary(self) -> list[str]:
+    def _known_vocabulary(self) -> Sequence[str]:
         if hasattr(self, "vocabulary_"):
             return self.vocabulary_
         if self.vocabulary is None:
@@ -230,17 +233,17 @@ class Vectorizer(TransformerParameters):
         return cls.from_dict(settings, vocabulary=[str(word) for word in words], tokenizer=tokenizer)
 
     def _fit_documents(self, documents: Iterable[Document], out: str | PathLike[str] | None) -> Corpus:
+        return self._fit_blocks(document_blocks(documents), out)
+
+    def _fit_blocks(self, blocks: Blocks, out: str | PathLike[str] | None = None) -> Corpus:
         self._check()
         vocabulary = None if self.vocabulary is None else given_vocabulary(self.vocabulary)
         if vocabulary is not None:
             self.vocabulary_ = vocabulary
         vars(self).pop("stop_words_", None)
-        return self._count(documents, out, vocabulary)
+        return self._count(blocks, out, vocabulary)
 
-    def _count(
-        self, documents: Iterable[Document], out: str | PathLike[str] | None, vocabulary: list[str] | None
-    ) -> Corpus:
-        blocks = _blocks(documents)
+    def _count(self, blocks: Blocks, out: str | PathLike[str] | None, vocabulary: Sequence[str] | None) -> Corpus:
         if not hasattr(self, "stop_words_"):
             first = next(blocks, None)
             self.stop_words_ = self._decided_stop_words([] if first is None else first[1])
@@ -252,7 +255,8 @@ class Vectorizer(TransformerParameters):
         counter = _core.TermCounter(*rule, bool(self.lowercase), stop_words, shortest, longest, vocabulary)
         with CorpusBuilder(out) as builder:
             for names, texts in blocks:
-                builder.append(*counter.count([tokenization.document(t) for t in texts]), names=names)
+                rows = counter.count(tokenization.documents(texts), threads())
+                builder.append(*rows, names=names, tidy_later=vocabulary is None)
             meta = {"tokenizer": self.to_dict()}
             if vocabulary is not None:
                 self.n_unknown_ = counter.n_unknown
@@ -260,7 +264,7 @@ class Vectorizer(TransformerParameters):
             kept = select_terms(counter, self.min_df, self.max_df, self.max_features, bool(stop_words), self.phrases)
             remap = np.full(counter.n_terms, -1, np.int32)
             remap[kept] = np.arange(len(kept), dtype=np.int32)
-            self.vocabulary_ = counter.terms(kept)
+            self.vocabulary_ = packed_terms(counter, kept)
             return builder.finish(self.vocabulary_, remap=remap, meta=meta)
 
     def _tokenization(self, stop_words: list[str]) -> Tokenization:
@@ -274,7 +278,7 @@ class Vectorizer(TransformerParameters):
             return self.stop_words
         tokenization = Tokenization(self.token_pattern, bool(self.lowercase), self.strip_accents, self.tokenizer)
         counter = _core.TermCounter(*(tokenization.rule or _NO_RULE), bool(self.lowercase), [], 1, 1, None)
-        counter.count([tokenization.document(t) for t in texts])
+        counter.count(tokenization.documents(texts), threads())
         terms = counter.terms(np.arange(counter.n_terms, dtype=np.int32))
         return "english" if looks_english(zip(terms, counter.term_frequency().tolist())) else None
 
@@ -290,12 +294,18 @@ def from_texts(
     return Vectorizer(**settings).fit_transform(texts, names=names, out=out)
 
 
-def _documents(texts: Iterable[Text], names: Iterable[str] | None) -> Iterator[Document]:
+def text_blocks(texts: Iterable[Text], names: Iterable[str] | None = None) -> Blocks:
+    """Texts in blocks that are large enough for one native call."""
     if isinstance(texts, str | bytes):
         raise ValueError("texts is a single string: pass a list of texts, such as [text]")
-    if names is None:
-        return ((None, text) for text in texts)
-    return _zip_names(texts, names)
+    if names is not None:
+        return document_blocks(_zip_names(texts, names))
+    return _blocks((None, run) for run in _runs(texts))
+
+
+def document_blocks(documents: Iterable[Document]) -> Blocks:
+    """Texts and their names in blocks."""
+    return _blocks(tuple(zip(*run)) for run in _runs(documents))  # type: ignore[misc]
 
 
 def _zip_names(texts: Iterable[Text], names: Iterable[str]) -> Iterator[Document]:
@@ -305,21 +315,28 @@ def _zip_names(texts: Iterable[Text], names: Iterable[str]) -> Iterator[Document
         yield str(name), text
 
 
-def _blocks(documents: Iterable[Document]) -> Iterator[tuple[list[str] | None, list[Text]]]:
+def _runs(items: Iterable[Any]) -> Iterator[list[Any]]:
+    """A few items at a time: Python loops over runs in less time than over items."""
+    items = iter(items)
+    while run := list(islice(items, RUN_TEXTS)):
+        yield run
+
+
+def _blocks(runs: Iterable[tuple[Sequence[str] | None, Sequence[Text]]]) -> Blocks:
     """(names, texts) in blocks that are large enough for one native call."""
     names: list[str] = []
     texts: list[Text] = []
-    chars = 0
-    for n, (name, text) in enumerate(documents):
-        if isinstance(text, list | tuple):
-            texts.append(list(text))
-        elif isinstance(text, str):
-            texts.append(text)
-        else:
-            raise TypeError(_not_a_text(n, text))
-        if name is not None:
-            names.append(name)
-        chars += len(text)
+    chars = n = 0
+    for names_of_run, run in runs:
+        if set(map(type, run)) != {str}:
+            for i, text in enumerate(run):
+                if not isinstance(text, str | list | tuple):
+                    raise TypeError(_not_a_text(n + i, text))
+            run = [text if isinstance(text, str) else list(text) for text in run]
+        texts += run
+        names += names_of_run or ()
+        n += len(run)
+        chars += sum(map(len, run))
         if chars >= BLOCK_CHARS or len(texts) >= BLOCK_TEXTS:
             yield names or None, texts
             names, texts, chars = [], [], 0

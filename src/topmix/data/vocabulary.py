@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.data.strings import Strings
+from topmix.numerics.threads import threads
 
 
 def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]:
@@ -60,6 +62,16 @@ def cuts_for(n_docs: int, min_df: int | float | str, max_df: int | float | str) 
     return min_df, max_df
 
 
+def packed_terms(counter: _core.TermCounter, ids: np.ndarray) -> Strings:
+    """These terms, without a Python string for each of them."""
+    text, offsets = counter.packed(ids)
+    try:
+        text.tobytes().decode()
+    except UnicodeDecodeError:
+        return Strings.pack(counter.terms(ids), "word")  # which says what is wrong with which term
+    return Strings(text, offsets)
+
+
 def select_terms(
     counter: _core.TermCounter,
     min_df: int | float | str,
@@ -88,7 +100,7 @@ def select_terms(
     wanted = (df >= low) & (df <= high)
     if phrases is not None:
         wanted &= _is_phrase(counter, phrases)
-    kept = counter.sort(np.flatnonzero(wanted).astype(np.int32))
+    kept = counter.sort(np.flatnonzero(wanted).astype(np.int32), threads())
     if len(kept) == 0:
         rare, common = int((df < low).sum()), int((df > high).sum())
         raise ValueError(

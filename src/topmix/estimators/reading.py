@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +18,8 @@ from topmix.data.from_table import counts_of, text_columns, texts_of
 from topmix.data.items import first_and_all, is_texts, plain
 from topmix.data.readers import kind_of_text, read_corpus
 from topmix.data.tabular import BLOCK_CELLS, as_tabular
-from topmix.data.texts import DEFAULT_TEXT_FIELD, Document, read_texts
-from topmix.data.vectorize import Vectorizer
+from topmix.data.texts import DEFAULT_TEXT_FIELD, read_texts
+from topmix.data.vectorize import Blocks, Vectorizer, document_blocks, text_blocks
 from topmix.estimators.frames import FRAMES
 from topmix.files.reader import ModelFileError
 
@@ -73,19 +73,19 @@ def read(estimator: Any, X: Any, reading: Reading, *, fitted: bool) -> Read:
     if is_anndata(X):
         return Read(from_anndata(X, reading.layer))
     if is_texts(X):
-        return _count(estimator, ((None, text) for text in plain(X)), reading, fitted)
+        return _count(estimator, text_blocks(plain(X)), reading, fitted)
     if isinstance(X, Iterator) and not hasattr(X, "__arrow_c_stream__"):
         first, items = first_and_all(X)
         if not isinstance(first, str | list | tuple):
             raise ValueError(f"an iterator must give texts, and this one gives {type(first).__name__}: pass a list")
-        return _count(estimator, ((None, text) for text in items), reading, fitted)
+        return _count(estimator, text_blocks(items), reading, fitted)
     table = as_tabular(X)
     if table is None:
         _explain(X, reading)
         return Read(X)
     columns = text_columns(table, reading.text)
     if columns:
-        return _count(estimator, ((None, text) for text in texts_of(table, columns)), reading, fitted)
+        return _count(estimator, text_blocks(texts_of(table, columns)), reading, fitted)
     if reading.feature_names is not None:
         raise ValueError("feature_names= is for matrices; a table has the names of its columns")
     is_frame = hasattr(X, "shape") and hasattr(X, "columns")
@@ -114,7 +114,7 @@ def _read_path(estimator: Any, path: str | os.PathLike[str], reading: Reading, f
     if kind_of_text(source) is None:
         return Read(read_corpus(source))
     try:
-        return _count(estimator, read_texts(source, field=reading.text), reading, fitted)
+        return _count(estimator, document_blocks(read_texts(source, field=reading.text)), reading, fitted)
     except CorpusError as error:
         if reading.text is not None or f"{DEFAULT_TEXT_FIELD!r}" not in str(error):
             raise
@@ -122,22 +122,21 @@ def _read_path(estimator: Any, path: str | os.PathLike[str], reading: Reading, f
         raise CorpusError(f"{said}. Pass text=, the name of the column with the texts") from None
 
 
-def _count(estimator: Any, documents: Iterable[Document | tuple[None, Any]], reading: Reading, fitted: bool) -> Read:
+def _count(estimator: Any, blocks: Blocks, reading: Reading, fitted: bool) -> Read:
     """Counts of words: of those that the estimator knows, or of those that the vectorizer chooses."""
     given = reading.vectorizer
     if fitted:
         vectorizer = _vectorizer_of(estimator) if given is None else given
         if isinstance(vectorizer, Vectorizer):
-            return Read(vectorizer._count(documents, None, vectorizer._known_vocabulary()), given)
-        texts = [text for _, text in documents]
-        return Read(Corpus.from_scipy(vectorizer.transform(texts), vocabulary=_names(vectorizer)), given)
+            return Read(vectorizer._count(blocks, None, vectorizer._known_vocabulary()), given)
+        return Read(Corpus.from_scipy(vectorizer.transform(_texts(blocks)), vocabulary=_names(vectorizer)), given)
     if given is None or isinstance(given, Vectorizer):
         vectorizer = Vectorizer(**DEFAULTS) if given is None else clone(given)
-        return Read(vectorizer._fit_documents(documents, None), vectorizer)
+        return Read(vectorizer._fit_blocks(blocks), vectorizer)
     if not hasattr(given, "fit_transform") or not hasattr(given, "get_feature_names_out"):
         raise ValueError(f"vectorizer= must be a topmix.data.Vectorizer, or one of scikit-learn, got {given!r}")
     vectorizer = clone(given)
-    counts = vectorizer.fit_transform([text for _, text in documents])
+    counts = vectorizer.fit_transform(_texts(blocks))
     rows = Corpus.from_scipy(counts, vocabulary=_names(vectorizer))
     arrays = rows.indptr, rows.index, rows.value, rows.n_words, rows.vocabulary
     return Read(Corpus.trusted(*arrays, meta={"tokenizer": _settings(vectorizer)}), vectorizer)
@@ -152,6 +151,10 @@ def _vectorizer_of(estimator: Any) -> Vectorizer:
         raise ValueError(
             f"{error} of topmix.data.Vectorizer.of(model, tokenizer=...), and pass the counts that it makes"
         ) from None
+
+
+def _texts(blocks: Blocks) -> list[Any]:
+    return [text for _, texts in blocks for text in texts]
 
 
 def _names(vectorizer: Any) -> list[str]:
