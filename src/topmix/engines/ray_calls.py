@@ -1,0 +1,209 @@
+"""Calls to workers that are answered whatever happens to a worker.
+
+Every call is a pure function of its arguments, which lie in the object store. So a call whose worker was lost, or is
+late, is made again to another one; the first answer counts, and there is one answer per key. Each incident is one line
+in the log "topmix.ray".
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import ray
+from ray.exceptions import (
+    ObjectLostError,
+    ObjectStoreFullError,
+    OutOfDiskError,
+    OutOfMemoryError,
+    RayActorError,
+    RayTaskError,
+)
+
+from topmix.engines.ray_pool import LOG, Peer, Pool
+
+LATE = 3.0  # times the longest of the last visits: then another worker that has nothing to do takes over
+LATE_AT_LEAST = 2.0  # seconds
+FULL_SECONDS = 120.0  # that a full object store has to make room
+
+
+@dataclass
+class Call:
+    key: Hashable
+    method: str
+    args: tuple[Any, ...]
+    n_returns: int
+    peer: Peer
+    refs: tuple[Any, ...] = ()  # results, in the order of the method's; the last is small
+
+    @property
+    def end(self) -> Any:
+        return self.refs[-1]
+
+
+class Answer(NamedTuple):
+    key: Hashable
+    peer: Peer
+    refs: tuple[Any, ...]
+    last: Any  # the value of the last result
+
+
+class LostData(Exception):
+    """An argument of a call is gone, with the node that had it."""
+
+    def __init__(self, key: Hashable, cause: BaseException):
+        super().__init__(str(cause).partition("\n")[0])
+        self.key = key
+
+
+class Calls:
+    def __init__(self, pool: Pool):
+        self.pool = pool
+        self._open: dict[Hashable, list[Call]] = {}  # by key: the call, and those that repeat it
+        self._took: deque[float] = deque(maxlen=64)  # seconds of visits
+        self._full_since: float | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def ask(self, key: Hashable, peer: Peer, method: str, *args: Any, n_returns: int = 1) -> None:
+        call = Call(key, method, args, n_returns, peer)
+        self._send(call)
+        self._open.setdefault(key, []).append(call)
+
+    def took(self, seconds: float) -> None:
+        """A visit was as long as this."""
+        self._took.append(seconds)
+
+    def answers(self, seconds: float = 0.2) -> list[Answer]:
+        """Calls that were answered; waits for at most so long. What workers raise is raised here."""
+        by_ref = {call.end: call for calls in self._open.values() for call in calls}
+        late = [ref for peer in self.pool.peers if peer.is_late for ref in peer.waiting if ref not in by_ref]
+        ready, _ = ray.wait([*by_ref, *late], num_returns=1, timeout=seconds)
+        if ready:  # and whatever else is there
+            ready, _ = ray.wait([*by_ref, *late], num_returns=len(by_ref) + len(late), timeout=0)
+        found = []
+        for ref in ready:
+            if ref not in by_ref:
+                self._heard_late(ref)
+            elif by_ref[ref].key in self._open and (answer := self._answer(by_ref[ref])) is not None:
+                found.append(answer)
+        self._take_over()
+        return found
+
+    def drop(self) -> None:
+        """Nobody waits for the open calls any more."""
+        for calls in self._open.values():
+            for call in calls:
+                call.peer.is_late = True  # until it has answered them
+        self._open.clear()
+
+    def _send(self, call: Call) -> None:
+        peer = call.peer
+        method = getattr(peer.actor, call.method).options(num_returns=call.n_returns)
+        refs = method.remote(*call.args)
+        call.refs = tuple(refs) if call.n_returns > 1 else (refs,)
+        if not peer.waiting:
+            peer.since = time.monotonic()
+        peer.waiting.add(call.end)
+
+    def _answer(self, call: Call) -> Answer | None:
+        """The answer to a call that is over; None where it has to be made again."""
+        try:
+            last = ray.get(call.end)
+        except (RayActorError, OutOfMemoryError) as error:
+            self._lost(call.peer, error)
+            return None
+        except (ObjectStoreFullError, OutOfDiskError) as error:
+            self._full(call, error)
+            return None
+        except ObjectLostError as error:
+            del self._open[call.key]
+            call.peer.answered(call.end)
+            raise LostData(call.key, error) from error
+        except RayTaskError as error:
+            self.drop()
+            raise (error.cause or error) from error
+        self._full_since = None
+        call.peer.answered(call.end)
+        del self._open[call.key]
+        return Answer(call.key, call.peer, call.refs, last)
+
+    def _heard_late(self, ref: Any) -> None:
+        for peer in self.pool.peers:
+            if ref in peer.waiting:
+                try:
+                    ray.get(ref)
+                except (RayActorError, OutOfMemoryError) as error:
+                    self._lost(peer, error)
+                except (RayTaskError, ObjectLostError, ObjectStoreFullError, OutOfDiskError):
+                    peer.answered(ref)  # another worker has the answer, or the error
+                else:
+                    peer.answered(ref)
+                return
+
+    def _lost(self, peer: Peer, error: BaseException) -> None:
+        mine = [call for calls in self._open.values() for call in calls if call.peer is peer]
+        peer.lost()
+        alive = self.pool.wait_for_one()
+        others = "it" if alive == [peer] else f"{len(alive)} of {len(self.pool.peers)} workers"
+        LOG.warning(
+            "%r (process %d) was lost: %s; %s computes again what it had begun (%d calls), nothing is counted twice",
+            peer, peer.pid, _reason(error), others, len(mine),
+        )  # fmt: skip
+        for call in mine:
+            call.peer = self.best(peer)
+            self._send(call)
+
+    def _full(self, call: Call, error: BaseException) -> None:
+        now = time.monotonic()
+        if self._full_since is None:
+            self._full_since = now
+            LOG.warning("the object store of %r is full: the call is made again until there is room", call.peer)
+        if now - self._full_since > FULL_SECONDS:
+            self.drop()
+            raise MemoryError(
+                f"the object stores of the cluster are full, and nothing was freed for {FULL_SECONDS:.0f} seconds. Use "
+                "smaller batches (batch_size), more nodes, or a larger object_store_memory."
+            ) from error
+        call.peer.answered(call.end)
+        time.sleep(0.5)
+        self._send(call)
+
+    def _take_over(self) -> None:
+        """Calls of a worker that has not answered for long go to one that has nothing to do as well."""
+        if not self._took:
+            return
+        now, limit = time.monotonic(), max(LATE_AT_LEAST, LATE * max(self._took))
+        idle = [peer for peer in self.pool.alive() if not peer.waiting]
+        for peer in self.pool.peers:
+            if not idle or not peer.waiting or now - peer.since < limit:
+                continue
+            mine = [calls[0] for calls in self._open.values() if len(calls) == 1 and calls[0].peer is peer]
+            if mine and not peer.is_late:
+                LOG.warning(
+                    "%r (process %d) has not answered for %.1f seconds, and visits take %.1f: others compute its %d "
+                    "calls as well, and the first answer counts",
+                    peer, peer.pid, now - peer.since, max(self._took), len(mine),
+                )  # fmt: skip
+            for call in mine:
+                peer.is_late = True
+                self.ask(call.key, idle[0], call.method, *call.args, n_returns=call.n_returns)
+                idle.append(idle.pop(0))
+
+    def best(self, home: Peer | None = None) -> Peer:
+        """The home of a shard if it answers, else the worker with the least to do."""
+        if home is not None and home.look() and not home.is_late:
+            return home
+        alive = self.pool.wait_for_one()
+        return min(alive, key=lambda peer: (peer.is_late, len(peer.waiting), peer.number))
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OutOfMemoryError):
+        return "its node ran out of memory"
+    text = str(error)
+    return "its node died" if "node" in text and ("died" in text or "dead" in text) else "its process ended"
