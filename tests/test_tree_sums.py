@@ -47,7 +47,9 @@ def words(rng, V=40, K=7, share=0.3):
     cols = np.flatnonzero(dense.any(axis=1)).astype(np.int32)
     rows = dense[cols]
     indptr = np.concatenate([[0], np.cumsum((rows > 0).sum(axis=1))]).astype(np.int64)
-    stats = WordStats(cols, indptr, np.nonzero(rows)[1].astype(np.uint16), rows[rows > 0], rows.sum(axis=0, dtype=np.float64))
+    stats = WordStats(
+        cols, indptr, np.nonzero(rows)[1].astype(np.uint16), rows[rows > 0], rows.sum(axis=0, dtype=np.float64)
+    )
     return stats, dense
 
 

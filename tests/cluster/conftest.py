@@ -41,7 +41,10 @@ def cluster() -> Iterator[object]:
         from ray.cluster_utils import Cluster
 
         about = {"num_cpus": 4, "object_store_memory": STORE}
-        made = Cluster(initialize_head=True, head_node_args={**about, "include_dashboard": False})
+        # Small objects would stay with the driver: here even they lie on the nodes that made them, as large ones do.
+        settings = {"max_direct_call_object_size": 1000, "health_check_period_ms": 1000}
+        head = {**about, "include_dashboard": False, "_system_config": settings}
+        made = Cluster(initialize_head=True, head_node_args=head)
         for _ in range(2):
             made.add_node(**about)
         ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")

@@ -1,7 +1,10 @@
 """What an engine with a cluster behind it promises besides bits."""
 
+import inspect
+import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from topmix import LDA, GaussianMixture
 from topmix.data import Corpus, CorpusError, sample_lda
 from topmix.data.shard import Shards, in_order
 from topmix.engines import ENGINES, Ray
+from topmix.fitting.progress import describe
 from topmix.learners import Memoized
 from topmix.local.fold_in import FoldIn
 from topmix.parameters.component import from_dict
@@ -22,6 +26,31 @@ def test_settings_are_checked_and_survive_a_file():
     for bad in ({"workers": 0}, {"cpus_per_worker": 0}, {"address": 7}, {"gpus_per_worker": 1}, {"copies": 2}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             Ray(**bad)
+
+
+def test_every_setting_has_its_effect(cluster):
+    import ray
+
+    from topmix.engines.ray_pool import pool_of
+
+    assert list(inspect.signature(Ray).parameters) == [
+        "address", "workers", "cpus_per_worker", "gpus_per_worker", "copies"
+    ]  # fmt: skip
+    corpus = sample_lda(60, 30, 3, doc_length=20, random_state=0).corpus
+    free = ray.available_resources()["CPU"]
+    for copies in (0, 1):
+        engine = Ray(address=cluster.address, workers=2, cpus_per_worker=2, copies=copies)
+        model = LDA(3, max_iter=2, engine=engine, random_state=0).fit(corpus)
+        status = model.history_[-1].workers
+        assert status["workers"] == len(pool_of(engine).peers) == 2
+        assert (status["copied"] > 0) == bool(copies)
+        assert status["sent"] > 0 < status["received"]
+        assert status["rows_per_second"] > 0 < status["worker_bytes"]
+        assert ray.available_resources()["CPU"] == free - 4
+        engine.release()
+        while ray.available_resources()["CPU"] != free:
+            time.sleep(0.1)
+    assert LDA(3, max_iter=2, random_state=0).fit(corpus).history_[-1].workers == {}
 
 
 def test_ray_is_imported_when_workers_are_opened_and_not_before():
@@ -84,15 +113,35 @@ def test_workers_stay_for_the_next_call_and_end_when_released(cluster):
         ray.get(actor.about.remote())
 
 
-def test_more_workers_than_the_cluster_has_room_for(cluster, monkeypatch, caplog):
+def test_a_worker_that_no_node_has_room_for(cluster, monkeypatch):
     from topmix.engines import ray_pool
 
-    monkeypatch.setattr(ray_pool, "MORE_SECONDS", 1.0)
-    engine = Ray(workers=2, cpus_per_worker=4)
-    taken = Ray(workers=6, cpus_per_worker=1)  # of twelve cores, spread: three nodes have two left each, or fewer
-    X = np.random.default_rng(0).poisson(0.5, (40, 20))
-    LDA(2, max_iter=1, engine=taken).fit(X)
     monkeypatch.setattr(ray_pool, "START_SECONDS", 1.0)
-    with pytest.raises(RuntimeError, match="no worker of 4 CPUs could be started"):
-        LDA(2, max_iter=1, engine=engine).fit(X)
-    taken.release()
+    with pytest.raises(RuntimeError, match="no worker of 5 CPUs could be started"):
+        LDA(2, max_iter=1, engine=Ray(workers=1, cpus_per_worker=5)).fit(np.eye(3))
+
+
+def test_the_command_fits_on_a_cluster_and_says_how_it_goes(cluster, tmp_path):
+    sample_lda(200, 60, 3, doc_length=20, random_state=0).corpus.save(tmp_path / "corpus.topmix")
+    command = [
+        sys.executable,
+        "-c",
+        "from topmix.cli import main; main()",
+        "fit",
+        "corpus.topmix",
+        "-k",
+        "3",
+        "-o",
+        "model",
+        "--max-iter",
+        "3",
+    ]
+    options = ["--engine", "ray", "--engine.address", cluster.address, "--engine.workers", "2"]
+    subprocess.run([*command, *options, "--n-init", "1", "--quiet"], check=True, cwd=tmp_path)
+    import topmix
+
+    model = topmix.load(tmp_path / "model")
+    assert model.engine == Ray(address=cluster.address, workers=2)
+    assert [record.workers["workers"] for record in model.history_] == [2.0] * model.n_iter_
+    said = describe(model.history_[-1], 4000.0)
+    assert re.search(r"2 workers, \S+ rows/s, \S+B a pass, memory \S+B each", said)

@@ -57,7 +57,7 @@ def test_a_shard_in_memory_pickles_as_its_rows():
 def test_a_file_that_is_gone_or_another_is_refused(saved):
     message = pickle.dumps(Shards(saved, [slice(0, 20)])[0])
     sample_lda(299, 50, 4, doc_length=60, random_state=0).corpus.save(saved.path)
-    with pytest.raises(CorpusError, match="299 documents .* expected 300"):
+    with pytest.raises(CorpusError, match=r"299 documents .* expected 300"):
         pickle.loads(message)
     saved.path.unlink()
     with pytest.raises(CorpusError, match="storage that all of them see"):

@@ -8,24 +8,20 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from topmix.data.atomic import atomic_write
 from topmix.data.cache import cache_folder
 from topmix.data.errors import CorpusError
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
 BLOCK = 1 << 24
 
 
-def is_remote(path: str | os.PathLike[str]) -> bool:
+def is_remote(path: str | os.PathLike[str]) -> TypeGuard[str]:
     return isinstance(path, str) and "://" in path
 
 
@@ -54,9 +50,11 @@ def local_copy(url: str) -> Path:
 @contextmanager
 def _one_at_a_time(path: Path) -> Iterator[None]:
     """Several workers of a machine want the same file at the same moment: one fetches it, the others wait."""
-    if fcntl is None:
+    if sys.platform == "win32":  # which has no flock: each fetches it, and the last copy stays
         yield
-        return
-    with open(path.with_name(f"{path.name}.lock"), "ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    else:
+        import fcntl
+
+        with open(path.with_name(f"{path.name}.lock"), "ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield

@@ -51,8 +51,8 @@ class SavedRows:
         corpus = _mapped_corpus(str(path), about.st_mtime_ns, about.st_size)
         if (corpus.n_docs, corpus.nnz) != (self.n_docs, self.nnz):
             raise CorpusError(
-                f"{path}: has {corpus.n_docs} documents and {corpus.nnz} entries, expected {self.n_docs} and {self.nnz}: "
-                "it is another corpus than the one that the fit began with"
+                f"{path}: has {corpus.n_docs} documents and {corpus.nnz} entries, expected {self.n_docs} and "
+                f"{self.nnz}: it is another corpus than the one that the fit began with"
             )
         return corpus[self.rows]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +24,8 @@ from ray.exceptions import (
 
 from topmix.engines.ray_pool import LOG, Peer, Pool
 
+Key = tuple[str, Any]  # what is asked, and of which shard or part of a sum
+
 LATE = 3.0  # times the longest of the last visits: then another worker that has nothing to do takes over
 LATE_AT_LEAST = 2.0  # seconds
 FULL_SECONDS = 120.0  # that a full object store has to make room
@@ -32,7 +33,7 @@ FULL_SECONDS = 120.0  # that a full object store has to make room
 
 @dataclass
 class Call:
-    key: Hashable
+    key: Key
     method: str
     args: tuple[Any, ...]
     n_returns: int
@@ -45,7 +46,7 @@ class Call:
 
 
 class Answer(NamedTuple):
-    key: Hashable
+    key: Key
     peer: Peer
     refs: tuple[Any, ...]
     last: Any  # the value of the last result
@@ -54,7 +55,7 @@ class Answer(NamedTuple):
 class LostData(Exception):
     """An argument of a call is gone, with the node that had it."""
 
-    def __init__(self, key: Hashable, cause: BaseException):
+    def __init__(self, key: Key, cause: BaseException):
         super().__init__(str(cause).partition("\n")[0])
         self.key = key
 
@@ -62,14 +63,14 @@ class LostData(Exception):
 class Calls:
     def __init__(self, pool: Pool):
         self.pool = pool
-        self._open: dict[Hashable, list[Call]] = {}  # by key: the call, and those that repeat it
+        self._open: dict[Key, list[Call]] = {}  # by key: the call, and those that repeat it
         self._took: deque[float] = deque(maxlen=64)  # seconds of visits
         self._full_since: float | None = None
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def ask(self, key: Hashable, peer: Peer, method: str, *args: Any, n_returns: int = 1) -> None:
+    def ask(self, key: Key, peer: Peer, method: str, *args: Any, n_returns: int = 1) -> None:
         call = Call(key, method, args, n_returns, peer)
         self._send(call)
         self._open.setdefault(key, []).append(call)
@@ -149,10 +150,9 @@ class Calls:
         mine = [call for calls in self._open.values() for call in calls if call.peer is peer]
         peer.lost()
         alive = self.pool.wait_for_one()
-        others = "it" if alive == [peer] else f"{len(alive)} of {len(self.pool.peers)} workers"
         LOG.warning(
-            "%r (process %d) was lost: %s; %s computes again what it had begun (%d calls), nothing is counted twice",
-            peer, peer.pid, _reason(error), others, len(mine),
+            "%r (process %d) was lost: %s; its %d open calls are made again, by %d of %d workers: nothing counts twice",
+            peer, peer.pid, _reason(error), len(mine), len(alive), len(self.pool.peers),
         )  # fmt: skip
         for call in mine:
             call.peer = self.best(peer)
@@ -185,7 +185,7 @@ class Calls:
             mine = [calls[0] for calls in self._open.values() if len(calls) == 1 and calls[0].peer is peer]
             if mine and not peer.is_late:
                 LOG.warning(
-                    "%r (process %d) has not answered for %.1f seconds, and visits take %.1f: others compute its %d "
+                    "%r (process %d) has not answered for %.1f seconds, and visits take %.2g: others compute its %d "
                     "calls as well, and the first answer counts",
                     peer, peer.pid, now - peer.since, max(self._took), len(mine),
                 )  # fmt: skip
@@ -203,7 +203,4 @@ class Calls:
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, OutOfMemoryError):
-        return "its node ran out of memory"
-    text = str(error)
-    return "its node died" if "node" in text and ("died" in text or "dead" in text) else "its process ended"
+    return "its node ran out of memory" if isinstance(error, OutOfMemoryError) else "its process or its node ended"

@@ -1,4 +1,4 @@
-"""Workers on the nodes of a Ray cluster. Placement and messages are Ray's, which is imported when workers are opened."""
+"""Workers on the nodes of a Ray cluster. Placement and messages are Ray's; it is imported when workers are opened."""
 
 from __future__ import annotations
 

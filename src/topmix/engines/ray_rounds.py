@@ -75,7 +75,7 @@ class Tree:
 
     def heard(self, answer: Answer) -> int:
         """An addition has ended; returns the bytes of its second part."""
-        self.put(answer.key[1], answer.refs[0], answer.peer)  # type: ignore[index]
+        self.put(answer.key[1], answer.refs[0], answer.peer)
         return int(answer.last)
 
     @property
@@ -96,6 +96,7 @@ class RayRounds:
             self.memo.refs[visited.shard] = visited.stats
         self.memo.sums = {key: sum_ for key, sum_ in self.memo.sums.items() if not set(key) & set(shards)}
         self.memo.sums[tuple(shards)] = ref
+        self.workers.traffic.look_at_disks()
         return Round(new, old, _info(visits))
 
     def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Any, Info]:
@@ -129,7 +130,7 @@ class RayRounds:
                 new = ray.get(ref)
             except (LostData, ObjectLostError) as error:
                 self.workers.calls.drop()
-                was_memory = isinstance(error, LostData) and error.key[0] == "step"  # type: ignore[index]
+                was_memory = isinstance(error, LostData) and error.key[0] == "step"
                 if was_memory or left == 1:
                     raise RuntimeError(
                         f"what a shard remembers was lost with its node: {error}. With Ray(copies=1) one node can be "
@@ -150,7 +151,7 @@ class RayRounds:
         position = {b: i for i, b in enumerate(shards)}
 
         def heard(answer: Answer) -> None:
-            what, b = answer.key  # type: ignore[misc]
+            what, b = answer.key
             if what == "add":
                 traffic.added += tree.heard(answer)
             else:

@@ -3,30 +3,65 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+
+import ray
 
 from topmix.engines.ray_actor import Report
-from topmix.engines.ray_pool import Pool
-
-
-class Sizes(NamedTuple):
-    """Bytes, since the workers were opened."""
-
-    sent: int  # tables, from the driver to workers
-    received: int  # sums, from workers to the driver
-    added: int  # from worker to worker, on the way to a sum
-    copied: int  # what shards remember, to another node
+from topmix.engines.ray_pool import LOG, Pool
 
 
 class Traffic:
+    """Bytes of messages and seconds of work, added up by whoever sends and receives."""
+
     def __init__(self, pool: Pool, n_rows: float):
         self.pool, self.n_rows = pool, n_rows
-        self.sent = self.received = self.added = self.copied = 0
-        self.n_visits, self.busy_seconds, self.began = 0, 0.0, time.monotonic()
+        self.sent = 0  # tables, from the driver to workers
+        self.received = 0  # sums, from workers to the driver
+        self.added = 0  # from worker to worker, on the way to a sum
+        self.copied = 0  # what shards remember, to another node
+        self.busy = 0.0  # seconds of visits
+        self._since, self._before = time.monotonic(), self._totals()
+        self._spilled, self._looked = spilled_bytes(), time.monotonic()
 
     def visited(self, report: Report) -> None:
-        self.n_visits += 1
-        self.busy_seconds += report.seconds
+        self.busy += report.seconds
 
-    def sizes(self) -> Sizes:
-        return Sizes(self.sent, self.received, self.added, self.copied)
+    def status(self) -> dict[str, float]:
+        """Of the time since it was last asked: a pass."""
+        now, totals = time.monotonic(), self._totals()
+        took = max(now - self._since, 1e-9)
+        spent = {name: totals[name] - self._before[name] for name in totals}
+        self._since, self._before = now, totals
+        alive = self.pool.alive()
+        return {
+            "workers": float(len(alive)),
+            "rows_per_second": self.n_rows / took,
+            "worker_bytes": float(max((peer.resident for peer in alive), default=0)),
+            "busy": spent.pop("busy") / (took * max(len(alive), 1)),
+            **spent,
+        }
+
+    def _totals(self) -> dict[str, float]:
+        return {name: float(getattr(self, name)) for name in ("sent", "received", "added", "copied", "busy")}
+
+    def look_at_disks(self, at_least: float = 10.0) -> None:
+        """Says so when object stores were full and Ray has moved objects to disk; it fetches them when they are used.
+        Looks no more than once in so many seconds."""
+        if time.monotonic() - self._looked < at_least:
+            return
+        spilled, self._looked = spilled_bytes(), time.monotonic()
+        if spilled > self._spilled:
+            megabytes = (spilled - self._spilled) / 1e6
+            LOG.warning("object stores were full: %.0f MB went to disk, and the fit goes on", megabytes)
+        self._spilled = max(self._spilled, spilled)
+
+
+def spilled_bytes() -> int:
+    """Bytes that Ray has moved from full object stores to disk so far; 0 where this version of Ray does not say."""
+    try:
+        from ray._private.internal_api import get_memory_info_reply, get_state_from_address
+
+        reply = get_memory_info_reply(get_state_from_address(ray.get_runtime_context().gcs_address))
+        return int(reply.store_stats.spilled_bytes_total)
+    except Exception:  # not part of Ray's interface: whatever it raises, a fit does not depend on it
+        return 0

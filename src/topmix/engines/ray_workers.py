@@ -81,7 +81,7 @@ class RayWorkers:
                     todo.remove(b)
                     self._begin(b, peer, tables)
             for answer in self.calls.answers():
-                what, b = answer.key  # type: ignore[misc]
+                what, b = answer.key
                 if what != "step":
                     yield answer
                     continue
@@ -117,6 +117,10 @@ class RayWorkers:
         self.traffic.copied += visited.report.memory_bytes + (len(remembered) > 1) * visited.report.stats_bytes
         return True
 
+    def status(self) -> dict[str, float]:
+        """Of the last pass, for its record."""
+        return self.traffic.status()
+
     def home(self, b: int) -> Peer | None:
         return self._home.get(b)
 
@@ -131,6 +135,7 @@ class RayWorkers:
 
     def close(self) -> None:
         self.calls.drop()
+        self.traffic.look_at_disks(at_least=0.5)
         for peer in self.pool.alive():
             peer.actor.close.remote(self.opening[0])
         self._memory, self._messages, self._columns = {}, {}, {}
@@ -156,7 +161,7 @@ class RayWorkers:
             peer = self.calls.best(self._home[b])
             self.calls.ask(("columns", b), peer, "columns", self.opening, b, self._message(b))
         while any(b not in self._columns for b in unknown):
-            for (_, b), _, _, cols in self.calls.answers():  # type: ignore[misc]
+            for (_, b), _, _, cols in self.calls.answers():
                 self._columns[b] = ray.put(cols)  # here, so that no node takes it away
 
     def _cols(self, b: int) -> np.ndarray:

@@ -1,0 +1,193 @@
+"""A worker killed, a node removed, the driver killed, a full object store, a slow worker: the fit goes on, or is
+continued from its checkpoint, to the same bits; and the log says in one line what happened.
+
+benchmarks/ray_faults.py does each of these twenty times.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from topmix import HDP, LDA
+from topmix.data import Corpus, sample_lda
+from topmix.engines import Ray
+from topmix.learners import Memoized
+
+LEARNER = Memoized(batch_size=30, batches_per_update=3)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("shared") / "corpus.topmix"
+    sample_lda(360, 300, 6, doc_length=60, random_state=0).corpus.save(path)
+    return Corpus.open(path)
+
+
+def lda(engine, **parameters):
+    usual = {"n_components": 12, "learner": LEARNER, "max_iter": 4, "tol": -np.inf, "random_state": 0}
+    return LDA(**usual | parameters, engine=engine)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(saved):
+    return lda("threads").fit(saved)
+
+
+@pytest.fixture
+def in_the_middle(monkeypatch):
+    """in_the_middle(act): act(workers) is called once, when a visit of the second pass has been handed out."""
+    from topmix.engines.ray_workers import RayWorkers
+
+    def arrange(act, at=18):
+        begin, seen = RayWorkers._begin, [0]
+
+        def watched(self, b, peer, tables):
+            begin(self, b, peer, tables)
+            seen[0] += 1
+            if seen[0] == at:
+                act(self)
+
+        monkeypatch.setattr(RayWorkers, "_begin", watched)
+
+    return arrange
+
+
+def same(model, undisturbed):
+    np.testing.assert_array_equal(model.components_, undisturbed.components_)
+    assert [r.objective for r in model.history_] == [r.objective for r in undisturbed.history_]
+
+
+def busy(workers):
+    return next(peer for peer in workers.pool.peers if peer.waiting)
+
+
+def said(caplog):
+    return [record.getMessage() for record in caplog.records if record.name == "topmix.ray"]
+
+
+def test_a_worker_is_killed_in_the_middle_of_a_pass(three, saved, undisturbed, in_the_middle, caplog):
+    in_the_middle(lambda workers: os.kill(busy(workers).pid, signal.SIGKILL))
+    same(lda(three).fit(saved), undisturbed)
+    (line,) = [line for line in said(caplog) if "was lost" in line]
+    assert "its process or its node ended" in line
+    assert "\n" not in line
+
+
+def test_a_worker_is_killed_in_the_search_for_the_number_of_topics(three, saved, in_the_middle, caplog):
+    def fit(engine):
+        learner = Memoized(batch_size=60, batches_per_update=2)
+        return HDP(4, max_iter=14, random_state=0, learner=learner, engine=engine).fit(saved)
+
+    in_the_middle(lambda workers: os.kill(busy(workers).pid, signal.SIGKILL), at=30)
+    same(fit(three), fit("threads"))
+    assert any("was lost" in line for line in said(caplog))
+
+
+@pytest.fixture
+def removal(cluster):
+    """removal(workers) ends a node that has a worker, and not this process; another node joins after the test."""
+
+    def remove(workers):
+        head = cluster.head_node.node_id
+        node = next(peer.node for peer in workers.pool.peers if peer.node != head and peer.is_alive)
+        cluster.remove_node(next(n for n in cluster.list_all_nodes() if n.node_id == node), allow_graceful=False)
+
+    yield remove
+    cluster.add_node(num_cpus=4, object_store_memory=100 * 2**20)
+
+
+def test_a_node_is_removed(three, saved, undisturbed, in_the_middle, removal, caplog):
+    """With what its shards remember; the copies on other nodes go on."""
+    in_the_middle(removal)
+    same(lda(three).fit(saved), undisturbed)
+    assert any("was lost: its process or its node ended" in line for line in said(caplog))
+
+
+def test_without_copies_a_removed_node_ends_the_fit_and_the_checkpoint_continues_it(
+    cluster, three, saved, undisturbed, in_the_middle, removal, tmp_path
+):
+    engine, path = Ray(workers=3, copies=0), tmp_path / "checkpoint"
+    in_the_middle(removal, at=42)  # the fourth pass; the checkpoint is of the second
+    with pytest.raises(RuntimeError, match=r"lost with its node.*checkpoint"):
+        lda(engine).fit(saved, checkpoint=path, checkpoint_every=2)
+    engine.release()
+    same(lda(three).fit(saved, checkpoint=path, checkpoint_every=2), undisturbed)
+
+
+def test_the_driver_is_killed_and_another_one_continues(cluster, three, saved, undisturbed, tmp_path):
+    program = f"""
+        import numpy as np, sys
+        from topmix import LDA
+        from topmix.engines import Ray
+        from topmix.learners import Memoized
+
+        def wait(record, view):
+            print(record.n_pass, flush=True)
+            if record.n_pass == 3:
+                sys.stdin.read()  # for ever: the checkpoint of the second pass is there, that of the third is not
+
+        engine = Ray(address={cluster.address!r}, workers=2)
+        LDA(12, learner=Memoized(batch_size=30, batches_per_update=3), max_iter=4, tol=-np.inf, random_state=0,
+            engine=engine, callbacks=[wait]).fit({str(saved.path)!r}, checkpoint={str(tmp_path / "checkpoint")!r})
+    """
+    driver = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    for line in driver.stdout:
+        if line.strip() == "3":
+            break
+    driver.send_signal(signal.SIGKILL)
+    driver.communicate()
+    passes = []
+    model = lda(three, callbacks=[lambda record, view: passes.append(record.n_pass)])
+    same(model.fit(saved, checkpoint=tmp_path / "checkpoint"), undisturbed)
+    assert passes == [3, 4]
+
+
+def test_object_stores_are_full(three, in_the_middle, caplog):
+    import ray
+
+    corpus = sample_lda(400, 2000, 6, doc_length=100, random_state=0).corpus
+    settings = {"n_components": 200, "max_iter": 2, "learner": Memoized(batch_size=100, batches_per_update=2)}
+    junk = []
+    in_the_middle(lambda _: junk.extend(ray.put(np.ones(2**20)) for _ in range(14)), at=6)  # 8 MB each, of 100
+    model = lda(three, **settings).fit(corpus)
+    assert len(junk) == 14
+    np.testing.assert_array_equal(model.components_, lda("threads", **settings).fit(corpus).components_)
+    assert any("object stores were full" in line for line in said(caplog))
+
+
+def test_a_worker_is_slow(three, saved, undisturbed, in_the_middle, caplog, monkeypatch):
+    from topmix.engines import ray_calls
+
+    monkeypatch.setattr(ray_calls, "LATE_AT_LEAST", 0.5)
+    stopped = []
+
+    def stop(workers):
+        stopped.append(busy(workers).pid)
+        os.kill(stopped[0], signal.SIGSTOP)
+
+    in_the_middle(stop)
+    try:
+        same(lda(three).fit(saved), undisturbed)
+        assert any("has not answered for" in line for line in said(caplog))
+    finally:
+        os.kill(stopped[0], signal.SIGCONT)
+    same(lda(three).fit(saved), undisturbed)  # and is back
+
+
+def test_all_workers_are_lost(cluster, saved, in_the_middle, caplog, undisturbed):
+    engine = Ray(workers=2)
+
+    def kill(workers):
+        for peer in workers.pool.peers:
+            os.kill(peer.pid, signal.SIGKILL)
+
+    in_the_middle(kill)
+    same(lda(engine).fit(saved), undisturbed)
+    engine.release()
