@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.harness.cluster import three_nodes
 from topmix.engines import Ray
-
-STORE = 100 * 2**20  # bytes of each node's object store
 
 # Ray's own; ours stay errors.
 NOT_OURS = (
@@ -34,25 +31,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[object]:
     """Three nodes with four logical cores each; this process is connected to them."""
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns of a change to come
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import ray
-        from ray.cluster_utils import Cluster
-
-        about = {"num_cpus": 4, "object_store_memory": STORE}
-        # Small objects would stay with the driver: here even they lie on the nodes that made them, as large ones do.
-        settings = {"max_direct_call_object_size": 1000, "health_check_period_ms": 1000}
-        head = {**about, "include_dashboard": False, "_system_config": settings}
-        made = Cluster(initialize_head=True, head_node_args=head)
-        for _ in range(2):
-            made.add_node(**about)
-        ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
-    yield made
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ray.shutdown()
-        made.shutdown()
+    with three_nodes() as made:
+        yield made
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ continued from its checkpoint, to the same bits; and the log says in one line wh
 benchmarks/ray_faults.py does each of these twenty times.
 """
 
-import os
 import signal
 import subprocess
 import sys
@@ -13,10 +12,12 @@ import textwrap
 import numpy as np
 import pytest
 
+from benchmarks.harness.cluster import FilledStore, RemovedNode, StoppedWorker, in_the_middle, kill_all, kill_one
 from topmix import HDP, LDA
 from topmix.data import Corpus, sample_lda
-from topmix.engines import Ray
+from topmix.engines import Ray, Threads
 from topmix.learners import Memoized
+from topmix.local.fold_in import FoldIn
 
 LEARNER = Memoized(batch_size=30, batches_per_update=3)
 
@@ -38,82 +39,74 @@ def undisturbed(saved):
     return lda("threads").fit(saved)
 
 
-@pytest.fixture
-def in_the_middle(monkeypatch):
-    """in_the_middle(act): act(workers) is called once, when a visit of the second pass has been handed out."""
-    from topmix.engines.ray_workers import RayWorkers
-
-    def arrange(act, at=18):
-        begin, seen = RayWorkers._begin, [0]
-
-        def watched(self, b, peer, tables):
-            begin(self, b, peer, tables)
-            seen[0] += 1
-            if seen[0] == at:
-                act(self)
-
-        monkeypatch.setattr(RayWorkers, "_begin", watched)
-
-    return arrange
-
-
 def same(model, undisturbed):
     np.testing.assert_array_equal(model.components_, undisturbed.components_)
     assert [r.objective for r in model.history_] == [r.objective for r in undisturbed.history_]
-
-
-def busy(workers):
-    return next(peer for peer in workers.pool.peers if peer.waiting)
 
 
 def said(caplog):
     return [record.getMessage() for record in caplog.records if record.name == "topmix.ray"]
 
 
-def test_a_worker_is_killed_in_the_middle_of_a_pass(three, saved, undisturbed, in_the_middle, caplog):
-    in_the_middle(lambda workers: os.kill(busy(workers).pid, signal.SIGKILL))
-    same(lda(three).fit(saved), undisturbed)
+def test_a_worker_is_killed_in_the_middle_of_a_pass(three, saved, undisturbed, caplog):
+    with in_the_middle(kill_one, at=18):
+        same(lda(three).fit(saved), undisturbed)
     (line,) = [line for line in said(caplog) if "was lost" in line]
     assert "its process or its node ended" in line
     assert "\n" not in line
 
 
-def test_a_worker_is_killed_in_the_search_for_the_number_of_topics(three, saved, in_the_middle, caplog):
+def test_a_worker_is_killed_in_the_search_for_the_number_of_topics(three, saved, caplog):
     def fit(engine):
         learner = Memoized(batch_size=60, batches_per_update=2)
         return HDP(4, max_iter=14, random_state=0, learner=learner, engine=engine).fit(saved)
 
-    in_the_middle(lambda workers: os.kill(busy(workers).pid, signal.SIGKILL), at=30)
-    same(fit(three), fit("threads"))
+    with in_the_middle(kill_one, at=30):
+        same(fit(three), fit("threads"))
     assert any("was lost" in line for line in said(caplog))
+
+
+def test_a_worker_is_killed_while_documents_are_solved(three, saved, undisturbed, cut):
+    """As `transform` and stochastic learning ask: shard by shard, in order."""
+    found = []
+    for engine in (Threads(), three):
+        with in_the_middle(kill_one, at=5):
+            workers = engine.open(cut(saved, 11), FoldIn(), 1)
+            found.append([(b, folded.docs.count) for b, folded, _ in workers.run(undisturbed.model_.tables, range(11))])
+            workers.close()
+    for (a, x), (b, y) in zip(*found, strict=True):
+        assert a == b
+        np.testing.assert_array_equal(x, y)
+
+
+def test_all_workers_are_killed(three, saved, undisturbed):
+    with in_the_middle(kill_all, at=18):
+        same(lda(three).fit(saved), undisturbed)
 
 
 @pytest.fixture
 def removal(cluster):
-    """removal(workers) ends a node that has a worker, and not this process; another node joins after the test."""
-
-    def remove(workers):
-        head = cluster.head_node.node_id
-        node = next(peer.node for peer in workers.pool.peers if peer.node != head and peer.is_alive)
-        cluster.remove_node(next(n for n in cluster.list_all_nodes() if n.node_id == node), allow_graceful=False)
-
+    """What ends a node that has a worker; another node joins after the test."""
+    remove = RemovedNode(cluster)
     yield remove
-    cluster.add_node(num_cpus=4, object_store_memory=100 * 2**20)
+    remove.mend()
 
 
-def test_a_node_is_removed(three, saved, undisturbed, in_the_middle, removal, caplog):
+def test_a_node_is_removed(three, saved, undisturbed, removal, caplog):
     """With what its shards remember; the copies on other nodes go on."""
-    in_the_middle(removal)
-    same(lda(three).fit(saved), undisturbed)
+    with in_the_middle(removal, at=18):
+        same(lda(three).fit(saved), undisturbed)
     assert any("was lost: its process or its node ended" in line for line in said(caplog))
 
 
 def test_without_copies_a_removed_node_ends_the_fit_and_the_checkpoint_continues_it(
-    cluster, three, saved, undisturbed, in_the_middle, removal, tmp_path
+    three, saved, undisturbed, removal, tmp_path
 ):
     engine, path = Ray(workers=3, copies=0), tmp_path / "checkpoint"
-    in_the_middle(removal, at=42)  # the fourth pass; the checkpoint is of the second
-    with pytest.raises(RuntimeError, match=r"lost with its node.*checkpoint"):
+    with (
+        in_the_middle(removal, at=42),  # the fourth pass; the checkpoint is of the second
+        pytest.raises(RuntimeError, match=r"lost with its node.*checkpoint"),
+    ):
         lda(engine).fit(saved, checkpoint=path, checkpoint_every=2)
     engine.release()
     same(lda(three).fit(saved, checkpoint=path, checkpoint_every=2), undisturbed)
@@ -123,8 +116,9 @@ def test_the_driver_is_killed_and_another_one_continues(cluster, three, saved, u
     program = f"""
         import numpy as np, sys
         from topmix import LDA
-        from topmix.engines import Ray
+        from topmix.engines import Ray, Threads
         from topmix.learners import Memoized
+from topmix.local.fold_in import FoldIn
 
         def wait(record, view):
             print(record.n_pass, flush=True)
@@ -149,45 +143,26 @@ def test_the_driver_is_killed_and_another_one_continues(cluster, three, saved, u
     assert passes == [3, 4]
 
 
-def test_object_stores_are_full(three, in_the_middle, caplog):
-    import ray
-
+def test_object_stores_are_full(three, caplog):
     corpus = sample_lda(400, 2000, 6, doc_length=100, random_state=0).corpus
     settings = {"n_components": 200, "max_iter": 2, "learner": Memoized(batch_size=100, batches_per_update=2)}
-    junk = []
-    in_the_middle(lambda _: junk.extend(ray.put(np.ones(2**20)) for _ in range(14)), at=6)  # 8 MB each, of 100
-    model = lda(three, **settings).fit(corpus)
-    assert len(junk) == 14
+    fill = FilledStore()
+    with in_the_middle(fill, at=6):
+        model = lda(three, **settings).fit(corpus)
+    fill.mend()
     np.testing.assert_array_equal(model.components_, lda("threads", **settings).fit(corpus).components_)
     assert any("object stores were full" in line for line in said(caplog))
 
 
-def test_a_worker_is_slow(three, saved, undisturbed, in_the_middle, caplog, monkeypatch):
+def test_a_worker_is_slow(three, saved, undisturbed, caplog, monkeypatch):
     from topmix.engines import ray_calls
 
     monkeypatch.setattr(ray_calls, "LATE_AT_LEAST", 0.5)
-    stopped = []
-
-    def stop(workers):
-        stopped.append(busy(workers).pid)
-        os.kill(stopped[0], signal.SIGSTOP)
-
-    in_the_middle(stop)
+    stop = StoppedWorker()
     try:
-        same(lda(three).fit(saved), undisturbed)
+        with in_the_middle(stop, at=18):
+            same(lda(three).fit(saved), undisturbed)
         assert any("has not answered for" in line for line in said(caplog))
     finally:
-        os.kill(stopped[0], signal.SIGCONT)
-    same(lda(three).fit(saved), undisturbed)  # and is back
-
-
-def test_all_workers_are_lost(cluster, saved, in_the_middle, caplog, undisturbed):
-    engine = Ray(workers=2)
-
-    def kill(workers):
-        for peer in workers.pool.peers:
-            os.kill(peer.pid, signal.SIGKILL)
-
-    in_the_middle(kill)
-    same(lda(engine).fit(saved), undisturbed)
-    engine.release()
+        stop.mend()
+    same(lda(three).fit(saved), undisturbed)  # and it is back

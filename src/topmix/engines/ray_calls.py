@@ -60,6 +60,16 @@ class LostData(Exception):
         self.key = key
 
 
+class LostForGood(RuntimeError):
+    """What a shard remembers is nowhere any more."""
+
+    def __init__(self, cause: BaseException):
+        super().__init__(
+            f"what a shard remembers was lost with its node: {cause}. With Ray(copies=1) one node can be lost at a "
+            "time; a fit with a checkpoint continues from there when it is called again."
+        )
+
+
 class Calls:
     def __init__(self, pool: Pool):
         self.pool = pool
@@ -82,14 +92,14 @@ class Calls:
     def answers(self, seconds: float = 0.2) -> list[Answer]:
         """Calls that were answered; waits for at most so long. What workers raise is raised here."""
         by_ref = {call.end: call for calls in self._open.values() for call in calls}
-        late = [ref for peer in self.pool.peers if peer.is_late for ref in peer.waiting if ref not in by_ref]
-        ready, _ = ray.wait([*by_ref, *late], num_returns=1, timeout=seconds)
+        others = [ref for peer in self.pool.peers for ref in peer.waiting if ref not in by_ref]
+        ready, _ = ray.wait([*by_ref, *others], num_returns=1, timeout=seconds)
         if ready:  # and whatever else is there
-            ready, _ = ray.wait([*by_ref, *late], num_returns=len(by_ref) + len(late), timeout=0)
+            ready, _ = ray.wait([*by_ref, *others], num_returns=len(by_ref) + len(others), timeout=0)
         found = []
         for ref in ready:
             if ref not in by_ref:
-                self._heard_late(ref)
+                self._not_waited_for(ref)
             elif by_ref[ref].key in self._open and (answer := self._answer(by_ref[ref])) is not None:
                 found.append(answer)
         self._take_over()
@@ -133,7 +143,8 @@ class Calls:
         del self._open[call.key]
         return Answer(call.key, call.peer, call.refs, last)
 
-    def _heard_late(self, ref: Any) -> None:
+    def _not_waited_for(self, ref: Any) -> None:
+        """The answer to a call that another worker has answered meanwhile, or that was dropped."""
         for peer in self.pool.peers:
             if ref in peer.waiting:
                 try:

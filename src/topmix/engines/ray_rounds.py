@@ -13,7 +13,7 @@ import ray
 from ray.exceptions import ObjectLostError
 
 from topmix.engines.ray_actor import n_bytes
-from topmix.engines.ray_calls import Answer, Calls, LostData
+from topmix.engines.ray_calls import Answer, Calls, LostData, LostForGood
 from topmix.engines.ray_pool import LOG, Peer
 from topmix.engines.rounds import Memo, Round, Tables
 from topmix.local import Info, add_info
@@ -132,10 +132,7 @@ class RayRounds:
                 self.workers.calls.drop()
                 was_memory = isinstance(error, LostData) and error.key[0] == "step"
                 if was_memory or left == 1:
-                    raise RuntimeError(
-                        f"what a shard remembers was lost with its node: {error}. With Ray(copies=1) one node can be "
-                        "lost at a time; a fit with a checkpoint continues from there when it is called again."
-                    ) from error
+                    raise LostForGood(error) from error
                 LOG.warning(
                     "results of shards %d to %d were lost with their node: the round is made again from where it began",
                     shards[0], shards[-1],

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import ray
+from ray.exceptions import ObjectLostError
 
 from topmix.data.shard import Shards
 from topmix.data.table import Table
 from topmix.engines.engine import ShardResult
 from topmix.engines.ray_actor import Report, n_bytes
-from topmix.engines.ray_calls import Answer, Calls
-from topmix.engines.ray_pool import Peer, Pool
+from topmix.engines.ray_calls import Answer, Calls, LostData, LostForGood
+from topmix.engines.ray_pool import LOG, Peer, Pool
 from topmix.engines.ray_rounds import RayRounds
 from topmix.engines.ray_traffic import Traffic
 from topmix.engines.rounds import Memo, Tables
@@ -33,7 +34,7 @@ class Visited(NamedTuple):
     """A visit that was made, and where its results lie."""
 
     shard: int
-    stats: Any  # reference
+    stats: Any  # reference, or the value where it was fetched
     memory: Any  # reference; None where nothing is remembered
     report: Report
     peer: Peer
@@ -52,24 +53,42 @@ class RayWorkers:
         self._n_homes = dict.fromkeys(range(len(pool.peers)), 0)
 
     def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
-        asked = list(shards)
-        self.find_homes(asked, together=False)
-        waiting, order = dict[int, Visited](), deque(asked)
-        for visited in self.visits(tables, asked, in_order=True):
-            if isinstance(visited, Visited):
-                self.accept([visited])
-                waiting[visited.shard] = visited
-            while order and order[0] in waiting:
-                done = waiting.pop(order.popleft())
-                self.traffic.received += done.report.stats_bytes
-                yield ShardResult(done.shard, ray.get(done.stats), done.report.info)
+        order = deque(shards)
+        self.find_homes(order, together=False)
+        found, copying = dict[int, Visited](), set[int]()
+        try:
+            for answer in self.visits(tables, list(order), in_order=True, fetch=True):
+                if isinstance(answer, Answer):
+                    copying.discard(answer.key[1])
+                else:
+                    found[answer.shard] = answer
+                    if answer.memory is not None and self.copy(answer, answer.memory):
+                        copying.add(answer.shard)
+                while order and order[0] in found and order[0] not in copying:
+                    yield self._accepted(found.pop(order.popleft()))
+            while order:
+                for answer in self.calls.answers():
+                    copying.discard(answer.key[1])
+                while order and order[0] not in copying:
+                    yield self._accepted(found.pop(order.popleft()))
+        except LostData as lost:
+            self.calls.drop()
+            raise LostForGood(lost) from lost
+
+    def _accepted(self, visited: Visited) -> ShardResult:
+        self.accept([visited])
+        self.traffic.received += visited.report.stats_bytes
+        return ShardResult(visited.shard, visited.stats, visited.report.info)
 
     def rounds(self, memo: Memo) -> RayRounds:
         return RayRounds(self, memo)
 
-    def visits(self, tables: Tables, shards: Sequence[int], *, in_order: bool) -> Iterator[Visited | Answer]:
+    def visits(
+        self, tables: Tables, shards: Sequence[int], *, in_order: bool, fetch: bool = False
+    ) -> Iterator[Visited | Answer]:
         """Visits, in the order in which they end, and answers to other calls meanwhile. With `in_order` only the next
-        few of the list are begun."""
+        few of the list are begun. With `fetch` their statistics come here."""
+        self.calls.drop()  # what is left of an iteration that was given up
         self._ask_columns(shards)
         todo, position = list(dict.fromkeys(shards)), {b: i for i, b in enumerate(shards)}
         left = set(todo)
@@ -85,12 +104,22 @@ class RayWorkers:
                 if what != "step":
                     yield answer
                     continue
+                try:
+                    stats = ray.get(answer.refs[0]) if fetch else answer.refs[0]
+                except ObjectLostError:
+                    LOG.warning("the result of shard %d was lost with its node: it is computed again", b)
+                    todo.insert(0, b)
+                    continue
                 left.remove(b)
-                report: Report = answer.last
-                answer.peer.resident = report.resident
-                self.calls.took(report.seconds)
-                self.traffic.visited(report)
-                yield Visited(b, answer.refs[0], answer.refs[1] if report.has_memory else None, report, answer.peer)
+                yield self._visited(answer, stats)
+
+    def _visited(self, answer: Answer, stats: Any) -> Visited:
+        report: Report = answer.last
+        answer.peer.resident = report.resident
+        self.calls.took(report.seconds)
+        self.traffic.visited(report)
+        memory = answer.refs[1] if report.has_memory else None
+        return Visited(answer.key[1], stats, memory, report, answer.peer)
 
     def accept(self, visits: Iterable[Visited]) -> None:
         """These visits count: their shards continue from what they found."""
