@@ -4,8 +4,9 @@
 
 Memoized learning with rounds, from a saved corpus, on a cluster that is started on this machine: workers with one core
 each against one process with as many threads. The two take turns, and the best pass of each counts, from the third on:
-first passes start documents from their words alone. Both must learn the same bits. Seconds of visits are those that
-workers computed; what is left of a pass is the driver's: tables, sums, updates and messages.
+first passes start documents from their words alone. Both must learn the same bits. Processor seconds, which other
+programs on the machine do not change, stand beside: those of the calling process and of the visits of workers; what Ray
+itself uses to move bytes is not in them.
 
 The least that a synchronous pass can send is one table of its words for each batch (4 bytes per word and topic) and
 one sum for each round. What is more goes from worker to worker on the way to a sum; copies need a second node.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from itertools import pairwise
+import time
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ def main(argv: list[str] | None = None) -> int:
     print(
         f"{a.corpus}, K = {a.K}, {a.threads} threads or workers, {a.batches} batches in rounds of {a.rounds}:\n"
         f"  threads {found['threads']:.2f} s a pass, Ray {found['ray']:.2f} s: {found['throughput']:.0%} of the "
-        f"throughput; workers computed {found['busy']:.0%} of the time\n"
+        f"throughput\n"
+        f"  processor seconds of a pass: {found['threads_processor']:.2f} and {found['ray_processor']:.2f}, "
+        f"{found['efficiency']:.0%}; workers visited batches {found['busy']:.0%} of the time\n"
         f"  {found['bytes'] / 1e6:.1f} MB a pass, the least is {found['least'] / 1e6:.1f} MB: {found['excess']:.2f} "
         f"times\n"
         f"  the largest worker had {found['worker_bytes'] / 1e6:.0f} MB",
@@ -64,16 +67,20 @@ def main(argv: list[str] | None = None) -> int:
 def compare(corpus: Corpus, a: Any) -> dict[str, float]:
     learner = Memoized(batch_size=-(-len(corpus) // a.batches), batches_per_update=a.rounds)
     engine = Ray(workers=a.threads)
-    seconds: dict[str, list[float]] = {"threads": [], "ray": []}
+    wall: dict[str, list[float]] = {"threads": [], "ray": []}
+    processor: dict[str, list[float]] = {"threads": [], "ray": []}
     for _ in range(a.repeat):
         fits = {}
         for name, kind in (("threads", "threads"), ("ray", engine)):
+            used: list[float] = []
             fits[name] = ours.lda(
                 a.K, max_iter=a.passes, tol=-float("inf"), random_state=0, learner=learner, engine=kind,
-                n_jobs=a.threads,
+                n_jobs=a.threads, callbacks=[lambda *_, used=used: used.append(time.process_time())],
             ).fit(corpus)  # fmt: skip
             ends = [record.seconds for record in fits[name].history_]
-            seconds[name] += [b - a_ for a_, b in pairwise(ends)][FIRST - 1 :]
+            visits = [record.workers.get("processor", 0.0) for record in fits[name].history_]
+            wall[name] += np.diff(ends)[FIRST - 1 :].tolist()
+            processor[name] += (np.diff(used) + visits[1:])[FIRST - 1 :].tolist()
         if not np.array_equal(fits["threads"].components_, fits["ray"].components_):
             raise AssertionError("the two engines learned different bits")
     engine.release()
@@ -81,9 +88,12 @@ def compare(corpus: Corpus, a: Any) -> dict[str, float]:
     sent = sum(last[name] for name in ("sent", "received", "added", "copied"))
     least = last["sent"] + last["received"]
     return {
-        "threads": min(seconds["threads"]),
-        "ray": min(seconds["ray"]),
-        "throughput": min(seconds["threads"]) / min(seconds["ray"]),
+        "threads": min(wall["threads"]),
+        "ray": min(wall["ray"]),
+        "throughput": min(wall["threads"]) / min(wall["ray"]),
+        "threads_processor": min(processor["threads"]),
+        "ray_processor": min(processor["ray"]),
+        "efficiency": min(processor["threads"]) / min(processor["ray"]),
         "bytes": sent,
         "least": least,
         "excess": sent / least,

@@ -3,8 +3,8 @@
     python -m benchmarks.rounds [--corpus wiki arxiv_100k] [--widths 1 4] [--seeds 3] [--quick]
 
 Workers of a cluster share the batches of a round, so wide rounds are what a cluster needs; but a wider round is a rarer
-update. Everything else is the default. The difference of each width from the first is printed, with its standard error
-over seeds.
+update, unless there are more batches: the default makes ten rounds for any width, and `--batches` sets another number.
+Everything else is the default. The difference of each width from the first is printed, with its standard error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments.add_corpus(p, ["wiki", "arxiv_100k"])
     p.add_argument("--K", type=int, default=200)
     p.add_argument("--widths", nargs="+", type=int, default=[1, 4])
-    p.add_argument("--batches", type=int, help="in a pass; the default is that of the learner, ten")
+    p.add_argument("--batches", type=int, help="in a pass; the default is that of the learner, ten rounds")
     p.add_argument("--seeds", type=int, default=3)
     p.add_argument("--passes", type=int, default=20)
     a = p.parse_args(argv)
@@ -44,7 +44,13 @@ def main(argv: list[str] | None = None) -> int:
                 f"{gain.mean():+.4f} ± {error:.4f} from rounds of {a.widths[0]}",
                 flush=True,
             )
-            settings = {"K": a.K, "width": width, "batches": a.batches or 10, "seeds": a.seeds, "passes": a.passes}
+            settings = {
+                "K": a.K,
+                "width": width,
+                "batches": a.batches or 10 * width,
+                "seeds": a.seeds,
+                "passes": a.passes,
+            }
             result = {"scores": scores[width], "score": scores[width].mean(), "difference": gain.mean()}
             out.add(result, settings, data)
     return 0

@@ -52,7 +52,8 @@ class Watched(Protocol):
 
     def status(self) -> dict[str, float]:
         """Of the time since the last call: workers, rows_per_second, worker_bytes (memory of the largest), busy (the
-        share of the time that workers computed), and bytes that were sent, received, added and copied."""
+        share of the time that workers visited), processor (seconds of those visits), and bytes that were sent,
+        received, added and copied."""
         ...
 
 

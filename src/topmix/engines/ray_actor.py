@@ -39,6 +39,7 @@ class Report(NamedTuple):
     stats_bytes: int
     memory_bytes: int
     seconds: float
+    processor: float  # seconds of all its threads
     resident: int  # bytes of this process
 
 
@@ -71,10 +72,10 @@ class ShardActor:
     def step(
         self, opening: tuple[Any, ...], b: int, message: list[Any], tables: Any, memory: Any
     ) -> tuple[Any, Any, Report]:
-        begin, session = time.perf_counter(), self._session(opening)
+        begin, used, session = time.perf_counter(), time.process_time(), self._session(opening)
         stats, new, info = session.worker.step(self._shard(session, b, message), tables, memory)
-        seconds = time.perf_counter() - begin
-        return stats, new, Report(info, new is not None, n_bytes(stats), n_bytes(new), seconds, resident())
+        took = time.perf_counter() - begin, time.process_time() - used
+        return stats, new, Report(info, new is not None, n_bytes(stats), n_bytes(new), *took, resident())
 
     def add(self, a: Any, b: Any) -> tuple[Any, int]:
         """The sum, and the bytes of the second part, which may have come from another node."""

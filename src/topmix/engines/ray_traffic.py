@@ -20,11 +20,13 @@ class Traffic:
         self.added = 0  # from worker to worker, on the way to a sum
         self.copied = 0  # what shards remember, to another node
         self.busy = 0.0  # seconds of visits
+        self.processor = 0.0  # the same in processor time, which other programs do not change
         self._since, self._before = time.monotonic(), self._totals()
         self._spilled, self._looked = spilled_bytes(), time.monotonic()
 
     def visited(self, report: Report) -> None:
         self.busy += report.seconds
+        self.processor += report.processor
 
     def status(self) -> dict[str, float]:
         """Of the time since it was last asked: a pass."""
@@ -42,7 +44,8 @@ class Traffic:
         }
 
     def _totals(self) -> dict[str, float]:
-        return {name: float(getattr(self, name)) for name in ("sent", "received", "added", "copied", "busy")}
+        names = ("sent", "received", "added", "copied", "busy", "processor")
+        return {name: float(getattr(self, name)) for name in names}
 
     def look_at_disks(self, at_least: float = 10.0) -> None:
         """Says so when object stores were full and Ray has moved objects to disk; it fetches them when they are used.

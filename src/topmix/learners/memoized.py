@@ -32,7 +32,7 @@ class Memoized(Learner):
     Parameters
     ----------
     batch_size : int or None
-        Rows per batch. None makes ten batches.
+        Rows per batch. None makes ten rounds of batches, so that a pass has ten updates.
     batches_per_update : int
         Batches per round. The batches of a round are computed under the same model, so several workers can share
         them. The result depends on this number, and never on the number of workers.
@@ -54,7 +54,7 @@ class Memoized(Learner):
         whole_number(self.batches_per_update, "batches_per_update")
 
     def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
-        return at_random(data, count_of_batches(self.batch_size, data, L, default), rng)
+        return at_random(data, count_of_batches(self.batch_size, data, L, default * self.batches_per_update), rng)
 
     def updates_per_pass(self, n_batches: int) -> int:
         return -(-n_batches // self.batches_per_update)
