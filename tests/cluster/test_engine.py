@@ -145,3 +145,13 @@ def test_the_command_fits_on_a_cluster_and_says_how_it_goes(cluster, tmp_path):
     assert [record.workers["workers"] for record in model.history_] == [2.0] * model.n_iter_
     said = describe(model.history_[-1], 4000.0)
     assert re.search(r"2 workers, \S+ rows/s, \S+B a pass, memory \S+B each", said)
+
+
+def test_the_benchmark_runs(cluster, tmp_path, capsys):
+    from benchmarks.harness import results
+    from benchmarks.ray import main
+
+    assert main(["--quick", "--out", str(tmp_path / "rows")]) == 0
+    assert "of the throughput" in capsys.readouterr().out
+    (row,) = results.read(tmp_path / "rows")
+    assert row["result"]["excess"] >= 1.0

@@ -116,9 +116,8 @@ def test_the_driver_is_killed_and_another_one_continues(cluster, three, saved, u
     program = f"""
         import numpy as np, sys
         from topmix import LDA
-        from topmix.engines import Ray, Threads
+        from topmix.engines import Ray
         from topmix.learners import Memoized
-from topmix.local.fold_in import FoldIn
 
         def wait(record, view):
             print(record.n_pass, flush=True)

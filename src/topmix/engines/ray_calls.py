@@ -7,6 +7,7 @@ in the log "topmix.ray".
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from topmix.engines.ray_pool import LOG, Peer, Pool
 
 Key = tuple[str, Any]  # what is asked, and of which shard or part of a sum
 
-LATE = 3.0  # times the longest of the last visits: then another worker that has nothing to do takes over
+LATE = 4.0  # times the median of the last visits: then another worker that has nothing to do takes over
 LATE_AT_LEAST = 2.0  # seconds
 FULL_SECONDS = 120.0  # that a full object store has to make room
 
@@ -188,7 +189,8 @@ class Calls:
         """Calls of a worker that has not answered for long go to one that has nothing to do as well."""
         if not self._took:
             return
-        now, limit = time.monotonic(), max(LATE_AT_LEAST, LATE * max(self._took))
+        now, usual = time.monotonic(), statistics.median(self._took)
+        limit = max(LATE_AT_LEAST, LATE * usual)
         idle = [peer for peer in self.pool.alive() if not peer.waiting]
         for peer in self.pool.peers:
             if not idle or not peer.waiting or now - peer.since < limit:
@@ -198,7 +200,7 @@ class Calls:
                 LOG.warning(
                     "%r (process %d) has not answered for %.1f seconds, and visits take %.2g: others compute its %d "
                     "calls as well, and the first answer counts",
-                    peer, peer.pid, now - peer.since, max(self._took), len(mine),
+                    peer, peer.pid, now - peer.since, usual, len(mine),
                 )  # fmt: skip
             for call in mine:
                 peer.is_late = True
