@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import ray
 
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.methods import ours
@@ -66,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def compare(corpus: Corpus, a: Any) -> dict[str, float]:
     learner = Memoized(batch_size=-(-len(corpus) // a.batches), batches_per_update=a.rounds)
-    engine = Ray(workers=a.threads)
+    engine = Ray(None if ray.is_initialized() else "local", workers=a.threads)  # in tests there is a cluster
     wall: dict[str, list[float]] = {"threads": [], "ray": []}
     processor: dict[str, list[float]] = {"threads": [], "ray": []}
     for _ in range(a.repeat):

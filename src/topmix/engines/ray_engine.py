@@ -20,8 +20,8 @@ class Ray(Engine):
     Parameters
     ----------
     address : str or None
-        The cluster: "auto" or "host:port", from a node of it. None uses the cluster that this process is connected to,
-        or that RAY_ADDRESS names, and else starts one on this machine.
+        The cluster: "auto" or "host:port", from a node of it, or "local" for a new one on this machine. None uses the
+        cluster that this process is connected to, that RAY_ADDRESS names or that runs here, and else starts one.
     workers : int or None
         Workers, spread over the nodes. None takes as many as fit.
     cpus_per_worker : int
