@@ -81,6 +81,8 @@ def disturbed(cluster: Any, corpus: Corpus, fault: str, at: int) -> Any:
     finally:
         if hasattr(act, "mend"):
             act.mend()
+        if fault == "node":  # its worker went to another node: the next fit begins with one on each
+            Ray(workers=3).release()
 
 
 def driver_killed(cluster: Any, path: Path, number: int) -> Any:

@@ -16,7 +16,6 @@ NOT_OURS = (
     "ignore:subprocess .* is still running:ResourceWarning",
     "ignore:.*:DeprecationWarning:ray",
     "ignore:.*:FutureWarning:ray",
-    "ignore::pytest.PytestUnraisableExceptionWarning",
 )
 
 

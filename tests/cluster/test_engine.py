@@ -117,7 +117,7 @@ def test_a_worker_that_no_node_has_room_for(cluster, monkeypatch):
     from topmix.engines import ray_pool
 
     monkeypatch.setattr(ray_pool, "START_SECONDS", 1.0)
-    with pytest.raises(RuntimeError, match="no worker of 5 CPUs could be started"):
+    with pytest.raises(ConnectionError, match="no worker of 5 CPUs could be started"):
         LDA(2, max_iter=1, engine=Ray(workers=1, cpus_per_worker=5)).fit(np.eye(3))
 
 

@@ -105,7 +105,7 @@ def test_without_copies_a_removed_node_ends_the_fit_and_the_checkpoint_continues
     engine, path = Ray(workers=3, copies=0), tmp_path / "checkpoint"
     with (
         in_the_middle(removal, at=42),  # the fourth pass; the checkpoint is of the second
-        pytest.raises(RuntimeError, match=r"lost with its node.*checkpoint"),
+        pytest.raises(ConnectionError, match=r"lost with its node.*checkpoint"),
     ):
         lda(engine).fit(saved, checkpoint=path, checkpoint_every=2)
     engine.release()

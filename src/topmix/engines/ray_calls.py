@@ -23,7 +23,7 @@ from ray.exceptions import (
     RayTaskError,
 )
 
-from topmix.engines.ray_pool import LOG, Peer, Pool
+from topmix.engines.ray_pool import LOG, ClusterError, Peer, Pool
 
 Key = tuple[str, Any]  # what is asked, and of which shard or part of a sum
 
@@ -61,7 +61,7 @@ class LostData(Exception):
         self.key = key
 
 
-class LostForGood(RuntimeError):
+class LostForGood(ClusterError):
     """What a shard remembers is nowhere any more."""
 
     def __init__(self, cause: BaseException):

@@ -21,6 +21,11 @@ LOG = logging.getLogger("topmix.ray")
 START_SECONDS = 120.0  # for the first actor to be there; for one that died to come back, when no other is left
 MORE_SECONDS = 30.0  # for the others
 
+
+class ClusterError(ConnectionError):
+    """There is no cluster, no room on it, or not enough left of it."""
+
+
 _pools: dict[tuple[str, Ray], Pool] = {}
 
 
@@ -62,7 +67,7 @@ class Peer:
 
     def _arrived(self, about: About) -> None:
         if about.version != __version__:
-            raise RuntimeError(f"a worker has topmix {about.version}, but this process has {__version__}")
+            raise ClusterError(f"a worker has topmix {about.version}, but this process has {__version__}")
         if about.isa != _core.isa:
             warnings.warn(
                 f"a worker computes with {about.isa} and this process with {_core.isa}: the last bits of results may "
@@ -92,7 +97,7 @@ class Pool:
         alive = sum(peer.is_alive for peer in self.peers)
         if not alive:
             self.end()
-            raise RuntimeError(
+            raise ClusterError(
                 f"no worker of {engine.cpus_per_worker} CPUs could be started within {START_SECONDS:.0f} seconds: the "
                 f"cluster has {free:g} free CPUs (`ray status` says more)"
             )
@@ -107,7 +112,7 @@ class Pool:
         deadline = time.monotonic() + START_SECONDS
         while not (found := self.alive()):
             if time.monotonic() > deadline:
-                raise RuntimeError(
+                raise ClusterError(
                     f"all {len(self.peers)} workers are lost and none came back within {START_SECONDS:.0f} seconds. A "
                     "fit with a checkpoint continues from there when it is called again."
                 )
@@ -152,4 +157,4 @@ def connect(address: str | None) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING, configure_logging=False)
     except (ConnectionError, GetTimeoutError, RuntimeError, ValueError) as error:
-        raise ConnectionError(f"there is no Ray cluster at address={address!r}: {error}") from error
+        raise ClusterError(f"there is no Ray cluster at address={address!r}: {error}") from error
