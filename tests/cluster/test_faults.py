@@ -4,6 +4,7 @@ continued from its checkpoint, to the same bits; and the log says in one line wh
 benchmarks/ray_faults.py does each of these twenty times.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -77,6 +78,28 @@ def test_a_worker_is_killed_while_documents_are_solved(three, saved, undisturbed
     for (a, x), (b, y) in zip(*found, strict=True):
         assert a == b
         np.testing.assert_array_equal(x, y)
+
+
+class Deadly:
+    """A local step that ends its process."""
+
+    def __call__(self, shard, tables, memory, scratch):
+        os._exit(1)
+
+
+def test_a_visit_that_ends_every_worker_is_an_error(three, saved, undisturbed, cut, monkeypatch):
+    from ray import cloudpickle
+
+    from topmix.engines import ray_calls
+
+    monkeypatch.setattr(ray_calls, "MOST_LOST", 2)
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
+    workers = three.open(cut(saved, 3), Deadly(), 1)
+    with pytest.raises(ConnectionError, match="2 workers were lost one after another in the same call"):
+        list(workers.run(undisturbed.model_.tables, range(3)))
+    workers.close()
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    same(lda(three).fit(saved), undisturbed)
 
 
 def test_all_workers_are_killed(three, saved, undisturbed):

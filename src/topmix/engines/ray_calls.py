@@ -29,6 +29,7 @@ Key = tuple[str, Any]  # what is asked, and of which shard or part of a sum
 
 LATE = 4.0  # times the median of the last visits: then another worker that has nothing to do takes over
 LATE_AT_LEAST = 2.0  # seconds
+MOST_LOST = 6  # workers that one call may cost, before it is taken to be the cause
 FULL_SECONDS = 120.0  # that a full object store has to make room
 
 
@@ -40,6 +41,7 @@ class Call:
     n_returns: int
     peer: Peer
     refs: tuple[Any, ...] = ()  # results, in the order of the method's; the last is small
+    n_lost: int = 0  # workers that were lost with it
 
     @property
     def end(self) -> Any:
@@ -167,6 +169,13 @@ class Calls:
             peer, peer.pid, _reason(error), len(mine), len(alive), len(self.pool.peers),
         )  # fmt: skip
         for call in mine:
+            call.n_lost += 1
+            if call.n_lost == MOST_LOST:
+                self.drop()
+                raise ClusterError(
+                    f"{MOST_LOST} workers were lost one after another in the same call ({call.method} of "
+                    f"{call.key[1]}): {_reason(error)}. Perhaps a batch needs more memory than a worker has: use a smaller batch_size."
+                ) from error
             call.peer = self.best(peer)
             self._send(call)
 
