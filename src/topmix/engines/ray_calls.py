@@ -174,7 +174,8 @@ class Calls:
                 self.drop()
                 raise ClusterError(
                     f"{MOST_LOST} workers were lost one after another in the same call ({call.method} of "
-                    f"{call.key[1]}): {_reason(error)}. Perhaps a batch needs more memory than a worker has: use a smaller batch_size."
+                    f"{call.key[1]}): {_reason(error)}. Perhaps a batch needs more memory than a worker has: use a "
+                    "smaller batch_size."
                 ) from error
             call.peer = self.best(peer)
             self._send(call)
