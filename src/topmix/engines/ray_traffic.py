@@ -10,6 +10,9 @@ from topmix.engines.ray_actor import Report
 from topmix.engines.ray_pool import LOG, Pool
 
 
+PATIENCE = 2.0  # seconds to wait for what Ray says of its object stores
+
+
 class Traffic:
     """Bytes of messages and seconds of work, added up by whoever sends and receives."""
 
@@ -49,8 +52,8 @@ class Traffic:
 
     def look_at_disks(self, at_least: float = 10.0) -> None:
         """Says so when object stores were full and Ray has moved objects to disk; it fetches them when they are used.
-        Looks no more than once in so many seconds."""
-        if time.monotonic() - self._looked < at_least:
+        Looks no more than once in so many seconds, and not while a worker is late: Ray would wait for it."""
+        if time.monotonic() - self._looked < at_least or any(peer.is_late for peer in self.pool.peers):
             return
         spilled, self._looked = spilled_bytes(), time.monotonic()
         if spilled > self._spilled:
@@ -64,7 +67,9 @@ def spilled_bytes() -> int:
     try:
         from ray._private.internal_api import get_memory_info_reply, get_state_from_address
 
-        reply = get_memory_info_reply(get_state_from_address(ray.get_runtime_context().gcs_address))
+        reply = get_memory_info_reply(
+            get_state_from_address(ray.get_runtime_context().gcs_address), timeout_seconds=PATIENCE
+        )
         return int(reply.store_stats.spilled_bytes_total)
     except Exception:  # not part of Ray's interface: whatever it raises, a fit does not depend on it
         return 0
