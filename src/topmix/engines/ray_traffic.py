@@ -9,7 +9,6 @@ import ray
 from topmix.engines.ray_actor import Report
 from topmix.engines.ray_pool import LOG, Pool
 
-
 PATIENCE = 2.0  # seconds to wait for what Ray says of its object stores
 
 
@@ -56,14 +55,16 @@ class Traffic:
         if time.monotonic() - self._looked < at_least or any(peer.is_late for peer in self.pool.peers):
             return
         spilled, self._looked = spilled_bytes(), time.monotonic()
-        if spilled > self._spilled:
+        if spilled is None:
+            return
+        if self._spilled is not None and spilled > self._spilled:
             megabytes = (spilled - self._spilled) / 1e6
             LOG.warning("object stores were full: %.0f MB went to disk, and the fit goes on", megabytes)
-        self._spilled = max(self._spilled, spilled)
+        self._spilled = spilled
 
 
-def spilled_bytes() -> int:
-    """Bytes that Ray has moved from full object stores to disk so far; 0 where this version of Ray does not say."""
+def spilled_bytes() -> int | None:
+    """Bytes that Ray has moved from full object stores to disk so far; None where it does not say."""
     try:
         from ray._private.internal_api import get_memory_info_reply, get_state_from_address
 
@@ -72,4 +73,4 @@ def spilled_bytes() -> int:
         )
         return int(reply.store_stats.spilled_bytes_total)
     except Exception:  # not part of Ray's interface: whatever it raises, a fit does not depend on it
-        return 0
+        return None
