@@ -19,6 +19,7 @@ from topmix import _core
 from topmix.data.convert import build_from_rows, rows_from_array
 from topmix.data.errors import CorpusError
 from topmix.data.parts import CorpusParts
+from topmix.data.remote_file import is_remote, local_copy
 from topmix.data.rows import MAX_WORDS, as_rows, check_lengths, check_n_words, tidy
 from topmix.data.store import open_store, verify_store, write_store
 from topmix.data.strings import Strings
@@ -56,6 +57,7 @@ class Corpus:
     names: Sequence[str] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = field(default=None, init=False)  # the file that the arrays are mapped from
+    url: str | None = field(default=None, init=False)  # where that file was fetched from
 
     def __post_init__(self) -> None:
         n_words = check_n_words(self.n_words)
@@ -96,6 +98,7 @@ class Corpus:
             names=_as_strings(names),
             meta=dict(meta or {}),
             path=path,
+            url=None,
             _n_tokens=n_tokens,
         )
         return corpus
@@ -146,9 +149,11 @@ class Corpus:
     def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Corpus:
         """A saved corpus, mapped from its file. Opening reads only the header, whatever the size of the file.
 
-        The sizes in the header are checked against the file. `verify=True` also calls `Corpus.verify`.
+        The sizes in the header are checked against the file. `verify=True` also calls `Corpus.verify`. A URL such as
+        s3:// or gs:// is fetched once into the cache of this machine (needs fsspec).
         """
-        corpus = cls.of_parts(open_store(Path(path)))
+        corpus = cls.of_parts(open_store(local_copy(path) if is_remote(path) else Path(path)))
+        corpus.__dict__["url"] = path if is_remote(path) else None
         return corpus.verify() if verify else corpus
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -43,6 +43,17 @@ class Workers(Protocol):
 
     def close(self) -> None:
         """Ends the workers. Nothing is asked of them any more."""
+        ...
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """Workers who say how they are: those of a cluster do."""
+
+    def status(self) -> dict[str, float]:
+        """Of the time since the last call: workers, rows_per_second, worker_bytes (memory of the largest), busy (the
+        share of the time that workers visited), processor (seconds of those visits), and bytes that were sent,
+        received, added and copied."""
         ...
 
 

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from topmix.data.corpus import Corpus
-from topmix.data.shard import Shard, Shards, in_order
+from topmix.data.shard import Shards, in_order, row_sums
 from topmix.engines import Engine, Threads
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.reading import refuse_iterator
@@ -69,10 +69,11 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
     def _proportions(self, corpus: Corpus, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
         alpha, K = self.model_.prior.alpha, self.model_.n_components
         parts = []
-        for shard, folded in self._fold_in(corpus):
-            docs = folded.docs
-            counts = sp.csr_array((docs.count.astype(np.float64), docs.topic, docs.indptr), shape=(shard.n_rows, K))
-            scale = 1.0 / (shard.lengths + alpha.sum()) if normalize else np.ones(shard.n_rows)
+        for documents, folded in self._fold_in(corpus):
+            docs, n = folded.docs, documents.n_docs
+            counts = sp.csr_array((docs.count.astype(np.float64), docs.topic, docs.indptr), shape=(n, K))
+            lengths = row_sums(documents.indptr, documents.value)
+            scale = 1.0 / (lengths + alpha.sum()) if normalize else np.ones(n)
             if sparse_output:
                 counts.data += alpha[docs.topic]
                 counts.data *= np.repeat(scale, np.diff(docs.indptr))
@@ -117,16 +118,19 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         check_is_fitted(self, "model_")
         return check_random_state(self.random_state)
 
-    def _fold_in(self, corpus: Corpus, *, want_bound: bool = False) -> Iterator[tuple[Shard, FoldedIn]]:
+    def _fold_in(self, corpus: Corpus, *, want_bound: bool = False) -> Iterator[tuple[Corpus, FoldedIn]]:
         """Documents under the topics as they are, a shard at a time, by the engine's workers."""
         model = replace(self.model_, documents=self._documents())
         shards, threads = Shards(corpus, in_order(corpus)), count_of_threads(self.n_jobs)
         workers = self._engine().open(shards, FoldIn(want_bound), threads)
-        for b in range(len(shards)):
-            with use_threads(threads):
-                ((_, folded, _),) = workers.run(model.tables, [b])
-            yield shards[b], folded
-        workers.close()
+        results = workers.run(model.tables, range(len(shards)))
+        try:
+            for _ in range(len(shards)):
+                with use_threads(threads):
+                    b, folded, _ = next(results)
+                yield corpus[shards.rows[b]], folded
+        finally:
+            workers.close()
 
     def _fitted_copy(self, model: TopicModel) -> Self:
         """A fitted copy of the estimator with this model, for callbacks."""

@@ -23,6 +23,8 @@ class Record:
     effort: dict[str, float] = field(default_factory=dict)  # iterations and the like, as the local step counts them
     moves: dict[str, float] = field(default_factory=dict)  # changes of the number of topics before it, with their gain
 
+    workers: dict[str, float] = field(default_factory=dict)  # how those of a cluster are: engines/engine.py: Watched
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from topmix.engines import Watched
 from topmix.fitting.history import Callback, Clock, Record
 from topmix.fitting.view import PassView
 from topmix.learners import Passes, PassResult
@@ -38,13 +39,15 @@ class Log:
     fitted: Callable[[Any], Any]  # model -> a fitted copy of the estimator
     callbacks: Iterable[Callback] = ()
     history: list[Record] = field(default_factory=list)
+    workers: Any = None  # who compute
 
     def record(self, result: PassResult, moves: dict[str, float]) -> bool:
         """Adds a record and tells the callbacks; whether one of them ends the fit."""
         terms = result.model.bound(result.total)
         effort = {name: value for name, value in result.info.items() if isinstance(value, float)}
         n_pass, K = len(self.history) + 1, result.model.n_components
-        self.history.append(Record(n_pass, self.clock(), sum(terms.values()), K, terms, effort, moves))
+        status = self.workers.status() if isinstance(self.workers, Watched) else {}
+        self.history.append(Record(n_pass, self.clock(), sum(terms.values()), K, terms, effort, moves, status))
         view = PassView(result.model, self.fitted)
         answers = [call(self.history[-1], view) for call in self.callbacks]  # all of them are called
         return any(answers)

@@ -124,9 +124,21 @@ def shown(verbose: int, n_passes: int, n_tokens: float | None, title: str) -> It
 def describe(record: Record, n_tokens: float | None, unit: str = "token") -> str:
     """The objective and the speed so far, initialisation counted."""
     if not n_tokens:
-        return f"objective {record.objective:.6g}"
+        return f"objective {record.objective:.6g}{describe_workers(record)}"
     speed = n_tokens * record.n_pass / max(record.seconds, 1e-9)
-    return f"{record.objective / n_tokens:.4f} per {unit}  {in_short(speed)} {unit}s/s"
+    return f"{record.objective / n_tokens:.4f} per {unit}  {in_short(speed)} {unit}s/s{describe_workers(record)}"
+
+
+def describe_workers(record: Record) -> str:
+    """How many workers a cluster has, the bytes of a pass, and the memory of the largest; nothing without a cluster."""
+    w = record.workers
+    if not w:
+        return ""
+    n, sent = round(w["workers"]), sum(w[name] for name in ("sent", "received", "added", "copied"))
+    return (
+        f"  {n} worker{'s' if n != 1 else ''}, {in_short(w['rows_per_second'])} rows/s, {in_short(sent)}B a pass, "
+        f"memory {in_short(w['worker_bytes'])}B each"
+    )
 
 
 def in_time(seconds: float) -> str:

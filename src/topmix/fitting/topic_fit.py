@@ -74,7 +74,7 @@ class TopicFit(Between):
             p.corpus, model, batches, p.step, p.engine, p.threads, p.n_active,
             max_iter=p.max_iter - len(self.log.history), is_warm=p.is_warm or found is not None,
         )  # fmt: skip
-        self.workers = learner.open(task, rng)
+        self.workers = self.log.workers = learner.open(task, rng)
         try:
             learned, converged = self._learned(found, model, task, batches)
         finally:
