@@ -231,6 +231,15 @@ def add_moments(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), or
     Adds sum w r, sum w r z and sum w r (quadratic part of z) of each cluster to N, first and second.
     """
 
+@overload
+def direction_step(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, W: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, L: int, least: float, threads: int, N: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], resultant: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> float: ...
+
+@overload
+def direction_step(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, L: int, least: float, threads: int, N: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], resultant: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> float:
+    """
+    Rows of x to their L best clusters under the scores constant + x W': adds sum w r and sum w r x of each cluster to N and resultant, without shares below `least`, and returns the summed entropy.
+    """
+
 class AsynchronousGaussian32:
     """Workers that own rows, visited by blocks of Gaussian clusters."""
 
@@ -318,9 +327,6 @@ class TopicOptions:
 
     @property
     def own_discount(self) -> float: ...
-
-    def arguments(self) -> tuple[str, bool, bool, bool, int, float, int, float, int, int, float]:
-        """What the constructor was given, in its order."""
 
 class TopicScratch:
     """Buffers that a worker keeps between steps."""

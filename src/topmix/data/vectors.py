@@ -33,6 +33,14 @@ class VectorShard:
         """[rows, D], contiguous; a view if possible, else a copy."""
         return np.ascontiguousarray(self.data[self.rows], dtype)
 
+    def in_place(self, dtype: DTypeLike) -> tuple[np.ndarray, np.ndarray | None]:
+        """An array, and which of its rows are those of the shard, None for all: so kernels need no copy of rows that
+        lie in memory."""
+        x = self.data
+        if isinstance(self.rows, slice) or type(x) is not np.ndarray or x.dtype != dtype or not x.flags.c_contiguous:
+            return self.rows_as(dtype), None
+        return x, np.asarray(self.rows, np.int64)
+
     def pieces(self, n_rows: int) -> Iterator[VectorShard]:
         """Consecutive parts of at most n_rows rows, so that temporary arrays stay small."""
         if self.n_rows <= n_rows:

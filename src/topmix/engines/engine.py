@@ -60,6 +60,10 @@ class Watched(Protocol):
 class Engine(Component):
     """A component that can open workers."""
 
+    def threads(self, n_jobs: int) -> int:
+        """How many of n_jobs threads this process uses, for the tables of a model as for its workers."""
+        return n_jobs
+
     @abstractmethod
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         """`threads` is what one worker may use; it changes no result."""

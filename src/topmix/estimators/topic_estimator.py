@@ -38,7 +38,7 @@ from topmix.learners import Learner, Stochastic
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topic_start import RESTARTED
 from topmix.models.topics import TopicModel
-from topmix.numerics.threads import count_of_threads, use_threads
+from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import (
     count_of_active,
     count_of_components,
@@ -114,7 +114,7 @@ class TopicEstimator(
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         limits = [] if self.max_time is None else [TimeLimit(positive_number(self.max_time, "max_time"))]
         best: tuple[Log, TopicModel, bool] | None = None
-        threads = count_of_threads(self.n_jobs)
+        threads = self._threads()
         with (
             use_threads(threads),
             shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display,

@@ -26,7 +26,7 @@ from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
 from topmix.numerics import dirichlet
-from topmix.numerics.threads import count_of_threads, use_threads
+from topmix.numerics.threads import use_threads
 
 
 class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -121,7 +121,7 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
     def _fold_in(self, corpus: Corpus, *, want_bound: bool = False) -> Iterator[tuple[Corpus, FoldedIn]]:
         """Documents under the topics as they are, a shard at a time, by the engine's workers."""
         model = replace(self.model_, documents=self._documents())
-        shards, threads = Shards(corpus, in_order(corpus)), count_of_threads(self.n_jobs)
+        shards, threads = Shards(corpus, in_order(corpus)), self._threads()
         workers = self._engine().open(shards, FoldIn(want_bound), threads)
         results = workers.run(model.tables, range(len(shards)))
         try:

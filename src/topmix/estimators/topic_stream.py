@@ -21,7 +21,7 @@ from topmix.inference import Inference
 from topmix.learners import Asynchronous, Learner, Stochastic
 from topmix.learners.stochastic import blend, tokens
 from topmix.models.topics import TopicModel
-from topmix.numerics.threads import count_of_threads, use_threads
+from topmix.numerics.threads import use_threads
 
 
 class StreamMixin:
@@ -69,7 +69,7 @@ class StreamMixin:
         first = not hasattr(self, "model_")
         reading = Reading(text, vectorizer, feature_names, layer)
         corpus = as_corpus(self, X, reset=True, reading=reading) if first else in_known_columns(self, X)
-        threads = count_of_threads(self.n_jobs)
+        threads = self._threads()
         with use_threads(threads):
             problem = self._problem(corpus, learner, inference, threads, searches=False)
             if first:

@@ -11,7 +11,8 @@ how the documents were dealt to shards; and where the number of topics is search
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ class Progress:
         try:
             rng.bit_generator.state = self.random
         except (TypeError, ValueError, KeyError, OverflowError) as error:
-            raise CheckpointError(f"the checkpoint has no state of a random generator: {error}") from error
+            raise ModelFileError(f"the checkpoint has no state of a random generator: {error}") from error
 
 
 @dataclass
@@ -99,7 +100,7 @@ class Checkpoint:
     def read(self, model: TopicModel) -> Progress | None:
         """What `write` wrote, or None where there is no file. `model` is an empty one of the kind that is expected."""
         try:
-            with open(self.path, "rb") as opened:
+            with self.names_the_file(), open(self.path, "rb") as opened:
                 file, version = open_file(opened, self.path, CHECKPOINT)
                 before = file.table("fit") or {}
                 if version == 1:
@@ -109,6 +110,12 @@ class Checkpoint:
                 return _progress(file, model)
         except FileNotFoundError:
             return None
+
+    @contextmanager
+    def names_the_file(self) -> Iterator[None]:
+        """What is wrong with a checkpoint, now or when a fit continues from it, is an error that says which file."""
+        try:
+            yield
         except (ModelFileError, CorpusError) as error:
             raise CheckpointError(f"{self.path}: {error}") from error
 

@@ -11,7 +11,8 @@ import numpy as np
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, row_sums
 from topmix.engines import Engine
-from topmix.fitting.checkpoint import Checkpoint, CheckpointError, Progress
+from topmix.files.reader import ModelFileError
+from topmix.fitting.checkpoint import Checkpoint, Progress
 from topmix.fitting.history import Clock, Record
 from topmix.fitting.passes import Between, Log, Stopping, run_passes
 from topmix.learners import Learner, PassResult, State, Task
@@ -58,8 +59,9 @@ class TopicFit(Between):
         """The model at the end, and whether it has converged."""
         p, learner, rng = self.problem, self.problem.learner, self.rng
         found = self.checkpoint.read(p.empty) if self.checkpoint else None
-        if found:
-            found.restore_generator(rng)
+        if found and self.checkpoint:
+            with self.checkpoint.names_the_file():
+                found.restore_generator(rng)
             self.log.history[:] = found.history
             self.log.clock = Clock(self.log.clock() + found.history[-1].seconds)
             model, self.state = found.following or found.model, found.state
@@ -93,8 +95,9 @@ class TopicFit(Between):
             lengths = [self.lengths[rows] for rows in batches]
             paused = PausedFit(self.workers, self.state, lengths, p.options)
             self.search = p.search(paused, batches, rng, len(self.log.history))
-        if found:
-            model = self._resume(found, model, [len(self.lengths[rows]) for rows in batches])
+        if found and self.checkpoint:
+            with self.checkpoint.names_the_file():
+                model = self._resume(found, model, [len(self.lengths[rows]) for rows in batches])
         passes = learner.passes(model, self.workers, self.state)
         try:
             return run_passes(passes, self._stopping(task), self.log, self)
@@ -115,11 +118,11 @@ class TopicFit(Between):
         """Gives workers and search their memory back; returns the model that the next pass starts from. `n_documents`
         are those of each shard."""
         if len(found.memory) != self.workers.n_shards:
-            raise CheckpointError(f"the checkpoint is of {len(found.memory)} shards, expected {self.workers.n_shards}")
+            raise ModelFileError(f"the checkpoint is of {len(found.memory)} shards, expected {self.workers.n_shards}")
         for b, visit in found.memory.items():
             if visit.docs is not None and len(visit.docs.indptr) != n_documents[b] + 1:
                 n = len(visit.docs.indptr) - 1
-                raise CheckpointError(f"the checkpoint has {n} documents in shard {b}, expected {n_documents[b]}")
+                raise ModelFileError(f"the checkpoint has {n} documents in shard {b}, expected {n_documents[b]}")
         self.workers.restore(found.memory)
         if self.search is not None:
             return resume_search(self.search, found)
@@ -197,10 +200,10 @@ def resume_search(search: Search, found: Progress) -> TopicModel:
     docs, lengths = [found.memory[b].docs for b in range(len(found.memory))], search.fit.lengths
     whole = [d for d, n in zip(docs, lengths) if d is not None and len(d.indptr) == len(n) + 1]
     if len(whole) != len(docs) or len(found.state.memo) != len(docs):
-        raise CheckpointError("the checkpoint lacks documents")
+        raise ModelFileError("the checkpoint lacks documents")
     memo = [found.state.memo[b] for b in range(len(docs))]
     here = Documents(found.model, found.state.total, memo, whole, lengths)
     try:
         return search.resume(here, found.search or {})
     except ValueError as error:
-        raise CheckpointError(f"the checkpoint cannot be continued from: {error}") from error
+        raise ModelFileError(f"the checkpoint cannot be continued from: {error}") from error
