@@ -4,9 +4,10 @@ An engine is a component that a user passes in. `open` gives it data and a local
 learners talk to.
 """
 
+from topmix.engines.cuda import Cuda
 from topmix.engines.engine import Engine, ShardResult, Workers
 from topmix.engines.local import Serial, Threads
 
-ENGINES: dict[str, type[Engine]] = {"threads": Threads, "serial": Serial}
+ENGINES: dict[str, type[Engine]] = {"threads": Threads, "serial": Serial, "cuda": Cuda}
 
-__all__ = ["ENGINES", "Engine", "Serial", "ShardResult", "Threads", "Workers"]
+__all__ = ["ENGINES", "Cuda", "Engine", "Serial", "ShardResult", "Threads", "Workers"]

@@ -29,6 +29,11 @@ class Workers(Protocol):
         """The results of `shards`, in that order, under the tables that `tables(columns)` makes for each."""
         ...
 
+    def place(self, model: Any) -> Any:
+        """The model where these workers read it: itself, or with its counts on their device. Its `on_host` is the way
+        back."""
+        ...
+
     def recall(self) -> dict[int, Any]:
         """What the local step remembers of each shard that was visited. The values are not to be changed."""
         ...

@@ -110,11 +110,14 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         model = replace(self.model_, documents=self._documents())
         shards, threads = Shards(corpus, in_order(corpus)), count_of_threads(self.n_jobs)
         workers = self._engine().open(shards, FoldIn(want_bound), threads)
-        for b in range(len(shards)):
-            with use_threads(threads):
-                ((_, folded, _),) = workers.run(model.tables, [b])
-            yield shards[b], folded
-        workers.close()
+        try:
+            model = workers.place(model)
+            for b in range(len(shards)):
+                with use_threads(threads):
+                    ((_, folded, _),) = workers.run(model.tables, [b])
+                yield shards[b], folded
+        finally:
+            workers.close()
 
     def _fitted_copy(self, model: TopicModel) -> Self:
         """A fitted copy of the estimator with this model, for callbacks."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from topmix.stats import WordTotal
+from topmix.stats.words import Fading
 
 
 class PassView:
@@ -45,6 +46,8 @@ class PassView:
             total = getattr(holder, "total", None)
             if isinstance(total, WordTotal):
                 return total.raw if total.factor == 1.0 else total.counts()
+            if isinstance(total, Fading):  # elsewhere
+                return total.on_host().raw
         return None
 
     def fitted(self) -> Any:
