@@ -3,6 +3,7 @@
 // Blocks run one after another. Which lane goes first at a barrier is a setting, so a missing barrier shows as a result
 // that changes with it; a barrier that some lanes never reach ends the program with a message.
 #pragma once
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ inline Dim threadIdx, blockIdx, blockDim, gridDim;
 namespace emulated {
 
 inline void* dynamic_shared;
-inline ucontext_t scheduler;
+inline jmp_buf scheduler;
 
 struct Barrier {
     int live = 0, arrived = 0;
@@ -44,8 +45,9 @@ struct Barrier {
 };
 
 struct Lane {
-    ucontext_t context;
+    jmp_buf place;
     std::unique_ptr<char[]> stack;
+    bool begun = false;
     Barrier* waits_at = nullptr;
     long generation = 0;
     bool done = false;
@@ -56,6 +58,11 @@ inline std::vector<Barrier> warps;
 inline Barrier block;
 inline int order_seed = 0;  // 0: ascending; 1: descending; else a permutation
 
+/// Back to the scheduler, until it comes back here. A jump, because swapcontext asks the kernel for its signals.
+inline void pause(Lane& lane) {
+    if (!_setjmp(lane.place)) _longjmp(scheduler, 1);
+}
+
 inline void arrive(Barrier& barrier) {
     Lane& lane = lanes[threadIdx.x];
     lane.generation = barrier.generation;
@@ -64,7 +71,7 @@ inline void arrive(Barrier& barrier) {
         return;
     }
     lane.waits_at = &barrier;
-    swapcontext(&lane.context, &scheduler);
+    pause(lane);
 }
 
 inline void leave(Barrier& barrier) {
@@ -103,7 +110,20 @@ inline void start() {
     lanes[threadIdx.x].done = true;
     leave(warp());
     leave(block);
-    swapcontext(&lanes[threadIdx.x].context, &scheduler);
+    pause(lanes[threadIdx.x]);
+}
+
+inline void resume(Lane& lane) {
+    if (_setjmp(scheduler)) return;
+    if (lane.begun) _longjmp(lane.place, 1);
+    lane.begun = true;
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = lane.stack.get();
+    context.uc_stack.ss_size = 1 << 16;
+    context.uc_link = nullptr;
+    makecontext(&context, start, 0);
+    setcontext(&context);
 }
 
 inline void run_block(int n) {
@@ -114,13 +134,8 @@ inline void run_block(int n) {
     for (int i = 0; i < n; ++i) {
         Lane& lane = lanes[size_t(i)];
         if (!lane.stack) lane.stack.reset(new char[1 << 16]);
-        lane.done = false, lane.waits_at = nullptr;
+        lane.done = lane.begun = false, lane.waits_at = nullptr;
         ++warps[size_t(i) / 32].live;
-        getcontext(&lane.context);
-        lane.context.uc_stack.ss_sp = lane.stack.get();
-        lane.context.uc_stack.ss_size = 1 << 16;
-        lane.context.uc_link = nullptr;
-        makecontext(&lane.context, start, 0);
     }
     std::vector<int> order(static_cast<size_t>(n));
     std::iota(order.begin(), order.end(), 0);
@@ -133,7 +148,7 @@ inline void run_block(int n) {
             if (lane.done || (lane.waits_at && lane.waits_at->generation == lane.generation)) continue;
             lane.waits_at = nullptr, moved = true;
             threadIdx.x = unsigned(i);
-            swapcontext(&scheduler, &lane.context);
+            resume(lane);
             left -= lane.done;
         }
         if (moved) continue;

@@ -59,6 +59,7 @@ class EmulatedDevice(Device):
     """`order` is which lane goes first at barriers: 0 ascending, 1 descending, else a permutation."""
 
     n_processors = 1
+    blocks_of_a_sum = 2
 
     def __init__(self, order: int = 0, shared_per_block: int = 227 * 1024):
         super().__init__()

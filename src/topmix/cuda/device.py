@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from topmix.cuda.sources import PRELUDE, kernels, program, struct
+from topmix.cuda.sources import PRELUDE, PROGRAMS, kernels, program, struct
 
+RARE = ("solve_giant.cu",)  # compiled when it is needed
 MIRRORED = 8  # arrays of a model, kept on the device from one update to the next
 
 
@@ -19,6 +21,7 @@ class Device(ABC):
     n_processors: int
     shared_per_block: int  # bytes that a kernel may ask for
     shared_per_processor: int
+    blocks_of_a_sum = 1024  # their number decides the bits of a sum of floats: the same for every GPU
 
     def __init__(self) -> None:
         self._mirrored: dict[int, tuple[Any, tuple[Any, ...]]] = {}
@@ -50,11 +53,11 @@ class Device(ABC):
         self, kernel: str, kind: str, blocks: int, threads: int, given: dict[str, Any], *, L: int = 16, shared: int = 0
     ) -> None:
         """Starts a kernel whose only argument is a struct `kind`. A field that is not given is zero, or null."""
-        args = np.zeros((), struct(kind))
+        values = dict.fromkeys(struct(kind).names or (), 0)
         for name, value in given.items():
             if value is not None:
-                args[name] = value if isinstance(value, int | float | np.number) else self.address(value)
-        self.start(kernel, L, blocks, threads, args, shared)
+                values[name] = value if isinstance(value, int | float) else self.address(value)
+        self.start(kernel, L, blocks, threads, np.array(tuple(values.values()), struct(kind)), shared)
 
     def mirror(self, host: Any, *arrays: tuple[np.ndarray, Any]) -> tuple[Any, ...]:
         """`arrays`, each with a dtype, on the device: copied once for each object `host` that they belong to."""
@@ -69,8 +72,6 @@ class Device(ABC):
 @cache
 def program_of(kernel: str) -> str:
     """The file that a kernel is in."""
-    from topmix.cuda.sources import PROGRAMS
-
     return next(name for name in PROGRAMS if kernel in kernels(name))
 
 
@@ -99,7 +100,6 @@ class CudaDevice(Device):
             with self._device:
                 self.pool.set_limit(size=memory)
         self._functions: dict[tuple[str, int], Any] = {}
-        self._modules: dict[tuple[str, int], Any] = {}
 
     def _allocated(self, make: Any, *args: Any) -> Any:
         try:
@@ -136,16 +136,20 @@ class CudaDevice(Device):
             function((blocks,), (threads,), (args[()],), shared_mem=shared)
 
     def _function(self, kernel: str, L: int) -> Any:
-        """Compiled through NVRTC for this architecture; CuPy keeps what it has compiled in its cache on disk."""
         if (kernel, L) not in self._functions:
             name = program_of(kernel)
-            if (name, L) not in self._modules:
-                options = ("-std=c++17", f"-DTOPMIX_L={L}")
-                self._modules[name, L] = self.cupy.RawModule(
-                    code=PRELUDE + program(name), options=options, backend="nvrtc"
-                )
-            self._functions[kernel, L] = self._modules[name, L].get_function(kernel)
+            names = [name] if name in RARE else [other for other in PROGRAMS if other not in RARE]
+            with ThreadPoolExecutor(len(names)) as threads:  # the compiler runs without the interpreter's lock
+                for found in threads.map(lambda each: self._compiled(each, L), names):
+                    self._functions |= found
         return self._functions[kernel, L]
+
+    def _compiled(self, name: str, L: int) -> dict[tuple[str, int], Any]:
+        """A program through NVRTC, for this architecture; CuPy keeps what it has compiled in its cache on disk."""
+        with self._device:
+            options = ("-std=c++17", f"-DTOPMIX_L={L}", "--diag-suppress=177")
+            module = self.cupy.RawModule(code=PRELUDE + program(name), options=options, backend="nvrtc")
+            return {(kernel, L): module.get_function(kernel) for kernel in kernels(name)}
 
     def close(self) -> None:
         super().close()

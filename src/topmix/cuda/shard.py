@@ -35,6 +35,7 @@ class DeviceShard:
         self.n_words = np.diff(shard.indptr)  # [documents] distinct ones
         self.lengths = shard.lengths
         self.order = np.argsort(-self.n_words, kind="stable").astype(np.int32)
+        self.plans: dict[tuple[int, float, bool], Any] = {}  # see plan.py
         self._places: dict[tuple[int, int, float], tuple[np.ndarray, Any]] = {}
 
     @cached_property

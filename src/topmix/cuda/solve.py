@@ -8,32 +8,13 @@ import numpy as np
 
 from topmix.allocations.document_prior import DocumentPrior, DocumentSums
 from topmix.cuda.device import Device
+from topmix.cuda.plan import plan_of
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.word_total import DeviceWordStats
 from topmix.models.topics import TopicTables
 
 MOST_ACTIVE = 32  # L: lists of L topics are kept in registers
 SUMS = 8  # see the enum Sums of kernels/arguments.hpp
-SLOTS = 1 << 28  # floats of global memory for documents that fit nowhere else
-TYPICAL = 12  # topics that a document begins with: decides who gets it first
-
-
-class Tier(NamedTuple):
-    """One kernel, with what a team of it can hold."""
-
-    kernel: str
-    threads: int  # of a block
-    teams: int  # per block
-    most: int  # topics
-    room: int  # floats of a document's part of the table; K of them hold its first counts before
-    per_processor: int  # blocks, at most
-
-
-TIERS = (
-    Tier("solve_short", 128, 4, 64, 1664, 6),
-    Tier("solve_middle", 128, 1, 256, 12288, 4),
-    Tier("solve_long", 512, 1, 512, 1 << 20, 1),  # all that there is
-)
 
 
 class Solved(NamedTuple):
@@ -141,7 +122,7 @@ def solve(
         )
         given |= {"memo_topic": words.topic, "memo_share": words.share, "memo_n": words.n}
     if shard.n_rows:
-        _run_tiers(device, shard, given, K, L, options.eps)
+        plan_of(device, shard, K, options.eps, start is None).run(given, L)
     found = device.get(sums)
     return _solved(found, words, docs, shard.n_rows, K, unit)
 
@@ -158,66 +139,6 @@ def _first_selection(device: Device, table: Any, L: int) -> dict[str, Any]:
         args = {"table": table, "n_words": n_words, "K": K, **first}
         device.launch("first_selection", "TableArgs", blocks, 128, args, L=L)
     return first
-
-
-def _run_tiers(device: Device, shard: DeviceShard, given: dict[str, Any], K: int, L: int, eps: float) -> None:
-    """Each tier has documents of its own and those that did not fit into the one before."""
-    tiers = [fitted for tier in TIERS if (fitted := _fitted(tier, device, K)) is not None]
-    counters = device.zeros((len(tiers) + 1, 2), np.int32)  # documents taken, documents that did not fit
-    overflow = device.empty((len(tiers), shard.n_rows), np.int32)
-    limits = [tier.room // (TYPICAL + 1) for tier in tiers[:-1]]
-    counted = shard.n_words[shard.order]  # descending
-    ends = [int(np.searchsorted(-counted, -limit)) for limit in limits]  # documents with more words than the limit
-    begins = [*ends, 0]
-    need = shard.most_topics(K, eps) * (shard.n_words | 1) + shard.n_words
-    more: dict[str, Any] = {}
-    for i, tier in enumerate(tiers):
-        begin, end = begins[i], shard.n_rows if i == 0 else begins[i - 1]
-        given |= {
-            "rows": shard.rows[begin:],
-            "n_rows": end - begin,
-            "overflow": overflow[i],
-            "n_overflow": counters[i, 1:],
-            "next": counters[i],
-            "most": tier.most,
-            "room": tier.room,
-            **more,
-        }
-        shared = 4 * tier.teams * (6 * tier.most + tier.room)
-        blocks = tier.per_processor * device.n_processors
-        blocks = min(blocks, max(1, -(-(shard.n_rows if i else end - begin) // tier.teams)))
-        device.launch(tier.kernel, "SolveArgs", blocks, tier.threads, given, L=L, shared=shared)
-        more = {"more": overflow[i], "n_more": counters[i, 1:]}
-    largest, most = int(need.max(initial=0)), int(shard.most_topics(K, eps).max(initial=0))
-    if tiers and largest <= tiers[-1].room and most <= tiers[-1].most:
-        return
-    most, room = most + most % 2, max(K, largest)
-    size = 6 * most + room + room % 2
-    slots = min(2 * device.n_processors, shard.n_rows, max(1, SLOTS // size))
-    given |= {
-        "rows": shard.rows,
-        "n_rows": 0 if tiers else shard.n_rows,
-        "overflow": None,
-        "n_overflow": None,
-        "next": counters[len(tiers)],
-        "most": most,
-        "room": room,
-        "slots": device.empty(slots * size, np.float32),
-        "slot_size": size,
-        **more,
-    }
-    device.launch("solve_giant", "SolveArgs", slots, 512, given, L=L)
-
-
-def _fitted(tier: Tier, device: Device, K: int) -> Tier | None:
-    """The tier with as much room as K needs and the device has; None: not even K counts fit."""
-    lists, reserved = 6 * tier.most, 2048  # bytes of static shared memory, and what the device takes for itself
-    all_there_is = (device.shared_per_block - reserved) // (4 * tier.teams) - lists
-    room = min(max(tier.room, K), all_there_is) & ~1
-    if room < K:
-        return None
-    block = 4 * tier.teams * (lists + room) + reserved
-    return tier._replace(room=room, per_processor=max(1, min(tier.per_processor, device.shared_per_processor // block)))
 
 
 def _solved(

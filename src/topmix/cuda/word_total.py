@@ -20,7 +20,6 @@ from topmix.stats.words import Fading
 
 UNIT = float(1 << 20)
 SMALLEST_FACTOR = 2.0**-10  # below it, the factor is multiplied into the counts
-BLOCKS_OF_A_SUM = 1024  # whose number decides the bits of a sum of floats, and therefore is not the device's
 
 
 @dataclass(eq=False)
@@ -211,9 +210,10 @@ class DeviceWordTotal(Fading):
 
     def _sum_over_words(self, function: int, eta: np.ndarray, extra: PseudoCounts | None) -> float:
         self.settle()
-        partial = self.device.empty(BLOCKS_OF_A_SUM, np.float64)
+        blocks = self.device.blocks_of_a_sum
+        partial = self.device.empty(blocks, np.float64)
         given = self._prior(eta, extra) | {"partial": partial, "function": function}
-        self.device.launch("sum_of_words", "TableArgs", BLOCKS_OF_A_SUM, 128, given)
+        self.device.launch("sum_of_words", "TableArgs", blocks, 128, given)
         return float(self.device.get(partial).sum())
 
 

@@ -30,7 +30,7 @@ struct SolveArgs {
     unsigned char* memo_n;     // [entries]
     i64* topic_sums;           // [3, K] tokens; log((N + alpha) / alpha); alpha (psi(N + alpha) - psi(alpha))
     i64* sums;                 // [8] see the enum Sums
-    float* slots;              // memory for documents that are too large for shared memory; else null
+    float* slots;              // [blocks, slot_size] for documents that are too large for shared memory; else null
     i64 slot_size;             // floats
     i64 n_entries;
     double alpha_total;        // sum of alpha

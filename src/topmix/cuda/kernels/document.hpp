@@ -16,12 +16,13 @@ struct Document {
     int* topic;                      // [most] ascending
     float *N, *P, *alpha, *next, *last;  // [most]; `next` and `last` are neighbours
     float* body;                     // [room] counts to start from [K], then q and E
+    float* far;                      // [slot_size] global memory, where E is as long as `body` is too small; or null
     float *q, *E;                    // [words], [topics, pitch]
     const int* word = nullptr;
     const float* count = nullptr;
     int U = 0, pitch = 1, n = 0, iterations = 0;
 
-    __device__ Document(const SolveArgs& args, float* memory) : a(args) {
+    __device__ Document(const SolveArgs& args, float* memory, float* slot) : a(args), far(slot) {
         topic = reinterpret_cast<int*>(memory);
         N = memory + a.most, P = N + a.most, alpha = P + a.most, next = alpha + a.most, last = next + a.most;
         body = last + a.most, q = body, E = body;
@@ -40,8 +41,8 @@ struct Document {
         else
             start_from(d);
         if (!activate()) return false;
-        q = body, E = body + U;
-        if (i64(n) * pitch + U > a.room) return false;
+        q = body, E = fits(n) ? body + U : far;
+        if (U > a.room || (!fits(n) && (!far || i64(n) * pitch > a.slot_size))) return false;
         const bool discounts = a.own_discount > 0 && a.last_n != nullptr;
         if (discounts) recall(d);
         gather();
@@ -81,6 +82,8 @@ struct Document {
     }
 
   private:
+    __device__ bool fits(int topics) const { return i64(topics) * pitch + U <= a.room; }
+
     __device__ u32* dense() const { return reinterpret_cast<u32*>(body); }
 
     __device__ void clear() {
@@ -246,18 +249,21 @@ struct Document {
         return left || !(moved < a.tol);
     }
 
-    /// Keeps the rows of topics with tokens. A lane moves its own words, upwards, so nothing is overwritten too soon.
+    /// Keeps the rows of topics with tokens, from now on in shared memory where they fit. A lane moves its own words,
+    /// upwards, so nothing is overwritten too soon.
     __device__ void squeeze() {
         int m = 0;
         for (int j = 0; j < n; ++j) m += N[j] > 0;
         if (m == n || m == 0) return;
+        float* const nearer = fits(m) ? body + U : E;
         for (int u = team.lane; u < U; u += SIZE)
             for (int j = 0, to = 0; j < n; ++j)
                 if (N[j] > 0) {
-                    if (to != j) E[to * pitch + u] = E[j * pitch + u];
+                    if (to != j || nearer != E) nearer[to * pitch + u] = E[j * pitch + u];
                     ++to;
                 }
         team.sync();
+        E = nearer;
         int kept = 0;
         for (int first = 0; first < n; first += SIZE) {
             const int j = first + team.lane;

@@ -35,7 +35,7 @@ struct Rounding {
     }
 };
 
-__device__ inline float plogp(float p) { return p > 0 ? p * logf(p) : 0.f; }
+__device__ NOINLINE static float plogp(float p) { return p > 0 ? p * logf(p) : 0.f; }
 
 template <int SIZE>
 struct Shares {
@@ -67,15 +67,15 @@ struct Shares {
     __device__ float weight(int u, int j) const { return document.P[j] * document.E[j * document.pitch + u]; }
 
     __device__ void keep(i64 entry, int slot, int j, int u, u32 share) {
-        const int k = document.topic[j];
         if (a.memo_n) {
-            a.memo_topic[slot * a.n_entries + entry] = TopicId(k);
+            a.memo_topic[slot * a.n_entries + entry] = TopicId(document.topic[j]);
             a.memo_share[slot * a.n_entries + entry] = share;
         }
-        if (a.wants_bound && share) {
-            const double log_phi = log_of(double(a.table[i64(document.word[u]) * a.K + k])) + a.log_scale[document.word[u]];
-            bound += double(share) / double(a.unit) * log_phi;
-        }
+        if (a.wants_bound && share) bound += double(share) / double(a.unit) * log_phi(document.word[u], document.topic[j]);
+    }
+
+    __device__ NOINLINE double log_phi(int word, int k) const {
+        return log_of(double(a.table[i64(word) * a.K + k])) + a.log_scale[word];
     }
 
     /// Every topic of the document has a slot. The whole warp is here, also the lanes after the last word.
@@ -106,6 +106,7 @@ struct Shares {
         int id[kL];
 #pragma unroll
         for (int l = 0; l < kL; ++l) best[l] = -1.f, id[l] = 0;
+#pragma unroll 1
         for (int j = 0; j < document.n; ++j) {
             const float x = weight(u, j);
             if (!(x > best[kL - 1])) continue;
