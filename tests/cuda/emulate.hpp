@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +28,10 @@
 using std::fmax;
 using std::max;
 using std::min;
+
+struct float4 {
+    float x, y, z, w;
+};
 
 struct Dim {
     unsigned x = 0;

@@ -28,7 +28,11 @@ def library(name: str, L: int) -> ctypes.CDLL:
         f"    emulated::launch<{kind_of(kernel)}, {kernel}>(blocks, threads, shared, args);\n}}\n"
         for kernel in kernels(name)
     )
-    sizes = "".join(f"static_assert(sizeof({k}) == {struct(k).itemsize});\n" for k in STRUCTS)
+    sizes = "".join(
+        f"static_assert(offsetof({kind}, {field}) == {offset});\n"
+        for kind in STRUCTS
+        for field, (_, offset) in (struct(kind).fields or {}).items()
+    )
     order = 'extern "C" void set_order(int seed) { emulated::order_seed = seed; }\n'
     text = f'#include "{HEADER}"\n' + program(name).replace('extern "C" __global__', "__global__")
     text += sizes + calls + order
@@ -69,7 +73,9 @@ class EmulatedDevice(Device):
         return np.array(host, dtype, order="C")
 
     def empty(self, shape, dtype):
-        return np.frombuffer(np.random.bytes(int(np.prod(shape)) * np.dtype(dtype).itemsize), dtype).reshape(shape).copy()
+        """Of arbitrary contents, so that what nobody writes is seen."""
+        n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        return np.random.default_rng(n_bytes).integers(256, size=n_bytes, dtype=np.uint8).view(dtype).reshape(shape)
 
     def zeros(self, shape, dtype):
         return np.zeros(shape, dtype)

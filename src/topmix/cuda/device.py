@@ -53,7 +53,7 @@ class Device(ABC):
         self, kernel: str, kind: str, blocks: int, threads: int, given: dict[str, Any], *, L: int = 16, shared: int = 0
     ) -> None:
         """Starts a kernel whose only argument is a struct `kind`. A field that is not given is zero, or null."""
-        values = dict.fromkeys(struct(kind).names or (), 0)
+        values: dict[str, int | float] = dict.fromkeys(struct(kind).names or (), 0)
         for name, value in given.items():
             if value is not None:
                 values[name] = value if isinstance(value, int | float) else self.address(value)

@@ -33,7 +33,7 @@ class Tier(NamedTuple):
         """The tier with as much room as K needs and the device has; None: not even K counts fit."""
         lists = LISTS * self.most
         all_there_is = (device.shared_per_block - RESERVED) // (4 * self.teams) - lists
-        room = min(max(self.room, K), all_there_is) & ~1
+        room = min(max(self.room, K + 3), all_there_is) & ~3  # lists begin at multiples of 16 bytes
         if room < K:
             return None
         tier = self._replace(room=room)
@@ -120,7 +120,7 @@ def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool)
     n_words, most = shard.n_words, shard.most_topics(K, eps)
     largest_most = int(most.max(initial=1))
     largest = int((most * (n_words | 1)).max(initial=0))
-    long = LONG._replace(most=_even(min(max(LONG.most, largest_most), MOST_IN_SHARED)))
+    long = LONG._replace(most=_by_four(min(max(LONG.most, largest_most), MOST_IN_SHARED)))
     tiers = [fitted for tier in (SHORT, MIDDLE, long) if (fitted := tier.fitted(device, K)) is not None]
 
     # topics that a document probably begins with: many if it starts from its words
@@ -135,9 +135,9 @@ def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool)
     fits = bool(tiers) and largest_most <= tiers[-1].most and int(n_words.max(initial=0)) <= tiers[-1].room
     slot_size = 0
     if tiers and largest + int(n_words.max(initial=0)) > tiers[-1].room:
-        slot_size = min(_even(largest), SLOTS)
+        slot_size = min(_by_four(largest), SLOTS)
         fits = fits and slot_size >= largest
-    giant = None if fits else (_even(largest_most), _even(max(K, largest + int(n_words.max(initial=0)))))
+    giant = None if fits else (_by_four(largest_most), _by_four(max(K, largest + int(n_words.max(initial=0)))))
     return Plan(
         device,
         shard.n_rows,
@@ -148,5 +148,5 @@ def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool)
     )
 
 
-def _even(n: int) -> int:
-    return n + n % 2
+def _by_four(n: int) -> int:
+    return -(-n // 4) * 4

@@ -21,8 +21,9 @@ class CudaTopicStep:
     unit: float
 
     def __call__(self, shard: DeviceShard, tables: TopicTables, memory: Visit | None) -> StepResult:
-        times, last = memory or Visit(0)
-        start: Any = None if self.step.is_cold(times) else last
+        times, kept = memory or Visit(0)
+        last: Any = kept  # on the device
+        start = None if self.step.is_cold(times) else last
         discounts = tables.documents.own_discount > 0
         found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None)
         info = {"iterations": float(found.iterations), "restarts": 0.0, "accepted": 0.0}

@@ -16,7 +16,7 @@ from scipy.special import digamma
 from topmix.cuda.device import Device
 from topmix.cuda.shard import DeviceColumns, DeviceShard
 from topmix.stats import PseudoCounts, WordTotal
-from topmix.stats.words import Fading
+from topmix.stats.words import fade
 
 UNIT = float(1 << 20)
 SMALLEST_FACTOR = 2.0**-10  # below it, the factor is multiplied into the counts
@@ -34,7 +34,7 @@ class DeviceWordStats:
 
 
 @dataclass(eq=False)
-class DeviceWordTotal(Fading):
+class DeviceWordTotal:
     """The running total, as `stats.WordTotal` is on the host."""
 
     device: Device
@@ -83,7 +83,7 @@ class DeviceWordTotal(Fading):
 
     def add(self, other: Any, weight: float = 1.0) -> DeviceWordTotal:
         if isinstance(other, PseudoCounts):
-            self.fade(other, weight)
+            fade(self, other, weight)
             return self
         if isinstance(other, DeviceWordStats):
             self.waiting.append((other, weight / self.factor))

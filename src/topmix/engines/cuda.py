@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from topmix.engines.engine import Engine, ShardResult, Workers
 from topmix.local import LocalStep
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import whole_number
+from topmix.stats import WordTotal
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,6 +45,8 @@ class Cuda(Engine):
 
     device: int = 0
     memory: int | None = None
+
+    has_checkpoints: ClassVar[bool] = False
 
     def check(self) -> None:
         whole_number(self.device, "device", least=0)
@@ -88,10 +91,10 @@ class CudaWorkers:
         return self._shards[b]
 
     def place(self, model: Any) -> Any:
-        if not isinstance(model, TopicModel) or isinstance(model.words.total, DeviceWordTotal):
+        total: Any = model.words.total if isinstance(model, TopicModel) else None
+        if not isinstance(total, WordTotal):
             return model
-        total = DeviceWordTotal.of(self.device, model.words.total, self.unit)
-        return replace(model, words=model.words.update(total))  # type: ignore[arg-type]
+        return replace(model, words=model.words.update(DeviceWordTotal.of(self.device, total, self.unit)))
 
     def recall(self) -> dict[int, Any]:
         return dict(self._memory)

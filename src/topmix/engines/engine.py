@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class Workers(Protocol):
 
 class Engine(Component):
     """A component that can open workers."""
+
+    has_checkpoints: ClassVar[bool] = True  # whether what its workers remember can go to a file
 
     @abstractmethod
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:

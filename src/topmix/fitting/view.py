@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from topmix.stats import WordTotal
-from topmix.stats.words import Fading
 
 
 class PassView:
@@ -43,11 +42,10 @@ class PassView:
         if isinstance(of_tokens, np.ndarray):
             return of_tokens
         for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
-            total = getattr(holder, "total", None)
+            total: Any = getattr(holder, "total", None)
+            total = total.on_host() if hasattr(total, "on_host") else total
             if isinstance(total, WordTotal):
                 return total.raw if total.factor == 1.0 else total.counts()
-            if isinstance(total, Fading):  # elsewhere
-                return total.on_host().raw
         return None
 
     def fitted(self) -> Any:

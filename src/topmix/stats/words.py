@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma
@@ -52,24 +53,16 @@ class WordStats:
         return cls(cols, indptr, topic, file.vector("value", "F32", len(topic)), file.array("totals", K))
 
 
-class Fading:
-    """A total with pseudo-counts beside it, times a weight that falls to zero."""
-
-    __slots__ = ()
-
-    pseudo: PseudoCounts | None
-    pseudo_weight: float
-
-    def fade(self, pseudo: PseudoCounts, weight: float) -> None:
-        """Adds weight * pseudo."""
-        if self.pseudo is not None and self.pseudo is not pseudo:
-            raise ValueError("a total has one set of pseudo-counts at a time")
-        self.pseudo_weight += weight
-        self.pseudo = pseudo if self.pseudo_weight > LEAST_WEIGHT else None
+def fade(total: Any, pseudo: PseudoCounts, weight: float) -> None:
+    """total += weight * pseudo: they stay beside the counts, with a weight that falls to zero."""
+    if total.pseudo is not None and total.pseudo is not pseudo:
+        raise ValueError("a total has one set of pseudo-counts at a time")
+    total.pseudo_weight += weight
+    total.pseudo = pseudo if total.pseudo_weight > LEAST_WEIGHT else None
 
 
 @dataclass(slots=True)
-class WordTotal(Fading):
+class WordTotal:
     """The running total of WordStats over shards: dense, in double precision.
 
     Stochastic learning scales every entry at every step. The scale is one number here, so a step costs what the words
@@ -115,7 +108,7 @@ class WordTotal(Fading):
 
     def add(self, other: WordStats | WordTotal | PseudoCounts, weight: float = 1.0) -> WordTotal:
         if isinstance(other, PseudoCounts):
-            self.fade(other, weight)
+            fade(self, other, weight)
             return self
         if isinstance(other, WordTotal):
             _core.add_scaled(other.raw.ravel(), weight * other.factor / self.factor, threads(), self.raw.ravel())
@@ -164,9 +157,7 @@ class WordTotal(Fading):
         norm, rows = np.empty(self.shape[1]), None if extra is None else extra.rows
         return _core.topic_bound(posterior, self.raw, self.factor, eta, rows, threads(), norm), norm
 
-    def by_topic(
-        self, eta: np.ndarray, extra: PseudoCounts | None, *, as_shares: bool = False
-    ) -> np.ndarray:  # [K, V]
+    def by_topic(self, eta: np.ndarray, extra: PseudoCounts | None, *, as_shares: bool = False) -> np.ndarray:  # [K, V]
         """counts + eta; `as_shares`: each row over its sum."""
         out = np.empty(self.shape[::-1])
         rows = None if extra is None else extra.rows

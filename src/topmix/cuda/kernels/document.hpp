@@ -3,7 +3,8 @@
 //     r_uk ~ P_k e_uk,   N_k = sum_u c_u r_uk,   P_k = N_k + alpha_k, or exp psi(N_k + alpha_k)    Eqs. (3.5)-(3.7)
 //
 // A team keeps the document's part of the table as [topics, words] with an odd pitch: the sum over topics (lanes are
-// words) and the sum over words (lanes are topics) are then both free of bank conflicts.
+// words) and the sum over words (lanes are topics) are then both free of bank conflicts. Lists
+// are aligned to 16 bytes.
 #pragma once
 #include "arguments.hpp"
 #include "math.hpp"
@@ -13,11 +14,11 @@ template <int SIZE>
 struct Document {
     const SolveArgs& a;
     const Team<SIZE> team;
-    int* topic;                      // [most] ascending
+    int* topic;                          // [most] ascending
     float *N, *P, *alpha, *next, *last;  // [most]; `next` and `last` are neighbours
-    float* body;                     // [room] counts to start from [K], then q and E
-    float* far;                      // [slot_size] global memory, where E is as long as `body` is too small; or null
-    float *q, *E;                    // [words], [topics, pitch]
+    float* body;                         // [room] counts to start from [K], then q and E
+    float* far;    // [slot_size] global memory, where E is as long as `body` is too small; or null
+    float *q, *E;  // [words], [topics, pitch]
     const int* word = nullptr;
     const float* count = nullptr;
     int U = 0, pitch = 1, n = 0, iterations = 0;
@@ -152,6 +153,7 @@ struct Document {
 
     /// Neighbouring lanes read one row of the table.
     __device__ void gather() {
+#pragma unroll 4
         for (int i = team.lane; i < U * n; i += SIZE) {
             const int u = i / n, j = i - u * n;
             E[j * pitch + u] = a.table[i64(word[u]) * a.K + topic[j]];
@@ -182,8 +184,9 @@ struct Document {
             float s0 = 0, s1 = 0, s2 = 0, s3 = 0;
             int j = 0;
             for (; j + 4 <= n; j += 4, e += 4 * pitch) {
-                s0 += P[j] * e[0], s1 += P[j + 1] * e[pitch];
-                s2 += P[j + 2] * e[2 * pitch], s3 += P[j + 3] * e[3 * pitch];
+                const float4 p = *reinterpret_cast<const float4*>(P + j);  // one read for all lanes
+                s0 += p.x * e[0], s1 += p.y * e[pitch];
+                s2 += p.z * e[2 * pitch], s3 += p.w * e[3 * pitch];
             }
             for (; j < n; ++j, e += pitch) s0 += P[j] * *e;
             q[u] = count[u] / fmaxf((s0 + s1) + (s2 + s3), kTiny);
@@ -205,9 +208,14 @@ struct Document {
                 if (j < n && part == 0) next[j] = s * P[j];
             }
         } else {
-            for (int j = team.lane / 32; j < n; j += SIZE / 32) {
-                const float s = over_warp(dot(j, team.lane % 32, 32), Sum());
+            for (int j = 2 * (team.lane / 32); j < n; j += SIZE / 16) {  // two at a time share the reads of q
+                const float *e = E + j * pitch, *f = j + 1 < n ? e + pitch : e;
+                float s = 0, t = 0;
+#pragma unroll 4
+                for (int u = team.lane % 32; u < U; u += 32) s += q[u] * e[u], t += q[u] * f[u];
+                s = over_warp(s, Sum()), t = over_warp(t, Sum());
                 if (team.lane % 32 == 0) next[j] = s * P[j];
+                if (team.lane % 32 == 1 && j + 1 < n) next[j + 1] = t * P[j + 1];
             }
         }
     }

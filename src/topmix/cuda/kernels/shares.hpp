@@ -71,7 +71,8 @@ struct Shares {
             a.memo_topic[slot * a.n_entries + entry] = TopicId(document.topic[j]);
             a.memo_share[slot * a.n_entries + entry] = share;
         }
-        if (a.wants_bound && share) bound += double(share) / double(a.unit) * log_phi(document.word[u], document.topic[j]);
+        if (a.wants_bound && share)
+            bound += double(share) / double(a.unit) * log_phi(document.word[u], document.topic[j]);
     }
 
     __device__ NOINLINE double log_phi(int word, int k) const {

@@ -1,4 +1,5 @@
-// What shards need of the topics: a float32 table [words, K], each row over its largest entry, and each word's own top L.
+// What shards need of the topics: a float32 table [words, K], each row over its largest entry, and each word's own top
+// L.
 //
 //     collapsed     e_vk = (S_vk + eta_vk) / (S_k + eta_k)                      the posterior mean, Eq. (3.3)
 //     variational   e_vk = exp(psi(S_vk + eta_vk) - psi(S_k + eta_k))           exp E[log phi], Eq. (3.2)

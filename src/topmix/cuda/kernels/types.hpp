@@ -11,8 +11,8 @@ typedef unsigned short TopicId;
 #endif
 constexpr int kL = TOPMIX_L;
 
-constexpr float kTiny = 1e-36f;             // the least sum of weights
-constexpr float kLeast = 1e-30f;            // the least weight of a word in a topic, of the row's largest
+constexpr float kTiny = 1e-36f;              // the least sum of weights
+constexpr float kLeast = 1e-30f;             // the least weight of a word in a topic, of the row's largest
 constexpr double kSums = 16777216.0;         // sums over documents are integers of 2^-24
 constexpr double kTopicSums = 1073741824.0;  // sums over documents for each topic: 2^-30
 
