@@ -214,6 +214,7 @@ T atomicAdd(T* at, U x) {
 }
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline unsigned __float_as_uint(float x) { return emulated::from_bits<unsigned>(emulated::bits(x)); }
 inline float __uint_as_float(unsigned x) { return emulated::from_bits<float>(x); }

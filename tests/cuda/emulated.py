@@ -50,7 +50,7 @@ def library(name: str, L: int) -> ctypes.CDLL:
     return ctypes.CDLL(str(built))
 
 
-STRUCTS = ("SolveArgs", "TableArgs", "MemoArgs")
+STRUCTS = ("SolveArgs", "TableArgs", "MemoArgs", "GibbsArgs")
 
 
 def kind_of(kernel: str) -> str:

@@ -12,7 +12,7 @@ from topmix.cuda.sources import PRELUDE, PROGRAMS, program, struct
 
 OPTIONS = ["-std=c++17", "-DTOPMIX_L=16", "--diag-suppress=177"]
 # What differs between architectures is in all of these; the other solvers are the first one with other sizes.
-COMPLETE = ["solve_short.cu", "table.cu", "word_total.cu"]
+COMPLETE = ["solve_short.cu", "table.cu", "word_total.cu", "gibbs.cu"]
 
 
 @cache
@@ -53,7 +53,7 @@ def test_the_other_solvers_compile(name):
 
 def test_structs_have_the_size_that_python_reads():
     """Their fields are compared in emulated.py."""
-    kinds = ("SolveArgs", "TableArgs", "MemoArgs")
+    kinds = ("SolveArgs", "TableArgs", "MemoArgs", "GibbsArgs")
     checks = "".join(f"static_assert(sizeof({kind}) == {struct(kind).itemsize});\n" for kind in kinds)
     assert compiled(PRELUDE + program("table.cu") + checks, "-arch=compute_80") == ""
 

@@ -8,14 +8,14 @@ from importlib.resources import files
 
 import numpy as np
 
-PROGRAMS = ("solve_short.cu", "solve_middle.cu", "solve_long.cu", "solve_giant.cu", "table.cu", "word_total.cu")
+PROGRAMS = ("solve_short.cu", "solve_middle.cu", "solve_long.cu", "solve_giant.cu", "table.cu", "word_total.cu", "gibbs.cu")
 PRELUDE = """\
 #define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
 #define NOINLINE __noinline__
 """
 
 _INCLUDE = re.compile(r'^#include "(\w+\.hpp)"\n', re.MULTILINE)
-_NUMBER = {"int": "i4", "float": "f4", "double": "f8", "i64": "i8", "u32": "u4"}
+_NUMBER = {"int": "i4", "float": "f4", "double": "f8", "i64": "i8", "u32": "u4", "u64": "u8"}
 
 
 def _read(name: str) -> str:

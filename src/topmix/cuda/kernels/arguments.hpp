@@ -97,3 +97,31 @@ struct MemoArgs {
     int K;
     int is_whole;  // weight is 1
 };
+
+struct GibbsArgs {
+    const i64* first;         // [documents + 1] tokens
+    const int* word;          // [tokens]
+    TopicId* z;               // [tokens]
+    const int* rows;          // [n_rows] documents to sample, longest first
+    int* next;                // how many documents have been taken
+    i64* counts;              // [V, K]
+    const i64* total;         // [K]
+    i64* next_total;          // [K] zero before column_sums
+    const double* eta_total;  // [K]
+    const double* eta;
+    float* e;            // [V, K]
+    float* mass;         // [V, blocks] running sums of alpha_k e_vk over blocks of 32 topics
+    const float* alpha;  // [K]
+    float* inverse;      // [K] 1 / (n_k + eta_k), which gibbs_table fills
+    i64* sums;           // [1] sum_dk log Gamma(n_dk + alpha_k) - log Gamma(alpha_k)
+    u64 seed;
+    u64 sweep;
+    float least;    // the smallest eta
+    int word_step;  // of eta: 0 where it repeats
+    int topic_step;
+    int n_rows;
+    int n_words;
+    int K;
+    int most;    // topics that a document can have
+    int blocks;  // of 32 topics
+};
