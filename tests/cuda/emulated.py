@@ -7,9 +7,11 @@ import hashlib
 import os
 import subprocess
 import tempfile
+import weakref
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -64,21 +66,27 @@ class EmulatedDevice(Device):
 
     n_processors = 1
     blocks_of_a_sum = 2
+    arrays: ClassVar[list[weakref.ref[np.ndarray]]] = []  # all that were ever made
 
     def __init__(self, order: int = 0, shared_per_block: int = 227 * 1024):
         super().__init__()
         self.order, self.shared_per_block, self.shared_per_processor = order, shared_per_block, shared_per_block + 1024
 
     def array(self, host, dtype=None):
-        return np.array(host, dtype, order="C")
+        return self._noted(np.array(host, dtype, order="C"))
+
+    def _noted(self, array):
+        EmulatedDevice.arrays.append(weakref.ref(array))
+        return array
 
     def empty(self, shape, dtype):
         """Of arbitrary contents, so that what nobody writes is seen."""
         n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        return np.random.default_rng(n_bytes).integers(256, size=n_bytes, dtype=np.uint8).view(dtype).reshape(shape)
+        contents = np.random.default_rng(n_bytes).integers(256, size=n_bytes, dtype=np.uint8)
+        return self._noted(contents.view(dtype).reshape(shape).copy())
 
     def zeros(self, shape, dtype):
-        return np.zeros(shape, dtype)
+        return self._noted(np.zeros(shape, dtype))
 
     def get(self, array):
         return array.copy()

@@ -1,6 +1,8 @@
 """Fits with engine="cuda" are those of the processor, within rounding."""
 
+import contextlib
 import copy
+import gc
 import itertools
 import sys
 from dataclasses import replace
@@ -16,7 +18,7 @@ from topmix.inference import Collapsed, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
 from topmix.local.topics import TopicStep
 
-from .emulated import Emulated
+from .emulated import Emulated, EmulatedDevice
 
 CORPUS = sample_lda(40, 50, 4, doc_length=25, random_state=2).corpus  # no document of it sits on an edge
 SETTINGS = {"n_active": 3, "max_iter": 3, "tol": 0.0, "random_state": 0}
@@ -197,6 +199,36 @@ def test_what_is_missing_is_said(cupy, error, said, monkeypatch):
     with pytest.raises(error, match=said):
         model.fit(CORPUS)
     model.set_params(engine=Threads(), max_iter=1).fit(CORPUS)  # still usable
+
+
+class StopHere(Exception):
+    pass
+
+
+def stops(record, view):
+    raise StopHere
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_a_fit_leaves_nothing_on_the_device(is_interrupted):
+    """At once, without the garbage collector: the next fit needs the memory."""
+    EmulatedDevice.arrays.clear()
+    gc.collect()
+    gc.disable()
+    try:
+        model = LDA(4, engine=Emulated(), **SETTINGS)
+        if is_interrupted:
+            with contextlib.suppress(StopHere):
+                model.set_params(callbacks=[stops]).fit(CORPUS)
+            model.set_params(callbacks=None)
+        else:
+            model.fit(CORPUS)
+        assert len(EmulatedDevice.arrays) > 50
+        assert [made().shape for made in EmulatedDevice.arrays if made() is not None] == []
+        model.fit(CORPUS).transform(CORPUS)
+        assert [made().shape for made in EmulatedDevice.arrays if made() is not None] == []
+    finally:
+        gc.enable()
 
 
 def test_settings_are_checked():

@@ -46,7 +46,7 @@ class Device(ABC):
     def start(self, kernel: str, L: int, blocks: int, threads: int, args: np.ndarray, shared: int) -> None: ...
 
     def close(self) -> None:
-        """Gives back the memory that nobody uses."""
+        """Gives back the memory that nobody uses. The device can be used again."""
         self._mirrored.clear()
 
     def launch(
@@ -156,6 +156,12 @@ class CudaDevice(Device):
         with self._device:
             self.cupy.cuda.get_current_stream().synchronize()
             self.pool.free_all_blocks()
+
+
+@cache
+def cuda_device(number: int, memory: int | None) -> CudaDevice:
+    """One object for each GPU and process: programs are loaded once, and memory that a fit leaves is the next one's."""
+    return CudaDevice(number, memory)
 
 
 def _import_cupy() -> Any:

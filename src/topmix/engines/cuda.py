@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from topmix.cuda.device import CudaDevice, Device
+from topmix.cuda.device import Device, cuda_device
 from topmix.cuda.shard import DeviceShard
 from topmix.cuda.topics import BACKENDS
 from topmix.cuda.word_total import UNIT, DeviceWordTotal
@@ -65,7 +65,7 @@ class Cuda(Engine):
 
     def opened(self) -> Device:
         """The device; an error where there is none says what is missing."""
-        return CudaDevice(self.device, self.memory)
+        return cuda_device(self.device, self.memory)
 
 
 class CudaWorkers:
