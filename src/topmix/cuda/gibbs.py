@@ -77,7 +77,8 @@ class DeviceTokens:
         for i, (begin, end) in enumerate(parts):
             given |= {"rows": self._rows_of(begin, end), "n_rows": end - begin, "next": taken[i:]}
             given |= {"total": totals[i], "next_total": totals[i + 1]}
-            device.launch("gibbs_table", "GibbsArgs", min(V, 64 * device.n_processors), 128, given, shared=4 * blocks)
+            for_sums = 16 * (blocks // 4 + 2)  # bytes; reads go by four
+            device.launch("gibbs_table", "GibbsArgs", min(V, 64 * device.n_processors), 128, given, shared=for_sums)
             n = min(per_processor * device.n_processors, -(-(end - begin) // WARPS))
             device.launch("gibbs_sample", "GibbsArgs", n, 32 * WARPS, given, shared=shared)
             device.launch("column_sums", "GibbsArgs", min(V, 4 * device.n_processors), 256, given)

@@ -75,11 +75,13 @@ struct TopicList {
 
     /// A token of the topic at one place goes to the topic at another.
     __device__ void move(int from, int to) {
+        __syncwarp();  // all lanes have read the list
         if (lane == 0) count[from] -= 1, count[to] += 1;
         __syncwarp();
     }
 
     __device__ void remove_one(int at) {
+        __syncwarp();
         if (lane == 0) count[at] -= 1;
         __syncwarp();
     }
@@ -90,6 +92,7 @@ struct TopicList {
             const u32 mask = __ballot_sync(kAll, first + lane < n && count[first + lane] == 0);
             if (mask) at = first + __ffs(int(mask)) - 1;
         }
+        __syncwarp();
         if (at < 0) {
             at = n++;
             if (lane == 0) count[at] = 0;
