@@ -20,8 +20,8 @@ def nvrtc() -> ctypes.CDLL:
     if sys.platform == "darwin":
         pytest.skip("NVRTC has no package for this platform")
     found = importlib.util.find_spec("nvidia.cuda_nvrtc")
-    assert found and found.submodule_search_locations, "pip install --group test"
-    folder = Path(next(iter(found.submodule_search_locations)))
+    assert found, "pip install --group test"
+    folder = Path(next(iter(found.submodule_search_locations or [])))
     (library,) = [*folder.glob("lib/libnvrtc.so.*[0-9]"), *folder.glob("bin/nvrtc64_*_0.dll")][:1]
     return ctypes.CDLL(str(library))
 

@@ -14,7 +14,6 @@ from topmix.cuda.gibbs import DeviceTokens
 from topmix.data.corpus import Corpus
 from topmix.likelihoods.topic_words import TopicWords
 
-
 DOCUMENTS_PER_BLOCK = 1 << 15  # a few for each of the warps that a large GPU runs at a time
 
 
@@ -46,7 +45,7 @@ class CudaChain(Chain):
         return self._host[name]
 
     @property
-    def z(self) -> np.ndarray:  # type: ignore[override]
+    def z(self) -> np.ndarray:
         return self._seen("z", "z")
 
     @z.setter
@@ -54,7 +53,7 @@ class CudaChain(Chain):
         self._host["z"] = value
 
     @property
-    def word(self) -> np.ndarray:  # type: ignore[override]
+    def word(self) -> np.ndarray:
         return self._seen("word", "counts")
 
     @word.setter
@@ -62,7 +61,7 @@ class CudaChain(Chain):
         self._host["word"] = value
 
     @property
-    def total(self) -> np.ndarray:  # type: ignore[override]
+    def total(self) -> np.ndarray:
         return self._seen("total", "total")
 
     @total.setter

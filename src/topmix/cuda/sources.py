@@ -8,7 +8,15 @@ from importlib.resources import files
 
 import numpy as np
 
-PROGRAMS = ("solve_short.cu", "solve_middle.cu", "solve_long.cu", "solve_giant.cu", "table.cu", "word_total.cu", "gibbs.cu")
+PROGRAMS = (
+    "solve_short.cu",
+    "solve_middle.cu",
+    "solve_long.cu",
+    "solve_giant.cu",
+    "table.cu",
+    "word_total.cu",
+    "gibbs.cu",
+)
 PRELUDE = """\
 #define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
 #define NOINLINE __noinline__

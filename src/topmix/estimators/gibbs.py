@@ -215,7 +215,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
             prior = DocumentPrior(alpha, "collapsed", learn_alpha)
             words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed", learn_eta)
         engine = self._component("engine")
-        settings = {
+        settings: dict[str, Any] = {
             "seed": int(rng.integers(2**63)),
             "threads": 1 if isinstance(engine, Serial) else threads,
             "batch_size": batch_size,
