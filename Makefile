@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 2>/dev/null)
-SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name '*.[chp]pp' -o -name '*.py' -o -name '*.pyi' 2>/dev/null)
+CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'src/*.hpp' 'src/*.cu' 'tests/*.hpp' 2>/dev/null)
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name '*.[chp]pp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' 2>/dev/null)
 
 .PHONY: demo test develop lint native docs clean
 

@@ -16,8 +16,8 @@ from topmix.local.fold_in import FoldIn
 from .conftest import KIND, PROBLEMS, TOPICS
 from .remote import Remote
 
-# Ray needs a cluster: tests/cluster asks the same of it.
-ENGINE = {**{name: kind() for name, kind in ENGINES.items() if name != "ray"}, "remote": Remote()}
+# Ray needs a cluster, and a GPU has bits of its own: tests/cluster and tests/cuda ask them.
+ENGINE = {**{name: kind() for name, kind in ENGINES.items() if name not in ("ray", "cuda")}, "remote": Remote()}
 # Asynchronous learners open workers of their own.
 LEARNER = {
     "memoized": Memoized(),

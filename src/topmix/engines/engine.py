@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -27,6 +27,11 @@ class Workers(Protocol):
 
     def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[ShardResult]:
         """The results of `shards`, in that order, under the tables that `tables(columns)` makes for each."""
+        ...
+
+    def place(self, model: Any) -> Any:
+        """The model where these workers read it: itself, or with its counts on their device. Its `on_host` is the way
+        back."""
         ...
 
     def recall(self) -> dict[int, Any]:
@@ -59,6 +64,8 @@ class Watched(Protocol):
 
 class Engine(Component):
     """A component that can open workers."""
+
+    has_checkpoints: ClassVar[bool] = True  # whether what its workers remember can go to a file
 
     def threads(self, n_jobs: int) -> int:
         """How many of n_jobs threads this process uses, for the tables of a model as for its workers."""

@@ -30,6 +30,9 @@ def checkpoint_of(
         raise ValueError("a checkpoint is of one start: it needs n_init=1")
     if not inference.has_checkpoints:
         raise ValueError(f"a checkpoint does not hold the responsibilities of {type(inference).__name__}")
+    engine = resolved(estimator.engine, FAMILIES["engine"], "engine")
+    if not engine.has_checkpoints:
+        raise ValueError(f"a checkpoint does not hold what {type(engine).__name__}() keeps on its device")
     name = type(estimator).__name__
 
     def upgrade_fit(before: dict[str, Any]) -> dict[str, Any]:

@@ -123,8 +123,9 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         model = replace(self.model_, documents=self._documents())
         shards, threads = Shards(corpus, in_order(corpus)), self._threads()
         workers = self._engine().open(shards, FoldIn(want_bound), threads)
-        results = workers.run(model.tables, range(len(shards)))
         try:
+            model = workers.place(model)
+            results = workers.run(model.tables, range(len(shards)))
             for _ in range(len(shards)):
                 with use_threads(threads):
                     b, folded, _ = next(results)

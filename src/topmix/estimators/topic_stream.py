@@ -86,13 +86,17 @@ class StreamMixin:
             if problem.weighs_tokens:
                 stands_for *= self.n_tokens_seen_ / self.n_seen_
             workers = problem.engine.open(Shards(corpus, in_order(corpus)), problem.step, threads)
-            for b in range(workers.n_shards):
-                for _, new, _ in workers.run(model.tables, [b]):
-                    seen = tokens(new) if problem.weighs_tokens else new.n_rows
-                    total = blend(model.past_stats(), new, stream.step_size(self.n_batch_iter_), stands_for, seen)
-                    model = model.update(total)
-                    self.n_batch_iter_ += 1
-            workers.close()
+            try:
+                model = workers.place(model)
+                for b in range(workers.n_shards):
+                    for _, new, _ in workers.run(model.tables, [b]):
+                        seen = tokens(new) if problem.weighs_tokens else new.n_rows
+                        total = blend(model.past_stats(), new, stream.step_size(self.n_batch_iter_), stands_for, seen)
+                        model = model.update(total)
+                        self.n_batch_iter_ += 1
+                model = model.on_host()
+            finally:
+                workers.close()
             self._set_model(model)
         return self
 

@@ -83,7 +83,7 @@ class TopicFit(Between):
             self.workers.close()
         if learned is None:  # there was nothing left to do
             learned = found.model if found else model
-        return self._ended(learned), converged
+        return self._ended(learned).on_host(), converged
 
     def _learned(
         self, found: Progress | None, model: TopicModel, task: Task, batches: Batches
@@ -98,7 +98,7 @@ class TopicFit(Between):
         if found and self.checkpoint:
             with self.checkpoint.names_the_file():
                 model = self._resume(found, model, [len(self.lengths[rows]) for rows in batches])
-        passes = learner.passes(model, self.workers, self.state)
+        passes = learner.passes(self.workers.place(model), self.workers, self.state)
         try:
             return run_passes(passes, self._stopping(task), self.log, self)
         except KeyboardInterrupt:

@@ -82,7 +82,7 @@ class Memoized(Learner):
                 total += new
                 add_info(info, more)
                 model = model.update(total)
-            was_exact = state.t == 0 and (pseudo is None or pseudo.is_removable)
+            was_exact = (state.t == 0 or total.is_exact) and (pseudo is None or pseudo.is_removable)
             if not was_exact and (n > 1 or pseudo is not None):  # sum again, without the rounding of differences
                 pseudo = None
                 state.total = total = model.no_stats()

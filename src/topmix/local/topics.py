@@ -35,7 +35,7 @@ class TopicStep:
         self, shard: Shard, tables: TopicTables, memory: Visit | None, scratch: _core.TopicScratch
     ) -> StepResult:
         times, last = memory or Visit(0)
-        start: DocTopics | np.ndarray | None = None if self._is_cold(times) else last
+        start: DocTopics | np.ndarray | None = None if self.is_cold(times) else last
         if start is None and self.cold_start is not None:
             start = self.cold_start(shard)
         discounts = tables.documents.own_discount > 0
@@ -43,11 +43,11 @@ class TopicStep:
         info: Info = dict(zip(("iterations", "restarts", "accepted"), map(float, effort)))
         if tables.partner is not None:
             info["merge_entropy"] = _merge_entropy(tables, tables.partner, scratch)
-        is_needed = discounts or not self._is_cold(times + 1)
+        is_needed = discounts or not self.is_cold(times + 1)
         stats = tables.prior.summarise(words, docs, shard.lengths, H)
         return StepResult(stats, Visit(times + 1, docs if is_needed else None), info)
 
-    def _is_cold(self, times: int) -> bool:
+    def is_cold(self, times: int) -> bool:
         return self.cold_visits is None or times < self.cold_visits
 
 

@@ -47,6 +47,11 @@ class Additive:
         """Whether adding this to a total and subtracting it again leaves the bits that were there before."""
         return False
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether differences of these statistics have no rounding, so that no total needs to be summed again."""
+        return False
+
     def copy(self) -> Self:
         return copy.deepcopy(self)
 
