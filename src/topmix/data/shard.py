@@ -34,11 +34,12 @@ class Shard:
     starts: np.ndarray  # [n + 1] int64, where each word's entries begin in `order`
     order: np.ndarray  # [nnz] int32, entries word by word
     weight: np.ndarray | None = None  # [rows] float64
+    number: int = 0  # which of the shards this is: steps that draw random numbers tell their rows apart by it
 
     @classmethod
-    def of(cls, corpus: Corpus, weight: np.ndarray | None = None) -> Shard:
+    def of(cls, corpus: Corpus, weight: np.ndarray | None = None, number: int = 0) -> Shard:
         cols, local, starts, order = _core.localise(corpus.index, corpus.n_words)
-        return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight)
+        return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight, number)
 
     @property
     def n_rows(self) -> int:
@@ -91,7 +92,7 @@ class Shards(Sequence[Any]):
         weight = None if self.weight is None else self.weight[rows]
         if isinstance(self.corpus, Table):
             return VectorShard(self.corpus.data, rows, weight)
-        shard = Shard.of(self.corpus[rows], weight)
+        shard = Shard.of(self.corpus[rows], weight, b)
         if self._kept is not None:
             self._kept[b] = shard
         return shard

@@ -12,6 +12,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, row_sums
 from topmix.engines import Engine
 from topmix.fitting.checkpoint import Checkpoint, CheckpointError, Progress
+from topmix.fitting.exploration import Exploration
 from topmix.fitting.history import Clock, Record
 from topmix.fitting.passes import Between, Log, Stopping, run_passes
 from topmix.learners import Learner, PassResult, State, Task
@@ -39,6 +40,8 @@ class TopicProblem:
     max_iter: int
     tol: float  # per token
     default_batches: int = 10
+    sweeps: int = 0  # of exploration
+    max_time: float | None = None  # seconds, which exploration leaves some of
     is_warm: bool = False  # topics are those of an earlier fit
     restarts_small_topics: bool = False  # topics that are small after the first pass start again
     weighs_tokens: bool = False  # stochastic: a batch is weighed by its share of the tokens
@@ -53,6 +56,7 @@ class TopicFit(Between):
         self.search: Search | None = None
         self.interrupted: TopicModel | None = None  # what there is of a fit that Ctrl-C ended
         self.updates_per_pass = 1
+        self.exploration: Exploration | None = None
 
     def run(self) -> tuple[TopicModel, bool]:
         """The model at the end, and whether it has converged."""
@@ -89,6 +93,9 @@ class TopicFit(Between):
         """Passes until they are enough; no model where none was made."""
         p, learner, rng = self.problem, self.problem.learner, self.rng
         self.second_start = int(rng.integers(2**63)) if learner.fades and p.restarts_small_topics else None
+        self.stopping = self._stopping(task)
+        if p.sweeps:
+            self.exploration = Exploration(p.sweeps, int(rng.integers(2**63)), p.max_time)
         if p.search is not None and p.options is not None:
             lengths = [self.lengths[rows] for rows in batches]
             paused = PausedFit(self.workers, self.state, lengths, p.options)
@@ -97,7 +104,7 @@ class TopicFit(Between):
             model = self._resume(found, model, [len(self.lengths[rows]) for rows in batches])
         passes = learner.passes(model, self.workers, self.state)
         try:
-            return run_passes(passes, self._stopping(task), self.log, self)
+            return run_passes(passes, self.stopping, self.log, self)
         except KeyboardInterrupt:
             self.interrupted = learner.interrupted(self.workers, model)
             raise
@@ -124,7 +131,15 @@ class TopicFit(Between):
         if self.search is not None:
             return resume_search(self.search, found)
         self._restart_small_topics()
-        return model
+        return self._in_next_phase(model)
+
+    def _in_next_phase(self, model: TopicModel) -> TopicModel:
+        """The model with the options of documents that the next pass has."""
+        if self.exploration is None:
+            return model
+        history, plain = self.log.history, self.problem.empty.documents
+        self.phase = self.exploration.next_phase(history, self.stopping)
+        return replace(model, documents=self.exploration.options(plain, self.phase, history))
 
     def _restart_small_topics(self) -> None:
         """After the first pass: pseudo-counts for topics that found next to nothing, to fade through the second."""
@@ -140,7 +155,11 @@ class TopicFit(Between):
         return self.search.take_moves() if self.search else {}
 
     def has_converged(self, history: list[Record], stopping: Stopping) -> bool:
-        return self.search.is_done if self.search else stopping.has_converged(history)
+        if self.search:
+            return self.search.is_done
+        if self.exploration:
+            return self.exploration.has_converged(history, stopping)
+        return stopping.has_converged(history)
 
     def after(self, result: PassResult, is_last: bool) -> TopicModel | None:
         if self.search:
@@ -148,7 +167,9 @@ class TopicFit(Between):
         if not is_last:
             self._restart_small_topics()
         following: TopicModel | None = result.model.relearn(result.total, self.lengths)
-        return following
+        if self.exploration is None or is_last:
+            return following
+        return self._in_next_phase(following or result.model)
 
     def keep(self, model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
         history, checkpoint = self.log.history, self.checkpoint

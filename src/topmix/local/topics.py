@@ -11,6 +11,7 @@ import numpy as np
 from topmix import _core
 from topmix.allocations.doc_topics import DocTopics
 from topmix.data.shard import Shard
+from topmix.local.sample import sample
 from topmix.local.solve import solve
 from topmix.local.step import Info, StepResult
 from topmix.models.topics import TopicTables
@@ -22,6 +23,7 @@ class Visit(NamedTuple):
 
     times: int
     docs: DocTopics | None = None  # the topics of its documents, if the next visit needs them
+    z: np.ndarray | None = None  # [tokens] uint16, while tokens are sampled
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,20 @@ class TopicStep:
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: Visit | None, scratch: _core.TopicScratch
     ) -> StepResult:
-        times, last = memory or Visit(0)
-        start: DocTopics | np.ndarray | None = None if self._is_cold(times) else last
+        times, last, z = memory or Visit(0)
+        options = tables.documents
+        if options.sampling is not None:
+            sampled = sample(shard, tables, options.sampling, z, last)
+            stats = tables.prior.summarise(sampled.words, sampled.docs, shard.lengths, 0.0)
+            return StepResult(stats, Visit(times + 1, sampled.docs, sampled.z), {"moved": float(sampled.moved)})
+        share = (0.0 if self._is_cold(times) else 1.0) if options.start_share is None else options.start_share
+        start: DocTopics | np.ndarray | None = last if share > 0 else None
         if start is None and self.cold_start is not None:
             start = self.cold_start(shard)
-        discounts = tables.documents.own_discount > 0
-        words, docs, H, effort = solve(shard, tables, scratch, start=start, last=last if discounts else None)
+        discounts = options.own_discount > 0
+        words, docs, H, effort = solve(
+            shard, tables, scratch, start=start, start_share=share, last=last if discounts else None
+        )
         info: Info = dict(zip(("iterations", "restarts", "accepted"), map(float, effort)))
         if tables.partner is not None:
             info["merge_entropy"] = _merge_entropy(tables, tables.partner, scratch)
