@@ -70,7 +70,7 @@ using MaybeLast = std::optional<
 auto bind_topics_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
                       Vec<const int64_t> starts, Vec<const int32_t> order, Mat<const float> table,
                       Vec<const float> alpha, const TopicOptions& options, MaybeVec64 start_indptr,
-                      MaybeTopic start_topic, MaybeFloat start_count, MaybeDense start_dense, float start_share,
+                      MaybeTopic start_topic, MaybeFloat start_count, MaybeDense start_dense,
                       const MaybeLast& last_visit, bool want_words, int threads, TopicScratch& scratch) {
     const size_t words = table.shape(0), K = table.shape(1);
     require(alpha.size() == K && K <= kMaxTopics, "alpha and table disagree on K, or K is over MAX_TOPICS");
@@ -83,8 +83,7 @@ auto bind_topics_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<c
         start.dense = view(*start_dense);
     } else if (start_indptr) {
         require(start_indptr->size() == X.rows() + 1 && start_topic && start_count, "start does not fit this shard");
-        require(0 <= start_share && start_share <= 1, "start_share must be from 0 to 1");
-        start = {view(*start_indptr), view(*start_topic), view(*start_count), {}, start_share};
+        start = {view(*start_indptr), view(*start_topic), view(*start_count), {}};
     }
     LastVisit last;
     if (last_visit) {
@@ -169,7 +168,7 @@ void register_topics(nb::module_& m) {
           "words.");
     m.def("topics_step", &bind_topics_step, "indptr"_a, "index"_a, "value"_a, "starts"_a, "order"_a, "table"_a,
           "alpha"_a, "options"_a, "start_indptr"_a.none(), "start_topic"_a.none(), "start_count"_a.none(),
-          "start_dense"_a.none(), "start_share"_a, "last_visit"_a.none(), "want_words"_a, "threads"_a, "scratch"_a,
+          "start_dense"_a.none(), "last_visit"_a.none(), "want_words"_a, "threads"_a, "scratch"_a,
           "One shard of documents: (word statistics), (documents' topics), entropy, (iterations, restarts tried,"
           " accepted).");
     m.def("merged_entropy", &bind_merged_entropy, "scratch"_a, "L"_a, "partner"_a, "threads"_a, "lost"_a.noconvert(),

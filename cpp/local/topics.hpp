@@ -17,13 +17,11 @@
 namespace topmix {
 
 /// How documents start: cold (from the words' own lists) when empty, else from these counts, sparse or dense [docs, K].
-/// Sparse counts may be a share of the start only, and the words' lists the rest.
 struct Start {
     std::span<const int64_t> indptr;
     std::span<const TopicId> topic;
     std::span<const float> count;
     std::span<const float> dense;
-    float share = 1;
 };
 
 /// The last visit to these documents, where the words' counts still hold it and some of that is to be discounted.
@@ -51,8 +49,7 @@ inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> sta
                                TopicScratch& scratch) {
     const size_t K = alpha.size(), L = opt.L, docs = X.rows();
     const bool cold = start.indptr.empty() && start.dense.empty();
-    const float from_words = cold ? 1.f : 1.f - start.share;
-    if (from_words > 0) first_selection(table, L, threads, scratch);
+    if (cold) first_selection(table, L, threads, scratch);
     scratch.topic.resize(X.index.size() * L);
     scratch.share.resize(X.index.size() * L);
     scratch.kept.resize(X.index.size());
@@ -80,15 +77,15 @@ inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> sta
             const auto counts = X.value.subspan(size_t(at), U);
 
             std::vector<float>& N0 = document.start();
-            if (from_words > 0)
+            if (cold) {
                 for (size_t u = 0; u < U; ++u)
                     for (size_t l = 0, i = size_t(words[u]) * L; l < L; ++l, ++i)
-                        N0[size_t(scratch.first_topic[i])] += from_words * counts[u] * scratch.first_r[i];
-            if (!start.dense.empty())
+                        N0[size_t(scratch.first_topic[i])] += counts[u] * scratch.first_r[i];
+            } else if (!start.dense.empty()) {
                 std::copy_n(&start.dense[d * K], K, N0.begin());
-            else if (!cold)
-                for (int64_t i = start.indptr[d]; i < start.indptr[d + 1]; ++i)
-                    N0[start.topic[i]] += start.share * start.count[i];
+            } else {
+                for (int64_t i = start.indptr[d]; i < start.indptr[d + 1]; ++i) N0[start.topic[i]] = start.count[i];
+            }
             if (last)
                 for (int64_t i = last->indptr[d]; i < last->indptr[d + 1]; ++i)
                     document.left_before()[last->topic[i]] = last->count[i];

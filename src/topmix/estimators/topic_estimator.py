@@ -100,7 +100,9 @@ class TopicEstimator(
         threads = count_of_threads(self.n_jobs)
         with (
             use_threads(threads),
-            shown(self.verbose, (self.max_iter + inference.sweeps) * n_init, corpus.n_tokens, type(self).__name__) as display,
+            shown(
+                self.verbose, (self.max_iter + inference.sweeps) * n_init, corpus.n_tokens, type(self).__name__
+            ) as display,
         ):
             callbacks = [*(self.callbacks or ()), *limits, *display]
             problem = self._problem(corpus, learner, inference, threads)
@@ -169,7 +171,11 @@ class TopicEstimator(
         """Of exploration: none where topics were given, where passes are too few, or where counts are not whole."""
         if not (inference.sweeps and isinstance(self.init, str) and not self._is_warm()):
             return 0
-        if isinstance(learner, Memoized | Batch) and max_iter >= FIRST_PASSES + LAST_PASSES and not len(not_whole(corpus)):
+        if (
+            isinstance(learner, Memoized | Batch)
+            and max_iter >= FIRST_PASSES + LAST_PASSES
+            and not len(not_whole(corpus))
+        ):
             return inference.sweeps
         return 0
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from topmix.fitting.history import EXPLORING, LEARNING, POLISHING, Record
 from topmix.fitting.passes import Stopping
@@ -20,7 +21,6 @@ from topmix.models.document_options import DocumentOptions, Sampling
 FIRST_PASSES = 4  # before exploration; fewer where they converge
 LAST_PASSES = 2  # after it, at least
 CONCENTRATION = 10.0, 0.5  # the sum of alpha in the first sweep and in the last
-START_SHARE = 0.25  # of a document's last topics in its start, while polishing
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,6 @@ class Exploration:
 
     def options(self, plain: DocumentOptions, phase: str, history: Sequence[Record]) -> DocumentOptions:
         """How documents are solved in a pass of this phase."""
-        if phase == POLISHING:
-            return replace(plain, start_share=START_SHARE)
         if phase != EXPLORING:
             return plain
         n = sum(record.phase == EXPLORING for record in history)
@@ -60,6 +58,6 @@ class Exploration:
         if self.max_time is None:
             return True
         ends = [0.0, *(record.seconds for record in history)]
-        took = [end - begin for begin, end in zip(ends, ends[1:])]
+        took = [end - begin for begin, end in pairwise(ends)]
         passes = [t for t, record in zip(took, history) if record.phase == LEARNING]
         return ends[-1] + took[-1] + LAST_PASSES * max(passes) < self.max_time

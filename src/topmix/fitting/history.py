@@ -10,7 +10,6 @@ from typing import Any, Self
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.fitting.view import PassView
 
-
 # What a pass does: learn by the fixed point, sample topics of tokens, or learn again from what sampling found.
 LEARNING, EXPLORING, POLISHING = PHASES = ("learning", "exploring", "polishing")
 

@@ -101,7 +101,7 @@ class TopicFit(Between):
             paused = PausedFit(self.workers, self.state, lengths, p.options)
             self.search = p.search(paused, batches, rng, len(self.log.history))
         if found:
-            model = self._resume(found, model, [len(self.lengths[rows]) for rows in batches])
+            model = self._resume(found, model, [self.lengths[rows] for rows in batches])
         passes = learner.passes(model, self.workers, self.state)
         try:
             return run_passes(passes, self.stopping, self.log, self)
@@ -118,15 +118,18 @@ class TopicFit(Between):
         least = p.tol * max(p.corpus.n_tokens, 1.0)
         return Stopping(p.max_iter, least, direction, p.learner.opening_passes(task))
 
-    def _resume(self, found: Progress, model: TopicModel, n_documents: list[int]) -> TopicModel:
-        """Gives workers and search their memory back; returns the model that the next pass starts from. `n_documents`
-        are those of each shard."""
+    def _resume(self, found: Progress, model: TopicModel, lengths: list[np.ndarray]) -> TopicModel:
+        """Gives workers and search their memory back; returns the model that the next pass starts from. `lengths` are
+        the tokens of the documents of each shard."""
         if len(found.memory) != self.workers.n_shards:
             raise CheckpointError(f"the checkpoint is of {len(found.memory)} shards, expected {self.workers.n_shards}")
         for b, visit in found.memory.items():
-            if visit.docs is not None and len(visit.docs.indptr) != n_documents[b] + 1:
+            if visit.docs is not None and len(visit.docs.indptr) != len(lengths[b]) + 1:
                 n = len(visit.docs.indptr) - 1
-                raise CheckpointError(f"the checkpoint has {n} documents in shard {b}, expected {n_documents[b]}")
+                raise CheckpointError(f"the checkpoint has {n} documents in shard {b}, expected {len(lengths[b])}")
+            if visit.z is not None and len(visit.z) != lengths[b].sum():
+                n = int(lengths[b].sum())
+                raise CheckpointError(f"the checkpoint has {len(visit.z)} tokens in shard {b}, expected {n}")
         self.workers.restore(found.memory)
         if self.search is not None:
             return resume_search(self.search, found)

@@ -29,9 +29,7 @@ def sample(
     alpha = tables.prior.alpha * (sampling.concentration / tables.prior.alpha.sum())
     given = None
     if z is None:
-        docs = docs or DocTopics(
-            np.zeros(shard.n_rows + 1, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.float32)
-        )
+        docs = docs or DocTopics(np.zeros(shard.n_rows + 1, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.float32))
         given = (docs.indptr, docs.topic, docs.count)
     drawn = np.zeros(int(shard.lengths.sum()), np.uint16) if z is None else z.copy()
     words, found, moved = _core.sample_step(

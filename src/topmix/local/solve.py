@@ -27,15 +27,13 @@ def solve(
     scratch: _core.TopicScratch,
     *,
     start: DocTopics | np.ndarray | None = None,
-    start_share: float = 1.0,
     last: DocTopics | None = None,
     want_words: bool = True,
 ) -> Solved:
     """Each document to its topics, each of its words to its L best.  docs/math.md Eqs. (3.5)-(3.9).
 
-    Documents start from their words alone, or from counts: those of their last visit, or dense [documents, K]. Counts of
-    a visit may be a share of the start, and the words the rest. `last` is that visit where the topics' counts contain
-    it and own tokens are discounted.
+    Documents start from their words alone, or from counts: those of their last visit, or dense [documents, K]. `last`
+    is that visit where the topics' counts contain it and own tokens are discounted.
     """
     dense = np.ascontiguousarray(start, np.float32) if isinstance(start, np.ndarray) else None
     from_docs = start if isinstance(start, DocTopics) else DocTopics(None, None, None)  # type: ignore[arg-type]
@@ -52,7 +50,6 @@ def solve(
         from_docs.topic,
         from_docs.count,
         dense,
-        start_share,
         None if last is None else (last.indptr, last.topic, last.count, *tables.words[1:]),
         want_words,
         threads(),

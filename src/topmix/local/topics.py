@@ -21,7 +21,7 @@ from topmix.numerics.threads import threads
 class Visit(NamedTuple):
     """What a topic step remembers of a shard."""
 
-    times: int
+    times: int  # visits so far; sampling starts the count again
     docs: DocTopics | None = None  # the topics of its documents, if the next visit needs them
     z: np.ndarray | None = None  # [tokens] uint16, while tokens are sampled
 
@@ -41,15 +41,12 @@ class TopicStep:
         if options.sampling is not None:
             sampled = sample(shard, tables, options.sampling, z, last)
             stats = tables.prior.summarise(sampled.words, sampled.docs, shard.lengths, 0.0)
-            return StepResult(stats, Visit(times + 1, sampled.docs, sampled.z), {"moved": float(sampled.moved)})
-        share = (0.0 if self._is_cold(times) else 1.0) if options.start_share is None else options.start_share
-        start: DocTopics | np.ndarray | None = last if share > 0 else None
+            return StepResult(stats, Visit(0, sampled.docs, sampled.z), {"moved": float(sampled.moved)})
+        start: DocTopics | np.ndarray | None = None if self._is_cold(times) else last
         if start is None and self.cold_start is not None:
             start = self.cold_start(shard)
         discounts = options.own_discount > 0
-        words, docs, H, effort = solve(
-            shard, tables, scratch, start=start, start_share=share, last=last if discounts else None
-        )
+        words, docs, H, effort = solve(shard, tables, scratch, start=start, last=last if discounts else None)
         info: Info = dict(zip(("iterations", "restarts", "accepted"), map(float, effort)))
         if tables.partner is not None:
             info["merge_entropy"] = _merge_entropy(tables, tables.partner, scratch)

@@ -30,12 +30,11 @@ class DocumentOptions:
     restarts: int = 0  # smallest topics that a document is tried without
     restart_iter: int = 3
     own_discount: float = 0.0  # part of a document's own tokens that it does not see in the topics' counts
-    start_share: float | None = None  # what of a document's start is its last visit, not its words; None: the step says
     sampling: Sampling | None = None
 
     def plain(self) -> DocumentOptions:
         """For documents that are not of the fit."""
-        return replace(self, start_share=None, sampling=None)
+        return replace(self, sampling=None)
 
     def L(self, K: int) -> int:
         return K if self.n_active is None else min(self.n_active, K)
