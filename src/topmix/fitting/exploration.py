@@ -20,6 +20,7 @@ from topmix.models.document_options import DocumentOptions, Sampling
 
 FIRST_PASSES = 4  # before exploration; fewer where they converge
 LAST_PASSES = 2  # after it, at least
+EXCHANGE_EVERY = 10  # sweeps
 CONCENTRATION = 10.0, 0.5  # the sum of alpha in the first sweep and in the last
 
 
@@ -39,6 +40,10 @@ class Exploration:
         if last == EXPLORING:
             return EXPLORING if n < self.sweeps and self._has_time(history) else POLISHING
         return POLISHING
+
+    def exchanges_now(self, phase: str, history: Sequence[Record]) -> bool:
+        n = sum(record.phase == EXPLORING for record in history)
+        return phase == EXPLORING and n > 0 and n % EXCHANGE_EVERY == 0
 
     def options(self, plain: DocumentOptions, phase: str, history: Sequence[Record]) -> DocumentOptions:
         """How documents are solved in a pass of this phase."""

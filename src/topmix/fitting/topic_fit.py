@@ -12,6 +12,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, row_sums
 from topmix.engines import Engine
 from topmix.fitting.checkpoint import Checkpoint, CheckpointError, Progress
+from topmix.fitting.exchange import exchanged
 from topmix.fitting.exploration import Exploration
 from topmix.fitting.history import Clock, Record
 from topmix.fitting.passes import Between, Log, Stopping, run_passes
@@ -23,6 +24,7 @@ from topmix.models.topics import TopicModel
 from topmix.search.documents import Documents
 from topmix.search.paused_fit import PausedFit
 from topmix.search.search import Search
+from topmix.stats import WordTotal
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class TopicFit(Between):
         self.state.n_tokens = p.corpus.n_tokens if p.weighs_tokens else None
         self.dealt_with = rng.bit_generator.state  # so that a resumed fit deals documents as this one
         batches = learner.batches(p.corpus, p.n_active, rng, p.default_batches)
+        self.batches = batches
         self.updates_per_pass = learner.updates_per_pass(len(batches))
         task = Task(
             p.corpus, model, batches, p.step, p.engine, p.threads, p.n_active,
@@ -142,6 +145,8 @@ class TopicFit(Between):
             return model
         history, plain = self.log.history, self.problem.empty.documents
         self.phase = self.exploration.next_phase(history, self.stopping)
+        if self.exploration.exchanges_now(self.phase, history):
+            self._exchange(model)
         return replace(model, documents=self.exploration.options(plain, self.phase, history))
 
     def _restart_small_topics(self) -> None:
@@ -151,6 +156,19 @@ class TopicFit(Between):
         rng = np.random.default_rng(self.second_start)
         again = restarted(self.problem.corpus, np.asarray(self.state.total.S.totals), rng)
         self.state.pseudo_counts = None if again is None else self.problem.empty.prior.no_stats(again)
+
+    def _exchange(self, model: TopicModel) -> None:
+        """Topics of tokens after exchanges, where one pays; their counts fade into what the next sweep finds."""
+        p, memory = self.problem, self.workers.recall()
+        rng = np.random.default_rng([self.exploration.seed, len(self.log.history)])
+        z = {b: visit.z for b, visit in memory.items()}
+        found = exchanged(p.corpus, self.batches, z, model.n_components, rng, p.threads)
+        if found is None:
+            return
+        counts, z = found
+        self.workers.restore({b: visit._replace(z=z[b]) for b, visit in memory.items()})
+        self.state.memo.clear()
+        self.state.total, self.state.pseudo_counts = None, model.prior.no_stats(WordTotal.of(counts))
 
     # What happens between two passes
 
