@@ -1,7 +1,7 @@
 r"""Tokenization: the settings that cut a text into words, and the patterns that the native counter supports.
 
-`Tokenization.document(text)` returns the text itself if the text is ASCII and `TermCounter` supports the pattern.
-Otherwise it returns the tokens that Python's `lower()` and `re` give. Both ways give the result of CountVectorizer.
+`Tokenization.documents` leaves a text as it is if the text is ASCII and `TermCounter` supports the pattern. Otherwise
+it makes the tokens that Python's `lower()` and `re` give. Both ways give the result of CountVectorizer.
 
 A native pattern is one character class C, repeated as `C+`, `CC+`, `C{m,}` and so on. C is `\w`, or a bracket without
 escapes except \w \W \d \D \s \S. `(?u)` may come first. Two `\b` may surround C if C holds only word characters:
@@ -12,7 +12,7 @@ escapes except \w \W \d \D \s \S. `(?u)` may come first. Two `\b` may surround C
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 Tokenizer = Callable[[str], Iterable[str]]
@@ -95,9 +95,13 @@ class Tokenization:
         self.cut = pattern.findall
         self.rule = native_rule(token_pattern)
 
-    def document(self, text: str) -> str | list[str]:
-        """The argument of TermCounter.count for this text. The counter removes stop words and makes n-grams."""
-        return text if self.rule is not None and text.isascii() else self.tokens(text)
+    def documents(self, texts: list[str]) -> Sequence[str | list[str]]:
+        """The argument of TermCounter.count for these texts. The counter removes stop words and makes n-grams."""
+        if self.rule is None:
+            return [self.tokens(text) for text in texts]
+        if all(map(str.isascii, texts)):
+            return texts
+        return [text if text.isascii() else self.tokens(text) for text in texts]
 
     def tokens(self, text: str) -> list[str]:
         if self.lowercase:

@@ -7,8 +7,8 @@ one block of texts, and the rows if the corpus is built in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
 from os import PathLike
 from typing import Any
 
@@ -18,14 +18,17 @@ from topmix import _core
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer, resolve_stop_words
-from topmix.data.vocabulary import check_cut, given_vocabulary, select_terms
+from topmix.data.vocabulary import check_cut, given_vocabulary, packed_terms, select_terms
+from topmix.numerics.threads import threads
 
-BLOCK_CHARS = 1 << 22
-BLOCK_TEXTS = 1 << 13
+BLOCK_CHARS = 1 << 24  # enough for many threads
+BLOCK_TEXTS = 1 << 15
+RUN_TEXTS = 32
 _NO_RULE = NativeRule(bytes(128), 1, False)
 _END: Any = object()
 
-Document = tuple[str | None, str]  # (name, text)
+Document = tuple[str, str]  # (name, text)
+Blocks = Iterator[tuple[list[str] | None, list[str]]]  # (names, texts)
 
 
 class Vectorizer:
@@ -58,7 +61,7 @@ class Vectorizer:
 
     Attributes
     ----------
-    vocabulary_ : list of str
+    vocabulary_ : sequence of str
         The terms in the order of their columns.
     n_unknown_ : int
         Number of terms in the last `transform` that are not in the vocabulary, with repetitions.
@@ -93,14 +96,14 @@ class Vectorizer:
         self.stop_words = stop_words if stop_words is None or isinstance(stop_words, str) else self._stop_words
         self.vocabulary = None if vocabulary is None else given_vocabulary(vocabulary)
         if self.vocabulary is not None:
-            self.vocabulary_ = self.vocabulary
+            self.vocabulary_: Sequence[str] = self.vocabulary
         self.n_unknown_ = 0
 
     def fit_transform(
         self, texts: Iterable[str], *, names: Iterable[str] | None = None, out: str | PathLike[str] | None = None
     ) -> Corpus:
         """Learn the vocabulary and count the words, in one pass. With `out`, the corpus is built in that file."""
-        return self._fit_documents(_documents(texts, names), out)
+        return self._count(_text_blocks(texts, names), out, self.vocabulary)
 
     def transform(
         self, texts: Iterable[str], *, names: Iterable[str] | None = None, out: str | PathLike[str] | None = None
@@ -108,7 +111,7 @@ class Vectorizer:
         """Count the words of the vocabulary. Other words are dropped, and `n_unknown_` is their number."""
         if not hasattr(self, "vocabulary_"):
             raise ValueError("this Vectorizer has no vocabulary: call fit_transform first, or pass vocabulary=")
-        return self._count(_documents(texts, names), out, self.vocabulary_)
+        return self._count(_text_blocks(texts, names), out, self.vocabulary_)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON can hold them, without the vocabulary. A tokenizer is represented by its name."""
@@ -156,24 +159,23 @@ class Vectorizer:
         return cls.from_dict(settings, vocabulary=[str(word) for word in words], tokenizer=tokenizer)
 
     def _fit_documents(self, documents: Iterable[Document], out: str | PathLike[str] | None) -> Corpus:
-        return self._count(documents, out, self.vocabulary)
+        return self._count(_document_blocks(documents), out, self.vocabulary)
 
-    def _count(
-        self, documents: Iterable[Document], out: str | PathLike[str] | None, vocabulary: list[str] | None
-    ) -> Corpus:
+    def _count(self, blocks: Blocks, out: str | PathLike[str] | None, vocabulary: Sequence[str] | None) -> Corpus:
         rule = self._tokenization.rule or _NO_RULE
         counter = _core.TermCounter(*rule, self.lowercase, self._stop_words, *self.ngram_range, vocabulary)
         meta = {"tokenizer": self.to_dict()}
         with CorpusBuilder(out) as builder:
-            for names, texts in _blocks(documents):
-                builder.append(*counter.count([self._tokenization.document(t) for t in texts]), names=names)
+            for names, texts in blocks:
+                rows = counter.count(self._tokenization.documents(texts), threads())
+                builder.append(*rows, names=names, tidy_later=vocabulary is None)
             if vocabulary is not None:
                 self.n_unknown_ = counter.n_unknown
                 return builder.finish(vocabulary, meta=meta)
             kept = select_terms(counter, self.min_df, self.max_df, self.max_features, bool(self._stop_words))
             remap = np.full(counter.n_terms, -1, np.int32)
             remap[kept] = np.arange(len(kept), dtype=np.int32)
-            self.vocabulary_ = counter.terms(kept)
+            self.vocabulary_ = packed_terms(counter, kept)
             return builder.finish(self.vocabulary_, remap=remap, meta=meta)
 
 
@@ -184,12 +186,16 @@ def from_texts(
     return Vectorizer(**settings).fit_transform(texts, names=names, out=out)
 
 
-def _documents(texts: Iterable[str], names: Iterable[str] | None) -> Iterator[Document]:
+def _text_blocks(texts: Iterable[str], names: Iterable[str] | None) -> Blocks:
     if isinstance(texts, str | bytes):
         raise ValueError("texts is a single string: pass a list of texts, such as [text]")
-    if names is None:
-        return ((None, text) for text in texts)
-    return _zip_names(texts, names)
+    if names is not None:
+        return _document_blocks(_zip_names(texts, names))
+    return _blocks((None, run) for run in _runs(texts))
+
+
+def _document_blocks(documents: Iterable[Document]) -> Blocks:
+    return _blocks(tuple(zip(*run)) for run in _runs(documents))  # type: ignore[misc]
 
 
 def _zip_names(texts: Iterable[str], names: Iterable[str]) -> Iterator[Document]:
@@ -199,18 +205,27 @@ def _zip_names(texts: Iterable[str], names: Iterable[str]) -> Iterator[Document]
         yield str(name), text
 
 
-def _blocks(documents: Iterable[Document]) -> Iterator[tuple[list[str] | None, list[str]]]:
+def _runs(items: Iterable[Any]) -> Iterator[list[Any]]:
+    """A few items at a time: Python loops over runs in less time than over items."""
+    items = iter(items)
+    while run := list(islice(items, RUN_TEXTS)):
+        yield run
+
+
+def _blocks(runs: Iterable[tuple[Sequence[str] | None, Sequence[str]]]) -> Blocks:
     """(names, texts) in blocks that are large enough for one native call."""
     names: list[str] = []
     texts: list[str] = []
-    chars = 0
-    for n, (name, text) in enumerate(documents):
-        if not isinstance(text, str):
-            raise TypeError(_not_a_text(n, text))
-        texts.append(text)
-        if name is not None:
-            names.append(name)
-        chars += len(text)
+    chars = n = 0
+    for names_of_run, run in runs:
+        if set(map(type, run)) != {str}:
+            for i, text in enumerate(run):
+                if not isinstance(text, str):
+                    raise TypeError(_not_a_text(n + i, text))
+        texts += run
+        names += names_of_run or ()
+        n += len(run)
+        chars += sum(map(len, run))
         if chars >= BLOCK_CHARS or len(texts) >= BLOCK_TEXTS:
             yield names or None, texts
             names, texts, chars = [], [], 0

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.data.strings import Strings
+from topmix.numerics.threads import threads
 
 
 def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]:
@@ -48,6 +50,16 @@ def check_cut(name: str, cut: Any) -> int | float:
     return share
 
 
+def packed_terms(counter: _core.TermCounter, ids: np.ndarray) -> Strings:
+    """These terms, without a Python string for each of them."""
+    text, offsets = counter.packed(ids)
+    try:
+        text.tobytes().decode()
+    except UnicodeDecodeError:
+        return Strings.pack(counter.terms(ids), "word")  # which says what is wrong with which term
+    return Strings(text, offsets)
+
+
 def select_terms(
     counter: _core.TermCounter,
     min_df: int | float,
@@ -71,7 +83,7 @@ def select_terms(
             f"max_df={max_df} is {high:g} of {n_docs:,} documents, less than min_df={min_df}, which is {low:g}"
         )
     df = counter.document_frequency()
-    kept = counter.sort(np.flatnonzero((df >= low) & (df <= high)).astype(np.int32))
+    kept = counter.sort(np.flatnonzero((df >= low) & (df <= high)).astype(np.int32), threads())
     if len(kept) == 0:
         rare, common = int((df < low).sum()), int((df > high).sum())
         raise ValueError(
