@@ -17,6 +17,7 @@ from topmix.chains.hard_topics import HardTopics
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches
 
+MOST_TOKENS = 10_000_000  # of a corpus: topics of tokens come together in one place
 PENALTY = 8.0  # for a topic that a document uses, in nats
 
 

@@ -3,7 +3,7 @@
 After about four passes documents stand still, because a topic that left a document cannot come back. Sampling lets it:
 a token may have any topic of its document or, with weight alpha, of its word. Alpha starts high, so that topics which
 hold the wrong documents together come apart, and falls to what lets documents have few topics again. Passes of the
-fixed point then polish what was found. docs/choosing.md has the measurements.
+fixed point then polish what was found. docs/evidence.md has the measurements.
 
 What comes next is a function of the history alone, so a resumed fit continues as if it had never stopped.
 """
@@ -42,6 +42,7 @@ class Exploration:
         return POLISHING
 
     def exchanges_now(self, phase: str, history: Sequence[Record]) -> bool:
+        """Whether exchanges are tried before a pass of this phase."""
         n = sum(record.phase == EXPLORING for record in history)
         return phase == EXPLORING and n > 0 and n % EXCHANGE_EVERY == 0
 
@@ -55,12 +56,14 @@ class Exploration:
         return replace(plain, sampling=Sampling(concentration, n, self.seed))
 
     def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
+        if not self._has_time(history) and all(record.phase == LEARNING for record in history):
+            return stopping.has_converged(history)
         polished = [record for record in history if record.phase == POLISHING]
         return len(polished) >= LAST_PASSES and stopping.has_converged(polished)
 
     def _has_time(self, history: Sequence[Record]) -> bool:
         """Whether the last passes would still fit in after another sweep."""
-        if self.max_time is None:
+        if self.max_time is None or not history:
             return True
         ends = [0.0, *(record.seconds for record in history)]
         took = [end - begin for begin, end in pairwise(ends)]

@@ -12,7 +12,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, row_sums
 from topmix.engines import Engine
 from topmix.fitting.checkpoint import Checkpoint, CheckpointError, Progress
-from topmix.fitting.exchange import exchanged
+from topmix.fitting.exchange import MOST_TOKENS, exchanged
 from topmix.fitting.exploration import Exploration
 from topmix.fitting.history import Clock, Record
 from topmix.fitting.passes import Between, Log, Stopping, run_passes
@@ -137,7 +137,9 @@ class TopicFit(Between):
         if self.search is not None:
             return resume_search(self.search, found)
         self._restart_small_topics()
-        return self._in_next_phase(model)
+        model = self._in_next_phase(model)
+        self._exchange()
+        return model
 
     def _in_next_phase(self, model: TopicModel) -> TopicModel:
         """The model with the options of documents that the next pass has."""
@@ -145,8 +147,6 @@ class TopicFit(Between):
             return model
         history, plain = self.log.history, self.problem.empty.documents
         self.phase = self.exploration.next_phase(history, self.stopping)
-        if self.exploration.exchanges_now(self.phase, history):
-            self._exchange(model)
         return replace(model, documents=self.exploration.options(plain, self.phase, history))
 
     def _restart_small_topics(self) -> None:
@@ -157,10 +157,14 @@ class TopicFit(Between):
         again = restarted(self.problem.corpus, np.asarray(self.state.total.S.totals), rng)
         self.state.pseudo_counts = None if again is None else self.problem.empty.prior.no_stats(again)
 
-    def _exchange(self, model: TopicModel) -> None:
+    def _exchange(self) -> None:
         """Topics of tokens after exchanges, where one pays; their counts fade into what the next sweep finds."""
-        p, memory = self.problem, self.workers.recall()
-        rng = np.random.default_rng([self.exploration.seed, len(self.log.history)])
+        p, model, history = self.problem, self.problem.empty, self.log.history
+        if self.exploration is None or not self.exploration.exchanges_now(self.phase, history):
+            return
+        if p.corpus.n_tokens > MOST_TOKENS or not p.learner.fades:
+            return
+        rng, memory = np.random.default_rng([self.exploration.seed, len(history)]), self.workers.recall()
         z = {b: visit.z for b, visit in memory.items()}
         found = exchanged(p.corpus, self.batches, z, model.n_components, rng, p.threads)
         if found is None:
@@ -194,13 +198,13 @@ class TopicFit(Between):
 
     def keep(self, model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
         history, checkpoint = self.log.history, self.checkpoint
-        if checkpoint is None:
-            return
-        if self.search:
+        if checkpoint is not None and self.search:
             write_search(checkpoint, self.search, history, self.dealt_with)
-        elif is_last or len(history) % checkpoint.every == 0:
+        elif checkpoint is not None and (is_last or len(history) % checkpoint.every == 0):
             memory = self.workers.recall()
             checkpoint.write(Progress(model, following, self.state, memory, history, self.dealt_with))
+        if not is_last:
+            self._exchange()  # after the checkpoint: a resumed fit makes it again
 
     def _ended(self, model: TopicModel) -> TopicModel:
         """A search that was stopped in the middle of a trial ends with what was there before, and the last record says

@@ -125,7 +125,7 @@ class Collapsed(FixedPoint):
 
     exclude: bool = False
     own_discount: float = 0.5
-    sweeps: int = 70
+    sweeps: int = 50
 
     posterior: ClassVar[str] = "collapsed"
 
