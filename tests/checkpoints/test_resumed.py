@@ -141,7 +141,7 @@ def test_from_a_mapped_corpus_and_edited_topics(corpus, tmp_path):
 
 def test_another_name_for_the_same_component_is_the_same_fit(corpus, tmp_path):
     """A string is short for the object with its defaults; and who computes changes no bit."""
-    whole = lda().fit(corpus)
-    lda(max_iter=2).fit(corpus, checkpoint=tmp_path / "file")
-    again = lda(learner=Memoized(), inference=Collapsed(), engine=Serial(), n_jobs=1, verbose=0)
+    whole = lda(inference="variational").fit(corpus)
+    lda(inference="variational", max_iter=2).fit(corpus, checkpoint=tmp_path / "file")
+    again = lda(learner=Memoized(), inference=Variational(), engine=Serial(), n_jobs=1, verbose=0)
     same(again.fit(corpus, checkpoint=tmp_path / "file"), whole)
