@@ -36,18 +36,21 @@ class Shard:
     order: np.ndarray  # [nnz] int32, entries word by word
     weight: np.ndarray | None = None  # [rows] float64
     source: SavedRows | None = None  # the file that the rows were read from
+    number: int = 0  # which of the shards this is: steps that draw random numbers tell their rows apart by it
 
     @classmethod
-    def of(cls, corpus: Corpus, weight: np.ndarray | None = None, source: SavedRows | None = None) -> Shard:
+    def of(
+        cls, corpus: Corpus, weight: np.ndarray | None = None, source: SavedRows | None = None, number: int = 0
+    ) -> Shard:
         cols, local, starts, order = _core.localise(corpus.index, corpus.n_words)
-        return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight, source)
+        return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight, source, number)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rows of a saved corpus pickle as the path of the file and their numbers."""
         if self.source is not None:
-            return SavedShard(self.source, self.weight).read, ()
+            return SavedShard(self.source, self.weight, self.number).read, ()
         rows = self.indptr, self.index, self.value
-        return Shard, (self.cols, *rows, self.starts, self.order, self.weight)
+        return Shard, (self.cols, *rows, self.starts, self.order, self.weight, None, self.number)
 
     @property
     def n_rows(self) -> int:
@@ -74,9 +77,10 @@ class SavedShard:
 
     source: SavedRows
     weight: np.ndarray | None = None
+    number: int = 0
 
     def read(self) -> Shard:
-        return Shard.of(self.source.read(), self.weight, self.source)
+        return Shard.of(self.source.read(), self.weight, self.source, self.number)
 
 
 def row_sums(indptr: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -111,7 +115,7 @@ class Shards(Sequence[Any]):
         weight = None if self.weight is None else self.weight[rows]
         if isinstance(self.corpus, Table):
             return VectorShard(self.corpus.data, rows, weight)
-        shard = Shard.of(self.corpus[rows], weight, SavedRows.of(self.corpus, rows))
+        shard = Shard.of(self.corpus[rows], weight, SavedRows.of(self.corpus, rows), b)
         if self._kept is not None:
             self._kept[b] = shard
         return shard
@@ -125,7 +129,7 @@ class Shards(Sequence[Any]):
             return self[b]
         source = SavedRows.of(self.corpus, self.rows[b])
         weight = None if self.weight is None else self.weight[self.rows[b]]
-        return self[b] if source is None else SavedShard(source, weight)
+        return self[b] if source is None else SavedShard(source, weight, b)
 
 
 def in_order(corpus: Corpus | Table, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:

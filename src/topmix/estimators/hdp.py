@@ -181,6 +181,10 @@ class HDP(EditMixin, TopicEstimator):
             search=search_for(self, search, corpus),
         )
 
+    def _sweeps(self, *_: Any) -> int:
+        """The number of topics is searched for by moves of its own."""
+        return 0
+
     def _empty_model(self, V: int) -> TopicModel:
         K, posterior = self._first_size(), self._inference().posterior
         alpha, learns_alpha = concentration(self.doc_topic_prior, 0.5, "doc_topic_prior")

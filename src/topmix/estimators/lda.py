@@ -29,7 +29,8 @@ class LDA(EditMixin, TopicEstimator):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
-    topics, learned in memoized passes. The algorithms of the papers are settings of the same estimator.
+    topics, learned in memoized passes with sampling in between (`Collapsed.sweeps`). The algorithms of the papers are
+    settings of the same estimator.
 
     Parameters
     ----------
@@ -59,7 +60,8 @@ class LDA(EditMixin, TopicEstimator):
     seed_strength : float
         What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
     max_iter : int
-        Passes over the data, at most. 0 leaves the topics where they start.
+        Passes over the data, at most; the sampling sweeps of collapsed inference are not counted. 0 leaves the topics
+        where they start.
     tol : float
         Stop when a pass lifts the objective by less than this, per token.
     max_time : float or None
@@ -97,7 +99,7 @@ class LDA(EditMixin, TopicEstimator):
     seed_counts_ : sparse array of shape (n_components, n_features) or None
         What `seeds` and `seed_topics` added to the prior.
     history_ : list of Record
-        One record per pass.
+        One record per pass and per sampling sweep; its `phase` is "learning", "exploring" or "polishing".
     elbo_ : float
         The objective at the end: a lower bound on the log evidence (variational), or on the log posterior of topics and
         proportions (collapsed).

@@ -17,7 +17,7 @@ from topmix.stats import PseudoCounts
 
 def check_whole_counts(corpus: Corpus, estimator: str) -> None:
     """Tokens are whole: a count that is not is an error, with its place."""
-    bad = np.flatnonzero(corpus.value != np.floor(corpus.value))
+    bad = not_whole(corpus)
     if len(bad):
         at = int(bad[0])
         row = int(np.searchsorted(corpus.indptr, at, side="right")) - 1
@@ -25,6 +25,11 @@ def check_whole_counts(corpus: Corpus, estimator: str) -> None:
             f"{estimator} gives every token a topic, so counts must be whole numbers; row {row}, column "
             f"{int(corpus.index[at])} has {corpus.value[at]:g}. For weights use LDA."
         )
+
+
+def not_whole(corpus: Corpus) -> np.ndarray:
+    """Entries whose counts are not whole numbers of tokens."""
+    return np.flatnonzero(corpus.value != np.floor(corpus.value))
 
 
 def start_chain(chain: Chain, init: Any, corpus: Corpus, rng: np.random.Generator) -> None:

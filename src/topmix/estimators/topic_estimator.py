@@ -24,17 +24,19 @@ from topmix.estimators.reading import Reading
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.seeding import seed_prior
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklearn_callbacks
+from topmix.estimators.token_topics import not_whole
 from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.estimators.topic_stream import StreamMixin
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitting.history import Callback, Clock, TimeLimit, last_objective
+from topmix.fitting.exploration import FIRST_PASSES, LAST_PASSES
+from topmix.fitting.history import Callback, Clock, TimeLimit, last_objective, passes_made
 from topmix.fitting.passes import Log
 from topmix.fitting.progress import shown
 from topmix.fitting.topic_fit import TopicFit, TopicProblem
 from topmix.inference import Inference
 from topmix.inference.fixed_point import without_discount
-from topmix.learners import Learner, Stochastic
+from topmix.learners import Batch, Learner, Memoized, Stochastic
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topic_start import RESTARTED
 from topmix.models.topics import TopicModel
@@ -117,7 +119,9 @@ class TopicEstimator(
         threads = self._threads()
         with (
             use_threads(threads),
-            shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display,
+            shown(
+                self.verbose, (self.max_iter + inference.sweeps) * n_init, corpus.n_tokens, type(self).__name__
+            ) as display,
         ):
             callbacks = [*(self.callbacks or ()), *limits, *display]
             problem = self._problem(corpus, learner, inference, threads)
@@ -135,10 +139,10 @@ class TopicEstimator(
                     best = log, model, converged
             assert best is not None
             log, model, self.converged_ = best
-            self.history_, self.n_iter_, self.elbo_ = log.history, len(log.history), last_objective(log.history)
+            self.history_, self.n_iter_, self.elbo_ = log.history, passes_made(log.history), last_objective(log.history)
             with np.errstate(over="ignore"):  # next to no tokens, and all of the priors
                 self.bound_ = float(np.exp(-self.elbo_ / max(corpus.n_tokens, 1.0)))
-            self.n_batch_iter_ = self.n_iter_ * fit.updates_per_pass
+            self.n_batch_iter_ = len(log.history) * fit.updates_per_pass
             self._set_model(model)
         return self
 
@@ -160,6 +164,8 @@ class TopicEstimator(
             n_active=count_of_active(self.n_active, K),
             max_iter=max_iter,
             tol=self.tol,
+            sweeps=self._sweeps(corpus, learner, inference, max_iter) if searches else 0,
+            max_time=self.max_time,
             is_warm=self._is_warm(),
             restarts_small_topics=self._restarts_small_topics() and inference.starts_cold,
             weighs_tokens=inference.by_tokens and isinstance(learner, Stochastic),
@@ -189,6 +195,18 @@ class TopicEstimator(
         """Topics that were asked for stay as they are."""
         return isinstance(self.init, str) and self.init in RESTARTED and not self._is_warm()
 
+    def _sweeps(self, corpus: Corpus, learner: Learner, inference: Inference, max_iter: int) -> int:
+        """Of exploration: none where topics were given, where passes are too few, or where counts are not whole."""
+        if not (inference.sweeps and isinstance(self.init, str) and not self._is_warm() and self._engine().samples):
+            return 0
+        if (
+            isinstance(learner, Memoized | Batch)
+            and max_iter >= FIRST_PASSES + LAST_PASSES
+            and not len(not_whole(corpus))
+        ):
+            return inference.sweeps
+        return 0
+
     def _learner(self) -> Learner:
         learner: Learner = self._component("learner")
         learner.check_engine(self._engine())
@@ -205,7 +223,7 @@ class TopicEstimator(
         return without_discount(self._inference().documents(n_active), self._component("learner"))
 
     def _set_model(self, model: TopicModel) -> None:
-        self.model_ = replace(model, partner=None)
+        self.model_ = replace(model, documents=model.documents.plain(), partner=None)
         self.topic_word_prior_ = word_prior_as_given(model.words.eta)
         extra = model.words.extra
         self.seed_counts_ = None if extra is None else sp.csr_array(extra.by_word().T)

@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from topmix.fitting.history import Callback, Record
+from topmix.fitting.history import LEARNING, Callback, Record
 from topmix.fitting.view import PassView
 
 SHOWN_TOPICS, SHOWN_WORDS = 6, 10
@@ -80,10 +80,12 @@ class FitProgress:
         if self._live is not None:
             left = record.seconds / max(self.n_calls, 1) * (self.n_passes - self.n_calls)
             said = f"≤ {in_time(left)} left" if left >= 1 else ""
-            self._bar.update(self._task, completed=self.n_calls, detail=detail, left=said)
+            title = self.title if record.phase == LEARNING else f"{self.title}, {record.phase}"
+            self._bar.update(self._task, description=title, completed=self.n_calls, detail=detail, left=said)
             self._live.update(Group(self._bar, *self._topics(view)))
         if self.lines:
-            text = f"{self.title}: pass {record.n_pass}, {record.seconds:.1f} s, {detail}"
+            phase = "" if record.phase == LEARNING else f" ({record.phase})"
+            text = f"{self.title}: pass {record.n_pass}{phase}, {record.seconds:.1f} s, {detail}"
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def __enter__(self) -> Self:

@@ -4,7 +4,7 @@ Topics made of single documents are too sharp: every learner stays in a poor opt
 copies of each other. A little of one document in a lot of the corpus mean ("blended") works. Common words would then
 have the same weight in all topics and keep it. So they are damped, and a few background topics, plain means of
 documents, start with the mass that was taken away. A topic with fewer than 5% of the mean tokens after the first pass
-starts again from another document, and sharper, because the other topics differ by then. docs/choosing.md has the
+starts again from another document, and sharper, because the other topics differ by then. docs/evidence.md has the
 measurements.
 """
 
