@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError
@@ -13,9 +13,6 @@ from ray.exceptions import GetTimeoutError, RayActorError
 from topmix import _core
 from topmix._version import __version__
 from topmix.engines.ray_actor import About, ShardActor
-
-if TYPE_CHECKING:
-    from topmix.engines.ray_engine import Ray
 
 LOG = logging.getLogger("topmix.ray")
 START_SECONDS = 120.0  # for the first actor to be there; for one that died to come back, when no other is left
@@ -26,7 +23,18 @@ class ClusterError(ConnectionError):
     """There is no cluster, no room on it, or not enough left of it."""
 
 
-_pools: dict[tuple[str, Ray], Pool] = {}
+class Wanted(Protocol):
+    """What the engine Ray asks for; a key of the pools, so it must be hashable."""
+
+    @property
+    def address(self) -> str | None: ...
+    @property
+    def workers(self) -> int | None: ...
+    @property
+    def cpus_per_worker(self) -> float: ...
+
+
+_pools: dict[tuple[str, Wanted], Pool] = {}
 
 
 class Peer:
@@ -81,7 +89,7 @@ class Peer:
 class Pool:
     """The workers of one engine."""
 
-    def __init__(self, engine: Ray):
+    def __init__(self, engine: Wanted):
         free = ray.available_resources().get("CPU", 0.0)
         n = engine.workers or max(1, int(free // engine.cpus_per_worker))
         # A task that fails is our own to repeat: only we know which results were used already.
@@ -124,7 +132,7 @@ class Pool:
             ray.kill(peer.actor)
 
 
-def pool_of(engine: Ray) -> Pool:
+def pool_of(engine: Wanted) -> Pool:
     """The workers of this engine: those of the last call, or new ones."""
     connect(engine.address)
     key = ray.get_runtime_context().get_job_id(), engine
@@ -135,7 +143,7 @@ def pool_of(engine: Ray) -> Pool:
     return _pools[key]
 
 
-def release(engine: Ray) -> None:
+def release(engine: Wanted) -> None:
     for key in [key for key in _pools if key[1] == engine]:
         pool = _pools.pop(key)
         if ray.is_initialized() and ray.get_runtime_context().get_job_id() == key[0]:

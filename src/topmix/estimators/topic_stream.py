@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -30,6 +30,7 @@ class StreamMixin:
     model_: TopicModel
     n_jobs: int | None
     random_state: Any
+    _threads: Callable[[], int]  # ComponentParameters
 
     @abstractmethod
     def _learner(self) -> Learner: ...
