@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from topmix import GaussianMixture
+from topmix import LDA, GaussianMixture
+from topmix.models.mixture import Mixture
+from topmix.models.topics import TopicModel
 from topmix.numerics.blas import one_thread
 from topmix.numerics.threads import MOST_THREADS, count_of_threads, threads, use_threads
 
@@ -52,6 +54,26 @@ def test_numbers_of_jobs_are_scikit_learns():
     cores = joblib.cpu_count()
     assert [count_of_threads(n) for n in (None, -1, 1, 3, 10**6)] == [cores, cores, 1, 3, MOST_THREADS]
     assert count_of_threads(-2) == max(1, cores - 1)
+
+
+@pytest.mark.parametrize("engine", ["serial", "threads"])
+@pytest.mark.parametrize("estimator", [LDA, GaussianMixture])
+def test_a_serial_engine_has_one_thread_for_tables_too(monkeypatch, estimator, engine):
+    model = Mixture if estimator is GaussianMixture else TopicModel
+    seen, tables = [], model.tables
+
+    def watched(self, cols):
+        seen.append(threads())
+        return tables(self, cols)
+
+    monkeypatch.setattr(model, "tables", watched)
+    X = np.random.default_rng(0).integers(5, size=(40, 6)).astype(float)
+    fitted = estimator(2, engine=engine, n_jobs=3, max_iter=2, random_state=0, tol=-np.inf).fit(X)
+    n = len(seen)
+    fitted.predict(X) if hasattr(fitted, "predict") else fitted.transform(X)
+    assert len(seen) > n > 0
+    fitted.set_params(learner="stochastic").partial_fit(X)
+    assert set(seen) == {1 if engine == "serial" else 3}
 
 
 def of_blas():

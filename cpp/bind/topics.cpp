@@ -143,15 +143,7 @@ void register_topics(nb::module_& m) {
             },
             "posterior"_a, "exclude"_a, "select_often"_a, "mean_change"_a, "L"_a, "eps"_a, "max_iter"_a, "tol"_a,
             "restarts"_a, "restart_iter"_a, "own_discount"_a = 0.f)
-        .def_ro("own_discount", &TopicOptions::own_discount)
-        .def(
-            "arguments",
-            [](const TopicOptions& o) {
-                return std::make_tuple(o.posterior == Posterior::collapsed ? "collapsed" : "variational", o.exclude,
-                                       o.select_often, o.mean_change, o.L, o.eps, o.max_iter, o.tol, o.restarts,
-                                       o.restart_iter, o.own_discount);
-            },
-            "What the constructor was given, in its order.");
+        .def_ro("own_discount", &TopicOptions::own_discount);
     nb::class_<TopicScratch>(m, "TopicScratch", "Buffers that a worker keeps between steps.").def(nb::init<>());
 
     m.def(

@@ -231,6 +231,15 @@ def add_moments(z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), or
     Adds sum w r, sum w r z and sum w r (quadratic part of z) of each cluster to N, first and second.
     """
 
+@overload
+def direction_step(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, W: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, L: int, least: float, threads: int, N: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], resultant: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> float: ...
+
+@overload
+def direction_step(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, L: int, least: float, threads: int, N: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], resultant: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> float:
+    """
+    Rows of x to their L best clusters under the scores constant + x W': adds sum w r and sum w r x of each cluster to N and resultant, without shares below `least`, and returns the summed entropy.
+    """
+
 class AsynchronousGaussian32:
     """Workers that own rows, visited by blocks of Gaussian clusters."""
 
@@ -319,9 +328,6 @@ class TopicOptions:
     @property
     def own_discount(self) -> float: ...
 
-    def arguments(self) -> tuple[str, bool, bool, bool, int, float, int, float, int, int, float]:
-        """What the constructor was given, in its order."""
-
 class TopicScratch:
     """Buffers that a worker keeps between steps."""
 
@@ -350,6 +356,11 @@ def topics_step(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), orde
 def merged_entropy(scratch: TopicScratch, L: int, partner: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int, lost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
     Fills lost [K], at the lower topic of each pair, with the entropy that merging it would take from the last topics_step with this scratch. partner [K]: the other topic, or -1.
+    """
+
+def sample_step(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], log_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], least: float, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], given: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, seed: int, sweep: int, first: int, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')]) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], int]:
+    """
+    Draws the topics z of a shard's tokens, again or given the documents' proportions (indptr, topic, count): (word statistics), (documents' topics), tokens that moved.
     """
 
 class AsynchronousTopics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 import warnings
 import zlib
 
@@ -57,7 +58,7 @@ def attempt(hurt, path, data, must_fail=False):
             warnings.simplefilter("ignore")  # numbers up to 1e100 overflow a float32, and do no harm
             model = make().fit(corpus, checkpoint=path)
     except CheckpointError as error:
-        assert str(path) in str(error) or "checkpoint" in str(error)  # noqa: PT017
+        assert str(path) in str(error)  # noqa: PT017
         assert path.read_bytes() == data
         return False
     assert not must_fail
@@ -191,5 +192,5 @@ def test_documents_of_another_shard_are_refused(tmp_path):
         metadata["metadata_crc32"] = metadata_crc(metadata)
         header = json.dumps(table).encode()
         path.write_bytes(len(header).to_bytes(8, "little") + header + blob)
-        with pytest.raises(CheckpointError, match="documents"):
+        with pytest.raises(CheckpointError, match=rf"{re.escape(str(path))}: .*documents"):
             make(max_iter=5).fit(corpus, checkpoint=path)

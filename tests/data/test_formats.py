@@ -324,6 +324,15 @@ def test_vocabularies(small, tmp_path):
         write_corpus(Corpus([0], [], [], 1, ["a\nb"]), tmp_path / "z.mtx")
 
 
+@pytest.mark.parametrize("name", ["docword.x.txt", "x.mtx", "x.ldac", "x.svmlight", "x.npz"])
+def test_a_corpus_without_words_does_not_get_those_of_the_one_before(small, tmp_path, name):
+    path = tmp_path / name
+    write_corpus(small, path)
+    assert read_corpus(path).vocabulary == list(small.vocabulary)
+    write_corpus(Corpus(small.indptr, small.index, small.value, small.n_words), path)
+    assert read_corpus(path).vocabulary is None
+
+
 def test_formats_are_recognised_by_content(medium, tmp_path):
     for name, f in FORMATS.items():
         path = tmp_path / f"{name}.data"

@@ -113,8 +113,9 @@ def rows_of_a_batch(fit):
 
 @fact("batches_per_update", "Memoized")
 def batches_of_a_round(fit):
-    one, three, all_of_them = (fit({"max_iter": 2}, batches_per_update=n) for n in (1, 3, 10))
+    one, three, all_of_them = (fit({"max_iter": 2}, batch_size=9, batches_per_update=n) for n in (1, 3, 10))
     assert [m.n_batch_iter_ for m in (one, three, all_of_them)] == [20, 8, 2]
+    assert fit({"max_iter": 2}, batches_per_update=3).n_batch_iter_ == 20  # as many updates as with one
     assert differ(one, three)
     start = {"init": np.random.default_rng(0).gamma(1, 1, (4, 30)), "max_iter": 1}
     batch, round_ = LDA(4, learner="batch", **start).fit(X), LDA(4, learner=Memoized(9, 10), **start).fit(X)

@@ -21,7 +21,7 @@ class CudaTopicStep:
     unit: float
 
     def __call__(self, shard: DeviceShard, tables: TopicTables, memory: Visit | None) -> StepResult:
-        times, kept = memory or Visit(0)
+        times, kept, _ = memory or Visit(0)
         last: Any = kept  # on the device
         start = None if self.step.is_cold(times) else last
         discounts = tables.documents.own_discount > 0

@@ -32,6 +32,24 @@ class DeviceWordStats:
     n: Any  # [entries] uint8, how many of the L are used
     totals: np.ndarray  # [K] float64, on the host
 
+    @property
+    def parts(self) -> tuple[DeviceWordStats, ...]:
+        return (self,)
+
+    def plus(self, other: DeviceWordStats | SeveralShards) -> SeveralShards:
+        return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
+
+
+@dataclass(eq=False)
+class SeveralShards:
+    """The sum of what several shards report: whole numbers add up to the same in any order, so nothing is added yet."""
+
+    parts: tuple[DeviceWordStats, ...]
+    totals: np.ndarray
+
+    def plus(self, other: DeviceWordStats | SeveralShards) -> SeveralShards:
+        return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
+
 
 @dataclass(eq=False)
 class DeviceWordTotal:
@@ -85,8 +103,8 @@ class DeviceWordTotal:
         if isinstance(other, PseudoCounts):
             fade(self, other, weight)
             return self
-        if isinstance(other, DeviceWordStats):
-            self.waiting.append((other, weight / self.factor))
+        if isinstance(other, DeviceWordStats | SeveralShards):
+            self.waiting += [(part, weight / self.factor) for part in other.parts]
         else:
             self.settle()
             (counts,) = self.device.mirror(other.raw, (other.raw, np.float64))

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from topmix.data.saved_rows import MappedArray
+
 
 @dataclass(frozen=True)
 class VectorShard:
@@ -31,6 +33,14 @@ class VectorShard:
         """[rows, D], contiguous; a view if possible, else a copy."""
         return np.ascontiguousarray(self.data[self.rows], dtype)
 
+    def in_place(self, dtype: DTypeLike) -> tuple[np.ndarray, np.ndarray | None]:
+        """An array, and which of its rows are those of the shard, None for all: so kernels need no copy of rows that
+        lie in memory."""
+        x = self.data
+        if isinstance(self.rows, slice) or type(x) is not np.ndarray or x.dtype != dtype or not x.flags.c_contiguous:
+            return self.rows_as(dtype), None
+        return x, np.asarray(self.rows, np.int64)
+
     def pieces(self, n_rows: int) -> Iterator[VectorShard]:
         """Consecutive parts of at most n_rows rows, so that temporary arrays stay small."""
         if self.n_rows <= n_rows:
@@ -43,7 +53,11 @@ class VectorShard:
             yield VectorShard(self.data, part, None if self.weight is None else self.weight[a:b])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickles the rows of this shard only, not the whole table."""
+        """Rows of a mapped file pickle as the path of the file and their numbers; others as themselves, without the
+        rest of their table."""
+        mapped = MappedArray.of(self.data) if isinstance(self.data, np.ndarray) else None
+        if mapped is not None:
+            return {"data": mapped, "rows": self.rows, "weight": self.weight}
         return {
             "data": np.ascontiguousarray(self.data[self.rows]),
             "rows": slice(0, self.n_rows),
@@ -51,4 +65,5 @@ class VectorShard:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        data = state["data"]
+        self.__dict__.update(state | {"data": data.open() if isinstance(data, MappedArray) else data})

@@ -5,9 +5,10 @@ learners talk to.
 """
 
 from topmix.engines.cuda import Cuda
-from topmix.engines.engine import Engine, ShardResult, Workers
+from topmix.engines.engine import Engine, ShardResult, Watched, Workers
 from topmix.engines.local import Serial, Threads
+from topmix.engines.ray_engine import Ray
 
-ENGINES: dict[str, type[Engine]] = {"threads": Threads, "serial": Serial, "cuda": Cuda}
+ENGINES: dict[str, type[Engine]] = {"threads": Threads, "serial": Serial, "ray": Ray, "cuda": Cuda}
 
-__all__ = ["ENGINES", "Cuda", "Engine", "Serial", "ShardResult", "Threads", "Workers"]
+__all__ = ["ENGINES", "Cuda", "Engine", "Ray", "Serial", "ShardResult", "Threads", "Watched", "Workers"]

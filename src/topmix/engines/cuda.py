@@ -47,6 +47,7 @@ class Cuda(Engine):
     memory: int | None = None
 
     has_checkpoints: ClassVar[bool] = False
+    samples: ClassVar[bool] = False
 
     def check(self) -> None:
         whole_number(self.device, "device", least=0)

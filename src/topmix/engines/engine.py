@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -51,10 +51,26 @@ class Workers(Protocol):
         ...
 
 
+@runtime_checkable
+class Watched(Protocol):
+    """Workers who say how they are: those of a cluster do."""
+
+    def status(self) -> dict[str, float]:
+        """Of the time since the last call: workers, rows_per_second, worker_bytes (memory of the largest), busy (the
+        share of the time that workers visited), processor (seconds of those visits), and bytes that were sent,
+        received, added and copied."""
+        ...
+
+
 class Engine(Component):
     """A component that can open workers."""
 
     has_checkpoints: ClassVar[bool] = True  # whether what its workers remember can go to a file
+    samples: ClassVar[bool] = True  # whether its workers can sample topics of tokens, which exploration needs
+
+    def threads(self, n_jobs: int) -> int:
+        """How many of n_jobs threads this process uses, for the tables of a model as for its workers."""
+        return n_jobs
 
     @abstractmethod
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:

@@ -45,6 +45,9 @@ class Serial(Engine):
     'serial'
     """
 
+    def threads(self, n_jobs: int) -> int:
+        return 1
+
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         return LocalWorkers(shards, Worker(step, 1))
 

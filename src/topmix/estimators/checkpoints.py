@@ -72,7 +72,10 @@ def _described(value: Any) -> Any:
     if isinstance(value, Component):
         return repr(value)
     if isinstance(value, np.ndarray | list | tuple):
-        array = np.asarray(value, dtype=np.float64)
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):  # words
+            return f"list, crc32 {zlib.crc32(repr(value).encode()):08x}"
         return f"array of {array.shape}, {_crc(array)}"
     return type(value).__name__
 

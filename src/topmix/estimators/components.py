@@ -12,6 +12,7 @@ from typing import Any, Self
 from topmix.engines import ENGINES
 from topmix.inference import INFERENCES
 from topmix.learners import LEARNERS
+from topmix.numerics.threads import count_of_threads
 from topmix.parameters.component import resolved, with_settings
 from topmix.search import SEARCHES
 
@@ -53,6 +54,11 @@ class ComponentParameters:
                 raise ValueError(f"{family} is None and has no settings: set it to a component first")
             setattr(self, family, with_settings(self._component(family), settings, family))
         return self
+
+    def _threads(self) -> int:
+        """Threads of this process, by `n_jobs` and the engine."""
+        threads: int = self._component("engine").threads(count_of_threads(self.n_jobs))  # type: ignore[attr-defined]
+        return threads
 
     def _component(self, name: str, missing: Any = "refused") -> Any:
         """The component that a parameter stands for. `missing=None`: None where it is not a valid one."""

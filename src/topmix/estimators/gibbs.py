@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,20 @@ from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains.gibbs import SAMPLERS, Chain
 from topmix.chains.gibbs_cuda import CudaChain
 from topmix.data.corpus import Corpus
-from topmix.engines import Cuda, Engine, Serial
+from topmix.engines import Cuda, Engine
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
+from topmix.estimators.reading import Reading
 from topmix.estimators.saving import SaveMixin
-from topmix.estimators.token_topics import check_whole_counts, read_token_topics, start_chain
+from topmix.estimators.seeding import seed_prior
+from topmix.estimators.token_topics import (
+    check_whole_counts,
+    random_topics,
+    read_token_topics,
+    start_chain,
+    topics_by_seeds,
+)
 from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
@@ -51,6 +60,11 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
         Dirichlet prior of topics on words, eta. None is 0.03; "auto" learns one value.
+    seeds : list of lists of words or None
+        Words that topics 0, 1, ... should have, as a prior that stays while they are learned; None in the list is a
+        topic without. A table {word: weight} in the place of a list of words weighs them; a word may be a column.
+    seed_strength : float
+        What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
     max_iter : int
         Sweeps over all tokens.
     burn_in : int or None
@@ -117,6 +131,8 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         sampler: str = "parallel",
         doc_topic_prior: Any = None,
         topic_word_prior: Any = None,
+        seeds: Any = None,
+        seed_strength: float = 0.3,
         max_iter: int = 200,
         burn_in: int | None = None,
         thin: int = 5,
@@ -135,6 +151,8 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         self.sampler = sampler
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
+        self.seeds = seeds
+        self.seed_strength = seed_strength
         self.max_iter = max_iter
         self.burn_in = burn_in
         self.thin = thin
@@ -149,11 +167,22 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Samples topics of the tokens of X, whole counts of shape (n_samples, n_features)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        text: str | Sequence[str] | None = None,
+        vectorizer: Any = None,
+        feature_names: Sequence[str] | None = None,
+        layer: str | None = None,
+    ) -> Self:
+        """Samples topics of the tokens of X: texts, or whole counts of shape (n_samples, n_features).
+        `LDA.fit` says what X may be, and what the other arguments mean."""
         clock = Clock()
         warm = self.warm_start and hasattr(self, "model_")
-        corpus = as_corpus(self, X, reset=not warm)
+        reading = Reading(text, vectorizer, feature_names, layer)
+        corpus = as_corpus(self, X, reset=not warm, reading=reading)
         check_whole_counts(corpus, type(self).__name__)
         max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")
         given = whole_number_or_none(self.burn_in, "burn_in", least=0)
@@ -212,12 +241,17 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         else:
             alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
             eta, learn_eta = word_prior(self.topic_word_prior, V, K)
+            extra: Any = None
+            if self.seeds is not None:  # the sampler takes all prior counts in one array
+                names = getattr(self, "feature_names_in_", None)
+                extra = seed_prior(self.seeds, self.seed_strength, corpus, names, K)
+                eta, learn_eta = np.ascontiguousarray(eta + extra.counts()), False
             prior = DocumentPrior(alpha, "collapsed", learn_alpha)
             words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed", learn_eta)
         engine = self._component("engine")
         settings: dict[str, Any] = {
             "seed": int(rng.integers(2**63)),
-            "threads": 1 if isinstance(engine, Serial) else threads,
+            "threads": engine.threads(threads),
             "batch_size": batch_size,
             "sweeps": getattr(self, "n_sweeps_", 0) if warm else 0,
             "annealing": annealing,
@@ -229,7 +263,10 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
             chain = CudaChain(corpus, prior, words, engine.opened(), **settings)
         else:
             chain = Chain(corpus, prior, words, sampler=sampler, **settings)
-        start_chain(chain, self if warm else self.init, corpus, rng)
+        init = self if warm else self.init
+        if not warm and self.seeds is not None and (init is None or isinstance(init, str)):
+            init = topics_by_seeds(corpus, extra, random_topics(chain.n_tokens, K, rng))
+        start_chain(chain, init, corpus, rng)
         return chain
 
     def _documents(self) -> DocumentOptions:

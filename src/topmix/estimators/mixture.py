@@ -37,7 +37,7 @@ from topmix.local.assign import Assigned, AssignStep
 from topmix.local.mixture import MixtureStep
 from topmix.models.mixture import Mixture
 from topmix.numerics.dirichlet import OBJECTIVES
-from topmix.numerics.threads import count_of_threads, use_threads
+from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import (
     any_number,
     count_of_active,
@@ -92,7 +92,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         """
         clock, K = Clock(), count_of_components(self.n_components)
         n_init, max_iter = whole_number(self.n_init, "n_init"), whole_number(self.max_iter, "max_iter", least=0)
-        tol, threads = any_number(self.tol, "tol"), count_of_threads(self.n_jobs)
+        tol, threads = any_number(self.tol, "tol"), self._threads()
         with use_threads(threads):
             warm = self._warm(K)
             data = self._data(X, reset=warm is None)
@@ -136,7 +136,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         """Passes until they are enough: the model, and whether it has converged."""
         if stopping.max_iter == 0:
             return task.model, False
-        workers = learner.open(task, rng)
+        workers = log.workers = learner.open(task, rng)
         passes = learner.passes(task.model, workers, state)
         try:
             model, converged = run_passes(passes, stopping, log)
@@ -264,9 +264,6 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
     def _step(self, K: int) -> LocalStep:
         return MixtureStep(self._likelihood, count_of_active(self.n_active, K))
 
-    def _threads(self) -> int:
-        return count_of_threads(self.n_jobs)
-
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
 
@@ -276,11 +273,14 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         data = self._data(X, reset=False)
         shards, step = Shards(data, in_order(data)), AssignStep(self._likelihood, L, keep_clusters)
         workers = self._component("engine").open(shards, step, self._threads())
-        for b in range(len(shards)):
-            with use_threads(self._threads()):
-                ((_, assigned, _),) = workers.run(self.model_.tables, [b])
-            yield assigned
-        workers.close()
+        results = workers.run(self.model_.tables, range(len(shards)))
+        try:
+            for _ in range(len(shards)):
+                with use_threads(self._threads()):
+                    _, assigned, _ = next(results)
+                yield assigned
+        finally:
+            workers.close()
 
     def _set_model(self, model: Mixture) -> None:
         self.model_ = model

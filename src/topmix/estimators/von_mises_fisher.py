@@ -21,9 +21,11 @@ from topmix.learners import Learner
 from topmix.likelihoods.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher
 from topmix.likelihoods.von_mises_fisher_sample import sample
 from topmix.likelihoods.von_mises_fisher_start import STARTS, empty, given, start
+from topmix.local import LocalStep
+from topmix.local.directions import DirectionStep
 from topmix.models.mixture import Mixture
 from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION, ratio
-from topmix.parameters.checks import one_of, positive_number
+from topmix.parameters.checks import count_of_active, one_of, positive_number
 
 
 class VonMisesFisherMixture(MixtureEstimator):
@@ -48,7 +50,7 @@ class VonMisesFisherMixture(MixtureEstimator):
     learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
         How the data is visited. Memoized and batch climb the same objective, and memoized, which updates clusters after
         each batch, gets there sooner. Stochastic forgets a batch once it is over, and its objective is an estimate.
-    engine : {"threads", "serial"} or an object of topmix.engines
+    engine : {"threads", "serial", "ray"} or an object of topmix.engines
         Who runs the kernels. The results are the same for any engine.
     weight_concentration_prior : float or None
         Dirichlet prior on the weight of each cluster, alpha / K, under "map". None is 1 / K.
@@ -237,6 +239,9 @@ class VonMisesFisherMixture(MixtureEstimator):
         else:
             model = given(prepared, r, data, weight)
         return model, model.N
+
+    def _step(self, K: int) -> LocalStep:
+        return DirectionStep(self._likelihood, count_of_active(self.n_active, K))
 
     @property
     def means_(self) -> np.ndarray:

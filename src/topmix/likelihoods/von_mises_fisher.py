@@ -30,6 +30,9 @@ CONCENTRATIONS = ("free", "tied")
 # Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
 TOLERANCE = 1e-3
 
+# Where clusters and dimensions make at most this many sums, they stay in a core's cache while rows are added.
+FEW_SUMS = 1 << 17
+
 # A share of a row below this counts as none: it would not show in the sum of the row's shares, and costs D additions.
 LEAST_SHARE = {np.dtype(np.float32): 2.0**-30, np.dtype(np.float64): 2.0**-60}
 
@@ -156,6 +159,24 @@ class VonMisesFisher:
         origin = np.zeros((K, D), a.x.dtype)
         _core.add_moments(a.x, a.cluster, a.r, shard.weight, origin, "none", threads(), N, S.resultant, second)
         return S
+
+    @staticmethod
+    def visit(
+        shard: VectorShard, t: DirectionTables, log_weights: np.ndarray, L: int
+    ) -> tuple[DirectionStats, np.ndarray, float]:
+        """`assign` and `summarise` in one visit to the rows: S, N and the summed entropy.  Eqs. (V.3)-(V.4)."""
+        (K, D), dtype = t.W.shape, t.W.dtype
+        if K * D > FEW_SUMS:
+            a = VonMisesFisher.assign(shard, t, log_weights, L)
+            w = np.ones(shard.n_rows) if shard.weight is None else shard.weight
+            N = np.bincount(a.cluster.ravel(), (a.r * w[:, None]).ravel(), minlength=K)
+            return VonMisesFisher.summarise(shard, a, K), N, float(np.sum(w * a.entropy))
+        x, rows = shard.in_place(dtype)
+        S, counts = DirectionStats(np.zeros((K, D))), np.zeros(K)
+        constant, least = (t.constant + log_weights).astype(dtype), LEAST_SHARE[dtype]
+        with one_thread():
+            entropy = _core.direction_step(x, rows, t.W, constant, shard.weight, L, least, threads(), counts, S.resultant)
+        return S, counts, entropy
 
     def write(self, out: Writer) -> None:
         out.array("data.mean", self.data_mean)

@@ -110,9 +110,8 @@ def spherical_k_means(x: np.ndarray, weight: np.ndarray, seeds: np.ndarray, mu: 
     shard, little = VectorShard(x, slice(None), weight), 1e-3 * weight.sum() / len(weight)
     for _ in range(n_rounds):
         tables = DirectionTables(np.ascontiguousarray(mu, x.dtype), np.zeros(K))
-        a = VonMisesFisher.assign(shard, tables, np.zeros(K), 1)
-        resultant = VonMisesFisher.summarise(shard, a, K).resultant
-        S = Sums(resultant, np.bincount(a.cluster[:, 0], weight, minlength=K))
+        sums, N, _ = VonMisesFisher.visit(shard, tables, np.zeros(K), 1)
+        S = Sums(sums.resultant, N)
         S.add(Sums(little * seeds.astype(np.float64), np.full(K, little)))
         now, mu = cohesion(S), unit(S.resultant)
         if now < (1.0 + ENOUGH) * last:

@@ -8,6 +8,8 @@ from typing import Self
 
 import numpy as np
 
+from topmix.stats.tree import plus
+
 
 class Additive:
     """For dataclasses: arrays and numbers add, nested statistics add themselves."""
@@ -23,6 +25,10 @@ class Additive:
             else:
                 mine.add(theirs, weight)
         return self
+
+    def plus(self, other: Self) -> Self:
+        """The sum, as a new value. Unlike `add` it also works for what shards report."""
+        return type(self)(*(plus(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)))  # type: ignore[arg-type]
 
     def scale(self, c: float) -> Self:
         """self *= c, in place."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import digamma
 
 from topmix import _core
@@ -34,6 +35,25 @@ class WordStats:
     @property
     def nbytes(self) -> int:
         return sum(getattr(self, f.name).nbytes for f in fields(self))
+
+    def plus(self, other: WordStats) -> WordStats:
+        """The sum, as one shard with the rows of both would report it: values are rounded to float32 again."""
+        cols = np.union1d(self.cols, other.cols)
+        rows = self._rows_of(cols) + other._rows_of(cols)
+        value = rows.data.astype(np.float32, copy=False)
+        return WordStats(
+            cols, rows.indptr.astype(np.int64), rows.indices.astype(np.uint16), value, self.totals + other.totals
+        )
+
+    def _rows_of(self, cols: np.ndarray) -> sp.csr_array:
+        """[cols, K] with an empty row for each word that is not here."""
+        sizes = np.zeros(len(cols), np.int64)
+        sizes[np.searchsorted(cols, self.cols)] = np.diff(self.indptr)
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        index = indptr.astype(np.int32) if len(self.value) < 2**31 else indptr
+        rows = sp.csr_array((self.value, self.topic.astype(index.dtype), index), shape=(len(cols), len(self.totals)))
+        rows.has_canonical_format = True  # kernels write topics in ascending order
+        return rows
 
     def to_dense(self, n_words: int) -> np.ndarray:  # [V, K]
         return WordTotal.zeros(n_words, len(self.totals)).add(self).counts()

@@ -77,11 +77,14 @@ def find_vocabulary(path: Path, options: Options, n_words: int | None = None) ->
 
 
 def write_vocabulary(corpus: Corpus, path: Path) -> None:
-    """Write the vocabulary, if there is one, to the file in which `find_vocabulary` looks."""
+    """Write the vocabulary to the file in which `find_vocabulary` looks. A corpus without one leaves no such file: its
+    words would be those of the corpus that was here before."""
+    base = stem(path)
+    name = f"vocab.{base.removeprefix('docword.')}.txt" if base.startswith("docword.") else f"{base}.vocab.txt"
     if corpus.vocabulary is not None:
-        base = stem(path)
-        name = f"vocab.{base.removeprefix('docword.')}.txt" if base.startswith("docword.") else f"{base}.vocab.txt"
         write_lines(corpus.vocabulary, path.with_name(name))
+    else:
+        path.with_name(name).unlink(missing_ok=True)
 
 
 def check_whole_counts(corpus: Corpus, what: str) -> None:
