@@ -172,11 +172,13 @@ class VonMisesFisher:
             N = np.bincount(a.cluster.ravel(), (a.r * w[:, None]).ravel(), minlength=K)
             return VonMisesFisher.summarise(shard, a, K), N, float(np.sum(w * a.entropy))
         x, rows = shard.in_place(dtype)
-        S, counts = DirectionStats(np.zeros((K, D))), np.zeros(K)
+        S, sizes = DirectionStats(np.zeros((K, D))), np.zeros(K)
         constant, least = (t.constant + log_weights).astype(dtype), LEAST_SHARE[dtype]
         with one_thread():
-            entropy = _core.direction_step(x, rows, t.W, constant, shard.weight, L, least, threads(), counts, S.resultant)
-        return S, counts, entropy
+            entropy = _core.direction_step(
+                x, rows, t.W, constant, shard.weight, L, least, threads(), sizes, S.resultant
+            )
+        return S, sizes, entropy
 
     def write(self, out: Writer) -> None:
         out.array("data.mean", self.data_mean)
