@@ -5,6 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 
 from topmix import LDA, GaussianMixture
 from topmix.learners import Asynchronous, Memoized, Stochastic
@@ -204,3 +205,17 @@ def last_passes_change_no_number(fit):
 def topics_at_most(fit):
     assert len(found(fit(max_topics=2))) <= 2 < len(found(fit()))
     assert max(record.n_components for record in fit(max_topics=2).history_) <= 2 < fit.make().n_components
+
+
+@fact("device", "Cuda")
+@fact("memory", "Cuda")
+def the_device_is_the_one_asked_for(fit):
+    asked = []
+
+    def opened(number, memory):
+        asked.append((number, memory))
+        raise RuntimeError("no such device here")
+
+    with patch("topmix.engines.cuda.cuda_device", opened), pytest.raises(RuntimeError, match="no such device"):
+        fit(device=2, memory=10**9)
+    assert asked == [(2, 10**9)]

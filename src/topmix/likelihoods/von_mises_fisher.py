@@ -175,7 +175,9 @@ class VonMisesFisher:
         S, sizes = DirectionStats(np.zeros((K, D))), np.zeros(K)
         constant, least = (t.constant + log_weights).astype(dtype), LEAST_SHARE[dtype]
         with one_thread():
-            entropy = _core.direction_step(x, rows, t.W, constant, shard.weight, L, least, threads(), sizes, S.resultant)
+            entropy = _core.direction_step(
+                x, rows, t.W, constant, shard.weight, L, least, threads(), sizes, S.resultant
+            )
         return S, sizes, entropy
 
     def write(self, out: Writer) -> None:
