@@ -67,7 +67,7 @@ struct PyTermCounter {
         Bytes bytes;
         std::vector<nb::tuple> lists;
         std::deque<Tokens> tokens;  // never moves what it holds
-        std::vector<Document> views;
+        std::vector<TextDocument> views;
         views.reserve(kept.size());
         for (nb::handle document : kept) {
             if (PyUnicode_Check(document.ptr())) {

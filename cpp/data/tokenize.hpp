@@ -25,7 +25,7 @@
 namespace topmix {
 
 /// ASCII text, or the tokens that somebody else made of a text.
-struct Document {
+struct TextDocument {
     std::string_view text;
     std::span<const std::string_view> tokens;
     bool is_text = true;
@@ -54,7 +54,7 @@ class TermCounter {
     }
 
     /// One more row for each document. After an exception the counter is of no more use.
-    CountedRows count(std::span<const Document> documents, int threads) {
+    CountedRows count(std::span<const TextDocument> documents, int threads) {
         std::vector<Block> blocks;
         for (size_t begin = 0; begin < documents.size();) {
             const size_t first = blocks.size();
@@ -111,7 +111,7 @@ class TermCounter {
     int64_t rows_ = 0, unknown_ = 0;
     size_t seen_ = 0;  // sizes of all documents so far
 
-    void round(std::span<const Document> documents, std::span<Block> blocks, int threads) {
+    void round(std::span<const TextDocument> documents, std::span<Block> blocks, int threads) {
         std::vector<Scratch> scratch(size_t(std::max(threads, 1)));
         parallel_for(blocks.size(), 1, threads, [&](size_t b, size_t, size_t t) {
             Block& block = blocks[b];
@@ -131,7 +131,7 @@ class TermCounter {
         stats_.resize(terms_.size());
     }
 
-    void count_document(const Document& document, Scratch& scratch, Block& block) const {
+    void count_document(const TextDocument& document, Scratch& scratch, Block& block) const {
         if (document.is_text)
             cutter_.cut_text(document.text, scratch.terms);
         else

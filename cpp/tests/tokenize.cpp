@@ -61,7 +61,7 @@ TermCounter counter_of(const TokenRule& rule, std::span<const std::string> stop,
 }
 
 CountedRows count_text(TermCounter& counter, const std::string& text) {
-    return counter.count(std::vector<Document>{{text, {}, true}}, 1);
+    return counter.count(std::vector<TextDocument>{{text, {}, true}}, 1);
 }
 
 std::map<std::string, int> row(const TermCounter& counter, const CountedRows& rows, size_t d) {
@@ -84,7 +84,7 @@ void any_bytes_are_counted_as_by_a_plain_loop() {
             std::vector<std::unique_ptr<char[]>> texts;
             std::deque<std::vector<std::string>> tokens;
             std::deque<std::vector<std::string_view>> views;
-            std::vector<Document> documents;
+            std::vector<TextDocument> documents;
             for (const size_t length : {0, 1, 2, 63, 64, 65, 127, 128, 129, 640, 1000}) {
                 std::string text(length, 'a');
                 for (char& c : text) c = rng.below(20) ? some[rng.below(uint32_t(some.size()))] : char(rng.below(256));
@@ -108,7 +108,7 @@ void tokens_of_others_may_hold_anything() {
     TermCounter counter = counter_of(letters(2, false), {}, 1, 2);
     const std::string nul("\0", 1), broken("\xff\xc3"), blank(" "), long_one(1 << 20, 'x');
     const std::vector<std::string_view> tokens{"", nul, broken, blank, "", long_one, nul};
-    const CountedRows rows = counter.count(std::vector<Document>{{{}, tokens, false}, {{}, {}, false}}, 2);
+    const CountedRows rows = counter.count(std::vector<TextDocument>{{{}, tokens, false}, {{}, {}, false}}, 2);
     const auto first = row(counter, rows, 0);
     check(first.at("") == 2 && first.at(nul) == 2 && first.at(broken) == 1 && first.at(long_one) == 1);
     check(first.at(nul + " " + broken) == 1 && row(counter, rows, 1).empty());
@@ -138,7 +138,7 @@ void any_number_of_threads_counts_the_same() {
             for (uint32_t w = word; w > 0; w /= 13) text += char('a' + w % 13);
             text += word % 97 == 5 ? std::string(20, 'x') + " " : " ";
         }
-    std::vector<Document> documents;
+    std::vector<TextDocument> documents;
     for (const std::string& text : texts) documents.push_back({text, {}, true});
     const auto all = std::span(documents);
     TermCounter alone = counter_of(letters(1, false), {}, 1, 1);
