@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 2>/dev/null)
-SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name '*.[chp]pp' -o -name '*.py' -o -name '*.pyi' 2>/dev/null)
+CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'src/*.hpp' 'src/*.cu' 'tests/*.hpp' 2>/dev/null)
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name '*.[chp]pp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' 2>/dev/null)
 
 .PHONY: demo test develop lint native docs clean
 
@@ -12,7 +12,7 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-test
 	$(MAKE) --no-print-directory lint native
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "topmix needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 ..." >&2; exit 1; }

@@ -29,7 +29,7 @@ SETTINGS = {
         "min_topic_mass": (1.0, [-1.0, np.nan, "x", True]), "restarts": (3, [-1, 1.5]), "cold_visits": (None, [-1]),
         "selection": ("often", ["always", None, []]), "max_doc_update_iter": (7, [0, 1.5, None]),
         "doc_tol": (0.5, [-0.1, np.nan, None]), "stopping": ("mean", ["min"]), "exclude": (True, ["x", None, 1]),
-        "own_discount": (0.25, [-0.1, 1.1, None]),
+        "own_discount": (0.25, [-0.1, 1.1, None]), "sweeps": (7, [-1, 1.5, None]),
     },
     SCVB0: {
         "doc_burn_in": (0, [-1, 0.5]), "doc_scale": (2.0, [0.0, np.inf]), "doc_offset": (1.0, [0.0, None]),
@@ -48,7 +48,8 @@ SETTINGS = {
     Threads: {}, Serial: {},
     TopicSearch: {"warm_up": (0, [-1, None]), "polish": (0, [-1, 1.5]), "max_topics": (20, [0, "x"])},
 }  # fmt: skip
-SETTINGS[Variational] = {k: v for k, v in SETTINGS[Collapsed].items() if k not in ("exclude", "own_discount")}
+ONLY_COLLAPSED = ("exclude", "own_discount", "sweeps")
+SETTINGS[Variational] = {k: v for k, v in SETTINGS[Collapsed].items() if k not in ONLY_COLLAPSED}
 KINDS = [(name, kind) for name, family in FAMILIES.items() for kind in family.values() if kind in SETTINGS]
 kinds = pytest.mark.parametrize(("family", "kind"), KINDS, ids=[kind.__name__ for _, kind in KINDS])
 
@@ -181,7 +182,9 @@ WITH = {
     name: [parameter for parameter in kind._get_param_names() if parameter in FAMILIES]
     for name, kind in ESTIMATORS.items()
 }
-WITH = {name: parameters for name, parameters in WITH.items() if parameters}
+WITH = {
+    name: parameters for name, parameters in WITH.items() if "learner" in parameters
+}  # GibbsLDA has an engine alone
 
 
 @pytest.mark.parametrize("name", WITH)

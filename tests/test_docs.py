@@ -79,7 +79,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch, demo_cache, capsys):
 # Base classes, registries and protocols are for people who extend topmix; the parts of a fit are the estimators' own.
 NOT_FOR_USERS = {
     "INFERENCES", "Inference", "LEARNERS", "Learner", "PassResult", "Passes", "State", "Task", "ENGINES", "Engine",
-    "ShardResult", "Workers", "SEARCHES", "Callback", "FitProgress", "StopOnInterrupt",
+    "ShardResult", "Watched", "Workers", "SEARCHES", "Callback", "FitProgress", "StopOnInterrupt",
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <tuple>
@@ -33,6 +34,15 @@ Vec<T> give(std::vector<T>&& values) {
     auto* owned = new std::vector<T>(std::move(values));
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return Vec<T>(owned->data(), {owned->size()}, owner);
+}
+
+/// The same for an array whose values were never set to zero first.
+template <class T>
+Vec<T> give(std::unique_ptr<T[]>&& values, size_t size) {
+    T* data = values.get();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    values.release();  // only now: making the capsule may throw
+    return Vec<T>(data, {size}, owner);
 }
 
 template <class T>

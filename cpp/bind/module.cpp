@@ -19,6 +19,7 @@ void register_gaussian(nb::module_& m);               // Gaussian mixtures, and 
 void register_directions(nb::module_& m);             // mixtures of directions
 void register_asynchronous_gaussian(nb::module_& m);  // Gaussian mixtures, whose clusters move between workers
 void register_topics(nb::module_& m);                 // topic tables and the local step of topic models
+void register_sample(nb::module_& m);                 // the local step of topic models by sampling
 void register_asynchronous_topics(nb::module_& m);    // topic models, whose words move between workers
 void register_scvb0(nb::module_& m);                  // token-by-token steps of topic models: SCVB0 and CVB0
 void register_gibbs(nb::module_& m);                  // tokens with one topic each: collapsed Gibbs sampling
@@ -50,6 +51,7 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_directions(m);
     topmix::register_asynchronous_gaussian(m);
     topmix::register_topics(m);
+    topmix::register_sample(m);
     topmix::register_asynchronous_topics(m);
     topmix::register_scvb0(m);
     topmix::register_gibbs(m);

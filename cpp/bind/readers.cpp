@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "bind/arrays.hpp"
-#include "data/lines.hpp"
+#include "data/line_pieces.hpp"
 #include "data/rows.hpp"
 
 namespace topmix {
@@ -16,7 +16,7 @@ void register_readers(nb::module_& m) {
     m.def(
         "parse_triples",
         [](Vec<const uint8_t> text, int64_t line, int64_t n_docs, int64_t n_words, bool has_value, bool whole,
-           Vec<int64_t> doc, Vec<int32_t> word, Vec<float> value) {
+           Vec<int64_t> doc, Vec<int32_t> word, Vec<float> value, int threads) {
             require(doc.size() == word.size() && doc.size() == value.size(), "doc, word and value differ in length");
             require(doc.size() >= text.size() / (has_value ? 6 : 4) + 1, "doc, word and value are too short");
             require(n_words <= std::numeric_limits<int32_t>::max(), "n_words does not fit in 32 bits");
@@ -25,19 +25,20 @@ void register_readers(nb::module_& m) {
             Parsed done;
             {
                 nb::gil_scoped_release nogil;
-                done = parse_triples(view(text), line, kind, std::get<0>(out), std::get<1>(out), std::get<2>(out));
+                done = parse_triples(view(text), line, kind, threads, std::get<0>(out), std::get<1>(out),
+                                     std::get<2>(out));
             }
             return std::tuple(done.line, done.n_entries);
         },
         "text"_a, "line"_a, "n_docs"_a, "n_words"_a, "has_value"_a, "whole"_a, "doc"_a.noconvert(),
-        "word"_a.noconvert(), "value"_a.noconvert(),
+        "word"_a.noconvert(), "value"_a.noconvert(), "threads"_a = 1,
         "Whole lines 'doc word count', ids from 1, into doc, word (both from 0) and value.\n"
         "Returns (next line number, entries). Raises ValueError naming the line.");
 
     m.def(
         "parse_pairs",
         [](Vec<const uint8_t> text, int64_t line, bool counted, int64_t first_id, int64_t last_id, Vec<int64_t> indptr,
-           Vec<double> label, Vec<int32_t> word, Vec<float> value) {
+           Vec<double> label, Vec<int32_t> word, Vec<float> value, int threads) {
             require(indptr.size() == label.size() + 1 && word.size() == value.size(), "the arrays differ in length");
             require(label.size() >= text.size() / 2 + 1 && word.size() >= text.size() / 4 + 1,
                     "the arrays are too short for the text");
@@ -49,12 +50,13 @@ void register_readers(nb::module_& m) {
             Parsed done;
             {
                 nb::gil_scoped_release nogil;
-                done = parse_pairs(view(text), line, {counted, first_id, last_id}, rows, labels, words, values);
+                done =
+                    parse_pairs(view(text), line, {counted, first_id, last_id}, threads, rows, labels, words, values);
             }
             return std::tuple(done.line, done.n_rows, done.n_entries);
         },
         "text"_a, "line"_a, "counted"_a, "first_id"_a, "last_id"_a, "indptr"_a.noconvert(), "label"_a.noconvert(),
-        "word"_a.noconvert(), "value"_a.noconvert(),
+        "word"_a.noconvert(), "value"_a.noconvert(), "threads"_a = 1,
         "Whole lines '[n | label] word:count ...' into rows; word ids are kept as written.\n"
         "Returns (next line number, rows, entries). Raises ValueError naming the line.");
 
@@ -75,8 +77,8 @@ void register_readers(nb::module_& m) {
     m.def(
         "tidy_rows",
         [](Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
-           std::optional<Vec<const int64_t>> remap, int64_t n_words, int64_t first_row, Vec<int64_t> out_indptr,
-           Vec<int32_t> out_index, Vec<float> out_value) {
+           std::optional<Vec<const int64_t>> remap, int64_t n_words, int64_t first_row, int threads,
+           Vec<int64_t> out_indptr, Vec<int32_t> out_index, Vec<float> out_value) {
             const Csr<float> X = csr(indptr, index, value);
             require(out_indptr.size() == indptr.size(), "out_indptr and indptr differ in length");
             require(out_index.size() >= index.size() && out_value.size() >= index.size(), "the output is too short");
@@ -86,10 +88,10 @@ void register_readers(nb::module_& m) {
             const auto words = view(out_index);
             const auto values = view(out_value);
             nb::gil_scoped_release nogil;
-            return tidy_rows(X, ids, n_words, first_row, rows, words, values);
+            return tidy_rows(X, {ids, n_words, first_row}, threads, rows, words, values);
         },
-        "indptr"_a, "index"_a, "value"_a, "remap"_a.none(), "n_words"_a, "first_row"_a, "out_indptr"_a.noconvert(),
-        "out_index"_a.noconvert(), "out_value"_a.noconvert(),
+        "indptr"_a, "index"_a, "value"_a, "remap"_a.none(), "n_words"_a, "first_row"_a, "threads"_a,
+        "out_indptr"_a.noconvert(), "out_index"_a.noconvert(), "out_value"_a.noconvert(),
         "Rename columns (remap[v], -1 drops), sort, sum duplicates, drop zeros. Returns the new nnz.\n"
         "Raises ValueError naming row and column.");
 }

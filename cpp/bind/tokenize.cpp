@@ -6,10 +6,11 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <deque>
 #include <mutex>
-#include <numeric>
 
 #include "bind/arrays.hpp"
+#include "data/sort_terms.hpp"
 
 namespace topmix {
 
@@ -51,7 +52,7 @@ struct PyTermCounter {
 
     PyTermCounter(nb::bytes chars, size_t min_length, bool whole_words, bool lowercase, nb::handle stop_words,
                   size_t min_n, size_t max_n, nb::handle vocabulary)
-        : counter(rule(chars, min_length, whole_words, lowercase), strings(stop_words), min_n, max_n,
+        : counter(TermCutter(rule(chars, min_length, whole_words, lowercase), strings(stop_words), min_n, max_n),
                   vocabulary.is_none() ? std::vector<std::string>{} : strings(vocabulary), !vocabulary.is_none()) {}
 
     static TokenRule rule(const nb::bytes& chars, size_t min_length, bool whole_words, bool lowercase) {
@@ -61,39 +62,35 @@ struct PyTermCounter {
         return out;
     }
 
-    auto count(const nb::sequence& documents) {
+    auto count(const nb::sequence& documents, int threads) {
         const nb::tuple kept(documents);  // our own references: the caller's list may change while the GIL is dropped
         Bytes bytes;
         std::vector<nb::tuple> lists;
-        std::vector<std::pair<std::string_view, Tokens>> views;
-        std::vector<bool> is_text;
+        std::deque<Tokens> tokens;  // never moves what it holds
+        std::vector<TextDocument> views;
+        views.reserve(kept.size());
         for (nb::handle document : kept) {
-            is_text.push_back(PyUnicode_Check(document.ptr()));
-            auto& [text, tokens] = views.emplace_back();
-            if (is_text.back()) {
-                text = bytes(document);
-            } else {
-                lists.emplace_back(nb::tuple(nb::borrow<nb::object>(document)));
-                for (nb::handle token : lists.back()) {
-                    if (!PyUnicode_Check(token.ptr())) throw nb::type_error("a token is not a string");
-                    tokens.push_back(bytes(token));
-                }
+            if (PyUnicode_Check(document.ptr())) {
+                views.push_back({bytes(document), {}, true});
+                continue;
             }
+            lists.emplace_back(nb::tuple(nb::borrow<nb::object>(document)));
+            Tokens& list = tokens.emplace_back();
+            for (nb::handle token : lists.back()) {
+                if (!PyUnicode_Check(token.ptr())) throw nb::type_error("a token is not a string");
+                list.push_back(bytes(token));
+            }
+            views.push_back({{}, list, false});
         }
 
-        CountBlock block;
-        std::vector<float> value;
+        CountedRows rows;
         {
             nb::gil_scoped_release nogil;
             const std::lock_guard hold(busy);
-            for (size_t d = 0; d < views.size(); ++d)
-                if (is_text[d])
-                    counter.add_text(views[d].first, block);
-                else
-                    counter.add_tokens(views[d].second, block);
-            value.assign(block.count.begin(), block.count.end());
+            rows = counter.count(views, threads);
         }
-        return std::tuple(give(std::move(block.indptr)), give(std::move(block.index)), give(std::move(value)));
+        return std::tuple(give(std::move(rows.indptr), rows.n_rows + 1), give(std::move(rows.index), rows.n_entries),
+                          give(std::move(rows.value), rows.n_entries));
     }
 
     template <class Fn>
@@ -116,7 +113,7 @@ void register_tokenize(nb::module_& m) {
         .def(nb::init<nb::bytes, size_t, bool, bool, nb::handle, size_t, size_t, nb::handle>(), "chars"_a,
              "min_length"_a, "whole_words"_a, "lowercase"_a, "stop_words"_a, "min_n"_a, "max_n"_a,
              "vocabulary"_a.none() = nb::none())
-        .def("count", &PyTermCounter::count, "documents"_a,
+        .def("count", &PyTermCounter::count, "documents"_a, "threads"_a = 1,
              "One row per document, ASCII text or a list of tokens: (indptr, index, value). Term ids are in order of "
              "first sight, both over documents and within a row.")
         .def_prop_ro("n_terms", [](PyTermCounter& c) { return c.counter.terms().size(); })
@@ -130,31 +127,46 @@ void register_tokenize(nb::module_& m) {
              [](PyTermCounter& c) { return c.statistic([&](size_t id) { return c.counter.term_frequency(id); }); })
         .def(
             "sort",
-            [](PyTermCounter& c, Vec<const int32_t> ids) {
+            [](PyTermCounter& c, Vec<const int32_t> ids, int threads) {
                 c.check(view(ids));
                 std::vector<int32_t> out(ids.data(), ids.data() + ids.size());
                 {
                     nb::gil_scoped_release nogil;
                     const std::lock_guard hold(c.busy);
-                    // UTF-8 sorts byte by byte as code points do, which is Python's order of strings.
-                    std::ranges::sort(out, {}, [&](int32_t id) { return c.counter.terms()[size_t(id)]; });
+                    sort_terms(c.counter.terms(), threads, out);
                 }
                 return give(std::move(out));
             },
-            "ids"_a, "The ids in the order of their strings.")
+            "ids"_a, "threads"_a = 1, "The ids in the order of their strings.")
+        .def(
+            "packed",
+            [](PyTermCounter& c, Vec<const int32_t> ids) {
+                c.check(view(ids));
+                const std::lock_guard hold(c.busy);
+                std::vector<int64_t> offsets{0};
+                std::vector<uint8_t> text;
+                for (int32_t id : view(ids)) {
+                    const std::string_view s = c.counter.terms()[size_t(id)];
+                    text.insert(text.end(), s.begin(), s.end());
+                    offsets.push_back(int64_t(text.size()));
+                }
+                return std::tuple(give(std::move(text)), give(std::move(offsets)));
+            },
+            "ids"_a, "The bytes of these terms, and where each of them starts.")
         .def(
             "terms",
             [](PyTermCounter& c, Vec<const int32_t> ids) {
                 c.check(view(ids));
                 const std::lock_guard hold(c.busy);
-                nb::list out;
-                for (int32_t id : view(ids)) {
-                    const std::string_view s = c.counter.terms()[size_t(id)];
-                    nb::object term = nb::steal(PyUnicode_DecodeUTF8(s.data(), Py_ssize_t(s.size()), "surrogatepass"));
-                    if (!term.is_valid()) throw nb::python_error();
-                    out.append(term);
+                nb::object out = nb::steal(PyList_New(Py_ssize_t(ids.size())));
+                if (!out.is_valid()) throw nb::python_error();
+                for (size_t i = 0; i < ids.size(); ++i) {
+                    const std::string_view s = c.counter.terms()[size_t(ids.data()[i])];
+                    PyObject* term = PyUnicode_DecodeUTF8(s.data(), Py_ssize_t(s.size()), "surrogatepass");
+                    if (!term) throw nb::python_error();
+                    PyList_SetItem(out.ptr(), Py_ssize_t(i), term);
                 }
-                return out;
+                return nb::borrow<nb::list>(out);
             },
             "ids"_a);
 }

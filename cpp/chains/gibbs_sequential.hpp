@@ -15,8 +15,8 @@
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "chains/tokens.hpp"
-#include "chains/topic_list.hpp"
 #include "global/word_prior.hpp"
+#include "local/topic_list.hpp"
 
 namespace topmix {
 

@@ -8,26 +8,12 @@
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "base/rng.hpp"
 #include "base/views.hpp"
 #include "global/word_prior.hpp"
 #include "global/word_stats.hpp"
+#include "local/document_sampler.hpp"
 
 namespace topmix {
-
-constexpr size_t kPriorBlock = 64;  // topics to a running sum of the prior's part
-
-inline size_t prior_blocks(size_t K) { return (K + kPriorBlock - 1) / kPriorBlock; }
-
-/// What sampling needs of the topics while a block lasts.
-struct GibbsTable {
-    Rows<const float> e;             // [V, K]
-    Rows<const float> mass;          // [V, blocks] running sums of alpha_k e_vk
-    std::span<const float> alpha;    // [K]
-    std::span<const float> inverse;  // [K] 1 / (n_k + eta_k)
-    std::span<const float> larger;   // [K] (n_k + eta_k) / (n_k + eta_k - 1)
-    float least;                     // the smallest eta
-};
 
 /// Fills inverse and larger [K], e [V, K] and mass [V, blocks].
 inline void gibbs_table(Rows<const int32_t> word, std::span<const int64_t> total, WordPrior eta,
@@ -61,25 +47,6 @@ inline void gibbs_table(Rows<const int32_t> word, std::span<const int64_t> total
             }
         }
     });
-}
-
-/// A topic in proportion to alpha_k e_vk, but not `but`: drawn until it is another. Tokens come here seldom, and the
-/// more seldom the more often it would be `but`.
-inline size_t pick_by_prior(const GibbsTable& table, size_t v, size_t but, Rng& rng) {
-    const auto sums = table.mass[v];
-    const float *e = table.e[v].data(), *alpha = table.alpha.data();
-    const size_t K = table.alpha.size();
-    for (int attempt = 0; attempt < 1000; ++attempt) {
-        float x = rng.uniform_float() * sums.back();
-        size_t b = 0;
-        while (b + 1 < sums.size() && x >= sums[b]) ++b;
-        if (b) x -= sums[b - 1];
-        size_t k = b * kPriorBlock;
-        for (const size_t end = std::min(k + kPriorBlock, K) - 1; k < end; ++k)
-            if ((x -= alpha[k] * e[k]) < 0) break;
-        if (k != but) return k;
-    }
-    return but;
 }
 
 }  // namespace topmix

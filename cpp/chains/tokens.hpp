@@ -10,19 +10,13 @@
 #include "base/parallel.hpp"
 #include "base/views.hpp"
 #include "global/word_stats.hpp"
+#include "local/document_sampler.hpp"
 #include "local/topic_result.hpp"
 
 namespace topmix {
 
 constexpr size_t kGibbsDocuments = 8;   // documents a thread takes at a time
 constexpr size_t kCountDocuments = 64;  // documents per task when tokens are counted
-
-/// Documents and the topics of their tokens: entry u of a document stands for value[u] tokens, which lie together.
-struct Tokens {
-    Csr<float> X;                    // whole counts
-    std::span<const int64_t> first;  // [docs + 1] where a document's tokens begin in z
-    std::span<TopicId> z;
-};
 
 /// How often each topic has each word. Whole numbers: additions commute.
 struct TopicCounts {

@@ -77,59 +77,92 @@ inline RowsReport check_rows(const Csr<float>& X, int64_t n_words) {
     return report;
 }
 
-/// Writes the rows again with columns renamed (remap[v], -1 drops v; an empty remap keeps all), sorted, duplicates
-/// summed and zeros dropped. Returns the new nnz. Messages count rows from first_row.
-inline size_t tidy_rows(const Csr<float>& X, std::span<const int64_t> remap, int64_t n_words, int64_t first_row,
-                        std::span<int64_t> indptr, std::span<int32_t> index, std::span<float> value) {
-    if (const std::string problem = indptr_problem(X, 0, X.rows()); !problem.empty())
-        throw std::invalid_argument(problem);
-    std::vector<uint64_t> order;  // word << 32 | place in the row: duplicates are summed in the order they came
-    size_t out = 0;
-    indptr[0] = 0;
-    for (size_t n = 0; n < X.rows(); ++n) {
-        const int64_t begin = X.indptr[n], end = X.indptr[n + 1];
-        if (end - begin > std::numeric_limits<uint32_t>::max())
-            throw std::invalid_argument("row " + std::to_string(first_row + int64_t(n)) + ": more than 2^32 entries");
-        const size_t start = out;
-        int64_t last = -1;
-        bool sorted = true;
-        order.clear();
-        for (int64_t i = begin; i < end; ++i) {
-            int64_t v = X.index[i];
-            if (v < 0 || v >= (remap.empty() ? n_words : int64_t(remap.size())))
-                throw std::invalid_argument(at(first_row + int64_t(n), v) + "the column is outside the " +
-                                            std::to_string(remap.empty() ? n_words : int64_t(remap.size())) + " words");
-            if (!is_count(X.value[i]))
-                throw std::invalid_argument(at(first_row + int64_t(n), v) + value_problem(X.value[i]));
-            if (!remap.empty()) v = remap[size_t(v)];
-            if (v == -1 || X.value[i] == 0) continue;
-            if (v < 0 || v >= n_words)
-                throw std::invalid_argument("remap sends column " + std::to_string(X.index[i]) + " to " +
-                                            std::to_string(v) + ", outside the " + std::to_string(n_words) + " words");
-            sorted &= v > last;
-            last = v;
-            order.push_back(uint64_t(v) << 32 | uint64_t(i - begin));
-            index[out] = int32_t(v);
-            value[out++] = X.value[i];
-        }
-        if (!sorted) {
-            std::sort(order.begin(), order.end());
-            out = start;
-            for (size_t j = 0; j < order.size();) {
-                const uint64_t v = order[j] >> 32;
-                double sum = 0;
-                for (; j < order.size() && order[j] >> 32 == v; ++j)
-                    sum += double(X.value[size_t(begin) + uint32_t(order[j])]);
-                if (!is_count(float(sum)))
-                    throw std::invalid_argument(at(first_row + int64_t(n), int64_t(v)) +
-                                                "the summed count does not fit in single precision");
-                index[out] = int32_t(v);
-                value[out++] = float(sum);
-            }
-        }
-        indptr[n + 1] = int64_t(out);
+/// How `tidy_rows` renames columns: remap[v], -1 drops v; an empty remap keeps all.
+struct Renaming {
+    std::span<const int64_t> remap;
+    int64_t n_words;    // ids after renaming are below this
+    int64_t first_row;  // messages count rows from here
+};
+
+/// Row n of X, tidied, at index[out] and value[out]. Returns where it ends.
+inline size_t tidy_row(const Csr<float>& X, size_t n, const Renaming& how, std::vector<uint64_t>& order, size_t out,
+                       std::span<int32_t> index, std::span<float> value) {
+    const auto& [remap, n_words, first_row] = how;
+    const int64_t row = first_row + int64_t(n), begin = X.indptr[n], end = X.indptr[n + 1];
+    const int64_t n_old = remap.empty() ? n_words : int64_t(remap.size());
+    if (end - begin > std::numeric_limits<uint32_t>::max())
+        throw std::invalid_argument("row " + std::to_string(row) + ": more than 2^32 entries");
+    const size_t start = out;
+    int64_t last = -1;
+    bool sorted = true;
+    order.clear();  // word << 32 | place in the row: duplicates are summed in the order they came
+    for (int64_t i = begin; i < end; ++i) {
+        int64_t v = X.index[i];
+        if (v < 0 || v >= n_old)
+            throw std::invalid_argument(at(row, v) + "the column is outside the " + std::to_string(n_old) + " words");
+        if (!is_count(X.value[i])) throw std::invalid_argument(at(row, v) + value_problem(X.value[i]));
+        if (!remap.empty()) v = remap[size_t(v)];
+        if (v == -1 || X.value[i] == 0) continue;
+        if (v < 0 || v >= n_words)
+            throw std::invalid_argument("remap sends column " + std::to_string(X.index[i]) + " to " +
+                                        std::to_string(v) + ", outside the " + std::to_string(n_words) + " words");
+        sorted &= v > last;
+        last = v;
+        order.push_back(uint64_t(v) << 32 | uint64_t(i - begin));
+        index[out] = int32_t(v);
+        value[out++] = X.value[i];
+    }
+    if (sorted) return out;
+    std::sort(order.begin(), order.end());
+    out = start;
+    for (size_t j = 0; j < order.size();) {
+        const uint64_t v = order[j] >> 32;
+        double sum = 0;
+        for (; j < order.size() && order[j] >> 32 == v; ++j) sum += double(X.value[size_t(begin) + uint32_t(order[j])]);
+        if (!is_count(float(sum)))
+            throw std::invalid_argument(at(row, int64_t(v)) + "the summed count does not fit in single precision");
+        index[out] = int32_t(v);
+        value[out++] = float(sum);
     }
     return out;
+}
+
+/// Writes the rows again with columns renamed, sorted, duplicates summed and zeros dropped. Returns the new nnz.
+inline size_t tidy_rows(const Csr<float>& X, const Renaming& how, int threads, std::span<int64_t> indptr,
+                        std::span<int32_t> index, std::span<float> value) {
+    if (const std::string problem = indptr_problem(X, 0, X.rows()); !problem.empty())
+        throw std::invalid_argument(problem);
+    constexpr size_t kBlock = 1 << 8;  // rows
+    const size_t n_blocks = (X.rows() + kBlock - 1) / kBlock;
+    std::vector<std::string> problem(n_blocks);  // the first in the order of rows is reported, not the first in time
+    std::vector<std::vector<uint64_t>> order(size_t(std::max(threads, 1)));
+    parallel_for(X.rows(), kBlock, threads, [&](size_t begin, size_t end, size_t t) {
+        try {
+            size_t out = size_t(X.indptr[begin]);  // rows do not grow, so a block has room where it was
+            for (size_t n = begin; n < end; ++n) {
+                const size_t start = out;
+                out = tidy_row(X, n, how, order[t], out, index, value);
+                indptr[n + 1] = int64_t(out - start);
+            }
+        } catch (const std::invalid_argument& error) {
+            problem[begin / kBlock] = error.what();
+        }
+    });
+    for (const std::string& p : problem)
+        if (!p.empty()) throw std::invalid_argument(p);
+
+    // Blocks move together where something was dropped.
+    indptr[0] = 0;
+    for (size_t b = 0; b < n_blocks; ++b) {
+        const size_t begin = b * kBlock, end = std::min(begin + kBlock, X.rows());
+        const ptrdiff_t from = X.indptr[begin], to = indptr[begin];
+        for (size_t n = begin; n < end; ++n) indptr[n + 1] += indptr[n];
+        const ptrdiff_t size = indptr[end] - to;
+        if (from == to) continue;
+        std::copy_n(index.begin() + from, size, index.begin() + to);
+        std::copy_n(value.begin() + from, size, value.begin() + to);
+    }
+    return size_t(indptr[X.rows()]);
 }
 
 }  // namespace topmix

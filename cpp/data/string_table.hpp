@@ -1,5 +1,7 @@
 // Strings numbered in the order of first sight.
 #pragma once
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -8,57 +10,90 @@
 
 namespace topmix {
 
-/// Mixes eight bytes at a time; the tail is read as overlapping pieces, never past the end.
-inline uint32_t hash_bytes(std::string_view s) {
-    uint64_t h = 0x9e3779b97f4a7c15u ^ s.size();
-    const auto eat = [&h](uint64_t w) {
-        h = (h ^ w) * 0xd6e8feb86659fd93u;
-        h ^= h >> 32;
-    };
-    const char* p = s.data();
-    size_t n = s.size();
-    for (; n >= 8; p += 8, n -= 8) {
-        uint64_t w;
-        std::memcpy(&w, p, 8);
-        eat(w);
+/// A string to search for: its hash, and its first 16 bytes in registers, which are nearly always all of it.
+struct StringKey {
+    static constexpr size_t kHead = 16;
+
+    uint64_t head[2];  // zeros behind the end
+    const char* data;
+    uint32_t size, hash;
+
+    std::string_view view() const { return {data, size}; }
+
+    /// Any string.
+    static StringKey of(std::string_view s) {
+        uint64_t head[2] = {0, 0};
+        if (!s.empty()) std::memcpy(head, s.data(), std::min(s.size(), kHead));
+        return StringKey(s, head);
     }
-    if (n >= 4) {
-        uint32_t a, b;
-        std::memcpy(&a, p, 4);
-        std::memcpy(&b, p + n - 4, 4);
-        eat(uint64_t(a) << 32 | b);
-    } else if (n > 0) {
-        eat(uint64_t(uint8_t(p[0])) << 16 | uint64_t(uint8_t(p[n / 2])) << 8 | uint8_t(p[n - 1]));
+
+    /// A string with at least 16 readable bytes from its start on: no loop and no branch for a short one.
+    static StringKey of_padded(std::string_view s) {
+        if constexpr (std::endian::native != std::endian::little) return of(s);
+        uint64_t head[2];
+        std::memcpy(head, s.data(), kHead);
+        head[0] &= low_bytes(s.size());
+        head[1] &= low_bytes(s.size() < 8 ? 0 : s.size() - 8);
+        return StringKey(s, head);
     }
-    return uint32_t(h ^ h >> 29);
-}
+
+    bool operator==(const StringKey& other) const {
+        return hash == other.hash && size == other.size && head[0] == other.head[0] && head[1] == other.head[1] &&
+               (size <= kHead || std::memcmp(data + kHead, other.data + kHead, size - kHead) == 0);
+    }
+
+  private:
+    StringKey(std::string_view s, const uint64_t (&h)[2]) : head{h[0], h[1]}, data(s.data()) {
+        if (s.size() > size_t(INT32_MAX)) throw std::length_error("a term of more than 2^31 bytes");
+        size = uint32_t(s.size());
+        uint64_t x = 0x9e3779b97f4a7c15u ^ size;
+        const auto eat = [&x](uint64_t w) {
+            x = (x ^ w) * 0xd6e8feb86659fd93u;
+            x ^= x >> 32;
+        };
+        eat(head[0]);
+        eat(head[1]);
+        for (size_t i = kHead; i < s.size(); i += 8) {
+            uint64_t w = 0;  // the last eight bytes overlap those before them
+            std::memcpy(&w, s.data() + std::min(i, s.size() - 8), 8);
+            eat(w);
+        }
+        hash = uint32_t(x ^ x >> 29);
+    }
+
+    static uint64_t low_bytes(size_t n) { return n < 8 ? ~(~uint64_t(0) << 8 * n) : ~uint64_t(0); }
+};
 
 /// Strings numbered in the order of first sight: an arena of bytes and an open-addressing index, at most half full.
 class StringTable {
   public:
-    size_t size() const { return begin_.size() - 1; }
-    std::string_view operator[](size_t id) const {
-        return {bytes_.data() + begin_[id], size_t(begin_[id + 1] - begin_[id])};
-    }
+    size_t size() const { return strings_.size(); }
+    std::string_view operator[](size_t id) const { return {bytes_.data() + strings_[id].begin, strings_[id].size}; }
 
     /// The string's id, or -1.
-    int32_t find(std::string_view s, uint32_t hash) const { return slots_[probe(s, hash)].id; }
+    int32_t find(const StringKey& key) const { return slots_[probe(key)].id; }
 
-    /// Asks the memory for the slot where a search for this hash will start.
-    void prefetch([[maybe_unused]] uint32_t hash) const {
+    /// Asks the memory for what a search for this hash will read: first the slot, some searches later the string.
+    void prefetch_slot([[maybe_unused]] uint32_t hash) const {
 #if defined(__GNUC__)
         __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
 #endif
     }
+    void prefetch_string([[maybe_unused]] uint32_t hash) const {
+#if defined(__GNUC__)
+        const Slot& slot = slots_[hash & (slots_.size() - 1)];
+        __builtin_prefetch(strings_.data() + std::max(slot.id, 0));
+#endif
+    }
 
-    int32_t find_or_add(std::string_view s, uint32_t hash) {
-        size_t i = probe(s, hash);
+    int32_t find_or_add(const StringKey& key) {
+        size_t i = probe(key);
         if (slots_[i].id >= 0) return slots_[i].id;
         if (size() == size_t(INT32_MAX)) throw std::length_error("more than 2^31 - 1 different terms");
-        if (2 * (size() + 1) > slots_.size()) grow(), i = probe(s, hash);
-        slots_[i] = {hash, int32_t(size())};
-        bytes_.insert(bytes_.end(), s.begin(), s.end());
-        begin_.push_back(int64_t(bytes_.size()));
+        if (2 * (size() + 1) > slots_.size()) grow(), i = probe(key);
+        slots_[i] = {key.hash, int32_t(size())};
+        strings_.push_back({{key.head[0], key.head[1]}, int64_t(bytes_.size()), key.size});
+        bytes_.insert(bytes_.end(), key.data, key.data + key.size);
         return slots_[i].id;
     }
 
@@ -67,14 +102,26 @@ class StringTable {
         uint32_t hash = 0;
         int32_t id = -1;
     };
+    struct String {
+        uint64_t head[2];
+        int64_t begin;
+        uint32_t size;
+    };
     std::vector<Slot> slots_ = std::vector<Slot>(64);  // a power of two
     std::vector<char> bytes_;
-    std::vector<int64_t> begin_{0};  // [size + 1]
+    std::vector<String> strings_;
 
-    size_t probe(std::string_view s, uint32_t hash) const {
+    bool is(const String& s, const StringKey& key) const {
+        return s.head[0] == key.head[0] && s.head[1] == key.head[1] && s.size == key.size &&
+               (s.size <= StringKey::kHead || std::memcmp(bytes_.data() + s.begin + StringKey::kHead,
+                                                          key.data + StringKey::kHead, s.size - StringKey::kHead) == 0);
+    }
+
+    size_t probe(const StringKey& key) const {
         const size_t mask = slots_.size() - 1;
-        size_t i = hash & mask;
-        while (slots_[i].id >= 0 && !(slots_[i].hash == hash && (*this)[size_t(slots_[i].id)] == s)) i = (i + 1) & mask;
+        size_t i = key.hash & mask;
+        while (slots_[i].id >= 0 && !(slots_[i].hash == key.hash && is(strings_[size_t(slots_[i].id)], key)))
+            i = (i + 1) & mask;
         return i;
     }
 

@@ -230,10 +230,11 @@ void tokenizer() {
             text += which % 11 ? " " : ", ";
         }
     const std::vector<std::string> stop{"the", "and", "of"};
+    std::vector<TextDocument> documents;
+    for (const std::string& text : texts) documents.push_back({text, {}, true});
     measured([&] {
-        TermCounter counter(rule, stop, 1, 2, {}, false);
-        CountBlock out;
-        for (const std::string& text : texts) counter.add_text(text, out);
+        TermCounter counter(TermCutter(rule, stop, 1, 2), {}, false);
+        counter.count(documents, 1);
     });
 }
 

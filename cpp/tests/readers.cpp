@@ -9,6 +9,7 @@
 
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "data/line_pieces.hpp"
 #include "data/lines.hpp"
 #include "data/localise.hpp"
 #include "data/rows.hpp"
@@ -192,6 +193,58 @@ void edited_text_is_read_or_refused() {
     });
 }
 
+/// Lines for several pieces, then one that cannot be read, here and there: the parser on threads says what the one
+/// that reads line by line says.
+void pieces_of_lines_are_one_text() {
+    for (const size_t bad : {size_t(0), size_t(1), size_t(40'000), size_t(79'999), size_t(80'000)}) {
+        std::string triples, pairs;
+        for (size_t i = 0; i < 80'000; ++i) {
+            Rng rng(i, 0, 0);
+            const std::string word = std::to_string(1 + rng.below(9)), count = std::to_string(1 + rng.below(1000));
+            triples += i == bad ? "1 1\n" : std::to_string(1 + i / 100) + " " + word + " " + count + "\n";
+            pairs += i == bad ? "x\n" : i % 3 ? "2 1:" + count + " " + word + ":2\n" : "0\n\n";
+        }
+        Exact<uint8_t> t = bytes(triples), p = bytes(pairs);
+        const Triples triple{1000, 9, true, true};
+        const Pairs pair{true, 0, 9};
+        struct Out {
+            std::vector<int64_t> doc, indptr;
+            std::vector<int32_t> word, words;
+            std::vector<float> value, values;
+            std::vector<double> label;
+            Parsed of_triples{}, of_pairs{};
+            std::string said{};
+        };
+        const auto run = [&](int threads) {
+            const size_t n = triples.size() / 6 + 1, rows = pairs.size() / 2 + 1, m = pairs.size() / 4 + 1;
+            Out o{std::vector<int64_t>(n),  std::vector<int64_t>(rows + 1), std::vector<int32_t>(n),
+                  std::vector<int32_t>(m),  std::vector<float>(n),          std::vector<float>(m),
+                  std::vector<double>(rows)};
+            o.said = refused([&] {
+                o.of_triples = threads ? parse_triples(t.all(), 5, triple, threads, o.doc, o.word, o.value)
+                                       : parse_triples(t.all(), 5, triple, o.doc, o.word, o.value);
+            });
+            o.said += refused([&] {
+                o.of_pairs = threads ? parse_pairs(p.all(), 5, pair, threads, o.indptr, o.label, o.words, o.values)
+                                     : parse_pairs(p.all(), 5, pair, o.indptr, o.label, o.words, o.values);
+            });
+            o.doc.resize(o.of_triples.n_entries), o.word.resize(o.doc.size()), o.value.resize(o.doc.size());
+            o.words.resize(o.of_pairs.n_entries), o.values.resize(o.words.size());
+            o.label.resize(o.of_pairs.n_rows), o.indptr.resize(o.said.empty() ? o.label.size() + 1 : 0);
+            return o;
+        };
+        const Out want = run(0);
+        check(want.said.empty() == (bad == 80'000));
+        for (const int threads : {1, 3}) {
+            const Out got = run(threads);
+            check(got.said == want.said && got.doc == want.doc && got.word == want.word && got.value == want.value);
+            check(got.indptr == want.indptr && got.label == want.label && got.words == want.words);
+            check(got.values == want.values && got.of_pairs.line == want.of_pairs.line);
+            check(got.of_triples.line == want.of_triples.line);
+        }
+    }
+}
+
 struct RowsOfCounts {
     std::vector<int64_t> indptr;
     std::vector<int32_t> index;
@@ -199,12 +252,12 @@ struct RowsOfCounts {
     Csr<float> view() const { return {indptr, index, value}; }
 };
 
-std::string tidied(const RowsOfCounts& x, std::vector<int64_t> remap, int64_t n_words) {
+std::string tidied(const RowsOfCounts& x, std::vector<int64_t> remap, int64_t n_words, int threads = 2) {
     Exact<int64_t> indptr(x.indptr.size());
     Exact<int32_t> index(x.index.size());
     Exact<float> value(x.index.size());
     return refused([&] {
-        const size_t n = tidy_rows(x.view(), remap, n_words, 0, indptr.all(), index.all(), value.all());
+        const size_t n = tidy_rows(x.view(), {remap, n_words, 0}, threads, indptr.all(), index.all(), value.all());
         check(n <= x.index.size() && indptr.data[x.indptr.size() - 1] == int64_t(n));
         RowsOfCounts out{{indptr.data.get(), indptr.data.get() + indptr.size},
                          {index.data.get(), index.data.get() + n},
@@ -257,6 +310,7 @@ int main() {
     good_text_is_read();
     broken_text_is_refused_by_its_line();
     edited_text_is_read_or_refused();
+    pieces_of_lines_are_one_text();
     rows_are_checked_and_tidied();
     shards_without_words();
 }

@@ -81,13 +81,13 @@ def sum(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', devi
 @overload
 def sum(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int = 1) -> float: ...
 
-def parse_triples(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], line: int, n_docs: int, n_words: int, has_value: bool, whole: bool, doc: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int]:
+def parse_triples(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], line: int, n_docs: int, n_words: int, has_value: bool, whole: bool, doc: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> tuple[int, int]:
     """
     Whole lines 'doc word count', ids from 1, into doc, word (both from 0) and value.
     Returns (next line number, entries). Raises ValueError naming the line.
     """
 
-def parse_pairs(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], line: int, counted: bool, first_id: int, last_id: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], label: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> tuple[int, int, int]:
+def parse_pairs(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], line: int, counted: bool, first_id: int, last_id: int, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], label: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], word: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> tuple[int, int, int]:
     """
     Whole lines '[n | label] word:count ...' into rows; word ids are kept as written.
     Returns (next line number, rows, entries). Raises ValueError naming the line.
@@ -98,7 +98,7 @@ def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order
     Are these the rows of a corpus? Returns (problem or '', explicit zeros, sum of counts).
     """
 
-def tidy_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], remap: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_words: int, first_row: int, out_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], out_index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+def tidy_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], remap: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_words: int, first_row: int, threads: int, out_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], out_index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """
     Rename columns (remap[v], -1 drops), sort, sum duplicates, drop zeros. Returns the new nnz.
     Raises ValueError naming row and column.
@@ -109,7 +109,7 @@ class TermCounter:
 
     def __init__(self, chars: bytes, min_length: int, whole_words: bool, lowercase: bool, stop_words: object, min_n: int, max_n: int, vocabulary: object | None = None) -> None: ...
 
-    def count(self, documents: Sequence) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]]:
+    def count(self, documents: Sequence, threads: int = 1) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]]:
         """
         One row per document, ASCII text or a list of tokens: (indptr, index, value). Term ids are in order of first sight, both over documents and within a row.
         """
@@ -128,8 +128,11 @@ class TermCounter:
 
     def term_frequency(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]: ...
 
-    def sort(self, ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]:
+    def sort(self, ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int = 1) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]:
         """The ids in the order of their strings."""
+
+    def packed(self, ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]]:
+        """The bytes of these terms, and where each of them starts."""
 
     def terms(self, ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list: ...
 
@@ -353,6 +356,11 @@ def topics_step(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), orde
 def merged_entropy(scratch: TopicScratch, L: int, partner: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int, lost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
     Fills lost [K], at the lower topic of each pair, with the entropy that merging it would take from the last topics_step with this scratch. partner [K]: the other topic, or -1.
+    """
+
+def sample_step(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], log_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], least: float, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], given: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, seed: int, sweep: int, first: int, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')]) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], int]:
+    """
+    Draws the topics z of a shard's tokens, again or given the documents' proportions (indptr, topic, count): (word statistics), (documents' topics), tokens that moved.
     """
 
 class AsynchronousTopics:

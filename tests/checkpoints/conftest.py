@@ -12,6 +12,7 @@ from topmix import LDA
 from topmix.data import sample_lda
 from topmix.data.layout import metadata_crc
 from topmix.files.writer import Writer
+from topmix.inference import Collapsed
 
 N_PASSES = 6
 
@@ -34,7 +35,9 @@ def corpus():
 
 
 def lda(**parameters):
-    return LDA(**{"n_components": 4, "max_iter": N_PASSES, "tol": -np.inf, "random_state": 0} | parameters)
+    """Without exploration, unless it is asked for."""
+    given = {"n_components": 4, "max_iter": N_PASSES, "tol": -np.inf, "random_state": 0}
+    return LDA(**given | {"inference": Collapsed(sweeps=0)} | parameters)
 
 
 def same(a, b):

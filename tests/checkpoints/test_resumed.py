@@ -9,6 +9,7 @@ import pytest
 
 import topmix
 from topmix.engines import Serial
+from topmix.fitting import exploration
 from topmix.fitting.checkpoint import CheckpointError
 from topmix.inference import Collapsed, Variational
 from topmix.learners import Memoized, Stochastic
@@ -17,12 +18,12 @@ from .conftest import N_PASSES, Crash, crash_after, lda, same
 
 STREAM = Stochastic(batch_size=20)
 KINDS = {
-    "memoized, cold": {"inference": Collapsed(cold_visits=None)},
-    "memoized, warm": {"inference": Collapsed(cold_visits=2)},
+    "memoized, cold": {"inference": Collapsed(cold_visits=None, sweeps=0)},
+    "memoized, warm": {"inference": Collapsed(cold_visits=2, sweeps=0)},
     "memoized, one batch": {"learner": Memoized(batch_size=1000)},
     "memoized, rounds": {"learner": Memoized(batch_size=12, batches_per_update=4)},
     "batch": {"learner": "batch"},
-    "batch, cold": {"learner": "batch", "inference": Collapsed(cold_visits=None)},
+    "batch, cold": {"learner": "batch", "inference": Collapsed(cold_visits=None, sweeps=0)},
     "stochastic fixed point": {"learner": STREAM},
     "SCVB0": {"learner": STREAM, "inference": "scvb0"},
     "SCVB0, memoized": {"inference": "scvb0"},
@@ -31,8 +32,18 @@ KINDS = {
     "variational, priors learned": {"inference": "variational", "doc_topic_prior": "auto", "topic_word_prior": "auto"},
     "priors learned in a stream": {"learner": STREAM, "doc_topic_prior": "auto"},
     "topics that start again": {"n_components": 30},
+    "exploration": {"inference": Collapsed(sweeps=3), "tol": np.inf},
+    "exploration, batch": {"inference": Collapsed(sweeps=2), "learner": "batch", "tol": np.inf},
     "priors given": {"doc_topic_prior": np.linspace(0.1, 0.3, 4), "topic_word_prior": np.linspace(0.01, 0.1, 40)},
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def often():
+    """Exchanges between any two sweeps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exploration, "EXCHANGE_EVERY", 1)
+        yield
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -61,7 +72,7 @@ def test_interrupted_at_every_pass(kind, corpus, tmp_path):
             break
         except Crash:
             pass
-    assert n_passes == N_PASSES
+    assert n_passes == len(whole.history_)
     same(last, whole)
 
 
@@ -130,7 +141,7 @@ def test_from_a_mapped_corpus_and_edited_topics(corpus, tmp_path):
 
 def test_another_name_for_the_same_component_is_the_same_fit(corpus, tmp_path):
     """A string is short for the object with its defaults; and who computes changes no bit."""
-    whole = lda().fit(corpus)
-    lda(max_iter=2).fit(corpus, checkpoint=tmp_path / "file")
-    again = lda(learner=Memoized(), inference=Collapsed(), engine=Serial(), n_jobs=1, verbose=0)
+    whole = lda(inference="variational").fit(corpus)
+    lda(inference="variational", max_iter=2).fit(corpus, checkpoint=tmp_path / "file")
+    again = lda(learner=Memoized(), inference=Variational(), engine=Serial(), n_jobs=1, verbose=0)
     same(again.fit(corpus, checkpoint=tmp_path / "file"), whole)

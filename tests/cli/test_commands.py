@@ -259,7 +259,7 @@ MISTAKES = {
         ["fit", "{docs}", "-o", "{tmp}/m", "--model", "multinomial-mixture", "--burn-in", "2"], 2, "--burn-in"),
     "no such field": (["fit", "{docs}", "-o", "{tmp}/m", "--field", "x"], 1, "field"),
     "a strange time": (["fit", "{docs}", "-o", "{tmp}/m", "--max-time", "soon"], 2, "90s"),
-    "stop words that are not there": (["fit", "{docs}", "-o", "{tmp}/m", "--stop-words", "german"], 1, "word per line"),
+    "no such stop words": (["fit", "{docs}", "-o", "{tmp}/m", "--stop-words", "none.txt"], 1, "word per line"),
     "no model": (["topics", "nowhere"], 1, "nowhere: there is no such model file"),
     "not a model": (["topics", "{docs}/baking/00.txt"], 1, "not a topmix file"),
     "a folder as model": (["topics", "{docs}"], 1, "is a folder"),

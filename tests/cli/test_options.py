@@ -161,7 +161,7 @@ def test_help_has_the_choices_of_the_families_and_the_words_of_the_docstrings():
         assert f"--{family} {'|'.join(kinds)}" in text
         assert MODEL_FLAGS[family].choices == tuple(kinds)
     assert all(flag.text for flag in FLAGS.values())
-    assert "memoized: Rows per batch. None makes ten batches." in " ".join(text.split())
+    assert "memoized: Rows per batch. None makes ten rounds of batches," in " ".join(text.split())
 
 
 def test_every_option_can_be_set_on_some_estimator():

@@ -13,6 +13,7 @@ from topmix.engines import Serial, Threads
 from topmix.fitting.history import Clock
 from topmix.fitting.passes import Log, Stopping, run_passes
 from topmix.learners import LEARNERS, Batch, Memoized, State, Stochastic
+from topmix.stats.tree import tree_sum
 
 from .conftest import MIXTURES, PROBLEMS
 from .remote import Remote
@@ -179,6 +180,13 @@ def test_rounds_of_one_are_sequential_memoized_learning_bit_for_bit(what, n_shar
     same(some(passes, 4, flat), some(sequential(model, Serial().open(shards(n_shards), step, 1), 4), 4, flat))
 
 
+def added(total, memo, width):
+    """Round by round, each in a tree."""
+    for begin in range(0, len(memo), width):
+        total += tree_sum(memo[b] for b in range(begin, min(begin + width, len(memo))))
+    return total
+
+
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("what", PROBLEMS)
 def test_the_memoized_total_is_the_sum_of_the_last_visits(what, width, problem, flat):
@@ -199,10 +207,7 @@ def test_the_memoized_total_is_the_sum_of_the_last_visits(what, width, problem, 
     for n_pass, (_, total, info) in enumerate(itertools.islice(passes, 4), 1):
         assert rounds == [list(range(a, min(a + width, 4))) for a in range(0, 4, width)] * n_pass
         assert {b: id(stats) for b, stats in state.memo.items()} == {b: id(stats) for b, stats in seen.items()}
-        again = model.no_stats()
-        for b in range(4):
-            again += seen[b]
-        np.testing.assert_array_equal(flat(total), flat(again))
+        np.testing.assert_array_equal(flat(total), flat(added(model.no_stats(), seen, width)))
         assert total is state.total
         assert state.t == n_pass
         assert all(np.all(np.isfinite(value)) for value in info.values())
@@ -216,10 +221,7 @@ def test_pseudo_counts_fade_through_the_first_pass_and_leave_nothing(what, width
     before, state = flat(pseudo), State(pseudo_counts=pseudo)
     passes = Memoized(batches_per_update=width).passes(model, Serial().open(shards(4), step, 1), state)
     _, total, _ = next(passes)
-    again = model.no_stats()
-    for b in range(4):
-        again += state.memo[b]
-    np.testing.assert_array_equal(flat(total), flat(again))
+    np.testing.assert_array_equal(flat(total), flat(added(model.no_stats(), state.memo, width)))
     np.testing.assert_array_equal(flat(pseudo), before)
     assert state.pseudo_counts is None
 

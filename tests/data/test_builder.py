@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from topmix.data import Corpus, CorpusBuilder, CorpusError, atomic
 from topmix.data.rows import tidy
+from topmix.numerics.threads import use_threads
 from topmix.reference.readers import tidy_rows
 
 
@@ -174,3 +175,41 @@ def test_a_killed_process_leaves_only_temporary_files(tmp_path, during):
             Corpus.open(file)
         with pytest.raises(CorpusError):
             Corpus.open(file.rename(tmp_path / "renamed.topmix"))
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_rows_that_are_tidied_later_are_the_same(tmp_path, mapped):
+    rng = np.random.default_rng(0)
+    blocks = []
+    for n in (3, 0, 5, 700, 2):  # rows; some of them, and all of the last block, are empty
+        lengths = rng.integers(0, 6, n) * (n != 2)
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        blocks.append((indptr, rng.integers(0, 50, indptr[-1]), rng.integers(0, 4, indptr[-1])))
+    remap = np.where(np.arange(50) % 3, np.arange(50)[::-1], -1)
+    made = []
+    for later in (False, True):
+        for threads in (1, 3):
+            out = tmp_path / f"{later}{threads}.topmix" if mapped else None
+            with use_threads(threads), CorpusBuilder(out) as builder:
+                for block in blocks:
+                    builder.append(*block, tidy_later=later)
+                made.append(builder.finish(None, 50, remap=remap))
+    for corpus in made[1:]:
+        for name in ("indptr", "index", "value"):
+            np.testing.assert_array_equal(getattr(corpus, name), getattr(made[0], name))
+
+
+def test_rows_to_be_tidied_need_a_remap():
+    with CorpusBuilder() as builder:
+        builder.append([0, 2], [3, 1], [1, 1], tidy_later=True)
+        with pytest.raises(ValueError, match="needs a remap"):
+            builder.finish(None)
+
+
+def test_the_first_bad_row_is_named_whatever_the_threads():
+    n = 5000
+    value = np.ones(n, np.float32)
+    value[[1234, 4321]] = -1
+    for threads in (1, 4):
+        with use_threads(threads), CorpusBuilder() as builder, pytest.raises(CorpusError, match="row 1234, column 0"):
+            builder.append(np.arange(n + 1), np.zeros(n, np.int32), value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 
 from topmix import LDA, GaussianMixture
 from topmix.learners import Asynchronous, Memoized, Stochastic
@@ -112,8 +113,9 @@ def rows_of_a_batch(fit):
 
 @fact("batches_per_update", "Memoized")
 def batches_of_a_round(fit):
-    one, three, all_of_them = (fit({"max_iter": 2}, batches_per_update=n) for n in (1, 3, 10))
+    one, three, all_of_them = (fit({"max_iter": 2}, batch_size=9, batches_per_update=n) for n in (1, 3, 10))
     assert [m.n_batch_iter_ for m in (one, three, all_of_them)] == [20, 8, 2]
+    assert fit({"max_iter": 2}, batches_per_update=3).n_batch_iter_ == 20  # as many updates as with one
     assert differ(one, three)
     start = {"init": np.random.default_rng(0).gamma(1, 1, (4, 30)), "max_iter": 1}
     batch, round_ = LDA(4, learner="batch", **start).fit(X), LDA(4, learner=Memoized(9, 10), **start).fit(X)
@@ -203,3 +205,17 @@ def last_passes_change_no_number(fit):
 def topics_at_most(fit):
     assert len(found(fit(max_topics=2))) <= 2 < len(found(fit()))
     assert max(record.n_components for record in fit(max_topics=2).history_) <= 2 < fit.make().n_components
+
+
+@fact("device", "Cuda")
+@fact("memory", "Cuda")
+def the_device_is_the_one_asked_for(fit):
+    asked = []
+
+    def opened(number, memory):
+        asked.append((number, memory))
+        raise RuntimeError("no such device here")
+
+    with patch("topmix.engines.cuda.cuda_device", opened), pytest.raises(RuntimeError, match="no such device"):
+        fit(device=2, memory=10**9)
+    assert asked == [(2, 10**9)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from topmix.engines import Serial
 from topmix.inference import Collapsed, Variational
 from topmix.search import TopicSearch
 
@@ -139,6 +140,14 @@ def sweeps_between_updates_of_priors(fit):
     fit(learn_every=3, annealing=0, doc_topic_prior="auto", max_iter=8, callbacks=watch)
     changed = np.flatnonzero(np.diff(seen)) + 1  # sweeps that began with another alpha
     assert changed.tolist() == [3, 6]
+
+
+@fact("engine", "GibbsLDA")
+def engines_of_the_processor_change_no_bit(fit):
+    runs = [fit(engine=engine, n_jobs=3) for engine in ("threads", "serial", Serial())]
+    assert all(same(run, runs[0]) for run in runs)
+    with pytest.raises(ValueError, match="engine='magic' is not one of"):
+        fit(engine="magic")
 
 
 @fact("batch_size", "GibbsLDA")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -15,6 +16,18 @@ from topmix.numerics import dirichlet
 from topmix.stats import PseudoCounts, TopicStats, WordStats, WordTotal
 
 LARGEST_STEP = 10.0  # what learning may multiply or divide alpha_0 by at once
+
+
+class DocumentSums(NamedTuple):
+    """Sums over documents d and their topics k that the statistics of a shard are made of."""
+
+    n_docs: int
+    lengths: float  # sum_d log(N_d + alpha_0); of psi where it is variational
+    rise: np.ndarray  # [K] sum_d psi(N_dk + alpha_k) - psi(alpha_k), where somebody needs it
+    above: np.ndarray  # [K] collapsed: sum_d log((N_dk + alpha_k) / alpha_k)
+    within: float  # collapsed: sum_dk N_dk log(N_dk + alpha_k) - sum_d N_d log(N_d + alpha_0)
+    gammas: float  # variational: sum_dk log Gamma(N_dk + alpha_k) - log Gamma(alpha_k)
+    length_gammas: float = 0.0  # variational: sum_d log Gamma(N_d + alpha_0)
 
 
 @dataclass(frozen=True)
@@ -49,14 +62,25 @@ class DocumentPrior:
         rise: np.ndarray = np.zeros(K)
         if self.learned or self.posterior == "variational":
             rise += np.bincount(docs.topic, digamma(N + a) - digamma(a), minlength=K)
-        if self.posterior == "collapsed":  # log theta_dk = log(N_dk + alpha_k) - log(N_d + alpha_0)
-            T = n_docs * np.log(alpha) - np.log(lengths + a0).sum()
-            T += np.bincount(docs.topic, np.log((N + a) / a), minlength=K)
+        if self.posterior == "collapsed":
+            above = np.bincount(docs.topic, np.log((N + a) / a), minlength=K)
             A = float(np.sum(N * np.log(N + a)) - xlogy(lengths, lengths + a0).sum())
-            return TopicStats(words, float(n_docs), H, 0.0, A, T, alpha * rise)
-        T = rise + n_docs * digamma(alpha) - digamma(lengths + a0).sum()
-        G = float(np.sum(gammaln(N + a) - gammaln(a)) + n_docs * gammaln(alpha).sum() - gammaln(lengths + a0).sum())
-        return TopicStats(words, float(n_docs), H, G, -float(alpha @ T), T, alpha * rise)
+            sums = DocumentSums(n_docs, np.log(lengths + a0).sum(), rise, above, A, 0.0)
+        else:
+            G = np.sum(gammaln(N + a) - gammaln(a)), gammaln(lengths + a0).sum()
+            sums = DocumentSums(n_docs, digamma(lengths + a0).sum(), rise, rise, 0.0, G[0], G[1])
+        return self.stats(words, sums, H)
+
+    def stats(self, words: Any, sums: DocumentSums, H: float) -> TopicStats:
+        """Eq. (3.8) from sums over documents."""
+        alpha = self.alpha
+        if self.posterior == "collapsed":  # log theta_dk = log(N_dk + alpha_k) - log(N_d + alpha_0)
+            T = sums.n_docs * np.log(alpha) - sums.lengths
+            T += sums.above
+            return TopicStats(words, float(sums.n_docs), H, 0.0, sums.within, T, alpha * sums.rise)
+        T = sums.rise + sums.n_docs * digamma(alpha) - sums.lengths
+        G = float(sums.gammas + sums.n_docs * gammaln(alpha).sum() - sums.length_gammas)
+        return TopicStats(words, float(sums.n_docs), H, G, -float(alpha @ T), T, alpha * sums.rise)
 
     def bound(self, total: TopicStats) -> float:
         """The documents' part of the objective.  Eq. (3.10)."""

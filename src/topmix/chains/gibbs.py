@@ -125,6 +125,9 @@ class Chain:
             if n % learn_every == 0 and self.sweeps >= self.annealing:
                 self.relearn()
 
+    def close(self) -> None:
+        """The chain is over. Its state can still be asked for."""
+
     def bound(self, total: None = None) -> dict[str, float]:
         """log p(w, z) after the last sweep, term by term."""
         return self._terms

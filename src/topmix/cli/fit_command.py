@@ -23,6 +23,7 @@ from topmix.cli.models import (
 )
 from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
 from topmix.cli.output import note, print_json, tell
+from topmix.cli.seeds import read_seeds
 from topmix.cli.sources import (
     CLI_DEFAULTS,
     FIT_GROUPS,
@@ -123,6 +124,7 @@ def fit(
     topmix fit reviews.csv --field body -k 100 -o model --max-time 10m
     topmix fit docword.nips.txt.gz -k 200 -o model --checkpoint nips.checkpoint
     topmix fit docs/ -o model --learner stochastic --learner.batch-size 500
+    topmix fit docs/ -o model --seeds words.txt
     topmix fit docs/ -o model --resume
 
     Ctrl-C ends the fit after the current pass, and saves the model.
@@ -134,6 +136,8 @@ def fit(
         start = load_model(output, threads) if resume else None
         estimator = cls() if start is None else start
         chosen = {name: settings.pop(name) for name in list(settings) if name in FLAGS}
+        if chosen.get("seeds") is not None:
+            chosen["seeds"] = read_seeds(chosen["seeds"])
         configure(estimator, chosen)  # before the documents are read, which may take long
         if limit is not None and "max_time" in estimator.get_params(deep=False):
             estimator.set_params(max_time=None)

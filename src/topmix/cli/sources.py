@@ -13,6 +13,7 @@ import numpy as np
 
 from topmix.cli.flags import Flag, flags_of, option_of
 from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
+from topmix.data.languages import CODES
 from topmix.data.readers import kind_of_text
 from topmix.data.texts import Document
 
@@ -67,9 +68,8 @@ def read_to_fit(path: Path, settings: dict[str, Any], out: Path | None = None) -
         return read_corpus(
             path, format=form, **counts, **reading, **cutting, out=out
         )  # an error if options for texts are given
-    cutting["stop_words"] = _stop_words(cutting.get("stop_words", "english"))
-    if not {"min_df", "max_df"} <= cutting.keys():
-        cutting = cuts(sum(1 for _ in islice(read_texts(path, format=form, **reading), 1000))) | cutting
+    cutting = {"stop_words": "english", "min_df": "auto", "max_df": "auto"} | cutting
+    cutting["stop_words"] = _stop_words(cutting["stop_words"])
     return read_corpus(path, format=form, **counts, **reading, **cutting, out=out)
 
 
@@ -92,14 +92,6 @@ def pattern_of(folder: Path) -> str | None:
         return None
     best = max(OTHER_TEXTS, key=suffixes.__getitem__)
     return (f"*{best}" if best else "*") if suffixes[best] else None
-
-
-def cuts(n_docs: int) -> dict[str, Any]:
-    """Default min_df and max_df. Very rare words tell little, and words of most documents end up in every topic; a few
-    documents need all their words."""
-    if n_docs < 20:
-        return {"min_df": 1, "max_df": 1.0}
-    return {"min_df": 5 if n_docs >= 1000 else 2, "max_df": 0.5}
 
 
 def read_for(model: Any, path: Path, settings: dict[str, Any]) -> Iterator[Read]:
@@ -223,11 +215,12 @@ def _standard_input(reading: dict[str, Any]) -> Iterator[Document]:
 
 
 def _stop_words(given: str | None) -> Any:
-    if given is None or given == "english":
+    if given is None or given in ("auto", "english", *CODES):
         return given
     if not Path(given).is_file():
         raise ValueError(
-            f"--stop-words must be english, none, or a file with one word per line; there is no file {given}"
+            f"--stop-words must be english, another language, none, or a file with one word per line; there is no file "
+            f"{given}"
         )
     return Path(given).read_text(encoding="utf-8").split()
 

@@ -1,5 +1,6 @@
 """Data: documents as bags of words (`Corpus`), rows of numbers (`Table`), and the functions that read them."""
 
+from topmix.data.anndata import from_anndata
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.demo import demo_corpus
@@ -19,6 +20,7 @@ __all__ = [
     "Table",
     "Vectorizer",
     "demo_corpus",
+    "from_anndata",
     "from_gensim",
     "from_texts",
     "read_corpus",

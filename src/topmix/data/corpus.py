@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from topmix import _core
 from topmix.data.convert import build_from_rows, rows_from_array
 from topmix.data.errors import CorpusError
 from topmix.data.parts import CorpusParts
+from topmix.data.remote_file import is_remote, local_copy
 from topmix.data.rows import MAX_WORDS, as_rows, check_lengths, check_n_words, tidy
 from topmix.data.store import open_store, verify_store, write_store
 from topmix.data.strings import Strings
@@ -56,6 +57,7 @@ class Corpus:
     names: Sequence[str] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = field(default=None, init=False)  # the file that the arrays are mapped from
+    url: str | None = field(default=None, init=False)  # where that file was fetched from
 
     def __post_init__(self) -> None:
         n_words = check_n_words(self.n_words)
@@ -96,6 +98,7 @@ class Corpus:
             names=_as_strings(names),
             meta=dict(meta or {}),
             path=path,
+            url=None,
             _n_tokens=n_tokens,
         )
         return corpus
@@ -146,9 +149,11 @@ class Corpus:
     def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Corpus:
         """A saved corpus, mapped from its file. Opening reads only the header, whatever the size of the file.
 
-        The sizes in the header are checked against the file. `verify=True` also calls `Corpus.verify`.
+        The sizes in the header are checked against the file. `verify=True` also calls `Corpus.verify`. A URL such as
+        s3:// or gs:// is fetched once into the cache of this machine (needs fsspec).
         """
-        corpus = cls.of_parts(open_store(Path(path)))
+        corpus = cls.of_parts(open_store(local_copy(path) if is_remote(path) else Path(path)))
+        corpus.__dict__["url"] = path if is_remote(path) else None
         return corpus.verify() if verify else corpus
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -195,8 +200,10 @@ class Corpus:
     def __len__(self) -> int:
         return self.n_docs
 
-    def __getitem__(self, rows: int | slice | ArrayLike) -> Corpus:
+    def __getitem__(self, rows: Any) -> Corpus:
         """The chosen documents, with the same vocabulary. A slice shares memory; a list, mask or array copies."""
+        if isinstance(rows, tuple) and len(rows) == 2 and (rows[1] is Ellipsis or rows[1] == slice(None)):
+            rows = rows[0]  # as scikit-learn chooses the rows of an array
         if isinstance(rows, int | np.integer):
             if not -self.n_docs <= rows < self.n_docs:
                 raise IndexError(f"document {rows} does not exist: the corpus has {self.n_docs}")
@@ -210,6 +217,17 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Corpus]:
         return (self[d] for d in range(self.n_docs))
+
+    def keep_words(self, words: Iterable[str] | ArrayLike) -> Corpus:
+        """The same documents with some of the words: names, or a mask with one entry per word.
+
+        Names that are not in the vocabulary are no error. `drop_words` is the opposite.
+        """
+        return self._with_words(self._word_mask(words))
+
+    def drop_words(self, words: Iterable[str] | ArrayLike) -> Corpus:
+        """The same documents without some of the words, for instance stop words."""
+        return self._with_words(~self._word_mask(words))
 
     def to_scipy(self) -> sp.csr_array:
         """A csr_array that shares the memory of `index` and `value`."""
@@ -238,6 +256,28 @@ class Corpus:
         words = "words" if self.vocabulary is not None else "words without a vocabulary"
         size = f"{self.n_docs:,} documents × {self.n_words:,} {words}"
         return f"Corpus({size}, {self.nnz:,} entries, {self.n_tokens:,} tokens{where})"
+
+    def _word_mask(self, words: Iterable[str] | ArrayLike) -> NDArray[np.bool_]:
+        if isinstance(words, str):
+            raise ValueError("words is a single string: pass a list of words, or a mask")
+        if isinstance(words, np.ndarray) and words.dtype == bool:
+            if words.shape != (self.n_words,):
+                raise ValueError(f"the mask has shape {words.shape}, but the corpus has {self.n_words} words")
+            return words
+        if self.vocabulary is None:
+            raise ValueError("the corpus has no vocabulary: pass a mask, one entry per word")
+        wanted = set(cast(Iterable[str], words))
+        return np.fromiter((word in wanted for word in self.vocabulary), bool, self.n_words)
+
+    def _with_words(self, keep: NDArray[np.bool_]) -> Corpus:
+        if not keep.any():
+            raise ValueError("no words would be left")
+        new = np.cumsum(keep) - 1
+        used = keep[self.index]
+        indptr = np.concatenate([[0], np.cumsum(used)])[self.indptr]
+        words = None if self.vocabulary is None else [word for word, kept in zip(self.vocabulary, keep) if kept]
+        index = new[self.index[used]].astype(np.int32)
+        return Corpus.trusted(indptr, index, self.value[used], int(keep.sum()), words, self.names, meta=self.meta)
 
     def _slice(self, begin: int, end: int) -> Corpus:
         first, last = int(self.indptr[begin]), int(self.indptr[end])

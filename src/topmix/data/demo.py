@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+from topmix.data.cache import cache_folder
 from topmix.data.corpus import Corpus
 from topmix.data.docstrings import PACKAGES, installed_documentation
-from topmix.data.tokens import resolve_stop_words
+from topmix.data.languages import resolve_stop_words
 from topmix.data.vectorize import Vectorizer
 
 RECIPE = 1  # raise it when a change here gives other texts for the same versions
@@ -72,19 +73,7 @@ def cache_path() -> Path:
     )
     where = f"{sys.implementation.name} {sys.platform} {platform.machine()}"
     digest = hashlib.sha256(f"{key} {where}".encode()).hexdigest()[:16]
-    return _cache_folder() / f"demo-{digest}.jsonl.gz"
-
-
-def _cache_folder() -> Path:
-    if own := os.environ.get("TOPMIX_CACHE"):
-        return Path(own)
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return Path(xdg) / "topmix"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "topmix"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "topmix"
-    return Path.home() / ".cache" / "topmix"
+    return cache_folder() / f"demo-{digest}.jsonl.gz"
 
 
 def _documents() -> Iterator[tuple[str, str]]:

@@ -32,7 +32,7 @@ def read_corpus(
     ----------
     path
         A file or a folder of text files. Files of text may be compressed with gzip.
-    format : {"topmix", "uci", "ldac", "svmlight", "mtx", "npz", "parquet", "folder", "jsonl", "csv", "tsv", "lines"}
+    format : {"topmix", "uci", "ldac", "svmlight", "mtx", "npz", "parquet","h5ad","folder","jsonl","csv","tsv","lines"}
         The format of the file. None recognises it by the file's name and first bytes.
     vocabulary : sequence of str, path, False or None
         The words, or a file with one word per line. None looks for a file in the same folder: `vocab.X.txt` for

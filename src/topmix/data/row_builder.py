@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -43,10 +43,22 @@ class RowBuilder:
         self._names: NameSpool | None = None
         self._n_docs = 0
         self._max_id = -1
+        self._untidy = False
         self._finished = False
 
-    def append(self, indptr: ArrayLike, index: ArrayLike, value: ArrayLike, names: Sequence[str] | None = None) -> None:
-        """Add rows of word ids and counts; indptr starts at 0. Rows are sorted, duplicates summed and zeros dropped."""
+    def append(
+        self,
+        indptr: ArrayLike,
+        index: ArrayLike,
+        value: ArrayLike,
+        names: Sequence[str] | None = None,
+        *,
+        tidy_later: bool = False,
+    ) -> None:
+        """Add rows of word ids and counts; indptr starts at 0. Rows are sorted, duplicates summed and zeros dropped.
+
+        `tidy_later` leaves that to `finish`, which then needs a remap: it sorts the renumbered rows anyway.
+        """
         self._check_open()
         rows = as_rows(indptr, index, value)
         n_rows = len(rows[0]) - 1
@@ -55,7 +67,10 @@ class RowBuilder:
             raise CorpusError(
                 f"row {self._n_docs}: some blocks have names and others do not; give names for all or none"
             )
-        rows = tidy(*rows, MAX_WORDS, first_row=self._n_docs)
+        if tidy_later:
+            self._untidy = True
+        else:
+            rows = tidy(*rows, MAX_WORDS, first_row=self._n_docs)
         if names is not None:
             if self._names is None:
                 self._names = NameSpool(self._spool(np.uint8, "names"), self._spool(np.int64, "names_offsets"))
@@ -79,6 +94,8 @@ class RowBuilder:
         the number of words is the largest id that occurs plus one.
         """
         self._check_open()
+        if self._untidy and remap is None:
+            raise ValueError("rows were appended with tidy_later=True: finish needs a remap")
         n_words = self._n_words(vocabulary, n_words, remap)
         if remap is not None:
             self._renumber(np.ascontiguousarray(remap, np.int64), n_words)
@@ -138,18 +155,34 @@ class RowBuilder:
 
     def _renumber(self, remap: NDArray[np.int64], n_words: int) -> None:
         """Rewrite all rows with new column numbers, one block at a time."""
-        indptr, index, value = self._indptr.array(), self._index.array(), self._value.array()
+        indptr = self._indptr.array()
         new = self._row_spools()
+        room = new[1].room(self._index.size), new[2].room(self._value.size)
+        for begin, end, index, value in self._row_blocks(indptr):
+            rows = (indptr[begin : end + 1] - indptr[begin], index, value)
+            free = None if room[0] is None or room[1] is None else (room[0][new[1].size :], room[1][new[2].size :])
+            extend_rows(tidy(*rows, n_words, remap=remap, first_row=begin, room=free), *new)
+            del rows, index, value
+        del indptr  # mapped from a file that close removes
+        for spool in (self._indptr, self._index, self._value):
+            spool.close()
+        self._indptr, self._index, self._value = new
+
+    def _row_blocks(self, indptr: NDArray[np.int64]) -> Iterator[tuple[int, int, NDArray[Any], NDArray[Any]]]:
+        """(first row, last row + 1, index, value): as appended where that is in memory, otherwise of bounded size."""
         begin = 0
+        if self._path is None:
+            for index, value in zip(self._index.blocks(), self._value.blocks(), strict=True):
+                end = int(np.searchsorted(indptr, indptr[begin] + len(index), "left"))
+                yield begin, end, index, value
+                begin = end
+            yield begin, self._n_docs, np.empty(0, np.int32), np.empty(0, np.float32)  # empty rows at the end
+            return
+        index, value = self._index.array(), self._value.array()
         while begin < self._n_docs:
             first = int(indptr[begin])
             end = int(np.searchsorted(indptr, first + BLOCK_ENTRIES, "right")) - 1
             end = min(max(end, begin + 1), begin + BLOCK_ENTRIES, self._n_docs)
             last = int(indptr[end])
-            block = (indptr[begin : end + 1] - first, index[first:last], value[first:last])
-            extend_rows(tidy(*block, n_words, remap=remap, first_row=begin), *new)
+            yield begin, end, index[first:last], value[first:last]
             begin = end
-        del indptr, index, value
-        for spool in (self._indptr, self._index, self._value):
-            spool.close()
-        self._indptr, self._index, self._value = new

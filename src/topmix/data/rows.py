@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topmix import _core
 from topmix.data.errors import CorpusError
+from topmix.numerics.threads import threads
 
 MAX_WORDS = 2**31 - 1  # word ids are int32
 
@@ -55,11 +56,18 @@ def tidy(
     *,
     remap: NDArray[np.int64] | None = None,
     first_row: int = 0,
+    room: tuple[NDArray[np.int32], NDArray[np.float32]] | None = None,
 ) -> Rows:
-    """New rows with sorted columns, duplicates summed and zeros dropped. `remap` renumbers columns; -1 drops one."""
-    out = np.empty_like(indptr), np.empty_like(index), np.empty_like(value)
+    """New rows with sorted columns, duplicates summed and zeros dropped. `remap` renumbers columns; -1 drops one.
+
+    The new columns and counts stand at the beginning of `room`, if given.
+    """
+    out_indptr = np.empty_like(indptr)
+    out_index, out_value = room or (np.empty_like(index), np.empty_like(value))
     try:
-        nnz = _core.tidy_rows(indptr, index, value, remap, n_words, first_row, *out)
+        nnz = _core.tidy_rows(
+            indptr, index, value, remap, n_words, first_row, threads(), out_indptr, out_index, out_value
+        )
     except ValueError as error:
         raise CorpusError(str(error)) from None
-    return out[0], out[1][:nnz], out[2][:nnz]
+    return out_indptr, out_index[:nnz], out_value[:nnz]

@@ -17,6 +17,7 @@ import numpy as np
 
 from topmix import _core
 from topmix.data.corpus import Corpus
+from topmix.data.saved_rows import SavedRows
 from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
 
@@ -34,11 +35,22 @@ class Shard:
     starts: np.ndarray  # [n + 1] int64, where each word's entries begin in `order`
     order: np.ndarray  # [nnz] int32, entries word by word
     weight: np.ndarray | None = None  # [rows] float64
+    source: SavedRows | None = None  # the file that the rows were read from
+    number: int = 0  # which of the shards this is: steps that draw random numbers tell their rows apart by it
 
     @classmethod
-    def of(cls, corpus: Corpus, weight: np.ndarray | None = None) -> Shard:
+    def of(
+        cls, corpus: Corpus, weight: np.ndarray | None = None, source: SavedRows | None = None, number: int = 0
+    ) -> Shard:
         cols, local, starts, order = _core.localise(corpus.index, corpus.n_words)
-        return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight)
+        return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight, source, number)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rows of a saved corpus pickle as the path of the file and their numbers."""
+        if self.source is not None:
+            return SavedShard(self.source, self.weight, self.number).read, ()
+        rows = self.indptr, self.index, self.value
+        return Shard, (self.cols, *rows, self.starts, self.order, self.weight, None, self.number)
 
     @property
     def n_rows(self) -> int:
@@ -57,6 +69,18 @@ class Shard:
     def row_of(self) -> np.ndarray:
         """[nnz] int32, the row of each entry."""
         return np.repeat(np.arange(self.n_rows, dtype=np.int32), np.diff(self.indptr))
+
+
+@dataclass(frozen=True)
+class SavedShard:
+    """A shard of a saved corpus that nobody has read yet."""
+
+    source: SavedRows
+    weight: np.ndarray | None = None
+    number: int = 0
+
+    def read(self) -> Shard:
+        return Shard.of(self.source.read(), self.weight, self.source, self.number)
 
 
 def row_sums(indptr: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -91,13 +115,21 @@ class Shards(Sequence[Any]):
         weight = None if self.weight is None else self.weight[rows]
         if isinstance(self.corpus, Table):
             return VectorShard(self.corpus.data, rows, weight)
-        shard = Shard.of(self.corpus[rows], weight)
+        shard = Shard.of(self.corpus[rows], weight, SavedRows.of(self.corpus, rows), b)
         if self._kept is not None:
             self._kept[b] = shard
         return shard
 
     def __iter__(self) -> Iterator[Any]:
         return (self[b] for b in range(len(self)))
+
+    def message(self, b: int) -> Any:
+        """What to send to somebody who is to visit shard b: the shard, or a SavedShard, for which nothing is read."""
+        if isinstance(self.corpus, Table):
+            return self[b]
+        source = SavedRows.of(self.corpus, self.rows[b])
+        weight = None if self.weight is None else self.weight[self.rows[b]]
+        return self[b] if source is None else SavedShard(source, weight, b)
 
 
 def in_order(corpus: Corpus | Table, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:

@@ -22,22 +22,39 @@ class Spool(Generic[T]):
     def __init__(self, dtype: type[T] | np.dtype[T], path: Path | None) -> None:
         self.dtype = np.dtype(dtype)
         self.last: Any = 0
+        self.size = 0
         self._path = path
         self._blocks: list[NDArray[T]] = []
+        self._room: NDArray[T] | None = None
         self._file = None if path is None else open(path, "xb", buffering=1 << 20)  # noqa: SIM115
 
     def extend(self, block: NDArray[T]) -> None:
         if not len(block):
             return
         self.last = block[-1]
+        self.size += len(block)
         if self._file is None:
             self._blocks.append(block)
         else:
             self._file.write(np.ascontiguousarray(block).data)
 
+    def room(self, n: int) -> NDArray[T] | None:
+        """Memory for n values; None where they go to a file. Whoever extends by its parts, in order, saves a copy."""
+        if self._file is None:
+            self._room = np.empty(n, self.dtype)
+        return self._room
+
+    def blocks(self) -> list[NDArray[T]]:
+        """What is in memory, as it came, without empty blocks."""
+        return self._blocks
+
     def array(self) -> NDArray[T]:
         """All values so far: in memory, or mapped from the file."""
         if self._file is None:
+            if self._room is not None:
+                used = self._room[: self.size]
+                self._blocks = [used if 4 * self.size > 3 * len(self._room) else used.copy()]  # waste at most a third
+                self._room = None
             if len(self._blocks) != 1:
                 self._blocks = [np.concatenate(self._blocks) if self._blocks else np.empty(0, self.dtype)]
             return self._blocks[0]

@@ -23,17 +23,17 @@ class Strings(Sequence[str]):
     def pack(cls, strings: Iterable[str], what: str = "string") -> Strings:
         if isinstance(strings, Strings):
             return strings
-        parts: list[bytes] = []
-        for i, s in enumerate(strings):
-            if not isinstance(s, str):
-                raise CorpusError(f"{what} {i} is not a str but {type(s).__name__}: {s!r}")
-            try:
-                parts.append(s.encode())
-            except UnicodeEncodeError as error:
-                raise CorpusError(f"{what} {i} cannot be written as UTF-8: {s!r}") from error
+        parts: Sequence[str | bytes] = list(strings)
+        try:
+            text = "".join(parts).encode()  # type: ignore[arg-type]
+        except (TypeError, UnicodeEncodeError):
+            _refuse(parts, what)
+            raise
+        if not text.isascii():  # otherwise a character is a byte
+            parts = [part.encode() for part in parts]  # type: ignore[union-attr]
         offsets = np.zeros(len(parts) + 1, np.int64)
-        np.cumsum([len(p) for p in parts], out=offsets[1:])
-        return cls(np.frombuffer(b"".join(parts), np.uint8), offsets)
+        np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=offsets[1:])
+        return cls(np.frombuffer(text, np.uint8), offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -96,3 +96,14 @@ class Strings(Sequence[str]):
         except CorpusError as error:
             return str(error)
         return ""
+
+
+def _refuse(strings: Sequence[object], what: str) -> None:
+    """Raises with the first of these that is no string, or none that UTF-8 can hold."""
+    for i, s in enumerate(strings):
+        if not isinstance(s, str):
+            raise CorpusError(f"{what} {i} is not a str but {type(s).__name__}: {s!r}")
+        try:
+            s.encode()
+        except UnicodeEncodeError as error:
+            raise CorpusError(f"{what} {i} cannot be written as UTF-8: {s!r}") from error

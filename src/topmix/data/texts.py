@@ -1,7 +1,8 @@
 """Raw text from files, one document at a time: (name, text).
 
     .jsonl .ndjson     one JSON object per line; `field` names the field with the text (several fields are joined)
-    .csv .tsv          a header, then one document per row; `field` names the column with the text
+    .csv .tsv          a header, then one document per row; `field` names the column with the text. A header without
+                       commas may have semicolons, tabs or bars between its columns
     .txt .text         one document per line
     .parquet           one document per row; `field` names the column with the text
     a folder           one document per file, found recursively, in sorted order; hidden files are skipped
@@ -23,6 +24,7 @@ from typing import IO, Any
 
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
+from topmix.data.items import first_and_all
 from topmix.data.vectorize import Vectorizer
 
 Document = tuple[str, str]  # (name, text)
@@ -159,12 +161,12 @@ def _read_jsonl(path: Path, field: Fields, id_field: str | None, encoding: str, 
 def _read_csv(
     path: Path, delimiter: str, field: Fields, id_field: str | None, encoding: str, errors: str
 ) -> Iterator[Document]:
-    fields = _field_list(field)
-    lines = (line for _, line in _lines(path, encoding, errors, newline=""))
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    first, lines = first_and_all(line for _, line in _lines(path, encoding, errors, newline=""))
+    rows = csv.reader(lines, delimiter=_delimiter(first or "", delimiter), strict=True)
     header: list[str] = []
     try:
         header = _next_row(rows) or []
+        fields = header if field is None and len(header) == 1 else _field_list(field)
         for column in [*fields, *([id_field] if id_field else [])]:
             if column not in header:
                 known = ", ".join(map(repr, header)) or "nothing"
@@ -178,6 +180,11 @@ def _read_csv(
             yield _document(dict(zip(header, row)), fields, id_field, where, rows.line_num)
     except csv.Error as error:
         raise CorpusError(f"{path}: line {rows.line_num}: {error}") from error
+
+
+def _delimiter(header: str, expected: str) -> str:
+    """What separates the columns. Spreadsheets of many countries write semicolons into .csv files."""
+    return expected if expected in header else max(expected, *";\t|", key=header.count)
 
 
 def _read_parquet(path: Path, field: Fields, id_field: str | None) -> Iterator[Document]:

@@ -1,7 +1,7 @@
 r"""Tokenization: the settings that cut a text into words, and the patterns that the native counter supports.
 
-`Tokenization.document(text)` returns the text itself if the text is ASCII and `TermCounter` supports the pattern.
-Otherwise it returns the tokens that Python's `lower()` and `re` give. Both ways give the result of CountVectorizer.
+`Tokenization.documents` leaves a text as it is if the text is ASCII and `TermCounter` supports the pattern. Otherwise
+it makes the tokens that Python's `lower()` and `re` give. Both ways give the result of CountVectorizer.
 
 A native pattern is one character class C, repeated as `C+`, `CC+`, `C{m,}` and so on. C is `\w`, or a bracket without
 escapes except \w \W \d \D \s \S. `(?u)` may come first. Two `\b` may surround C if C holds only word characters:
@@ -12,7 +12,7 @@ escapes except \w \W \d \D \s \S. `(?u)` may come first. Two `\b` may surround C
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 Tokenizer = Callable[[str], Iterable[str]]
@@ -56,31 +56,24 @@ def native_rule(pattern: str) -> NativeRule | None:
     return NativeRule(chars, min_length, True) if bounds == 2 and within_words else None
 
 
-def resolve_stop_words(stop_words: str | Iterable[str] | None) -> list[str]:
-    """The stop words, sorted. "english" is the list of scikit-learn."""
-    if stop_words is None:
-        return []
-    if isinstance(stop_words, str):
-        if stop_words != "english":
-            raise ValueError(f'stop_words={stop_words!r}: pass "english", a list of words or None')
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-        return sorted(ENGLISH_STOP_WORDS)
-    words = list(stop_words)
-    for word in words:
-        if not isinstance(word, str):
-            raise TypeError(f"stop_words holds {word!r}, which is not a string")
-    return sorted(set(words))
-
-
 class Tokenization:
     """Cuts texts into tokens, by a pattern or by the tokenizer of the user."""
 
-    def __init__(self, token_pattern: str, lowercase: bool, strip_accents: str | None, tokenizer: Tokenizer | None):
+    def __init__(
+        self,
+        token_pattern: str,
+        lowercase: bool,
+        strip_accents: str | None,
+        tokenizer: Tokenizer | None,
+        stem: Callable[[str], str] | None = None,
+        stop_words: Iterable[str] = (),
+    ):
+        """With `stem`, words become stems here, after the stop words are dropped."""
         self.lowercase = lowercase
         self.accents = _accent_stripper(strip_accents)
         self.cut: Tokenizer
         self.rule = None
+        self.stems = None if stem is None else _Stems(stem, stop_words)
         if tokenizer is not None:
             self.cut = tokenizer
             return
@@ -93,10 +86,18 @@ class Tokenization:
                 f"token_pattern={token_pattern!r} has more than one capturing group; write (?:...) instead of (...)"
             )
         self.cut = pattern.findall
-        self.rule = native_rule(token_pattern)
+        self.rule = native_rule(token_pattern) if stem is None else None
 
-    def document(self, text: str) -> str | list[str]:
-        """The argument of TermCounter.count for this text. The counter removes stop words and makes n-grams."""
+    def documents(self, texts: Sequence[str | list[str]]) -> Sequence[str | list[str]]:
+        """The argument of TermCounter.count for these texts. The counter removes stop words and makes n-grams. Tokens
+        of the user, a list, are counted as they are."""
+        if self.rule is not None and all(type(text) is str and text.isascii() for text in texts):
+            return texts
+        return [self._document(text) for text in texts]
+
+    def _document(self, text: str | list[str]) -> str | list[str]:
+        if not isinstance(text, str):
+            return text
         return text if self.rule is not None and text.isascii() else self.tokens(text)
 
     def tokens(self, text: str) -> list[str]:
@@ -104,7 +105,25 @@ class Tokenization:
             text = text.lower()
         if self.accents is not None:
             text = self.accents(text)
-        return list(self.cut(text))
+        return list(self.cut(text)) if self.stems is None else self.stems.of(self.cut(text))
+
+
+class _Stems:
+    """Stems of words, each computed once."""
+
+    def __init__(self, stem: Callable[[str], str], stop_words: Iterable[str]):
+        self.stem = stem
+        self.known: dict[str, str] = dict.fromkeys(stop_words, "")
+
+    def of(self, words: Iterable[str]) -> list[str]:
+        found = []
+        for word in words:
+            stem = self.known.get(word)
+            if stem is None:
+                stem = self.known[word] = self.stem(word)
+            if stem:
+                found.append(stem)
+        return found
 
 
 def _accent_stripper(strip_accents: str | None) -> Callable[[str], str] | None:

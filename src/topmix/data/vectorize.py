@@ -7,31 +7,39 @@ one block of texts, and the rows if the corpus is built in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, zip_longest
 from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topmix import _core
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
-from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer, resolve_stop_words
-from topmix.data.vocabulary import check_cut, given_vocabulary, select_terms
+from topmix.data.languages import looks_english, resolve_stop_words, stemmer_of
+from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer
+from topmix.data.transformer import TransformerParameters
+from topmix.data.vocabulary import check_cut, given_vocabulary, packed_terms, select_terms
+from topmix.numerics.threads import threads
 
-BLOCK_CHARS = 1 << 22
-BLOCK_TEXTS = 1 << 13
+BLOCK_CHARS = 1 << 24  # enough for many threads
+BLOCK_TEXTS = 1 << 15
+RUN_TEXTS = 32
 _NO_RULE = NativeRule(bytes(128), 1, False)
 _END: Any = object()
 
-Document = tuple[str | None, str]  # (name, text)
+Text = str | list[str]  # a text, or its tokens
+Document = tuple[str, Text]  # (name, text)
+Blocks = Iterator[tuple[list[str] | None, list[Text]]]  # (names, texts)
 
 
-class Vectorizer:
-    """Counts the words of texts.
+class Vectorizer(TransformerParameters):
+    """Counts the words of texts. A scikit-learn transformer, for a Pipeline or alone.
 
-    The parameters have the meaning and the defaults of `CountVectorizer` in scikit-learn.
+    The parameters have the meaning and the defaults of `CountVectorizer` in scikit-learn; `stemmer`, `phrases` and
+    "auto" are ours. A text may also be a list of tokens, which are counted as they are.
 
     Parameters
     ----------
@@ -39,14 +47,18 @@ class Vectorizer:
         Whether to convert the text to lower case first.
     token_pattern : str
         A regular expression that matches a token. Common patterns run natively (topmix.data.tokens lists them).
-    stop_words : "english", words or None
-        Words to drop before n-grams are made. "english" is the list of scikit-learn.
+    stop_words : str, words or None
+        Words to drop before n-grams are made. "english" is the list of scikit-learn. "auto" is "english" if a fifth of
+        the tokens of the first texts are in that list, else None. Lists of other languages, such as "german", need the
+        package stopwordsiso.
     ngram_range : (int, int)
         Smallest and largest number of consecutive tokens in a term.
-    min_df : int or float
-        Drop terms that are in fewer documents; an int is a number, a float a share of the documents.
-    max_df : int or float
-        Drop terms that are in more documents; an int is a number, a float a share of the documents.
+    min_df : int, float or "auto"
+        Drop terms that are in fewer documents; an int is a number, a float a share of the documents. "auto" is 5 for
+        1000 documents or more, 2 for 20 or more, else 1.
+    max_df : int, float or "auto"
+        Drop terms that are in more documents; an int is a number, a float a share of the documents. "auto" is 0.5 for
+        20 documents or more, else 1.0.
     max_features : int or None
         Number of terms to keep; the most frequent terms are kept.
     vocabulary : words, mapping of word to column, or None
@@ -55,14 +67,25 @@ class Vectorizer:
         A function from a text (after `lowercase`) to its tokens, used instead of token_pattern.
     strip_accents : {"ascii", "unicode"} or None
         How to remove accents, as in scikit-learn. None keeps them.
+    stemmer : str or None
+        A language, such as "english": words become their stems, after stop words are dropped. Needs the package
+        snowballstemmer.
+    phrases : float or None
+        Of the n-grams, keep those whose words occur together more than by chance: normalised pointwise mutual
+        information of at least this, from 0 to 1; 0.4 is a good value. Needs an ngram_range from 1, such as (1, 2).
 
     Attributes
     ----------
-    vocabulary_ : list of str
+    vocabulary_ : sequence of str
         The terms in the order of their columns.
     n_unknown_ : int
         Number of terms in the last `transform` that are not in the vocabulary, with repetitions.
+    stop_words_ : str, list of str or None
+        The stop words of the last fit: "auto" is decided.
     """
+
+    vocabulary_: Sequence[str]
+    stop_words_: str | list[str] | None
 
     def __init__(
         self,
@@ -71,50 +94,104 @@ class Vectorizer:
         token_pattern: str = DEFAULT_PATTERN,
         stop_words: str | Iterable[str] | None = None,
         ngram_range: tuple[int, int] = (1, 1),
-        min_df: int | float = 1,
-        max_df: int | float = 1.0,
+        min_df: int | float | str = 1,
+        max_df: int | float | str = 1.0,
         max_features: int | None = None,
         vocabulary: Iterable[str] | Mapping[str, int] | None = None,
         tokenizer: Tokenizer | None = None,
         strip_accents: str | None = None,
+        stemmer: str | None = None,
+        phrases: float | None = None,
     ) -> None:
-        self.lowercase = bool(lowercase)
+        # Parameters stay the objects that were given, for scikit-learn's clone; only an iterator would not last.
+        self.lowercase = lowercase
         self.token_pattern = token_pattern
-        self.ngram_range = _check_ngram_range(ngram_range)
-        self.min_df = check_cut("min_df", min_df)
-        self.max_df = check_cut("max_df", max_df)
-        if max_features is not None and (isinstance(max_features, bool) or max_features < 1):
-            raise ValueError(f"max_features={max_features!r}: pass a number of terms, at least 1, or None for all")
+        self.stop_words = list(stop_words) if isinstance(stop_words, Iterator) else stop_words
+        self.ngram_range = ngram_range
+        self.min_df = min_df
+        self.max_df = max_df
         self.max_features = max_features
+        self.vocabulary = list(vocabulary) if isinstance(vocabulary, Iterator) else vocabulary
         self.tokenizer = tokenizer
         self.strip_accents = strip_accents
-        self._tokenization = Tokenization(token_pattern, self.lowercase, strip_accents, tokenizer)
-        self._stop_words = resolve_stop_words(stop_words)
-        self.stop_words = stop_words if stop_words is None or isinstance(stop_words, str) else self._stop_words
-        self.vocabulary = None if vocabulary is None else given_vocabulary(vocabulary)
-        if self.vocabulary is not None:
-            self.vocabulary_ = self.vocabulary
+        self.stemmer = stemmer
+        self.phrases = phrases
         self.n_unknown_ = 0
+        self._check()
+
+    def _check(self) -> None:
+        shortest, longest = self.ngram_range
+        if not 1 <= shortest <= longest:
+            raise ValueError(
+                f"ngram_range={self.ngram_range!r}: pass (shortest, longest) with 1 <= shortest <= longest"
+            )
+        check_cut("min_df", self.min_df)
+        check_cut("max_df", self.max_df)
+        most = self.max_features
+        if most is not None and (isinstance(most, bool) or most < 1):
+            raise ValueError(f"max_features={most!r}: pass a number of terms, at least 1, or None for all")
+        if self.phrases is not None and (shortest != 1 or longest == 1 or not 0.0 <= self.phrases <= 1.0):
+            raise ValueError(
+                f"phrases={self.phrases!r} chooses among n-grams: pass a number from 0 to 1, and ngram_range=(1, 2)"
+            )
+        Tokenization(self.token_pattern, bool(self.lowercase), self.strip_accents, self.tokenizer)
+        if not _is_auto(self.stop_words):
+            resolve_stop_words(self.stop_words)
+        if self.stemmer is not None:
+            stemmer_of(self.stemmer)
+        if self.vocabulary is not None:
+            given_vocabulary(self.vocabulary)
 
     def fit_transform(
-        self, texts: Iterable[str], *, names: Iterable[str] | None = None, out: str | PathLike[str] | None = None
+        self,
+        X: Iterable[Text],
+        y: Any = None,
+        *,
+        names: Iterable[str] | None = None,
+        out: str | PathLike[str] | None = None,
     ) -> Corpus:
         """Learn the vocabulary and count the words, in one pass. With `out`, the corpus is built in that file."""
-        return self._fit_documents(_documents(texts, names), out)
+        return self._fit_blocks(text_blocks(X, names), out)
 
     def transform(
-        self, texts: Iterable[str], *, names: Iterable[str] | None = None, out: str | PathLike[str] | None = None
+        self, X: Iterable[Text], *, names: Iterable[str] | None = None, out: str | PathLike[str] | None = None
     ) -> Corpus:
         """Count the words of the vocabulary. Other words are dropped, and `n_unknown_` is their number."""
-        if not hasattr(self, "vocabulary_"):
+        return self._count(text_blocks(X, names), out, self._known_vocabulary())
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The words, in the order of the columns."""
+        return np.array(list(self._known_vocabulary()), dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "vocabulary_") or self.vocabulary is not None
+
+    def _known_vocabulary(self) -> Sequence[str]:
+        if hasattr(self, "vocabulary_"):
+            return self.vocabulary_
+        if self.vocabulary is None:
             raise ValueError("this Vectorizer has no vocabulary: call fit_transform first, or pass vocabulary=")
-        return self._count(_documents(texts, names), out, self.vocabulary_)
+        self.vocabulary_ = given_vocabulary(self.vocabulary)
+        return self.vocabulary_
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON can hold them, without the vocabulary. A tokenizer is represented by its name."""
-        named = ("lowercase", "token_pattern", "stop_words", "min_df", "max_df", "max_features", "strip_accents")
+        named = (
+            "lowercase",
+            "token_pattern",
+            "min_df",
+            "max_df",
+            "max_features",
+            "strip_accents",
+            "stemmer",
+            "phrases",
+        )
         settings: dict[str, Any] = {name: getattr(self, name) for name in named}
-        settings["ngram_range"] = list(self.ngram_range)
+        settings["lowercase"] = bool(self.lowercase)
+        stop_words = getattr(self, "stop_words_", self.stop_words)
+        is_name = stop_words is None or isinstance(stop_words, str)
+        settings["stop_words"] = stop_words if is_name else resolve_stop_words(stop_words)
+        settings["ngram_range"] = [int(n) for n in self.ngram_range]
         settings["tokenizer"] = None if self.tokenizer is None else _qualified_name(self.tokenizer)
         return settings
 
@@ -156,61 +233,110 @@ class Vectorizer:
         return cls.from_dict(settings, vocabulary=[str(word) for word in words], tokenizer=tokenizer)
 
     def _fit_documents(self, documents: Iterable[Document], out: str | PathLike[str] | None) -> Corpus:
-        return self._count(documents, out, self.vocabulary)
+        return self._fit_blocks(document_blocks(documents), out)
 
-    def _count(
-        self, documents: Iterable[Document], out: str | PathLike[str] | None, vocabulary: list[str] | None
-    ) -> Corpus:
-        rule = self._tokenization.rule or _NO_RULE
-        counter = _core.TermCounter(*rule, self.lowercase, self._stop_words, *self.ngram_range, vocabulary)
-        meta = {"tokenizer": self.to_dict()}
+    def _fit_blocks(self, blocks: Blocks, out: str | PathLike[str] | None = None) -> Corpus:
+        self._check()
+        vocabulary = None if self.vocabulary is None else given_vocabulary(self.vocabulary)
+        if vocabulary is not None:
+            self.vocabulary_ = vocabulary
+        vars(self).pop("stop_words_", None)
+        return self._count(blocks, out, vocabulary)
+
+    def _count(self, blocks: Blocks, out: str | PathLike[str] | None, vocabulary: Sequence[str] | None) -> Corpus:
+        if not hasattr(self, "stop_words_"):
+            first = next(blocks, None)
+            self.stop_words_ = self._decided_stop_words([] if first is None else first[1])
+            blocks = blocks if first is None else chain([first], blocks)
+        stop_words = resolve_stop_words(self.stop_words_)
+        tokenization = self._tokenization(stop_words)
+        rule = tokenization.rule or _NO_RULE
+        shortest, longest = (int(n) for n in self.ngram_range)
+        counter = _core.TermCounter(*rule, bool(self.lowercase), stop_words, shortest, longest, vocabulary)
         with CorpusBuilder(out) as builder:
-            for names, texts in _blocks(documents):
-                builder.append(*counter.count([self._tokenization.document(t) for t in texts]), names=names)
+            for names, texts in blocks:
+                rows = counter.count(tokenization.documents(texts), threads())
+                builder.append(*rows, names=names, tidy_later=vocabulary is None)
+            meta = {"tokenizer": self.to_dict()}
             if vocabulary is not None:
                 self.n_unknown_ = counter.n_unknown
                 return builder.finish(vocabulary, meta=meta)
-            kept = select_terms(counter, self.min_df, self.max_df, self.max_features, bool(self._stop_words))
+            kept = select_terms(counter, self.min_df, self.max_df, self.max_features, bool(stop_words), self.phrases)
             remap = np.full(counter.n_terms, -1, np.int32)
             remap[kept] = np.arange(len(kept), dtype=np.int32)
-            self.vocabulary_ = counter.terms(kept)
+            self.vocabulary_ = packed_terms(counter, kept)
             return builder.finish(self.vocabulary_, remap=remap, meta=meta)
+
+    def _tokenization(self, stop_words: list[str]) -> Tokenization:
+        stem = None if self.stemmer is None else stemmer_of(self.stemmer)
+        lowercase = bool(self.lowercase)
+        return Tokenization(self.token_pattern, lowercase, self.strip_accents, self.tokenizer, stem, stop_words)
+
+    def _decided_stop_words(self, texts: list[Text]) -> Any:
+        """The stop words as given; "auto" is decided by the first block of texts."""
+        if not _is_auto(self.stop_words):
+            return self.stop_words
+        tokenization = Tokenization(self.token_pattern, bool(self.lowercase), self.strip_accents, self.tokenizer)
+        counter = _core.TermCounter(*(tokenization.rule or _NO_RULE), bool(self.lowercase), [], 1, 1, None)
+        counter.count(tokenization.documents(texts), threads())
+        terms = counter.terms(np.arange(counter.n_terms, dtype=np.int32))
+        return "english" if looks_english(zip(terms, counter.term_frequency().tolist())) else None
 
 
 def from_texts(
-    texts: Iterable[str], *, out: str | PathLike[str] | None = None, names: Iterable[str] | None = None, **settings: Any
+    texts: Iterable[Text],
+    *,
+    out: str | PathLike[str] | None = None,
+    names: Iterable[str] | None = None,
+    **settings: Any,
 ) -> Corpus:
     """A corpus from texts. `settings` are the parameters of `Vectorizer`: min_df, max_df, stop_words, ..."""
     return Vectorizer(**settings).fit_transform(texts, names=names, out=out)
 
 
-def _documents(texts: Iterable[str], names: Iterable[str] | None) -> Iterator[Document]:
+def text_blocks(texts: Iterable[Text], names: Iterable[str] | None = None) -> Blocks:
+    """Texts in blocks that are large enough for one native call."""
     if isinstance(texts, str | bytes):
         raise ValueError("texts is a single string: pass a list of texts, such as [text]")
-    if names is None:
-        return ((None, text) for text in texts)
-    return _zip_names(texts, names)
+    if names is not None:
+        return document_blocks(_zip_names(texts, names))
+    return _blocks((None, run) for run in _runs(texts))
 
 
-def _zip_names(texts: Iterable[str], names: Iterable[str]) -> Iterator[Document]:
+def document_blocks(documents: Iterable[Document]) -> Blocks:
+    """Texts and their names in blocks."""
+    return _blocks(tuple(zip(*run)) for run in _runs(documents))  # type: ignore[misc]
+
+
+def _zip_names(texts: Iterable[Text], names: Iterable[str]) -> Iterator[Document]:
     for n, (name, text) in enumerate(zip_longest(names, texts, fillvalue=_END)):
         if name is _END or text is _END:
             raise ValueError(f"{'names' if name is _END else 'texts'} ended after {n}: pass one name per text")
         yield str(name), text
 
 
-def _blocks(documents: Iterable[Document]) -> Iterator[tuple[list[str] | None, list[str]]]:
+def _runs(items: Iterable[Any]) -> Iterator[list[Any]]:
+    """A few items at a time: Python loops over runs in less time than over items."""
+    items = iter(items)
+    while run := list(islice(items, RUN_TEXTS)):
+        yield run
+
+
+def _blocks(runs: Iterable[tuple[Sequence[str] | None, Sequence[Text]]]) -> Blocks:
     """(names, texts) in blocks that are large enough for one native call."""
     names: list[str] = []
-    texts: list[str] = []
-    chars = 0
-    for n, (name, text) in enumerate(documents):
-        if not isinstance(text, str):
-            raise TypeError(_not_a_text(n, text))
-        texts.append(text)
-        if name is not None:
-            names.append(name)
-        chars += len(text)
+    texts: list[Text] = []
+    chars = n = 0
+    for names_of_run, run in runs:
+        if set(map(type, run)) != {str}:
+            for i, text in enumerate(run):
+                if not isinstance(text, str | list | tuple):
+                    raise TypeError(_not_a_text(n + i, text))
+            run = [text if isinstance(text, str) else list(text) for text in run]
+        texts += run
+        names += names_of_run or ()
+        n += len(run)
+        chars += sum(map(len, run))
         if chars >= BLOCK_CHARS or len(texts) >= BLOCK_TEXTS:
             yield names or None, texts
             names, texts, chars = [], [], 0
@@ -221,15 +347,14 @@ def _blocks(documents: Iterable[Document]) -> Iterator[tuple[list[str] | None, l
 def _not_a_text(n: int, item: object) -> str:
     if isinstance(item, bytes):
         return f"text {n} is bytes: decode it first, for instance with .decode('utf-8')"
+    if item is None or item != item:
+        return f"text {n} is not a string but {type(item).__name__}: {item!r}; drop it, or pass '' for an empty text"
     return f"text {n} is not a string but {type(item).__name__}: {item!r:.60}"
+
+
+def _is_auto(stop_words: Any) -> bool:
+    return isinstance(stop_words, str) and stop_words == "auto"
 
 
 def _qualified_name(function: Any) -> str:
     return f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', type(function).__qualname__)}"
-
-
-def _check_ngram_range(ngram_range: tuple[int, int]) -> tuple[int, int]:
-    shortest, longest = ngram_range
-    if not 1 <= shortest <= longest:
-        raise ValueError(f"ngram_range={ngram_range!r}: pass (shortest, longest) with 1 <= shortest <= longest")
-    return int(shortest), int(longest)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from topmix.data.saved_rows import MappedArray
+
 
 @dataclass(frozen=True)
 class VectorShard:
@@ -51,7 +53,11 @@ class VectorShard:
             yield VectorShard(self.data, part, None if self.weight is None else self.weight[a:b])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickles the rows of this shard only, not the whole table."""
+        """Rows of a mapped file pickle as the path of the file and their numbers; others as themselves, without the
+        rest of their table."""
+        mapped = MappedArray.of(self.data) if isinstance(self.data, np.ndarray) else None
+        if mapped is not None:
+            return {"data": mapped, "rows": self.rows, "weight": self.weight}
         return {
             "data": np.ascontiguousarray(self.data[self.rows]),
             "rows": slice(0, self.n_rows),
@@ -59,4 +65,5 @@ class VectorShard:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        data = state["data"]
+        self.__dict__.update(state | {"data": data.open() if isinstance(data, MappedArray) else data})

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.data.strings import Strings
+from topmix.numerics.threads import threads
 
 
 def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]:
@@ -34,8 +36,10 @@ def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]
     return words
 
 
-def check_cut(name: str, cut: Any) -> int | float:
-    """The value of min_df or max_df: a number of documents (int) or a share of the documents (float)."""
+def check_cut(name: str, cut: Any) -> int | float | str:
+    """The value of min_df or max_df: a number of documents (int), a share of the documents (float), or "auto"."""
+    if isinstance(cut, str) and cut == "auto":
+        return cut
     if isinstance(cut, bool) or not isinstance(cut, Real):
         raise TypeError(f"{name}={cut!r}: pass an int (a number of documents) or a float (a share of the documents)")
     if isinstance(cut, Integral):
@@ -48,15 +52,37 @@ def check_cut(name: str, cut: Any) -> int | float:
     return share
 
 
+def cuts_for(n_docs: int, min_df: int | float | str, max_df: int | float | str) -> tuple[int | float, int | float]:
+    """min_df and max_df, with a value for "auto". Very rare words tell little, and words of most documents end up in
+    every topic; a few documents need all their words."""
+    if isinstance(min_df, str):
+        min_df = 5 if n_docs >= 1000 else 2 if n_docs >= 20 else 1
+    if isinstance(max_df, str):
+        max_df = 0.5 if n_docs >= 20 else 1.0
+    return min_df, max_df
+
+
+def packed_terms(counter: _core.TermCounter, ids: np.ndarray) -> Strings:
+    """These terms, without a Python string for each of them."""
+    text, offsets = counter.packed(ids)
+    try:
+        text.tobytes().decode()
+    except UnicodeDecodeError:
+        return Strings.pack(counter.terms(ids), "word")  # which says what is wrong with which term
+    return Strings(text, offsets)
+
+
 def select_terms(
     counter: _core.TermCounter,
-    min_df: int | float,
-    max_df: int | float,
+    min_df: int | float | str,
+    max_df: int | float | str,
     max_features: int | None,
     has_stop_words: bool,
+    phrases: float | None = None,
 ) -> np.ndarray:
     """Ids of the terms to keep, sorted by their strings. Their order is the order of the columns."""
     n_docs = counter.n_rows
+    min_df, max_df = cuts_for(n_docs, min_df, max_df)
     if n_docs == 0:
         raise ValueError("there are no documents: the iterable of texts is empty")
     if counter.n_terms == 0:
@@ -71,7 +97,10 @@ def select_terms(
             f"max_df={max_df} is {high:g} of {n_docs:,} documents, less than min_df={min_df}, which is {low:g}"
         )
     df = counter.document_frequency()
-    kept = counter.sort(np.flatnonzero((df >= low) & (df <= high)).astype(np.int32))
+    wanted = (df >= low) & (df <= high)
+    if phrases is not None:
+        wanted &= _is_phrase(counter, phrases)
+    kept = counter.sort(np.flatnonzero(wanted).astype(np.int32), threads())
     if len(kept) == 0:
         rare, common = int((df < low).sum()), int((df > high).sum())
         raise ValueError(
@@ -83,3 +112,22 @@ def select_terms(
         best = (-counter.term_frequency()[kept]).argsort()[:max_features]
         kept = kept[np.sort(best)]
     return kept
+
+
+def _is_phrase(counter: _core.TermCounter, least: float) -> np.ndarray:
+    """[terms] True for single words, and for n-grams whose normalised pointwise mutual information is at least `least`:
+
+    log(p(w1 ... wn) / (p(w1) ... p(wn))) / (-(n - 1) log p(w1 ... wn))
+    """
+    terms = counter.terms(np.arange(counter.n_terms, dtype=np.int32))
+    count = counter.term_frequency().astype(np.float64)
+    is_word = np.array([" " not in term for term in terms], dtype=bool)
+    total = max(float(count[is_word].sum()), 1.0)
+    log_p = {term: float(np.log(n / total)) for term, n, single in zip(terms, count, is_word) if single}
+    keep = is_word.copy()
+    for i in np.flatnonzero(~is_word):
+        parts = terms[i].split(" ")
+        joint = float(np.log(count[i] / total))
+        gain = joint - sum(log_p.get(part, 0.0) for part in parts)
+        keep[i] = gain >= least * -joint * (len(parts) - 1)
+    return keep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -29,6 +29,11 @@ class Workers(Protocol):
         """The results of `shards`, in that order, under the tables that `tables(columns)` makes for each."""
         ...
 
+    def place(self, model: Any) -> Any:
+        """The model where these workers read it: itself, or with its counts on their device. Its `on_host` is the way
+        back."""
+        ...
+
     def recall(self) -> dict[int, Any]:
         """What the local step remembers of each shard that was visited. The values are not to be changed."""
         ...
@@ -46,8 +51,22 @@ class Workers(Protocol):
         ...
 
 
+@runtime_checkable
+class Watched(Protocol):
+    """Workers who say how they are: those of a cluster do."""
+
+    def status(self) -> dict[str, float]:
+        """Of the time since the last call: workers, rows_per_second, worker_bytes (memory of the largest), busy (the
+        share of the time that workers visited), processor (seconds of those visits), and bytes that were sent,
+        received, added and copied."""
+        ...
+
+
 class Engine(Component):
     """A component that can open workers."""
+
+    has_checkpoints: ClassVar[bool] = True  # whether what its workers remember can go to a file
+    samples: ClassVar[bool] = True  # whether its workers can sample topics of tokens, which exploration needs
 
     def threads(self, n_jobs: int) -> int:
         """How many of n_jobs threads this process uses, for the tables of a model as for its workers."""

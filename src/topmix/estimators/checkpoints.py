@@ -30,6 +30,9 @@ def checkpoint_of(
         raise ValueError("a checkpoint is of one start: it needs n_init=1")
     if not inference.has_checkpoints:
         raise ValueError(f"a checkpoint does not hold the responsibilities of {type(inference).__name__}")
+    engine = resolved(estimator.engine, FAMILIES["engine"], "engine")
+    if not engine.has_checkpoints:
+        raise ValueError(f"a checkpoint does not hold what {type(engine).__name__}() keeps on its device")
     name = type(estimator).__name__
 
     def upgrade_fit(before: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +72,10 @@ def _described(value: Any) -> Any:
     if isinstance(value, Component):
         return repr(value)
     if isinstance(value, np.ndarray | list | tuple):
-        array = np.asarray(value, dtype=np.float64)
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):  # words
+            return f"list, crc32 {zlib.crc32(repr(value).encode()):08x}"
         return f"array of {array.shape}, {_crc(array)}"
     return type(value).__name__
 

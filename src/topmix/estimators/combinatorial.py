@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -18,8 +18,10 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.multinomial import MultinomialMixture
+from topmix.estimators.reading import Reading, refuse_iterator
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.snapshot import snapshot
+from topmix.estimators.tables import TopicTablesMixin
 from topmix.estimators.token_topics import check_whole_counts, checked_topics, random_topics, read_token_topics
 from topmix.estimators.top_words import top_words
 from topmix.files.reader import CheckedReader, ModelFileError
@@ -31,7 +33,7 @@ from topmix.numerics.threads import count_of_threads
 from topmix.parameters.checks import count_of_components, one_of, whole_number
 
 
-class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMixin, BaseEstimator):
+class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMixin, BaseEstimator):
     """Topics by combinatorial optimisation: what k-means is to Gaussian mixtures, this is to LDA.
 
     Every token has one topic. The objective is the sum over tokens of -log psi_zw, the distance to their topic, plus
@@ -125,11 +127,22 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learns the topics of X, whole counts of shape (n_samples, n_features)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        text: str | Sequence[str] | None = None,
+        vectorizer: Any = None,
+        feature_names: Sequence[str] | None = None,
+        layer: str | None = None,
+    ) -> Self:
+        """Learns the topics of X: texts, or whole counts of shape (n_samples, n_features). `LDA.fit` says
+        what X may be, and what the other arguments mean."""
         clock = Clock()
         warm = self.warm_start and hasattr(self, "model_")
-        corpus = as_corpus(self, X, reset=not warm)
+        reading = Reading(text, vectorizer, feature_names, layer)
+        corpus = as_corpus(self, X, reset=not warm, reading=reading)
         check_whole_counts(corpus, type(self).__name__)
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         if not (np.isfinite(self.smoothing) and self.smoothing > 0):
@@ -156,7 +169,11 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
 
         normalize=False gives tokens. A document without words has none, or with normalize equal shares.
         """
-        hard, _ = self._place(X)
+        check_is_fitted(self, "model_")
+        return self._proportions(as_corpus(self, X, reset=False), normalize, sparse_output)
+
+    def _proportions(self, corpus: Corpus, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
+        hard, _ = self._place(corpus)
         K = hard.n_components
         indptr, topic, count = _core.document_topics(hard.tokens, hard.z, K, hard.threads)
         counts = sp.csr_array((count.astype(np.float64), topic.astype(np.int32), indptr), shape=(hard.n_docs, K))
@@ -170,9 +187,15 @@ class CombinatorialLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMi
             dense[sums == 0] = 1.0 / K
         return dense
 
-    def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> np.ndarray | sp.csr_array:
-        """`fit`, then `transform`."""
-        return self.fit(X).transform(X, normalize=normalize)
+    def fit_transform(
+        self, X: Any, y: Any = None, *, normalize: bool = True, **reading: Any
+    ) -> np.ndarray | sp.csr_array:
+        """`fit`, which takes `reading`, then `transform`."""
+        refuse_iterator(X)
+        return self.fit(X, **reading).transform(X, normalize=normalize)
+
+    def _prior_of_documents(self) -> np.ndarray:
+        return np.zeros(len(self.components_))  # documents have no topics but those of their tokens
 
     def assign(self, X: Any) -> np.ndarray:
         """A topic for each token of X, in the order of token_topics_, by the algorithm Word under these topics."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +10,10 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from topmix.estimators.priors import word_prior_as_given
+from topmix.estimators.seeding import Seed, seed_counts, seed_weights, word_places
 from topmix.models import edit
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import count_of_components
-
-Seed = Iterable[str | int] | Mapping[str | int, float]
 
 
 class EditMixin:
@@ -46,6 +45,7 @@ class EditMixin:
                 raise ValueError(f"{tuple(given)!r} is not two topics or more, to be merged")
             overlapping = [other for other in joined if other & group]
             joined = [other for other in joined if not other & group] + [group.union(*overlapping)]
+        self._rename_without([k for group in joined for k in sorted(group)[1:]])
         return self._edited(edit.merged(self.model_, [sorted(group) for group in joined]))
 
     def drop_topics(self, topics: Iterable[int]) -> Self:
@@ -54,6 +54,7 @@ class EditMixin:
         gone = sorted(set(self._known_topics(topics)))
         if len(gone) == self.model_.n_components:
             raise ValueError(f"all {len(gone)} topics would be dropped; one has to stay")
+        self._rename_without(gone)
         return self._edited(edit.dropped(self.model_, gone))
 
     def seed_topics(self, seeds: Iterable[Seed], *, topics: Iterable[int] | None = None, strength: float = 0.1) -> Self:
@@ -79,8 +80,15 @@ class EditMixin:
             count_of_components(self.model_.n_components + len(columns))
         return self._edited(edit.seeded(self.model_, sp.csc_array(sp.hstack(columns)), where))
 
-    def _known_topics(self, topics: Iterable[int]) -> list[int]:
+    def _rename_without(self, gone: list[int]) -> None:
+        """Names stay with their topics where those before them are removed."""
+        kept = {k: name for k, name in getattr(self, "names_", {}).items() if k not in gone}
+        self.names_ = {k - sum(other < k for other in gone): name for k, name in kept.items()}
+
+    def _known_topics(self, topics: Any) -> list[int]:
         K = self.model_.n_components
+        if not isinstance(topics, Iterable) or isinstance(topics, str):
+            raise ValueError(f"topics are given as a list, such as [{topics!r}], and pairs to merge as [(2, 7)]")
         found = list(topics)
         for k in found:
             if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k < K:
@@ -88,29 +96,23 @@ class EditMixin:
         return [int(k) for k in found]
 
     def _seed_column(self, seed: Seed, strength: float) -> sp.csc_array:  # [V, 1]
-        if isinstance(seed, str):
-            raise ValueError(f"a seed is a list of words or a table of their weights, got {seed!r}")
-        weights = dict(seed) if isinstance(seed, Mapping) else dict.fromkeys(seed, 1.0)
-        if not weights or not all(np.isfinite(w) and w > 0 for w in weights.values()):
-            raise ValueError(f"a seed needs at least one word, and positive weights, got {str(seed)[:60]}")
+        weights = seed_weights(seed)
         ids = self._word_ids(list(weights))
-        given = strength * np.array(list(weights.values()), dtype=np.float64)
         total = self.model_.words.total
         tokens = np.maximum(total.factor * total.raw[ids], 0.0).sum(axis=1)
-        counts = np.maximum(given * tokens, 1.0)
+        counts = seed_counts(weights.values(), tokens, strength)
         return sp.csc_array((counts, (ids, np.zeros(len(ids), int))), shape=(self.model_.words.shape[0], 1))
 
     def _word_ids(self, words: list[str | int]) -> list[int]:
         names = getattr(self, "feature_names_in_", None)
         V = self.model_.words.shape[0]
-        place: dict[Any, int] = {} if names is None else {str(word): v for v, word in enumerate(names)}
-        ids = [word if isinstance(word, int | np.integer) else place.get(word, -1) for word in words]
-        unknown = [word for word, v in zip(words, ids) if not 0 <= v < V]
+        ids = word_places(words, names, V)
+        unknown = [word for word, v in zip(words, ids) if v < 0]
         if unknown:
             listed = ", ".join(map(repr, unknown[:5])) + (" and others" if len(unknown) > 5 else "")
             hint = " (the model was fitted without names of words: give column numbers)" if names is None else ""
             raise ValueError(f"not among the {V} words of this model: {listed}{hint}")
-        return [int(v) for v in ids]
+        return ids
 
     def _edited(self, model: TopicModel) -> Self:
         if np.ndim(self.doc_topic_prior):

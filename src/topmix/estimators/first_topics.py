@@ -9,7 +9,7 @@ import numpy as np
 
 from topmix.data.corpus import Corpus
 from topmix.estimators.inputs import CLONED
-from topmix.models.topic_start import STARTS
+from topmix.models.topic_start import STARTS, at_seeds
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import count_of_components, one_of
 from topmix.stats import PseudoCounts, WordTotal
@@ -28,6 +28,8 @@ def first_topics(
     if isinstance(estimator.init, str):
         counts = STARTS[one_of(estimator.init, STARTS, "init")](corpus, K, rng)
         if isinstance(counts, PseudoCounts):
+            if empty.words.extra is not None:
+                counts = at_seeds(corpus, counts, empty.words.extra)
             if sparse:
                 return replace(empty, words=empty.words.update(empty.no_stats().S.add(counts)))
             counts = counts.counts()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,22 @@ from sklearn.utils import Tags, check_random_state
 
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains.gibbs import SAMPLERS, Chain
+from topmix.chains.gibbs_cuda import CudaChain
 from topmix.data.corpus import Corpus
+from topmix.engines import Cuda, Engine
+from topmix.estimators.components import ComponentParameters
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
+from topmix.estimators.reading import Reading
 from topmix.estimators.saving import SaveMixin
-from topmix.estimators.token_topics import check_whole_counts, read_token_topics, start_chain
+from topmix.estimators.seeding import seed_prior
+from topmix.estimators.token_topics import (
+    check_whole_counts,
+    random_topics,
+    read_token_topics,
+    start_chain,
+    topics_by_seeds,
+)
 from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
@@ -32,7 +44,7 @@ ACTIVE = 32  # topics kept for a word of a new document
 MOST_ANNEALING = 50  # sweeps
 
 
-class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
+class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
     """Latent Dirichlet allocation by collapsed Gibbs sampling: every token has one topic, drawn given all the others.
 
     Parameters
@@ -48,6 +60,11 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value a topic.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
         Dirichlet prior of topics on words, eta. None is 0.03; "auto" learns one value.
+    seeds : list of lists of words or None
+        Words that topics 0, 1, ... should have, as a prior that stays while they are learned; None in the list is a
+        topic without. A table {word: weight} in the place of a list of words weighs them; a word may be a column.
+    seed_strength : float
+        What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
     max_iter : int
         Sweeps over all tokens.
     burn_in : int or None
@@ -63,12 +80,14 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         Sweeps between two updates of priors that are "auto".
     batch_size : int or None
         Documents of a block, for the parallel sampler. None makes up to 16 blocks a sweep, fewer where remaking their
-        tables would take more than about a fifth of the time.
+        tables would take more than about a fifth of the time. On a GPU a block has at least 32,768 documents.
     init : None, "random", array of shape (n_tokens,) or a fitted estimator
         The first topics of the tokens: at random, as given (row by row, sorted columns, repeated by count), those in
         `token_topics_` of a model of the same documents, or drawn from the responsibilities of a fitted LDA.
     warm_start : bool
         Continue from the last `fit`: from its token topics if there are as many tokens, else from its topics.
+    engine : {"threads", "serial", "cuda"} or an object of topmix.engines
+        "cuda" keeps the chain on a GPU, for the parallel sampler. Its random numbers are others than the processor's.
     n_jobs : int or None
         Threads. None and -1 use all cores. The results are the same for any value.
     random_state : int, RandomState or None
@@ -112,6 +131,8 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         sampler: str = "parallel",
         doc_topic_prior: Any = None,
         topic_word_prior: Any = None,
+        seeds: Any = None,
+        seed_strength: float = 0.3,
         max_iter: int = 200,
         burn_in: int | None = None,
         thin: int = 5,
@@ -120,6 +141,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         batch_size: int | None = None,
         init: Any = None,
         warm_start: bool = False,
+        engine: str | Engine = "threads",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -129,6 +151,8 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         self.sampler = sampler
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
+        self.seeds = seeds
+        self.seed_strength = seed_strength
         self.max_iter = max_iter
         self.burn_in = burn_in
         self.thin = thin
@@ -137,22 +161,41 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         self.batch_size = batch_size
         self.init = init
         self.warm_start = warm_start
+        self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Samples topics of the tokens of X, whole counts of shape (n_samples, n_features)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        text: str | Sequence[str] | None = None,
+        vectorizer: Any = None,
+        feature_names: Sequence[str] | None = None,
+        layer: str | None = None,
+    ) -> Self:
+        """Samples topics of the tokens of X: texts, or whole counts of shape (n_samples, n_features).
+        `LDA.fit` says what X may be, and what the other arguments mean."""
         clock = Clock()
         warm = self.warm_start and hasattr(self, "model_")
-        corpus = as_corpus(self, X, reset=not warm)
+        reading = Reading(text, vectorizer, feature_names, layer)
+        corpus = as_corpus(self, X, reset=not warm, reading=reading)
         check_whole_counts(corpus, type(self).__name__)
         max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")
         given = whole_number_or_none(self.burn_in, "burn_in", least=0)
         burn_in = max_iter // 2 if given is None else given
         learn_every = whole_number(self.learn_every, "learn_every")
         chain = self._start(corpus, warm, self._annealing(warm, burn_in))
+        try:
+            self._sample(chain, corpus, clock, max_iter, burn_in=burn_in, thin=thin, learn_every=learn_every)
+        finally:
+            chain.close()
+        return self
+
+    def _sample(self, chain: Chain, corpus: Corpus, clock: Clock, max_iter: int, **counts: int) -> None:
         history: list[Record] = []
         self.history_ = history  # now, so that an interrupted fit has it too
         with (
@@ -160,13 +203,12 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
             shown(self.verbose, max_iter, corpus.n_tokens, type(self).__name__) as display,
         ):
             log = Log(clock, self._fitted_copy, [*(self.callbacks or ()), *display], history)
-            sweeps = chain.run(burn_in=burn_in, thin=thin, learn_every=learn_every)
+            sweeps = chain.run(**counts)
             run_passes(sweeps, Stopping(max_iter, -np.inf), log)
             self.n_iter_, self.n_samples_, self.n_sweeps_ = len(history), chain.n_samples, chain.sweeps
             self.objective_ = history[-1].objective
             self.token_topics_ = chain.z.astype(np.int32)
             self._set_model(chain.model())
-        return self
 
     def _fitted_copy(self, model: Any) -> Self:
         """A fitted copy with the topics of the chain, for callbacks."""
@@ -199,13 +241,32 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, BaseEstimator):
         else:
             alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
             eta, learn_eta = word_prior(self.topic_word_prior, V, K)
+            extra: Any = None
+            if self.seeds is not None:  # the sampler takes all prior counts in one array
+                names = getattr(self, "feature_names_in_", None)
+                extra = seed_prior(self.seeds, self.seed_strength, corpus, names, K)
+                eta, learn_eta = np.ascontiguousarray(eta + extra.counts()), False
             prior = DocumentPrior(alpha, "collapsed", learn_alpha)
             words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed", learn_eta)
-        chain = Chain(
-            corpus, prior, words, sampler=sampler, seed=int(rng.integers(2**63)), threads=threads,
-            batch_size=batch_size, sweeps=getattr(self, "n_sweeps_", 0) if warm else 0, annealing=annealing,
-        )  # fmt: skip
-        start_chain(chain, self if warm else self.init, corpus, rng)
+        engine = self._component("engine")
+        settings: dict[str, Any] = {
+            "seed": int(rng.integers(2**63)),
+            "threads": engine.threads(threads),
+            "batch_size": batch_size,
+            "sweeps": getattr(self, "n_sweeps_", 0) if warm else 0,
+            "annealing": annealing,
+        }
+        chain: Chain
+        if isinstance(engine, Cuda):
+            if sampler != "parallel":
+                raise ValueError(f"engine='cuda' has sampler='parallel' only, got {sampler!r}")
+            chain = CudaChain(corpus, prior, words, engine.opened(), **settings)
+        else:
+            chain = Chain(corpus, prior, words, sampler=sampler, **settings)
+        init = self if warm else self.init
+        if not warm and self.seeds is not None and (init is None or isinstance(init, str)):
+            init = topics_by_seeds(corpus, extra, random_topics(chain.n_tokens, K, rng))
+        start_chain(chain, init, corpus, rng)
         return chain
 
     def _documents(self) -> DocumentOptions:

@@ -69,6 +69,11 @@ class HDP(EditMixin, TopicEstimator):
     smoothing : float or None
         What stands for the prior in topic_word_. None is min(0.08, 16 / K) for collapsed topics whose prior was not
         given, and else the prior itself.
+    seeds : list of lists of words or None
+        Words that topics 0, 1, ... should have, as a prior that stays while they are learned; None in the list is a
+        topic without. A table {word: weight} in the place of a list of words weighs them; a word may be a column.
+    seed_strength : float
+        What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
     max_iter : int
         Passes at most, including those of trials that were undone. A search takes 100 to 200.
     tol, init, warm_start, n_jobs, random_state, verbose, callbacks : as in LDA
@@ -112,6 +117,8 @@ class HDP(EditMixin, TopicEstimator):
         weight_concentration_prior: Any = None,
         topic_word_prior: Any = None,
         smoothing: float | None = None,
+        seeds: Any = None,
+        seed_strength: float = 0.3,
         max_iter: int = 400,
         tol: float = 1e-3,
         init: Any = "auto",
@@ -131,6 +138,8 @@ class HDP(EditMixin, TopicEstimator):
         self.weight_concentration_prior = weight_concentration_prior
         self.topic_word_prior = topic_word_prior
         self.smoothing = smoothing
+        self.seeds = seeds
+        self.seed_strength = seed_strength
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
@@ -148,8 +157,11 @@ class HDP(EditMixin, TopicEstimator):
         is_searching, empty = search is not None, problem.empty
         if search is not None:
             empty = self._with_posterior(empty, self._first_posterior(search), is_searching=True)
-            if empty.words.eta.shape[1] > 1 or (self._is_warm() and self.model_.words.extra is not None):
-                raise ValueError("topic_word_prior cannot differ by topic while their number is searched: search=None")
+            seeded = self.model_.words.extra if self._is_warm() else empty.words.extra
+            if empty.words.eta.shape[1] > 1 or seeded is not None:
+                raise ValueError(
+                    "topic_word_prior and seeds cannot differ by topic while their number is searched: search=None"
+                )
 
         def start(rng: np.random.Generator) -> TopicModel:
             is_sparse = learner.fades and searches and not is_searching and self.max_iter > 0
@@ -168,6 +180,10 @@ class HDP(EditMixin, TopicEstimator):
             options=self._options,
             search=search_for(self, search, corpus),
         )
+
+    def _sweeps(self, *_: Any) -> int:
+        """The number of topics is searched for by moves of its own."""
+        return 0
 
     def _empty_model(self, V: int) -> TopicModel:
         K, posterior = self._first_size(), self._inference().posterior

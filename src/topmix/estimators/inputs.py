@@ -3,33 +3,100 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_non_negative, validate_data
+import scipy.sparse as sp
+from sklearn.utils.validation import _check_n_features, check_array, check_non_negative, validate_data
 
+from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.table import Table
+from topmix.data.tabular import BLOCK_CELLS
+from topmix.estimators.frames import kind_of_frame
+from topmix.estimators.reading import Read, Reading, read, remembered
 
 CLONED = " (scikit-learn's clone empties estimators in parameters: pass its components_, or a FrozenEstimator)"
+AS_IT_IS = Reading()
 
 
-def as_corpus(estimator: Any, X: Any, *, reset: bool) -> Corpus:
-    """Counts from a sparse or dense matrix, a DataFrame, a Corpus or the path of a saved one.
+def as_corpus(estimator: Any, X: Any, *, reset: bool, reading: Reading = AS_IT_IS) -> Corpus:
+    """Counts from texts, a sparse or dense matrix, a table, a Corpus, an AnnData, or the path of any of them.
 
     With reset=True the number of features and their names are remembered, and how texts were cut into words where a
     corpus says so; otherwise X must agree with them.
     """
-    if isinstance(X, str | os.PathLike):
-        X = Corpus.open(X)
-    if reset:
-        estimator.tokenizer_ = X.meta.get("tokenizer") if isinstance(X, Corpus) else None
     if isinstance(X, Corpus):
-        return _known_corpus(estimator, X, reset)
-    X = validate_data(estimator, X, accept_sparse="csr", dtype=np.float32, reset=reset)
-    check_non_negative(X, type(estimator).__name__)
-    return Corpus.from_scipy(X)
+        found = Read(X)
+    else:
+        found = read(estimator, X, reading if reset else remembered(estimator), fitted=not reset)
+    data = found.data
+    if not isinstance(data, Corpus):
+        corpus = _checked_matrix(estimator, data, reading.feature_names, reset)
+    else:
+        if reading.feature_names is not None:
+            data = _renamed(data, reading.feature_names)
+        corpus = _known_corpus(estimator, data, reset)
+    if reset:
+        estimator.tokenizer_ = data.meta.get("tokenizer") if isinstance(data, Corpus) else None
+        estimator.vectorizer_, estimator.input_ = found.vectorizer, reading.to_dict()
+        estimator.input_["named"] |= isinstance(data, Corpus)
+        estimator.input_["frame"] = kind_of_frame(X)
+        estimator.names_ = {}
+    return corpus
+
+
+def _checked_matrix(estimator: Any, X: Any, names: Sequence[str] | None, reset: bool) -> Corpus:
+    how: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.size > BLOCK_CELLS and X.dtype.kind in "iuf":
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+        corpus = _checked_blocks(estimator, X, how)
+    elif not reset and (getattr(estimator, "input_", None) or {}).get("named") and not hasattr(X, "columns"):
+        # Names came with texts or beside a matrix: scikit-learn would warn of each matrix without names.
+        X = check_array(X, input_name="X", estimator=estimator, **how)
+        _check_n_features(estimator, X, reset=False)
+        check_non_negative(X, type(estimator).__name__)
+        corpus = Corpus.from_scipy(X)
+    else:
+        X = validate_data(estimator, X, reset=reset, **how)
+        check_non_negative(X, type(estimator).__name__)
+        corpus = Corpus.from_scipy(X)
+    if reset and names is not None:
+        estimator.feature_names_in_ = np.asarray(_checked_names(names, corpus.n_words), dtype=object)
+    return corpus
+
+
+def _checked_blocks(estimator: Any, X: np.ndarray, how: dict[str, Any]) -> Corpus:
+    """A large dense array, without a copy of all of it."""
+    step = max(1, BLOCK_CELLS // max(X.shape[1], 1))
+    with CorpusBuilder() as builder:
+        for begin in range(0, len(X), step):
+            block = check_array(X[begin : begin + step], input_name="X", estimator=estimator, **how)
+            check_non_negative(block, type(estimator).__name__)
+            rows = sp.csr_array(block)
+            builder.append(rows.indptr, rows.indices, rows.data)
+        return builder.finish(None, X.shape[1])
+
+
+def _checked_names(names: Any, n_words: int) -> list[str]:
+    given = [names] if isinstance(names, str) else list(names)
+    if len(given) != n_words:
+        raise ValueError(f"feature_names has {len(given)} names, but X has {n_words} columns")
+    for name in given:
+        if not isinstance(name, str):
+            raise ValueError(f"feature_names must be strings, one per column; {name!r} is not")
+    return [str(name) for name in given]
+
+
+def _renamed(corpus: Corpus, names: Any) -> Corpus:
+    if corpus.vocabulary is not None:
+        raise ValueError("feature_names= is for data without names, but these words have names already")
+    words = _checked_names(names, corpus.n_words)
+    return Corpus.trusted(
+        corpus.indptr, corpus.index, corpus.value, corpus.n_words, words, corpus.names, meta=corpus.meta
+    )
 
 
 def _known_corpus(estimator: Any, corpus: Corpus, reset: bool) -> Corpus:

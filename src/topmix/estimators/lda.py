@@ -29,7 +29,8 @@ class LDA(EditMixin, TopicEstimator):
     """Latent Dirichlet allocation: documents mix topics, topics are distributions over words.
 
     The defaults are what measured best: collapsed inference, where each word of a document keeps its `n_active` best
-    topics, learned in memoized passes. The algorithms of the papers are settings of the same estimator.
+    topics, learned in memoized passes with sampling in between (`Collapsed.sweeps`). The algorithms of the papers are
+    settings of the same estimator.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class LDA(EditMixin, TopicEstimator):
         which is mean-field inference as in scikit-learn.
     learner : {"memoized", "batch", "stochastic", "asynchronous"} or an object of topmix.learners
         How the documents are visited. "asynchronous" needs inference="variational".
-    engine : {"threads", "serial"} or an object of topmix.engines
+    engine : {"threads", "serial", "ray"} or an object of topmix.engines
         Who runs the kernels. The results are the same for any engine.
     doc_topic_prior : float, array of shape (n_components,), "auto" or None
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value per topic after
@@ -53,8 +54,14 @@ class LDA(EditMixin, TopicEstimator):
     smoothing : float or None
         What is added to the counts of words for `topic_word_`. None is eta, but at most 0.03 for collapsed inference
         with the default eta: a large prior learns more coherent topics, and a small one predicts better.
+    seeds : list of lists of words or None
+        Words that topics 0, 1, ... should have, as a prior that stays while they are learned; None in the list is a
+        topic without. A table {word: weight} in the place of a list of words weighs them; a word may be a column.
+    seed_strength : float
+        What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
     max_iter : int
-        Passes over the data, at most. 0 leaves the topics where they start.
+        Passes over the data, at most; the sampling sweeps of collapsed inference are not counted. 0 leaves the topics
+        where they start.
     tol : float
         Stop when a pass lifts the objective by less than this, per token.
     max_time : float or None
@@ -90,9 +97,9 @@ class LDA(EditMixin, TopicEstimator):
     topic_word_prior_ : float or ndarray
         eta: a number where one was given or learned, else an array as it was given.
     seed_counts_ : sparse array of shape (n_components, n_features) or None
-        What `seed_topics` added to the prior.
+        What `seeds` and `seed_topics` added to the prior.
     history_ : list of Record
-        One record per pass.
+        One record per pass and per sampling sweep; its `phase` is "learning", "exploring" or "polishing".
     elbo_ : float
         The objective at the end: a lower bound on the log evidence (variational), or on the log posterior of topics and
         proportions (collapsed).
@@ -135,6 +142,8 @@ class LDA(EditMixin, TopicEstimator):
         doc_topic_prior: Any = None,
         topic_word_prior: Any = None,
         smoothing: float | None = None,
+        seeds: Any = None,
+        seed_strength: float = 0.3,
         max_iter: int = 20,
         tol: float = 3e-3,
         max_time: float | None = None,
@@ -154,6 +163,8 @@ class LDA(EditMixin, TopicEstimator):
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
         self.smoothing = smoothing
+        self.seeds = seeds
+        self.seed_strength = seed_strength
         self.max_iter = max_iter
         self.tol = tol
         self.max_time = max_time

@@ -136,7 +136,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         """Passes until they are enough: the model, and whether it has converged."""
         if stopping.max_iter == 0:
             return task.model, False
-        workers = learner.open(task, rng)
+        workers = log.workers = learner.open(task, rng)
         passes = learner.passes(task.model, workers, state)
         try:
             model, converged = run_passes(passes, stopping, log)
@@ -273,11 +273,14 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         data = self._data(X, reset=False)
         shards, step = Shards(data, in_order(data)), AssignStep(self._likelihood, L, keep_clusters)
         workers = self._component("engine").open(shards, step, self._threads())
-        for b in range(len(shards)):
-            with use_threads(self._threads()):
-                ((_, assigned, _),) = workers.run(self.model_.tables, [b])
-            yield assigned
-        workers.close()
+        results = workers.run(self.model_.tables, range(len(shards)))
+        try:
+            for _ in range(len(shards)):
+                with use_threads(self._threads()):
+                    _, assigned, _ = next(results)
+                yield assigned
+        finally:
+            workers.close()
 
     def _set_model(self, model: Mixture) -> None:
         self.model_ = model

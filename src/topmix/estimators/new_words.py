@@ -1,23 +1,27 @@
 """Documents of a stream in the columns of a model that has seen others: known words in their place, new ones after.
 
-In a Corpus with a vocabulary words are known by their names: they may come in any order, not all of them, and new ones
-in between. A matrix has only places, so new words are columns at the end; a DataFrame has them there too, because its
-first columns must be those of the model, as everywhere in scikit-learn.
+In texts, and in a Corpus with a vocabulary, words are known by their names: they may come in any order, not all of
+them, and new ones in between. A matrix has only places, so new words are columns at the end; a DataFrame has them there
+too, because its first columns must be those of the model, as everywhere in scikit-learn.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _get_feature_names
 
 from topmix.data.corpus import Corpus
+from topmix.data.vectorize import Vectorizer
+from topmix.data.vocabulary import cuts_for
 from topmix.estimators.inputs import as_corpus
+from topmix.estimators.reading import read, remembered
 
 
 def in_known_columns(estimator: Any, X: Any) -> Corpus:
@@ -25,8 +29,8 @@ def in_known_columns(estimator: Any, X: Any) -> Corpus:
 
     The corpus has a vocabulary where the estimator has names.
     """
-    if isinstance(X, str | os.PathLike):
-        X = Corpus.open(X)
+    if not isinstance(X, Corpus):
+        X = _with_new_words(estimator, X)
     known = getattr(estimator, "feature_names_in_", None)
     if isinstance(X, Corpus) and X.vocabulary is not None and known is not None:
         if len(X.vocabulary) == len(known) and all(a == b for a, b in zip(X.vocabulary, known)):
@@ -49,6 +53,27 @@ def in_known_columns(estimator: Any, X: Any) -> Corpus:
     corpus = as_corpus(type(estimator)(), X, reset=True)  # checked as first documents are
     words = None if known is None or names is None else [str(name) for name in names]
     return Corpus.trusted(corpus.indptr, corpus.index, corpus.value, corpus.n_words, words)
+
+
+def _with_new_words(estimator: Any, X: Any) -> Any:
+    """Texts, tables and files as counts; of texts, words that the estimator does not know are counted too, if there
+    are enough of them in X for the vectorizer."""
+    reading = remembered(estimator)
+    vectorizer = reading.vectorizer
+    if vectorizer is None and getattr(estimator, "feature_names_in_", None) is not None:
+        vectorizer = Vectorizer.of(estimator)
+    if not isinstance(vectorizer, Vectorizer):  # a vectorizer of scikit-learn has the words of its fit
+        return read(estimator, X, reading, fitted=True).data
+    anew = clone(vectorizer).set_params(vocabulary=None, min_df=1, max_df=1.0, max_features=None)
+    corpus, made = read(estimator, X, replace(reading, vectorizer=anew), fitted=False)
+    if made is None:  # not texts
+        return corpus
+    df = np.bincount(corpus.index, minlength=corpus.n_words)
+    low, high = cuts_for(corpus.n_docs, vectorizer.min_df, vectorizer.max_df)
+    low, high = (cut if isinstance(cut, int) else cut * corpus.n_docs for cut in (low, high))
+    known = set(map(str, estimator.feature_names_in_))
+    is_known = np.array([word in known for word in corpus.vocabulary], dtype=bool)
+    return corpus.keep_words(is_known | ((df >= low) & (df <= high)))
 
 
 def _by_name(X: Corpus, vocabulary: Sequence[str], known: list[str]) -> Corpus:

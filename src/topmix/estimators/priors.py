@@ -27,7 +27,7 @@ def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
 
 
 def collapsed_word_prior(K: int) -> float:
-    """The default eta of collapsed topics.  docs/choosing.md."""
+    """The default eta of collapsed topics.  docs/evidence.md."""
     return min(COLLAPSED_WORD_PRIOR, COLLAPSED_WORD_PRIOR_TOTAL / K)
 
 

@@ -24,6 +24,8 @@ from topmix._version import __version__
 from topmix.data.errors import CorpusError
 from topmix.estimators.components import FAMILIES
 from topmix.estimators.first_format import upgrade_model, upgrade_parameters
+from topmix.estimators.names import checked_topic_names
+from topmix.estimators.reading import checked_input
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import MODEL, open_file, write_file
 from topmix.files.writer import Writer
@@ -81,6 +83,10 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     }
     if hasattr(estimator, "tokenizer_"):
         about["tokenizer"] = estimator.tokenizer_
+    if getattr(estimator, "names_", None):
+        about["topic_names"] = [[int(k), name] for k, name in sorted(estimator.names_.items())]
+    if getattr(estimator, "input_", None):
+        about["input"] = estimator.input_
     write_file(Path(path), MODEL, out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}, about)
 
 
@@ -110,6 +116,10 @@ def _load(opened: IO[bytes], path: Path) -> Any:
         estimator.feature_names_in_ = np.array(words, dtype=object)
     if "tokenizer" in file.about:  # not where rows are no texts
         estimator.tokenizer_ = file.table("tokenizer", missing=None)
+        estimator.names_ = checked_topic_names(file.about.get("topic_names") or [])
+        estimator.vectorizer_ = None  # its settings are in tokenizer_, and its words are the names of the features
+    if "input" in file.about:
+        estimator.input_ = checked_input(file.table("input"))
     estimator.history_ = read_history(file)
     for attribute, value in (file.table("attributes") or {}).items():
         if attribute not in estimator._saved_attributes or not isinstance(value, bool | int | float):
@@ -178,6 +188,8 @@ def _is_array(value: Any) -> bool:
 def _is_json(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(_is_json(v) for v in value)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(v) for key, v in value.items())
     return value is None or isinstance(value, bool | int | float | str | np.number)
 
 

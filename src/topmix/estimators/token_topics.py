@@ -9,13 +9,15 @@ import numpy as np
 from topmix.allocations.doc_topics import DocTopics
 from topmix.chains.gibbs import Chain
 from topmix.data.corpus import Corpus
+from topmix.data.shard import row_sums
 from topmix.estimators.inputs import CLONED
 from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.stats import PseudoCounts
 
 
 def check_whole_counts(corpus: Corpus, estimator: str) -> None:
     """Tokens are whole: a count that is not is an error, with its place."""
-    bad = np.flatnonzero(corpus.value != np.floor(corpus.value))
+    bad = not_whole(corpus)
     if len(bad):
         at = int(bad[0])
         row = int(np.searchsorted(corpus.indptr, at, side="right")) - 1
@@ -23,6 +25,11 @@ def check_whole_counts(corpus: Corpus, estimator: str) -> None:
             f"{estimator} gives every token a topic, so counts must be whole numbers; row {row}, column "
             f"{int(corpus.index[at])} has {corpus.value[at]:g}. For weights use LDA."
         )
+
+
+def not_whole(corpus: Corpus) -> np.ndarray:
+    """Entries whose counts are not whole numbers of tokens."""
+    return np.flatnonzero(corpus.value != np.floor(corpus.value))
 
 
 def start_chain(chain: Chain, init: Any, corpus: Corpus, rng: np.random.Generator) -> None:
@@ -40,6 +47,15 @@ def start_chain(chain: Chain, init: Any, corpus: Corpus, rng: np.random.Generato
 
 def random_topics(n_tokens: int, K: int, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(K, size=n_tokens, dtype=np.uint16)
+
+
+def topics_by_seeds(corpus: Corpus, seeds: PseudoCounts, topics: np.ndarray) -> np.ndarray:
+    """The same topics of tokens, except in documents with seed words: there all tokens have the topic whose seed words
+    the document has most of."""
+    of_seeds = corpus.to_scipy() @ seeds.by_word().astype(bool).astype(np.float64)  # [D, K] tokens of seed words
+    best = np.where(np.asarray(of_seeds.sum(axis=1)).ravel() > 0, np.asarray(of_seeds.argmax(axis=1)).ravel(), -1)
+    of_token = np.repeat(best, row_sums(corpus.indptr, corpus.value).astype(np.int64))
+    return np.where(of_token >= 0, of_token, topics).astype(topics.dtype)
 
 
 def checked_topics(topics: Any, n_tokens: int, K: int) -> np.ndarray:

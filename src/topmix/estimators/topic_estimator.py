@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -19,19 +20,23 @@ from topmix.estimators.components import ComponentParameters
 from topmix.estimators.first_topics import first_topics
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.priors import word_prior_as_given
+from topmix.estimators.reading import Reading
 from topmix.estimators.saving import SaveMixin
+from topmix.estimators.seeding import seed_prior
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklearn_callbacks
+from topmix.estimators.token_topics import not_whole
 from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.estimators.topic_stream import StreamMixin
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitting.history import Callback, Clock, TimeLimit, last_objective
+from topmix.fitting.exploration import FIRST_PASSES, LAST_PASSES
+from topmix.fitting.history import Callback, Clock, TimeLimit, last_objective, passes_made
 from topmix.fitting.passes import Log
 from topmix.fitting.progress import shown
 from topmix.fitting.topic_fit import TopicFit, TopicProblem
 from topmix.inference import Inference
 from topmix.inference.fixed_point import without_discount
-from topmix.learners import Learner, Stochastic
+from topmix.learners import Batch, Learner, Memoized, Stochastic
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topic_start import RESTARTED
 from topmix.models.topics import TopicModel
@@ -55,6 +60,8 @@ class TopicEstimator(
     inference: Any
     learner: Any
     engine: Any
+    seeds: Any = None
+    seed_strength: float = 0.3
     max_iter: int
     tol: float
     max_time: float | None = None
@@ -78,10 +85,23 @@ class TopicEstimator(
         X: Any,
         y: Any = None,
         *,
+        text: str | Sequence[str] | None = None,
+        vectorizer: Any = None,
+        feature_names: Sequence[str] | None = None,
+        layer: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
     ) -> Self:
-        """Learns the topics of X, counts of shape (n_samples, n_features).
+        """Learns the topics of X: texts, or counts of shape (n_samples, n_features).
+
+        X is a list of strings, a SciPy matrix or an array, a DataFrame or any Arrow table, a Corpus, an AnnData, or the
+        path of a file: CSV, JSON lines, Parquet, text, a folder of texts, h5ad, or counts in the formats of
+        `topmix.data.read_corpus`. How X was read holds for later calls, and is saved with the model.
+
+        `text` names the column with the texts, or several, which are joined. Words are counted by `vectorizer`, a
+        `topmix.data.Vectorizer` or one of scikit-learn; None leaves out English stop words, if the texts are English,
+        and words of very few documents or of more than half of them. `feature_names` names the columns of a matrix.
+        `layer` is the layer of an AnnData with the counts; None is its X.
 
         With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes and at its end. Where the file
         exists already, the fit continues from it: run an interrupted program again, and the result has the same bits as
@@ -90,7 +110,8 @@ class TopicEstimator(
         """
         clock = Clock()
         learner, inference, n_init = self._learner(), self._inference(), whole_number(self.n_init, "n_init")
-        corpus = as_corpus(self, X, reset=not self._is_warm())
+        reading = Reading(text, vectorizer, feature_names, layer)
+        corpus = as_corpus(self, X, reset=not self._is_warm(), reading=reading)
         kept = checkpoint_of(self, corpus, checkpoint, whole_number(checkpoint_every, "checkpoint_every"), inference)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         limits = [] if self.max_time is None else [TimeLimit(positive_number(self.max_time, "max_time"))]
@@ -98,7 +119,9 @@ class TopicEstimator(
         threads = self._threads()
         with (
             use_threads(threads),
-            shown(self.verbose, self.max_iter * n_init, corpus.n_tokens, type(self).__name__) as display,
+            shown(
+                self.verbose, (self.max_iter + inference.sweeps) * n_init, corpus.n_tokens, type(self).__name__
+            ) as display,
         ):
             callbacks = [*(self.callbacks or ()), *limits, *display]
             problem = self._problem(corpus, learner, inference, threads)
@@ -116,10 +139,10 @@ class TopicEstimator(
                     best = log, model, converged
             assert best is not None
             log, model, self.converged_ = best
-            self.history_, self.n_iter_, self.elbo_ = log.history, len(log.history), last_objective(log.history)
+            self.history_, self.n_iter_, self.elbo_ = log.history, passes_made(log.history), last_objective(log.history)
             with np.errstate(over="ignore"):  # next to no tokens, and all of the priors
                 self.bound_ = float(np.exp(-self.elbo_ / max(corpus.n_tokens, 1.0)))
-            self.n_batch_iter_ = self.n_iter_ * fit.updates_per_pass
+            self.n_batch_iter_ = len(log.history) * fit.updates_per_pass
             self._set_model(model)
         return self
 
@@ -127,7 +150,8 @@ class TopicEstimator(
         self, corpus: Corpus, learner: Learner, inference: Inference, threads: int, *, searches: bool = True
     ) -> TopicProblem:
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
-        empty, is_sparse = self._empty_model(corpus.n_words), learner.fades and searches and max_iter > 0
+        empty = self._seeded(self._empty_model(corpus.n_words), corpus)
+        is_sparse = learner.fades and searches and max_iter > 0
         seed = int(check_random_state(self.random_state).randint(2**31)) if inference.by_tokens else 0
         return TopicProblem(
             corpus=corpus,
@@ -140,10 +164,20 @@ class TopicEstimator(
             n_active=count_of_active(self.n_active, K),
             max_iter=max_iter,
             tol=self.tol,
+            sweeps=self._sweeps(corpus, learner, inference, max_iter) if searches else 0,
+            max_time=self.max_time,
             is_warm=self._is_warm(),
             restarts_small_topics=self._restarts_small_topics() and inference.starts_cold,
             weighs_tokens=inference.by_tokens and isinstance(learner, Stochastic),
         )
+
+    def _seeded(self, empty: TopicModel, corpus: Corpus) -> TopicModel:
+        """The model with the user's seeds in its prior."""
+        if self.seeds is None or self._is_warm():  # a warm start has them already
+            return empty
+        names = getattr(self, "feature_names_in_", None)
+        extra = seed_prior(self.seeds, self.seed_strength, corpus, names, empty.n_components)
+        return replace(empty, words=replace(empty.words, extra=extra, learned=False))
 
     def _engine(self) -> Engine:
         """Workers of the engine that learned the topics solve new documents too."""
@@ -161,6 +195,18 @@ class TopicEstimator(
         """Topics that were asked for stay as they are."""
         return isinstance(self.init, str) and self.init in RESTARTED and not self._is_warm()
 
+    def _sweeps(self, corpus: Corpus, learner: Learner, inference: Inference, max_iter: int) -> int:
+        """Of exploration: none where topics were given, where passes are too few, or where counts are not whole."""
+        if not (inference.sweeps and isinstance(self.init, str) and not self._is_warm() and self._engine().samples):
+            return 0
+        if (
+            isinstance(learner, Memoized | Batch)
+            and max_iter >= FIRST_PASSES + LAST_PASSES
+            and not len(not_whole(corpus))
+        ):
+            return inference.sweeps
+        return 0
+
     def _learner(self) -> Learner:
         learner: Learner = self._component("learner")
         learner.check_engine(self._engine())
@@ -177,7 +223,7 @@ class TopicEstimator(
         return without_discount(self._inference().documents(n_active), self._component("learner"))
 
     def _set_model(self, model: TopicModel) -> None:
-        self.model_ = replace(model, partner=None)
+        self.model_ = replace(model, documents=model.documents.plain(), partner=None)
         self.topic_word_prior_ = word_prior_as_given(model.words.eta)
         extra = model.words.extra
         self.seed_counts_ = None if extra is None else sp.csr_array(extra.by_word().T)

@@ -15,19 +15,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from topmix.data.corpus import Corpus
-from topmix.data.shard import Shard, Shards, in_order
+from topmix.data.shard import Shards, in_order, row_sums
 from topmix.engines import Engine, Threads
 from topmix.estimators.inputs import as_corpus
+from topmix.estimators.reading import refuse_iterator
 from topmix.estimators.snapshot import snapshot
+from topmix.estimators.tables import TopicTablesMixin
 from topmix.estimators.top_words import top_words
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
 from topmix.numerics import dirichlet
-from topmix.numerics.threads import count_of_threads, use_threads
+from topmix.numerics.threads import use_threads
 
 
-class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """For estimators with `model_` and `components_`, which say how documents are solved under fixed topics."""
 
     model_: TopicModel
@@ -41,13 +43,19 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @abstractmethod
     def _set_model(self, model: TopicModel) -> None: ...
 
+    def _prior_of_documents(self) -> np.ndarray:
+        return self.model_.prior.alpha
+
     def _engine(self) -> Engine:
         """Who solves new documents."""
         return Threads()
 
-    def fit_transform(self, X: Any, y: Any = None, *, normalize: bool = True) -> np.ndarray | sp.csr_array:
-        """`fit`, then `transform`."""
-        return self.fit(X).transform(X, normalize=normalize)
+    def fit_transform(
+        self, X: Any, y: Any = None, *, normalize: bool = True, **reading: Any
+    ) -> np.ndarray | sp.csr_array:
+        """`fit`, which takes `reading`, then `transform`."""
+        refuse_iterator(X)
+        return self.fit(X, **reading).transform(X, normalize=normalize)
 
     def transform(self, X: Any, *, normalize: bool = True, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
         """Topic proportions of documents, shape (n_samples, n_components).
@@ -56,12 +64,16 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
         """
         check_is_fitted(self, "model_")
+        return self._proportions(as_corpus(self, X, reset=False), normalize, sparse_output)
+
+    def _proportions(self, corpus: Corpus, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
         alpha, K = self.model_.prior.alpha, self.model_.n_components
         parts = []
-        for shard, folded in self._fold_in(as_corpus(self, X, reset=False)):
-            docs = folded.docs
-            counts = sp.csr_array((docs.count.astype(np.float64), docs.topic, docs.indptr), shape=(shard.n_rows, K))
-            scale = 1.0 / (shard.lengths + alpha.sum()) if normalize else np.ones(shard.n_rows)
+        for documents, folded in self._fold_in(corpus):
+            docs, n = folded.docs, documents.n_docs
+            counts = sp.csr_array((docs.count.astype(np.float64), docs.topic, docs.indptr), shape=(n, K))
+            lengths = row_sums(documents.indptr, documents.value)
+            scale = 1.0 / (lengths + alpha.sum()) if normalize else np.ones(n)
             if sparse_output:
                 counts.data += alpha[docs.topic]
                 counts.data *= np.repeat(scale, np.diff(docs.indptr))
@@ -83,7 +95,8 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
         """exp(-score per token): of the documents' own words, after they were seen. Not a held-out measure by itself.
 
-        For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on.
+        For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on, or
+        scoring=topmix.metrics.completion_scorer in a search of scikit-learn.
         `sub_sampling` is scikit-learn's, for documents that are a sample; the ratio does not depend on it.
         """
         check_is_fitted(self, "model_")
@@ -105,17 +118,20 @@ class TopicOutputMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self, "model_")
         return check_random_state(self.random_state)
 
-    def _fold_in(self, corpus: Corpus, *, want_bound: bool = False) -> Iterator[tuple[Shard, FoldedIn]]:
+    def _fold_in(self, corpus: Corpus, *, want_bound: bool = False) -> Iterator[tuple[Corpus, FoldedIn]]:
         """Documents under the topics as they are, a shard at a time, by the engine's workers."""
         model = replace(self.model_, documents=self._documents())
-        shards, engine = Shards(corpus, in_order(corpus)), self._engine()
-        threads = engine.threads(count_of_threads(self.n_jobs))
-        workers = engine.open(shards, FoldIn(want_bound), threads)
-        for b in range(len(shards)):
-            with use_threads(threads):
-                ((_, folded, _),) = workers.run(model.tables, [b])
-            yield shards[b], folded
-        workers.close()
+        shards, threads = Shards(corpus, in_order(corpus)), self._threads()
+        workers = self._engine().open(shards, FoldIn(want_bound), threads)
+        try:
+            model = workers.place(model)
+            results = workers.run(model.tables, range(len(shards)))
+            for _ in range(len(shards)):
+                with use_threads(threads):
+                    b, folded, _ = next(results)
+                yield corpus[shards.rows[b]], folded
+        finally:
+            workers.close()
 
     def _fitted_copy(self, model: TopicModel) -> Self:
         """A fitted copy of the estimator with this model, for callbacks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -11,9 +12,9 @@ from sklearn.utils import check_random_state
 
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
-from topmix.estimators.components import ComponentParameters
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.new_words import in_known_columns
+from topmix.estimators.reading import Reading
 from topmix.fitting.history import Record
 from topmix.fitting.topic_fit import TopicProblem
 from topmix.inference import Inference
@@ -23,11 +24,13 @@ from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
 
 
-class StreamMixin(ComponentParameters):
+class StreamMixin:
     """`partial_fit`, for estimators with a topic model."""
 
     model_: TopicModel
+    n_jobs: int | None
     random_state: Any
+    _threads: Callable[[], int]  # ComponentParameters
 
     @abstractmethod
     def _learner(self) -> Learner: ...
@@ -43,19 +46,30 @@ class StreamMixin(ComponentParameters):
     @abstractmethod
     def _set_model(self, model: TopicModel) -> None: ...
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """One stochastic step on these documents, which may bring new words.
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        text: str | Sequence[str] | None = None,
+        vectorizer: Any = None,
+        feature_names: Sequence[str] | None = None,
+        layer: str | None = None,
+    ) -> Self:
+        """One stochastic step on these documents, which may bring new words. The first call reads X as `fit` does, and
+        later ones in the same way.
 
-        In a Corpus with a vocabulary words are known by name, in any order; in a matrix or a DataFrame new words are
-        columns after those that were there. New words start with the prior in every topic, so `topic_word_prior` cannot
-        be one value per word. A stream may go on for ever; `total_samples` of `Stochastic` says how many documents it
-        stands for.
+        In texts and in a Corpus with a vocabulary words are known by name, in any order; in a matrix or a DataFrame
+        new words are columns after those that were there. New words start with the prior in every topic, so
+        `topic_word_prior` cannot be one value per word. A stream may go on for ever; `total_samples` of `Stochastic`
+        says how many documents it stands for.
         """
         learner, inference = self._learner(), self._inference()
         if isinstance(learner, Asynchronous):
             raise ValueError("partial_fit is a stochastic step; learner='asynchronous' keeps its documents: use fit")
         first = not hasattr(self, "model_")
-        corpus = as_corpus(self, X, reset=True) if first else in_known_columns(self, X)
+        reading = Reading(text, vectorizer, feature_names, layer)
+        corpus = as_corpus(self, X, reset=True, reading=reading) if first else in_known_columns(self, X)
         threads = self._threads()
         with use_threads(threads):
             problem = self._problem(corpus, learner, inference, threads, searches=False)
@@ -73,13 +87,17 @@ class StreamMixin(ComponentParameters):
             if problem.weighs_tokens:
                 stands_for *= self.n_tokens_seen_ / self.n_seen_
             workers = problem.engine.open(Shards(corpus, in_order(corpus)), problem.step, threads)
-            for b in range(workers.n_shards):
-                for _, new, _ in workers.run(model.tables, [b]):
-                    seen = tokens(new) if problem.weighs_tokens else new.n_rows
-                    total = blend(model.past_stats(), new, stream.step_size(self.n_batch_iter_), stands_for, seen)
-                    model = model.update(total)
-                    self.n_batch_iter_ += 1
-            workers.close()
+            try:
+                model = workers.place(model)
+                for b in range(workers.n_shards):
+                    for _, new, _ in workers.run(model.tables, [b]):
+                        seen = tokens(new) if problem.weighs_tokens else new.n_rows
+                        total = blend(model.past_stats(), new, stream.step_size(self.n_batch_iter_), stands_for, seen)
+                        model = model.update(total)
+                        self.n_batch_iter_ += 1
+                model = model.on_host()
+            finally:
+                workers.close()
             self._set_model(model)
         return self
 
@@ -102,4 +120,7 @@ class StreamMixin(ComponentParameters):
         self.n_features_in_: int = corpus.n_words
         if corpus.vocabulary is not None:
             self.feature_names_in_ = np.array(list(corpus.vocabulary), dtype=object)
+            vectorizer = getattr(self, "vectorizer_", None)
+            if vectorizer is not None:
+                vectorizer.vocabulary_ = list(corpus.vocabulary)
         return self.model_

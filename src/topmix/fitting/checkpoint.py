@@ -7,6 +7,7 @@ how the documents were dealt to shards; and where the number of topics is search
     model.*, next.*     priors of the model, and of the one that the next pass starts from where that is another
     total.*             statistics of all documents, the topics' counts among them
     memo.b.*, docs.b.*  statistics of shard b, and its documents' topics where the next visit starts from them
+    tokens.b.topic      topics of its tokens, while they are sampled
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ class Checkpoint:
         for b, visit in p.memory.items():
             if visit.docs is not None:
                 visit.docs.write(out.at(f"docs.{b}"))
+            if visit.z is not None:
+                out.at(f"tokens.{b}").array("topic", visit.z)
         V, K = p.model.words.shape
         out.value("n_components", K)
         out.value("t", p.state.t)
@@ -149,8 +152,9 @@ def _progress(file: CheckedReader, empty: TopicModel) -> Progress:
     }
     memory = {}
     for b, times in visits.items():
-        at = file.at(f"docs.{b}")
-        memory[b] = Visit(_visits(times), DocTopics.read(at, found) if at.has("topic") else None)
+        at, tokens = file.at(f"docs.{b}"), file.at(f"tokens.{b}")
+        docs = DocTopics.read(at, found) if at.has("topic") else None
+        memory[b] = Visit(_visits(times), docs, _topics_of_tokens(tokens, found) if tokens.has("topic") else None)
     model = empty.read(file.at("model"), found, counts)
     following = empty.read(file.at("next"), found, counts) if file.about.get("has_next") is True else None
     if file.left:
@@ -160,6 +164,13 @@ def _progress(file: CheckedReader, empty: TopicModel) -> Progress:
     if not history:
         raise ModelFileError("has no history")
     return Progress(model, following, state, memory, history, file.table("random") or {}, search)
+
+
+def _topics_of_tokens(file: CheckedReader, K: int) -> np.ndarray:
+    z = file.vector("topic", "U16")
+    if np.any(z >= K):
+        raise ModelFileError(f"{file.prefix}topic has topics that are not from 0 to {K - 1}")
+    return z
 
 
 def _by_shard(file: CheckedReader, name: str) -> dict[int, Any]:

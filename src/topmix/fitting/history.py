@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.fitting.view import PassView
+
+# What a pass does: learn by the fixed point, sample topics of tokens, or learn again from what sampling found.
+LEARNING, EXPLORING, POLISHING = PHASES = ("learning", "exploring", "polishing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class Record:
     terms: dict[str, float] = field(default_factory=dict)  # the objective, term by term
     effort: dict[str, float] = field(default_factory=dict)  # iterations and the like, as the local step counts them
     moves: dict[str, float] = field(default_factory=dict)  # changes of the number of topics before it, with their gain
+    phase: str = LEARNING
+    workers: dict[str, float] = field(default_factory=dict)  # how those of a cluster are: engines/engine.py: Watched
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -31,12 +36,14 @@ class Record:
         """What `to_dict` gave, perhaps of a later version with more fields. Raises ValueError or TypeError."""
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
         tables = {f.name for f in fields(cls) if f.default_factory is dict}
+        if known.pop("phase", LEARNING) not in PHASES:
+            raise ValueError(f"phase of a record cannot be {str(values['phase'])[:60]}")
         for name, value in known.items():
             if isinstance(value, dict) != (name in tables):
                 raise ValueError(f"{name} of a record cannot be {str(value)[:60]}")
             if not all(isinstance(number, int | float) for number in (value.values() if name in tables else [value])):
                 raise ValueError(f"{name} of a record cannot be {str(value)[:60]}")
-        return cls(**known)
+        return cls(**known, phase=values.get("phase", LEARNING))
 
 
 Callback = Callable[[Record, PassView], bool | None]  # a true value ends the fit after the pass
@@ -53,6 +60,11 @@ class TimeLimit:
         took, self.last = record.seconds - before, record.seconds
         self.reached = record.seconds + took > self.limit
         return self.reached
+
+
+def passes_made(history: Sequence[Record]) -> int:
+    """Passes that count against max_iter: sampling sweeps do not."""
+    return sum(record.phase != EXPLORING for record in history)
 
 
 def last_objective(history: list[Record]) -> float:

@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from topmix.fitting.history import Callback, Record
+from topmix.fitting.history import LEARNING, Callback, Record
 from topmix.fitting.view import PassView
 
 SHOWN_TOPICS, SHOWN_WORDS = 6, 10
@@ -80,10 +80,12 @@ class FitProgress:
         if self._live is not None:
             left = record.seconds / max(self.n_calls, 1) * (self.n_passes - self.n_calls)
             said = f"≤ {in_time(left)} left" if left >= 1 else ""
-            self._bar.update(self._task, completed=self.n_calls, detail=detail, left=said)
+            title = self.title if record.phase == LEARNING else f"{self.title}, {record.phase}"
+            self._bar.update(self._task, description=title, completed=self.n_calls, detail=detail, left=said)
             self._live.update(Group(self._bar, *self._topics(view)))
         if self.lines:
-            text = f"{self.title}: pass {record.n_pass}, {record.seconds:.1f} s, {detail}"
+            phase = "" if record.phase == LEARNING else f" ({record.phase})"
+            text = f"{self.title}: pass {record.n_pass}{phase}, {record.seconds:.1f} s, {detail}"
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
@@ -124,9 +126,21 @@ def shown(verbose: int, n_passes: int, n_tokens: float | None, title: str) -> It
 def describe(record: Record, n_tokens: float | None, unit: str = "token") -> str:
     """The objective and the speed so far, initialisation counted."""
     if not n_tokens:
-        return f"objective {record.objective:.6g}"
+        return f"objective {record.objective:.6g}{describe_workers(record)}"
     speed = n_tokens * record.n_pass / max(record.seconds, 1e-9)
-    return f"{record.objective / n_tokens:.4f} per {unit}  {in_short(speed)} {unit}s/s"
+    return f"{record.objective / n_tokens:.4f} per {unit}  {in_short(speed)} {unit}s/s{describe_workers(record)}"
+
+
+def describe_workers(record: Record) -> str:
+    """How many workers a cluster has, the bytes of a pass, and the memory of the largest; nothing without a cluster."""
+    w = record.workers
+    if not w:
+        return ""
+    n, sent = round(w["workers"]), sum(w[name] for name in ("sent", "received", "added", "copied"))
+    return (
+        f"  {n} worker{'s' if n != 1 else ''}, {in_short(w['rows_per_second'])} rows/s, {in_short(sent)}B a pass, "
+        f"memory {in_short(w['worker_bytes'])}B each"
+    )
 
 
 def in_time(seconds: float) -> str:

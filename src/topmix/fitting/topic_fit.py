@@ -13,6 +13,8 @@ from topmix.data.shard import Batches, row_sums
 from topmix.engines import Engine
 from topmix.files.reader import ModelFileError
 from topmix.fitting.checkpoint import Checkpoint, Progress
+from topmix.fitting.exchange import MOST_TOKENS, exchanged
+from topmix.fitting.exploration import Exploration
 from topmix.fitting.history import Clock, Record
 from topmix.fitting.passes import Between, Log, Stopping, run_passes
 from topmix.learners import Learner, PassResult, State, Task
@@ -23,6 +25,7 @@ from topmix.models.topics import TopicModel
 from topmix.search.documents import Documents
 from topmix.search.paused_fit import PausedFit
 from topmix.search.search import Search
+from topmix.stats import WordTotal
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class TopicProblem:
     max_iter: int
     tol: float  # per token
     default_batches: int = 10
+    sweeps: int = 0  # of exploration
+    max_time: float | None = None  # seconds, which exploration leaves some of
     is_warm: bool = False  # topics are those of an earlier fit
     restarts_small_topics: bool = False  # topics that are small after the first pass start again
     weighs_tokens: bool = False  # stochastic: a batch is weighed by its share of the tokens
@@ -54,6 +59,7 @@ class TopicFit(Between):
         self.search: Search | None = None
         self.interrupted: TopicModel | None = None  # what there is of a fit that Ctrl-C ended
         self.updates_per_pass = 1
+        self.exploration: Exploration | None = None
 
     def run(self) -> tuple[TopicModel, bool]:
         """The model at the end, and whether it has converged."""
@@ -71,19 +77,20 @@ class TopicFit(Between):
         self.state.n_tokens = p.corpus.n_tokens if p.weighs_tokens else None
         self.dealt_with = rng.bit_generator.state  # so that a resumed fit deals documents as this one
         batches = learner.batches(p.corpus, p.n_active, rng, p.default_batches)
+        self.batches = batches
         self.updates_per_pass = learner.updates_per_pass(len(batches))
         task = Task(
             p.corpus, model, batches, p.step, p.engine, p.threads, p.n_active,
             max_iter=p.max_iter - len(self.log.history), is_warm=p.is_warm or found is not None,
         )  # fmt: skip
-        self.workers = learner.open(task, rng)
+        self.workers = self.log.workers = learner.open(task, rng)
         try:
             learned, converged = self._learned(found, model, task, batches)
         finally:
             self.workers.close()
         if learned is None:  # there was nothing left to do
             learned = found.model if found else model
-        return self._ended(learned), converged
+        return self._ended(learned).on_host(), converged
 
     def _learned(
         self, found: Progress | None, model: TopicModel, task: Task, batches: Batches
@@ -91,16 +98,19 @@ class TopicFit(Between):
         """Passes until they are enough; no model where none was made."""
         p, learner, rng = self.problem, self.problem.learner, self.rng
         self.second_start = int(rng.integers(2**63)) if learner.fades and p.restarts_small_topics else None
+        self.stopping = self._stopping(task)
+        if p.sweeps:
+            self.exploration = Exploration(p.sweeps, int(rng.integers(2**63)), p.max_time)
         if p.search is not None and p.options is not None:
             lengths = [self.lengths[rows] for rows in batches]
             paused = PausedFit(self.workers, self.state, lengths, p.options)
             self.search = p.search(paused, batches, rng, len(self.log.history))
         if found and self.checkpoint:
             with self.checkpoint.names_the_file():
-                model = self._resume(found, model, [len(self.lengths[rows]) for rows in batches])
-        passes = learner.passes(model, self.workers, self.state)
+                model = self._resume(found, model, [self.lengths[rows] for rows in batches])
+        passes = learner.passes(self.workers.place(model), self.workers, self.state)
         try:
-            return run_passes(passes, self._stopping(task), self.log, self)
+            return run_passes(passes, self.stopping, self.log, self)
         except KeyboardInterrupt:
             self.interrupted = learner.interrupted(self.workers, model)
             raise
@@ -114,20 +124,33 @@ class TopicFit(Between):
         least = p.tol * max(p.corpus.n_tokens, 1.0)
         return Stopping(p.max_iter, least, direction, p.learner.opening_passes(task))
 
-    def _resume(self, found: Progress, model: TopicModel, n_documents: list[int]) -> TopicModel:
-        """Gives workers and search their memory back; returns the model that the next pass starts from. `n_documents`
-        are those of each shard."""
+    def _resume(self, found: Progress, model: TopicModel, lengths: list[np.ndarray]) -> TopicModel:
+        """Gives workers and search their memory back; returns the model that the next pass starts from. `lengths` are
+        the tokens of the documents of each shard."""
         if len(found.memory) != self.workers.n_shards:
             raise ModelFileError(f"the checkpoint is of {len(found.memory)} shards, expected {self.workers.n_shards}")
         for b, visit in found.memory.items():
-            if visit.docs is not None and len(visit.docs.indptr) != n_documents[b] + 1:
+            if visit.docs is not None and len(visit.docs.indptr) != len(lengths[b]) + 1:
                 n = len(visit.docs.indptr) - 1
-                raise ModelFileError(f"the checkpoint has {n} documents in shard {b}, expected {n_documents[b]}")
+                raise ModelFileError(f"the checkpoint has {n} documents in shard {b}, expected {len(lengths[b])}")
+            if visit.z is not None and len(visit.z) != lengths[b].sum():
+                n = int(lengths[b].sum())
+                raise ModelFileError(f"the checkpoint has {len(visit.z)} tokens in shard {b}, expected {n}")
         self.workers.restore(found.memory)
         if self.search is not None:
             return resume_search(self.search, found)
         self._restart_small_topics()
+        model = self._in_next_phase(model)
+        self._exchange()
         return model
+
+    def _in_next_phase(self, model: TopicModel) -> TopicModel:
+        """The model with the options of documents that the next pass has."""
+        if self.exploration is None:
+            return model
+        history, plain = self.log.history, self.problem.empty.documents
+        self.phase = self.exploration.next_phase(history, self.stopping)
+        return replace(model, documents=self.exploration.options(plain, self.phase, history))
 
     def _restart_small_topics(self) -> None:
         """After the first pass: pseudo-counts for topics that found next to nothing, to fade through the second."""
@@ -137,13 +160,34 @@ class TopicFit(Between):
         again = restarted(self.problem.corpus, np.asarray(self.state.total.S.totals), rng)
         self.state.pseudo_counts = None if again is None else self.problem.empty.prior.no_stats(again)
 
+    def _exchange(self) -> None:
+        """Topics of tokens after exchanges, where one pays; their counts fade into what the next sweep finds."""
+        p, model, history = self.problem, self.problem.empty, self.log.history
+        if self.exploration is None or not self.exploration.exchanges_now(self.phase, history):
+            return
+        if p.corpus.n_tokens > MOST_TOKENS or not p.learner.fades:
+            return
+        rng, memory = np.random.default_rng([self.exploration.seed, len(history)]), self.workers.recall()
+        z = {b: visit.z for b, visit in memory.items()}
+        found = exchanged(p.corpus, self.batches, z, model.n_components, rng, p.threads)
+        if found is None:
+            return
+        counts, z = found
+        self.workers.restore({b: visit._replace(z=z[b]) for b, visit in memory.items()})
+        self.state.memo.clear()
+        self.state.total, self.state.pseudo_counts = None, model.prior.no_stats(WordTotal.of(counts))
+
     # What happens between two passes
 
     def moves(self) -> dict[str, float]:
         return self.search.take_moves() if self.search else {}
 
     def has_converged(self, history: list[Record], stopping: Stopping) -> bool:
-        return self.search.is_done if self.search else stopping.has_converged(history)
+        if self.search:
+            return self.search.is_done
+        if self.exploration:
+            return self.exploration.has_converged(history, stopping)
+        return stopping.has_converged(history)
 
     def after(self, result: PassResult, is_last: bool) -> TopicModel | None:
         if self.search:
@@ -151,17 +195,19 @@ class TopicFit(Between):
         if not is_last:
             self._restart_small_topics()
         following: TopicModel | None = result.model.relearn(result.total, self.lengths)
-        return following
+        if self.exploration is None or is_last:
+            return following
+        return self._in_next_phase(following or result.model)
 
     def keep(self, model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
         history, checkpoint = self.log.history, self.checkpoint
-        if checkpoint is None:
-            return
-        if self.search:
+        if checkpoint is not None and self.search:
             write_search(checkpoint, self.search, history, self.dealt_with)
-        elif is_last or len(history) % checkpoint.every == 0:
+        elif checkpoint is not None and (is_last or len(history) % checkpoint.every == 0):
             memory = self.workers.recall()
             checkpoint.write(Progress(model, following, self.state, memory, history, self.dealt_with))
+        if not is_last:
+            self._exchange()  # after the checkpoint: a resumed fit makes it again
 
     def _ended(self, model: TopicModel) -> TopicModel:
         """A search that was stopped in the middle of a trial ends with what was there before, and the last record says

@@ -42,7 +42,8 @@ class PassView:
         if isinstance(of_tokens, np.ndarray):
             return of_tokens
         for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
-            total = getattr(holder, "total", None)
+            total: Any = getattr(holder, "total", None)
+            total = total.on_host() if hasattr(total, "on_host") else total
             if isinstance(total, WordTotal):
                 return total.raw if total.factor == 1.0 else total.counts()
         return None

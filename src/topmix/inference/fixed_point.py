@@ -112,6 +112,9 @@ class Collapsed(FixedPoint):
     own_discount : float
         Batch or memoized: when a document is visited again, the part of its own words that it does not see in the
         topics' counts. Larger means more coherent and more different topics; zero is exact EM.
+    sweeps : int
+        LDA, batch or memoized: the sampling sweeps between the first four passes and the last ones, in which topics
+        that stood still move again. A sweep takes about as long as a pass. Zero: none.
 
     Examples
     --------
@@ -122,6 +125,7 @@ class Collapsed(FixedPoint):
 
     exclude: bool = False
     own_discount: float = 0.5
+    sweeps: int = 50
 
     posterior: ClassVar[str] = "collapsed"
 
@@ -130,6 +134,7 @@ class Collapsed(FixedPoint):
         if not isinstance(self.exclude, bool | np.bool_):
             raise ValueError(f"exclude must be True or False, got {self.exclude!r}")
         number_from(self.own_discount, "own_discount", 0.0, 1.0)
+        whole_number(self.sweeps, "sweeps", least=0)
 
     def documents(self, n_active: int | None) -> DocumentOptions:
         shared = super().documents(n_active)

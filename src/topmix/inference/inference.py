@@ -15,6 +15,7 @@ class Inference(Component):
     posterior: ClassVar[str]  # "collapsed" | "variational"
     by_tokens: ClassVar[bool] = False  # stochastic learning weighs a batch by its tokens instead of its documents
     has_checkpoints: ClassVar[bool] = True
+    sweeps: int = 0  # of sampling, between the first passes of a fit and its last ones
 
     @abstractmethod
     def documents(self, n_active: int | None) -> DocumentOptions:

@@ -155,6 +155,9 @@ class AsynchronousMixture:
         """The last snapshot."""
         return self.latest
 
+    def place(self, model: Any) -> Any:
+        return model
+
     def recall(self) -> dict[int, Any]:
         return {}
 

@@ -122,6 +122,9 @@ class AsynchronousTopics:
         """Stops the workers: the model as it is at this moment."""
         return model.update(self.statistics(self.native.now(), model))
 
+    def place(self, model: Any) -> Any:
+        return model
+
     def recall(self) -> dict[int, Any]:
         return {}
 

@@ -11,8 +11,8 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, in_order
 from topmix.data.table import Table
 from topmix.engines import Workers
+from topmix.engines.rounds import rounds_of
 from topmix.learners.learner import Learner, Passes, PassResult, State
-from topmix.local import Info, add_info
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,11 +30,10 @@ class Batch(Learner):
         return in_order(data)
 
     def passes(self, model: Any, workers: Workers, state: State) -> Passes:
+        rounds = rounds_of(workers, {})
         while True:
-            total, info = model.no_stats(), Info()
-            for _, new, more in workers.run(model.tables, range(workers.n_shards)):
-                total += new
-                add_info(info, more)
-            state.total = total
+            new, info = rounds.visit_once(model.tables, range(workers.n_shards))
+            state.total = total = model.no_stats()
+            total += new
             model = model.update(total)
             model = (yield PassResult(model, total, info)) or model

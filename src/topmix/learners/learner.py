@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -40,7 +40,7 @@ class State:
     """
 
     total: Any = None  # None: no pass was made yet
-    memo: dict[int, Any] = field(default_factory=dict)  # memoized: the last statistics of each shard
+    memo: MutableMapping[int, Any] = field(default_factory=dict)  # memoized: the last statistics of each shard
     t: int = 0  # steps so far: passes, or batches for stochastic learning
     pseudo_counts: Any = None  # statistics to start the next pass from, which fade during it
     n_tokens: float | None = None  # stochastic: a batch is weighed by its share of these tokens instead of rows

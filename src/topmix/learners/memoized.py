@@ -1,5 +1,7 @@
 """Memoized: total += new - old, so the total is exact and the model moves at every round.  docs/math.md Eq. (1.9).
 
+A round is added in a tree before it meets the total, so that workers can add among themselves.
+
 Pseudo-counts are statistics to start from that are not from data. If they were dropped after the first round, the model
 would keep only what that round happens to contain, and topics that it does not use would die. So they fade during the
 pass, and none of them is left at its end. Whoever changes the model between two passes may set new ones in the state,
@@ -17,6 +19,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, at_random
 from topmix.data.table import Table
 from topmix.engines import Workers
+from topmix.engines.rounds import rounds_of
 from topmix.learners.learner import Learner, Passes, PassResult, State, count_of_batches
 from topmix.local import Info, add_info
 from topmix.parameters.checks import whole_number, whole_number_or_none
@@ -29,7 +32,7 @@ class Memoized(Learner):
     Parameters
     ----------
     batch_size : int or None
-        Rows per batch. None makes ten batches.
+        Rows per batch. None makes ten rounds of batches, so that a pass has ten updates.
     batches_per_update : int
         Batches per round. The batches of a round are computed under the same model, so several workers can share
         them. The result depends on this number, and never on the number of workers.
@@ -51,13 +54,16 @@ class Memoized(Learner):
         whole_number(self.batches_per_update, "batches_per_update")
 
     def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
-        return at_random(data, count_of_batches(self.batch_size, data, L, default), rng)
+        return at_random(data, count_of_batches(self.batch_size, data, L, default * self.batches_per_update), rng)
 
     def updates_per_pass(self, n_batches: int) -> int:
         return -(-n_batches // self.batches_per_update)
 
     def passes(self, model: Any, workers: Workers, state: State) -> Passes:
-        memo, n = state.memo, workers.n_shards
+        rounds, n = rounds_of(workers, state.memo), workers.n_shards
+        state.memo = rounds.memo
+        width = self.batches_per_update
+        in_rounds = [range(begin, min(begin + width, n)) for begin in range(0, n, width)]
         while True:
             info = Info()
             if state.total is None:
@@ -66,24 +72,22 @@ class Memoized(Learner):
             if pseudo is not None:
                 total += pseudo
                 model = model.update(total)
-            for begin in range(0, n, self.batches_per_update):
-                round_ = range(begin, min(begin + self.batches_per_update, n))
-                results = list(workers.run(model.tables, round_))  # all of them before the total moves
-                for b, new, more in results:
-                    if b in memo:
-                        total -= memo[b]  # first out, then in: with one shard this is batch, bit for bit
-                    if pseudo is not None:
+            for shards in in_rounds:
+                new, old, more = rounds.visit(model.tables, shards)
+                if old is not None:
+                    total -= old  # first out, then in: with one shard this is batch, bit for bit
+                if pseudo is not None:
+                    for _ in shards:
                         total.add(pseudo, -1.0 / n)
-                    total += new
-                    memo[b] = new
-                    add_info(info, more)
+                total += new
+                add_info(info, more)
                 model = model.update(total)
-            was_exact = state.t == 0 and (pseudo is None or pseudo.is_removable)
+            was_exact = (state.t == 0 or total.is_exact) and (pseudo is None or pseudo.is_removable)
             if not was_exact and (n > 1 or pseudo is not None):  # sum again, without the rounding of differences
                 pseudo = None
                 state.total = total = model.no_stats()
-                for b in range(n):
-                    total += memo[b]
+                for shards in in_rounds:
+                    total += rounds.remembered(shards)
                 model = model.update(total)
             state.t += 1
             model = (yield PassResult(model, total, info)) or model

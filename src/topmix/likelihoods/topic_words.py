@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
-from topmix import _core
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.numerics.threads import threads
 from topmix.stats import PseudoCounts, WordTotal
 
 
@@ -38,7 +36,7 @@ class TopicWords:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.total.raw.shape
+        return self.total.shape
 
     def prior_totals(self) -> np.ndarray:
         """[K] sum over words of eta."""
@@ -52,31 +50,12 @@ class TopicWords:
             return self.eta
         return np.ascontiguousarray(np.broadcast_to(self.eta, self.shape) + self.extra.counts())
 
-    def _extra_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        return None if self.extra is None else self.extra.rows
-
     def tables(self, cols: np.ndarray) -> WordTables:
-        K = self.shape[1]
-        table, log_scale = np.empty((len(cols), K), np.float32), np.empty(len(cols))
-        norm, pseudo = self.total.totals + self.prior_totals(), None
-        if (start := self.total.pseudo) is not None:
-            weight = self.total.pseudo_weight
-            norm += weight * start.totals
-            pseudo = (start.common, start.share, start.indptr, start.topic, start.value, weight)
-        _core.topic_table(
-            self.posterior,
-            self.total.raw,
-            self.total.factor,
-            self.eta,
-            self._extra_rows(),
-            pseudo,
-            norm,
-            cols,
-            threads(),
-            table,
-            log_scale,
-        )
-        eta = self.eta if len(self.eta) == 1 else self.eta[cols]
+        norm, total = self.total.totals + self.prior_totals(), self.total
+        if total.pseudo is not None:
+            norm += total.pseudo_weight * total.pseudo.totals
+        table, log_scale = total.table(self.posterior, self.eta, self.extra, norm, cols)
+        eta = self.eta if len(self.eta) == 1 else self.eta[np.asarray(cols)]
         return WordTables(table, log_scale, norm, float(eta.min(initial=np.inf)))
 
     def update(self, total: WordTotal) -> TopicWords:
@@ -86,7 +65,7 @@ class TopicWords:
         """One fixed-point step for a single eta on the Dirichlet-multinomial likelihood (Minka 2000).  Eq. (3.12)."""
         V, K = self.shape
         eta = float(self.eta[0, 0])
-        per_word = float(np.sum(digamma(self.pseudo_counts())) - V * K * digamma(eta))
+        per_word = float(self.total.sum_of_digamma(self.eta, self.extra) - V * K * digamma(eta))
         per_topic = V * float(np.sum(digamma(self.total.totals + V * eta) - digamma(V * eta)))
         if not (per_word > 0 and per_topic > 0):
             return self
@@ -94,27 +73,19 @@ class TopicWords:
 
     def pseudo_counts(self) -> np.ndarray:
         """[K, V] eta + S."""
-        return self._by_topic(self.eta, as_shares=False)
+        return self.total.by_topic(self.eta, self.extra)
 
     def mean(self) -> np.ndarray:
         """[K, V] probabilities, rows sum to one: E[phi], or with `smoothing` in the place of eta."""
-        return self._by_topic(self.eta if self.smoothing is None else np.full((1, 1), self.smoothing), as_shares=True)
-
-    def _by_topic(self, eta: np.ndarray, as_shares: bool) -> np.ndarray:
-        V, K = self.shape
-        out = np.empty((K, V))
-        _core.topic_rows(self.total.raw, self.total.factor, eta, self._extra_rows(), as_shares, threads(), out)
-        return out
+        eta = self.eta if self.smoothing is None else np.full((1, 1), self.smoothing)
+        return self.total.by_topic(eta, self.extra, as_shares=True)
 
     def bound(self) -> float:
         """The words' part of the objective at lam = eta + S.  Eq. (3.10)."""
         V, K = self.shape
-        norm = np.empty(K)
         is_point = self.posterior == "collapsed" and not self.bounds_evidence
         kind = "collapsed" if is_point else "variational"
-        total = self.total
-        extra = self._extra_rows()
-        sum_of_words = _core.topic_bound(kind, total.raw, total.factor, self.eta, extra, threads(), norm)
+        sum_of_words, norm = self.total.bound(kind, self.eta, self.extra)
         if is_point:  # sum (S + eta) log phi
             return sum_of_words - float(xlogy(norm, norm).sum())
         prior = np.broadcast_to(self.eta, (V, K)) if self.eta.shape[0] > 1 else np.broadcast_to(self.eta, (1, K))

@@ -169,14 +169,16 @@ class VonMisesFisher:
         if K * D > FEW_SUMS:
             a = VonMisesFisher.assign(shard, t, log_weights, L)
             w = np.ones(shard.n_rows) if shard.weight is None else shard.weight
-            rows_of = np.bincount(a.cluster.ravel(), (a.r * w[:, None]).ravel(), minlength=K)
-            return VonMisesFisher.summarise(shard, a, K), rows_of, float(np.sum(w * a.entropy))
+            N = np.bincount(a.cluster.ravel(), (a.r * w[:, None]).ravel(), minlength=K)
+            return VonMisesFisher.summarise(shard, a, K), N, float(np.sum(w * a.entropy))
         x, rows = shard.in_place(dtype)
-        S, N = DirectionStats(np.zeros((K, D))), np.zeros(K)
+        S, sizes = DirectionStats(np.zeros((K, D))), np.zeros(K)
         constant, least = (t.constant + log_weights).astype(dtype), LEAST_SHARE[dtype]
         with one_thread():
-            entropy = _core.direction_step(x, rows, t.W, constant, shard.weight, L, least, threads(), N, S.resultant)
-        return S, N, entropy
+            entropy = _core.direction_step(
+                x, rows, t.W, constant, shard.weight, L, least, threads(), sizes, S.resultant
+            )
+        return S, sizes, entropy
 
     def write(self, out: Writer) -> None:
         out.array("data.mean", self.data_mean)

@@ -11,6 +11,7 @@ import numpy as np
 from topmix import _core
 from topmix.allocations.doc_topics import DocTopics
 from topmix.data.shard import Shard
+from topmix.local.sample import sample
 from topmix.local.solve import solve
 from topmix.local.step import Info, StepResult
 from topmix.models.topics import TopicTables
@@ -20,8 +21,9 @@ from topmix.numerics.threads import threads
 class Visit(NamedTuple):
     """What a topic step remembers of a shard."""
 
-    times: int
+    times: int  # visits so far; sampling starts the count again
     docs: DocTopics | None = None  # the topics of its documents, if the next visit needs them
+    z: np.ndarray | None = None  # [tokens] uint16, while tokens are sampled
 
 
 @dataclass(frozen=True)
@@ -34,20 +36,25 @@ class TopicStep:
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: Visit | None, scratch: _core.TopicScratch
     ) -> StepResult:
-        times, last = memory or Visit(0)
-        start: DocTopics | np.ndarray | None = None if self._is_cold(times) else last
+        times, last, z = memory or Visit(0)
+        options = tables.documents
+        if options.sampling is not None:
+            sampled = sample(shard, tables, options.sampling, z, last)
+            stats = tables.prior.summarise(sampled.words, sampled.docs, shard.lengths, 0.0)
+            return StepResult(stats, Visit(0, sampled.docs, sampled.z), {"moved": float(sampled.moved)})
+        start: DocTopics | np.ndarray | None = None if self.is_cold(times) else last
         if start is None and self.cold_start is not None:
             start = self.cold_start(shard)
-        discounts = tables.documents.own_discount > 0
+        discounts = options.own_discount > 0
         words, docs, H, effort = solve(shard, tables, scratch, start=start, last=last if discounts else None)
         info: Info = dict(zip(("iterations", "restarts", "accepted"), map(float, effort)))
         if tables.partner is not None:
             info["merge_entropy"] = _merge_entropy(tables, tables.partner, scratch)
-        is_needed = discounts or not self._is_cold(times + 1)
+        is_needed = discounts or not self.is_cold(times + 1)
         stats = tables.prior.summarise(words, docs, shard.lengths, H)
         return StepResult(stats, Visit(times + 1, docs if is_needed else None), info)
 
-    def _is_cold(self, times: int) -> bool:
+    def is_cold(self, times: int) -> bool:
         return self.cold_visits is None or times < self.cold_visits
 
 

@@ -10,6 +10,7 @@ from topmix.metrics.completion import DocumentScores, completion_score, completi
 from topmix.metrics.diversity import duplicate_topics, empty_topics, largest_share, topic_diversity
 from topmix.metrics.likelihood import discrete_log_likelihood, token_log_likelihood
 from topmix.metrics.matching import TopicMatch, match_topics, topic_recovery_error
+from topmix.metrics.scorer import completion_scorer
 from topmix.metrics.splits import split_tokens, split_types
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "TopicMatch",
     "adjusted_rand",
     "completion_score",
+    "completion_scorer",
     "completion_scores",
     "cv_coherence",
     "discrete_log_likelihood",

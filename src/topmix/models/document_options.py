@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from topmix import _core
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Tokens are drawn instead: each has one topic."""
+
+    concentration: float  # the sum of alpha
+    sweep: int  # with the seed, the key of its random numbers
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -21,6 +30,11 @@ class DocumentOptions:
     restarts: int = 0  # smallest topics that a document is tried without
     restart_iter: int = 3
     own_discount: float = 0.0  # part of a document's own tokens that it does not see in the topics' counts
+    sampling: Sampling | None = None
+
+    def plain(self) -> DocumentOptions:
+        """For documents that are not of the fit."""
+        return replace(self, sampling=None)
 
     def L(self, K: int) -> int:
         return K if self.n_active is None else min(self.n_active, K)

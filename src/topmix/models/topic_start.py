@@ -4,7 +4,7 @@ Topics made of single documents are too sharp: every learner stays in a poor opt
 copies of each other. A little of one document in a lot of the corpus mean ("blended") works. Common words would then
 have the same weight in all topics and keep it. So they are damped, and a few background topics, plain means of
 documents, start with the mass that was taken away. A topic with fewer than 5% of the mean tokens after the first pass
-starts again from another document, and sharper, because the other topics differ by then. docs/choosing.md has the
+starts again from another document, and sharper, because the other topics differ by then. docs/evidence.md has the
 measurements.
 """
 
@@ -27,6 +27,8 @@ BACKGROUND = 0.2  # background topics, as a share of K times the mass that dampi
 DOCUMENTS_PER_BACKGROUND = 50
 PSEUDO_TOKENS = 3000.0  # per topic, at the start; never more than its share of the corpus
 SMALL = 0.05  # of the mean topic: a smaller one starts again
+DOCUMENTS_PER_SEED = 20
+OWN_SEED = 0.5  # the same share for a topic with seed words
 OWN_AGAIN = 0.9  # the same share for a topic that starts again
 
 
@@ -60,6 +62,33 @@ def restarted(corpus: Corpus, sizes: np.ndarray, rng: np.random.Generator) -> Ps
     share[small], part = _blend(X[chosen], OWN_AGAIN, mean * damping, damping, float(sizes.mean()))
     where = sp.csr_array((np.ones(len(small)), (small, np.arange(len(small)))), (K, len(small)))
     return PseudoCounts.of(mean * damping, share, where @ part)
+
+
+def at_seeds(corpus: Corpus, start: PseudoCounts, seeds: PseudoCounts) -> PseudoCounts:
+    """The same start, where seeded topics begin with documents that have many of their seed words.
+
+    With a start elsewhere a topic would have moved away before its prior is felt.
+    """
+    X, by_topic = corpus.to_scipy(), sp.csr_array(seeds.by_word().T)  # [D, V], [K, V]
+    seeded = np.flatnonzero(np.diff(by_topic.indptr))
+    mean = _mean(X)
+    damping = _damping(mean)
+    present = sp.csr_array((np.ones(X.nnz, np.float32), X.indices, X.indptr), X.shape)
+    begins = []
+    for k in seeded:
+        words = by_topic.indices[by_topic.indptr[k] : by_topic.indptr[k + 1]]
+        wanted = np.zeros(X.shape[1])
+        wanted[words] = 1.0 / np.sqrt(np.maximum(mean[words], 1e-300))  # rare words say more
+        best = np.argsort(-(present @ wanted), kind="stable")[:DOCUMENTS_PER_SEED]
+        begin = _mean(X[np.sort(best)])
+        begin[words] += 1.0 / len(words)
+        begins.append(sp.csr_array(begin[None]))
+    share, own = start.share.copy(), sp.csr_array(start.by_word().T)
+    size = float(start.totals[seeded].mean())
+    share[seeded], part = _blend(sp.vstack(begins, "csr"), OWN_SEED, mean * damping, damping, size)
+    others = sp.dia_array((np.where(np.isin(np.arange(len(share)), seeded), 0.0, 1.0)[None], [0]), own.shape[:1] * 2)
+    where = sp.csr_array((np.ones(len(seeded)), (seeded, np.arange(len(seeded)))), (len(share), len(seeded)))
+    return PseudoCounts.of(mean * damping, share, sp.csr_array(others @ own + where @ part))
 
 
 def documents(corpus: Corpus, K: int, rng: np.random.Generator) -> PseudoCounts:

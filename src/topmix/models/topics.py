@@ -44,7 +44,7 @@ class TopicModel:
 
     def no_stats(self) -> TopicStats:
         """The empty total that shards are added to."""
-        return self.prior.no_stats(WordTotal.zeros(*self.words.shape))
+        return self.prior.no_stats(self.words.total.empty())
 
     def past_stats(self) -> TopicStats:
         """What the model has of past statistics, for a stream to continue from. Borrows the counts of words."""
@@ -71,6 +71,11 @@ class TopicModel:
     def bound(self, total: TopicStats) -> dict[str, float]:
         """The objective, term by term, with topics at their optimum for these statistics."""
         return {"data": self.words.bound(), "entropy": total.H, "allocation": self.prior.bound(total)}
+
+    def on_host(self) -> TopicModel:
+        """The same model with its counts in this process's memory, wherever they were learned."""
+        total = self.words.total.on_host()
+        return self if total is self.words.total else replace(self, words=self.words.update(total))
 
     def weights(self) -> np.ndarray:
         """[K] the share of all tokens that each topic has."""

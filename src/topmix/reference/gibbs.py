@@ -65,9 +65,24 @@ def sample_block(
     """Tokens of these documents, with the counts of words and totals as they are at the start."""
     counts = count(words, z, *eta.shape)
     norm = counts.total + eta.sum(axis=0)
-    e = (counts.word + eta) / norm
+    sample_documents(words, first, docs, z, alpha, (counts.word + eta) / norm, norm, seed, sweep)
+
+
+def sample_documents(
+    words: NDArray[np.int64],
+    first: NDArray[np.int64],
+    docs: range,
+    z: NDArray[np.int64],  # changed in place
+    alpha: Array,
+    e: Array,  # [V, K] weights of words in topics, whose counts hold these tokens
+    norm: Array,  # [K] what e was divided by
+    seed: int,
+    sweep: int,
+    number: int = 0,  # of the first document
+) -> None:
+    """Each token of these documents again, under fixed weights of words."""
     for d in docs:
-        stream = rng.words(seed, sweep, d)
+        stream = rng.words(seed, sweep, number + d)
         topics: list[int] = []  # in order of arrival; one that leaves gives its place to the last
         n = np.zeros(len(alpha))
         for k in z[first[d] : first[d + 1]]:
@@ -93,6 +108,29 @@ def sample_block(
             topics += [new] if n[new] == 0 else []
             n[new] += 1
             z[i] = new
+
+
+def draw_given(
+    words: NDArray[np.int64],
+    first: NDArray[np.int64],
+    given: list[dict[int, float]],  # the topics of each document and their counts, in order
+    alpha: Array,
+    e: Array,
+    seed: int,
+    sweep: int,
+    number: int = 0,
+) -> NDArray[np.int64]:
+    """A topic for each token, given the proportions of its document."""
+    z = np.zeros(len(words), np.int64)
+    for d, counts in enumerate(given):
+        stream = rng.words(seed, sweep, number + d)
+        for i in range(first[d], first[d + 1]):
+            own = np.array([n * e[words[i], k] for k, n in counts.items()])
+            prior = alpha * e[words[i]]
+            x = uniform(stream) * (own.sum() + prior.sum())
+            inside = x < own.sum()
+            z[i] = list(counts)[pick(own, x / own.sum())] if inside else by_prior(prior, len(alpha), stream)
+    return z
 
 
 def by_prior(w: Array, but: int, stream: Iterator[int]) -> int:

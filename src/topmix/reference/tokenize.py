@@ -56,7 +56,9 @@ class TermCounter:
             " ".join(tokens[i : i + n]) for n in range(self.min_n, self.max_n + 1) for i in range(len(tokens) - n + 1)
         ]
 
-    def count(self, documents: Sequence[str | Sequence[str]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def count(
+        self, documents: Sequence[str | Sequence[str]], threads: int = 1
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         indptr = [0]
         index: list[int] = []
         value: list[int] = []
@@ -85,10 +87,15 @@ class TermCounter:
     def term_frequency(self) -> np.ndarray:
         return np.array([self.total[i] for i in range(self.n_terms)], np.int64)
 
-    def sort(self, ids: np.ndarray) -> np.ndarray:
+    def sort(self, ids: np.ndarray, threads: int = 1) -> np.ndarray:
         terms = list(self.ids)
         return np.array(sorted(ids.tolist(), key=lambda i: terms[i]), np.int32)
 
     def terms(self, ids: np.ndarray) -> list[str]:
         terms = list(self.ids)
         return [terms[i] for i in ids]
+
+    def packed(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        parts = [term.encode("utf-8", "surrogatepass") for term in self.terms(ids)]
+        offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+        return np.frombuffer(b"".join(parts), np.uint8), offsets

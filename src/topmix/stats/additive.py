@@ -8,6 +8,8 @@ from typing import Self
 
 import numpy as np
 
+from topmix.stats.tree import plus
+
 
 class Additive:
     """For dataclasses: arrays and numbers add, nested statistics add themselves."""
@@ -24,6 +26,10 @@ class Additive:
                 mine.add(theirs, weight)
         return self
 
+    def plus(self, other: Self) -> Self:
+        """The sum, as a new value. Unlike `add` it also works for what shards report."""
+        return type(self)(*(plus(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)))  # type: ignore[arg-type]
+
     def scale(self, c: float) -> Self:
         """self *= c, in place."""
         for f in fields(self):  # type: ignore[arg-type]
@@ -39,6 +45,11 @@ class Additive:
     @property
     def is_removable(self) -> bool:
         """Whether adding this to a total and subtracting it again leaves the bits that were there before."""
+        return False
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether differences of these statistics have no rounding, so that no total needs to be summed again."""
         return False
 
     def copy(self) -> Self:

@@ -37,6 +37,10 @@ class TopicStats(Additive):
     def is_removable(self) -> bool:
         return isinstance(self.S, PseudoCounts)
 
+    @property
+    def is_exact(self) -> bool:
+        return bool(self.S.is_exact)
+
     def write(self, out: Writer) -> None:
         self.S.write(out)
         for name in ("D", "H", "G", "A"):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.special import digamma
 
 from topmix import _core
 from topmix.files.reader import LARGEST, SMALLEST, CheckedReader, ModelFileError
@@ -33,6 +36,25 @@ class WordStats:
     def nbytes(self) -> int:
         return sum(getattr(self, f.name).nbytes for f in fields(self))
 
+    def plus(self, other: WordStats) -> WordStats:
+        """The sum, as one shard with the rows of both would report it: values are rounded to float32 again."""
+        cols = np.union1d(self.cols, other.cols)
+        rows = self._rows_of(cols) + other._rows_of(cols)
+        value = rows.data.astype(np.float32, copy=False)
+        return WordStats(
+            cols, rows.indptr.astype(np.int64), rows.indices.astype(np.uint16), value, self.totals + other.totals
+        )
+
+    def _rows_of(self, cols: np.ndarray) -> sp.csr_array:
+        """[cols, K] with an empty row for each word that is not here."""
+        sizes = np.zeros(len(cols), np.int64)
+        sizes[np.searchsorted(cols, self.cols)] = np.diff(self.indptr)
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        index = indptr.astype(np.int32) if len(self.value) < 2**31 else indptr
+        rows = sp.csr_array((self.value, self.topic.astype(index.dtype), index), shape=(len(cols), len(self.totals)))
+        rows.has_canonical_format = True  # kernels write topics in ascending order
+        return rows
+
     def to_dense(self, n_words: int) -> np.ndarray:  # [V, K]
         return WordTotal.zeros(n_words, len(self.totals)).add(self).counts()
 
@@ -49,6 +71,14 @@ class WordStats:
             raise ModelFileError(f"{file.prefix}cols has words that are not from 0 to {V - 1}, ascending")
         indptr, topic = file.rows_of_topics(len(cols), K)
         return cls(cols, indptr, topic, file.vector("value", "F32", len(topic)), file.array("totals", K))
+
+
+def fade(total: Any, pseudo: PseudoCounts, weight: float) -> None:
+    """total += weight * pseudo: they stay beside the counts, with a weight that falls to zero."""
+    if total.pseudo is not None and total.pseudo is not pseudo:
+        raise ValueError("a total has one set of pseudo-counts at a time")
+    total.pseudo_weight += weight
+    total.pseudo = pseudo if total.pseudo_weight > LEAST_WEIGHT else None
 
 
 @dataclass(slots=True)
@@ -75,12 +105,31 @@ class WordTotal:
         """A total with these counts [V, K], which it keeps."""
         return cls(counts, counts.sum(axis=0))
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        V, K = self.raw.shape
+        return V, K
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether what was added can be taken out again without rounding."""
+        return False
+
+    def empty(self) -> WordTotal:
+        """A total of nothing, of the same shape and in the same place."""
+        return WordTotal.zeros(*self.shape)
+
+    def on_host(self) -> WordTotal:
+        """Itself: a total on a device has a copy to give."""
+        return self
+
     def counts(self) -> np.ndarray:  # [V, K]
         return self.raw * self.factor
 
     def add(self, other: WordStats | WordTotal | PseudoCounts, weight: float = 1.0) -> WordTotal:
         if isinstance(other, PseudoCounts):
-            return self._add_pseudo_counts(other, weight)
+            fade(self, other, weight)
+            return self
         if isinstance(other, WordTotal):
             _core.add_scaled(other.raw.ravel(), weight * other.factor / self.factor, threads(), self.raw.ravel())
         else:
@@ -98,12 +147,46 @@ class WordTotal:
             self.factor = 1.0
         return self
 
-    def _add_pseudo_counts(self, pseudo: PseudoCounts, weight: float) -> WordTotal:
-        if self.pseudo is not None and self.pseudo is not pseudo:
-            raise ValueError("a total has one set of pseudo-counts at a time")
-        self.pseudo_weight += weight
-        self.pseudo = pseudo if self.pseudo_weight > LEAST_WEIGHT else None
-        return self
+    # What topics make of it, one word at a time: a total on a device has kernels of its own for these.
+
+    def table(
+        self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None, norm: np.ndarray, cols: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """[words, K] weights of words in topics, each row over its largest entry, and the logarithm of that entry."""
+        table, log_scale = np.empty((len(cols), self.shape[1]), np.float32), np.empty(len(cols))
+        pseudo = None
+        if (start := self.pseudo) is not None:
+            pseudo = (start.common, start.share, *start.rows, self.pseudo_weight)
+        _core.topic_table(
+            posterior,
+            self.raw,
+            self.factor,
+            eta,
+            None if extra is None else extra.rows,
+            pseudo,
+            norm,
+            cols,
+            threads(),
+            table,
+            log_scale,
+        )
+        return table, log_scale
+
+    def bound(self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None) -> tuple[float, np.ndarray]:
+        """The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta, and [K] sums of x over words."""
+        norm, rows = np.empty(self.shape[1]), None if extra is None else extra.rows
+        return _core.topic_bound(posterior, self.raw, self.factor, eta, rows, threads(), norm), norm
+
+    def by_topic(self, eta: np.ndarray, extra: PseudoCounts | None, *, as_shares: bool = False) -> np.ndarray:  # [K, V]
+        """counts + eta; `as_shares`: each row over its sum."""
+        out = np.empty(self.shape[::-1])
+        rows = None if extra is None else extra.rows
+        _core.topic_rows(self.raw, self.factor, eta, rows, as_shares, threads(), out)
+        return out
+
+    def sum_of_digamma(self, eta: np.ndarray, extra: PseudoCounts | None) -> float:
+        """sum_vk psi(counts + eta)"""
+        return float(np.sum(digamma(self.by_topic(eta, extra))))
 
     def grow(self, n_words: int) -> WordTotal:
         """Makes room for new words at the end; their counts are zero."""

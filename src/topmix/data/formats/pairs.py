@@ -12,6 +12,7 @@ from topmix import _core
 from topmix.data.errors import CorpusError
 from topmix.data.rows import MAX_WORDS
 from topmix.data.textfile import TextFile
+from topmix.numerics.threads import threads
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def read_pairs(file: TextFile, *, counted: bool, first_id: int, last_id: int | N
         try:
             file.line, n, i = _core.parse_pairs(
                 text, file.line, counted, first_id, MAX_WORDS - 1 if last_id is None else last_id,
-                indptr, label, word, value)  # fmt: skip
+                indptr, label, word, value, threads())  # fmt: skip
         except ValueError as error:
             raise CorpusError(f"{file.path}: {error}") from None
         yield PairRows(indptr[: n + 1], label[:n], word[:i], value[:i])

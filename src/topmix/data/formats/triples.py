@@ -22,6 +22,7 @@ from topmix.data.formats.format import Options, find_vocabulary
 from topmix.data.rows import MAX_WORDS
 from topmix.data.spool import Spool
 from topmix.data.textfile import TextFile
+from topmix.numerics.threads import threads
 
 ENTRY = np.dtype([("doc", "<i8"), ("word", "<i4"), ("value", "<f4")])
 BUCKET_ENTRIES = 1 << 22  # 64 MB
@@ -95,7 +96,7 @@ class _Entries:
             try:
                 file.line, n = _core.parse_triples(
                     text, file.line, header.n_docs, header.n_words, header.has_value, header.whole,
-                    self.doc[self.held :], self.word[self.held :], self.value[self.held :])  # fmt: skip
+                    self.doc[self.held :], self.word[self.held :], self.value[self.held :], threads())  # fmt: skip
             except ValueError as error:
                 raise CorpusError(f"{file.path}: {error}") from None
             total += n

@@ -1,0 +1,86 @@
+"""How long does a pass of LDA take on a GPU, does it repeat, and are its topics as good as the processor's?
+
+    python -m benchmarks.cuda                                   # four corpora, as in docs/gpu.md
+    python -m benchmarks.cuda --corpus nips --K 100 --passes 6
+
+Each fit is made twice: the seconds are of the second, when kernels are compiled and the driver is awake, and both must
+have the same bits. `start` is everything before the first pass ends: making shards, copying them, the first topics and
+the first pass. With --engine threads the same is measured on the processor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import arguments, datasets
+from benchmarks.harness.results import Results
+from benchmarks.harness.stopwatch import PassTimes
+from topmix import LDA
+from topmix.metrics import completion_score
+
+CORPORA = ["nips:200", "wiki:200", "arxiv_100k:200", "arxiv:1000"]
+
+
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__, quick="a generated corpus and two passes")
+    arguments.add_corpus(p, CORPORA)
+    p.add_argument("--K", type=int, default=200, help="where a corpus does not say its own, as in nips:200")
+    p.add_argument("--passes", type=int, default=12)
+    p.add_argument("--engine", default="cuda", help="cuda or threads")
+    a = p.parse_args(argv)
+    if a.quick:
+        a.corpus, a.passes = [f"{datasets.GENERATED}:20"], 2
+    out = Results(a.out, "cuda")
+    for given in a.corpus:
+        name, _, K = given.partition(":")
+        data = datasets.load(name, split=a.split, role=a.role)
+        found = measured(data.train, int(K or a.K), a.passes, a.engine, a.threads)
+        found["score"] = completion_score(found.pop("topics"), data.scored)
+        found["device"] = device_name() if a.engine == "cuda" else None
+        print(
+            f"{name:12s} K {K or a.K}: start {found['start'] * 1e3:.0f} ms, passes "
+            f"{' '.join(f'{s * 1e3:.1f}' for s in found['passes'])} ms, all {found['seconds']:.2f} s, "
+            f"score {found['score']:.4f}, {'the same bits twice' if found['repeats'] else 'OTHER BITS'}",
+            flush=True,
+        )
+        out.add(found, {"K": int(K or a.K), "passes": a.passes, "engine": a.engine, "threads": a.threads}, data)
+        if not found["repeats"]:
+            return 1
+    return 0
+
+
+def measured(X: Any, K: int, n_passes: int, engine: str, threads: int) -> dict[str, Any]:
+    hashes = []
+    for _ in range(2):
+        times, begin = PassTimes(), time.perf_counter()
+        model = LDA(
+            K, max_iter=n_passes, tol=0.0, engine=engine, n_jobs=threads, random_state=0, callbacks=[times]
+        ).fit(X)
+        seconds = time.perf_counter() - begin
+        hashes.append(hashlib.sha256(model.components_.tobytes()).hexdigest()[:16])
+    start, *passes = times.seconds()
+    return {
+        "start": start,
+        "passes": passes,
+        "median": float(np.median(passes)) if passes else None,
+        "seconds": seconds,
+        "tokens": float(X.sum()),
+        "hash": hashes[-1],
+        "repeats": hashes[0] == hashes[1],
+        "topics": model.topic_word_,
+    }
+
+
+def device_name() -> str:
+    import cupy
+
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"]
+    return str(name.decode() if isinstance(name, bytes) else name)
+
+
+if __name__ == "__main__":
+    arguments.command(main)

@@ -1,0 +1,191 @@
+"""A GPU as the rest of the package sees it: arrays on it, and kernels that are launched on it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from topmix.cuda.sources import PRELUDE, PROGRAMS, kernels, program, struct
+
+RARE = ("solve_giant.cu", "gibbs.cu")  # compiled when they are needed
+MIRRORED = 8  # arrays of a model, kept on the device from one update to the next
+
+
+class Device(ABC):
+    """Arrays of a device have the arithmetic of NumPy's."""
+
+    n_processors: int
+    shared_per_block: int  # bytes that a kernel may ask for
+    shared_per_processor: int
+    blocks_of_a_sum = 1024  # their number decides the bits of a sum of floats: the same for every GPU
+
+    def __init__(self) -> None:
+        self._mirrored: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+
+    @abstractmethod
+    def array(self, host: Any, dtype: Any = None) -> Any: ...
+
+    @abstractmethod
+    def empty(self, shape: Any, dtype: Any) -> Any: ...
+
+    @abstractmethod
+    def zeros(self, shape: Any, dtype: Any) -> Any: ...
+
+    @abstractmethod
+    def get(self, array: Any) -> np.ndarray:
+        """A copy on the host, when all that was launched before is done."""
+
+    @abstractmethod
+    def address(self, array: Any) -> int: ...
+
+    @abstractmethod
+    def start(self, kernel: str, L: int, blocks: int, threads: int, args: np.ndarray, shared: int) -> None: ...
+
+    def close(self) -> None:
+        """Gives back the memory that nobody uses. The device can be used again."""
+        self._mirrored.clear()
+
+    def launch(
+        self, kernel: str, kind: str, blocks: int, threads: int, given: dict[str, Any], *, L: int = 16, shared: int = 0
+    ) -> None:
+        """Starts a kernel whose only argument is a struct `kind`. A field that is not given is zero, or null."""
+        values: dict[str, int | float] = dict.fromkeys(struct(kind).names or (), 0)
+        for name, value in given.items():
+            if value is not None:
+                values[name] = value if isinstance(value, int | float) else self.address(value)
+        self.start(kernel, L, blocks, threads, np.array(tuple(values.values()), struct(kind)), shared)
+
+    def mirror(self, host: Any, *arrays: tuple[np.ndarray, Any]) -> tuple[Any, ...]:
+        """`arrays`, each with a dtype, on the device: copied once for each object `host` that they belong to."""
+        found = self._mirrored.get(id(host))
+        if found is None or found[0] is not host:
+            while len(self._mirrored) >= MIRRORED:
+                self._mirrored.pop(next(iter(self._mirrored)))
+            found = self._mirrored[id(host)] = host, tuple(self.array(array, dtype) for array, dtype in arrays)
+        return found[1]
+
+
+@cache
+def program_of(kernel: str) -> str:
+    """The file that a kernel is in."""
+    return next(name for name in PROGRAMS if kernel in kernels(name))
+
+
+class CudaDevice(Device):
+    """A GPU, through CuPy. Its memory is a pool of its own, which is given back at the end."""
+
+    def __init__(self, number: int, memory: int | None):
+        super().__init__()
+        self.cupy = cupy = _import_cupy()
+        count = _count_of_devices(cupy)
+        if number >= count:
+            raise RuntimeError(f"engine='cuda': there is no device {number}; this machine has {count}")
+        self.number = number
+        self._device = cupy.cuda.Device(number)
+        about = self._device.attributes
+        self.n_processors = about["MultiProcessorCount"]
+        self.shared_per_block = about["MaxSharedMemoryPerBlockOptin"]
+        self.shared_per_processor = about["MaxSharedMemoryPerMultiprocessor"]
+        if int(self._device.compute_capability) < 80:
+            raise RuntimeError(
+                f"engine='cuda' needs a GPU of compute capability 8.0 or more (Ampere, 2020), and device {number} "
+                f"has {self._device.compute_capability[:-1]}.{self._device.compute_capability[-1]}"
+            )
+        self.pool = cupy.cuda.MemoryPool()
+        if memory is not None:
+            with self._device:
+                self.pool.set_limit(size=memory)
+        self._functions: dict[tuple[str, int], Any] = {}
+
+    def _allocated(self, make: Any, *args: Any) -> Any:
+        try:
+            with self._device, self.cupy.cuda.using_allocator(self.pool.malloc):
+                return make(*args)
+        except self.cupy.cuda.memory.OutOfMemoryError as error:
+            raise MemoryError(
+                f"engine='cuda': the memory of device {self.number} is not enough ({error}). Use fewer topics, a "
+                "smaller n_active, smaller batches, or a larger `memory`."
+            ) from error
+
+    def array(self, host: Any, dtype: Any = None) -> Any:
+        return self._allocated(lambda: self.cupy.asarray(np.ascontiguousarray(host, dtype)))
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        return self._allocated(self.cupy.empty, shape, dtype)
+
+    def zeros(self, shape: Any, dtype: Any) -> Any:
+        return self._allocated(self.cupy.zeros, shape, dtype)
+
+    def get(self, array: Any) -> np.ndarray:
+        with self._device:
+            host: np.ndarray = array.get()
+        return host
+
+    def address(self, array: Any) -> int:
+        return int(array.data.ptr)
+
+    def start(self, kernel: str, L: int, blocks: int, threads: int, args: np.ndarray, shared: int) -> None:
+        with self._device:
+            function = self._function(kernel, L)
+            if shared > 48 * 1024 and function.max_dynamic_shared_size_bytes < shared:
+                function.max_dynamic_shared_size_bytes = shared
+            function((blocks,), (threads,), (args[()],), shared_mem=shared)
+
+    def _function(self, kernel: str, L: int) -> Any:
+        if (kernel, L) not in self._functions:
+            name = program_of(kernel)
+            names = [name] if name in RARE else [other for other in PROGRAMS if other not in RARE]
+            with ThreadPoolExecutor(len(names)) as threads:  # the compiler runs without the interpreter's lock
+                for found in threads.map(lambda each: self._compiled(each, L), names):
+                    self._functions |= found
+        return self._functions[kernel, L]
+
+    def _compiled(self, name: str, L: int) -> dict[tuple[str, int], Any]:
+        """A program through NVRTC, for this architecture; CuPy keeps what it has compiled in its cache on disk."""
+        with self._device:
+            options = ("-std=c++17", f"-DTOPMIX_L={L}", "--diag-suppress=177")
+            module = self.cupy.RawModule(code=PRELUDE + program(name), options=options, backend="nvrtc")
+            return {(kernel, L): module.get_function(kernel) for kernel in kernels(name)}
+
+    def close(self) -> None:
+        super().close()
+        with self._device:
+            self.cupy.cuda.get_current_stream().synchronize()
+            self.pool.free_all_blocks()
+
+
+@cache
+def cuda_device(number: int, memory: int | None) -> CudaDevice:
+    """One object for each GPU and process: programs are loaded once, and memory that a fit leaves is the next one's."""
+    return CudaDevice(number, memory)
+
+
+def _import_cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise ImportError(
+            "engine='cuda' needs CuPy, which is not installed: pip install 'topmix[cuda]', or the CuPy of your CUDA "
+            "(cupy-cuda12x, cupy-cuda13x)"
+        ) from error
+    return cupy
+
+
+def _count_of_devices(cupy: Any) -> int:
+    """How many GPUs there are; where there are none, an error that says what is missing."""
+    runtime = cupy.cuda.runtime
+    try:
+        count = int(runtime.getDeviceCount())
+    except runtime.CUDARuntimeError as error:
+        if "Driver" in str(error):
+            raise RuntimeError(
+                f"engine='cuda' needs NVIDIA's driver, which is missing or too old for this CuPy ({error})"
+            ) from error
+        raise RuntimeError(f"engine='cuda' needs an NVIDIA GPU, and there is none ({error})") from error
+    if count == 0:
+        raise RuntimeError("engine='cuda' needs an NVIDIA GPU, and there is none")
+    return count

@@ -1,0 +1,127 @@
+// What kernels are given. Python reads these structs (cuda/arguments.py), so a field is named in one place.
+#pragma once
+#include "types.hpp"
+
+struct SolveArgs {
+    const int* indptr;   // [documents + 1]
+    const int* index;    // [entries] words of the shard
+    const float* value;  // [entries]
+    const int* rows;     // [n_rows] documents to solve, longest first
+    const int* more;     // [*n_more] and those that did not fit before; null: none
+    const int* n_more;
+    int* overflow;  // documents that do not fit here
+    int* n_overflow;
+    int* next;                   // how many documents have been taken
+    const float* table;          // [words, K]
+    const double* log_scale;     // [words]
+    const TopicId* first_topic;  // [words, L] the words' own topics, where documents start cold; else null
+    const float* first_share;    // [words, L]
+    const double* alpha;         // [K]
+    const float* by_topic;       // [K] 1 / norm, where own tokens are discounted
+    const i64* places;           // [documents + 1] where a document's topics are kept
+    const TopicId* last_topic;   // the last visit; null: there was none, or nobody needs it
+    const float* last_count;
+    const int* last_n;   // [documents]
+    TopicId* doc_topic;  // this visit
+    float* doc_count;
+    int* doc_n;
+    TopicId* memo_topic;    // [L, entries] topics of each word and its tokens in them; null: nobody needs them
+    u32* memo_share;        // [L, entries] of 1 / unit tokens
+    unsigned char* memo_n;  // [entries]
+    i64* topic_sums;        // [3, K] tokens; log((N + alpha) / alpha); alpha (psi(N + alpha) - psi(alpha))
+    i64* sums;              // [8] see the enum Sums
+    float* slots;           // [blocks, slot_size] for documents that are too large for shared memory; else null
+    i64 slot_size;          // floats
+    i64 n_entries;
+    double alpha_total;  // sum of alpha
+    int n_rows;
+    int K;
+    int most;  // topics that a document may start with here
+    int room;  // floats of a document's part of the table and the like
+    float eps;
+    float tol;
+    float own_discount;  // 0: none
+    float least;         // the smallest prior count of a word
+    float unit;          // 2^20, or less where a word has very many tokens in a document
+    int max_iter;
+    int mean_change;
+    int variational;
+    int starts_cold;
+    int learns_alpha;
+    int wants_bound;
+    int padding;
+};
+
+enum Sums { kIterations, kEntropy, kWithin, kLengths, kGammas, kLengthGammas, kBound, kLost };
+
+struct TableArgs {
+    const i64* counts;  // [V, K] of 1 / unit tokens
+    const double* eta;
+    const i64* extra_indptr;  // [V + 1] sparse rows that eta has besides; null: none
+    const TopicId* extra_topic;
+    const double* extra_value;
+    const double* common;      // [V] pseudo-counts; null: the sparse rows are all there is
+    const double* share;       // [K]
+    const i64* pseudo_indptr;  // [V + 1] null: there are no pseudo-counts
+    const TopicId* pseudo_topic;
+    const double* pseudo_value;
+    const double* by_topic;  // [K] 1 / norm, or psi(norm)
+    const int* cols;         // [n_words] or null: all words
+    float* table;            // [n_words, K]
+    double* log_scale;       // [n_words]
+    TopicId* first_topic;    // [n_words, L]
+    float* first_share;
+    double* partial;  // [blocks] sums of the bound
+    double factor;    // of the counts
+    double pseudo_weight;
+    int word_step;  // of eta: 0 where it repeats
+    int topic_step;
+    int n_words;
+    int K;
+    int variational;
+    int function;  // of the bound: 0 x log x, 1 log Gamma(x), 2 psi(x)
+};
+
+struct MemoArgs {
+    const int* index;  // [entries]
+    const int* cols;   // [words]
+    const TopicId* new_topic;
+    const u32* new_share;
+    const unsigned char* new_n;
+    const TopicId* old_topic;
+    const u32* old_share;
+    const unsigned char* old_n;  // null: nothing is taken out
+    i64* counts;                 // [V, K]
+    double weight;
+    i64 n_entries;
+    int K;
+    int is_whole;  // weight is 1
+};
+
+struct GibbsArgs {
+    const i64* first;         // [documents + 1] tokens
+    const int* word;          // [tokens]
+    TopicId* z;               // [tokens]
+    const int* rows;          // [n_rows] documents to sample, longest first
+    int* next;                // how many documents have been taken
+    i64* counts;              // [V, K]
+    const i64* total;         // [K]
+    i64* next_total;          // [K] zero before column_sums
+    const double* eta_total;  // [K]
+    const double* eta;
+    float* e;            // [V, K]
+    float* mass;         // [V, blocks] running sums of alpha_k e_vk over blocks of 32 topics
+    const float* alpha;  // [K]
+    float* inverse;      // [K] 1 / (n_k + eta_k), which gibbs_table fills
+    i64* sums;           // [1] sum_dk log Gamma(n_dk + alpha_k) - log Gamma(alpha_k)
+    u64 seed;
+    u64 sweep;
+    float least;    // the smallest eta
+    int word_step;  // of eta: 0 where it repeats
+    int topic_step;
+    int n_rows;
+    int n_words;
+    int K;
+    int most;    // topics that a document can have
+    int blocks;  // of 32 topics
+};

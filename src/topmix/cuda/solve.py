@@ -1,0 +1,155 @@
+"""The documents of a shard, solved on the device: a warp for a short one, a block for a long one."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topmix.allocations.document_prior import DocumentPrior, DocumentSums
+from topmix.cuda.device import Device
+from topmix.cuda.plan import plan_of
+from topmix.cuda.shard import DeviceDocs, DeviceShard
+from topmix.cuda.word_total import DeviceWordStats
+from topmix.models.topics import TopicTables
+
+MOST_ACTIVE = 32  # L: lists of L topics are kept in registers
+SUMS = 8  # see the enum Sums of kernels/arguments.hpp
+
+
+class Solved(NamedTuple):
+    words: DeviceWordStats | None
+    docs: DeviceDocs
+    sums: DocumentSums
+    entropy: float
+    bound: float  # sum of words' tokens times log phi; zero unless wanted
+    iterations: int
+
+
+def check_options(tables: TopicTables) -> None:
+    """Raises ValueError for what the kernels do not do, and says what they do."""
+    options, K = tables.documents, tables.words.table.shape[1]
+    refused = {
+        "exclude=True": options.exclude and tables.posterior == "collapsed",
+        "selection='often'": options.select_often,
+        "restarts": options.restarts > 0,
+        f"n_active over {MOST_ACTIVE}": options.L(K) > MOST_ACTIVE,
+        "HDP's prior": not isinstance(tables.prior, DocumentPrior),
+        "the search for the number of topics": tables.partner is not None,
+    }
+    names = [name for name, is_asked in refused.items() if is_asked]
+    if names:
+        raise ValueError(
+            f"engine='cuda' has no {' and no '.join(names)}: it has LDA with inference='collapsed' or 'variational', "
+            f"selection='last', without restarts and exclusion, and n_active of at most {MOST_ACTIVE}"
+        )
+
+
+def solve(
+    device: Device,
+    shard: DeviceShard,
+    tables: TopicTables,
+    unit: float,
+    *,
+    start: DeviceDocs | None = None,
+    last: DeviceDocs | None = None,
+    want_words: bool = True,
+    want_bound: bool = False,
+) -> Solved:
+    """As local/solve.py: documents start from their words, or from `start`; `last` is discounted."""
+    check_options(tables)
+    prior, options = tables.prior, tables.documents
+    assert isinstance(prior, DocumentPrior)
+    table = device.array(tables.words.table) if isinstance(tables.words.table, np.ndarray) else tables.words.table
+    log_scale = tables.words.log_scale
+    log_scale = device.array(log_scale) if isinstance(log_scale, np.ndarray) else log_scale
+    K, L = table.shape[1], options.L(table.shape[1])
+    host_places, places = shard.places(K, L, options.eps)
+    capacity, n_entries = int(host_places[-1]), shard.n_entries
+    docs = DeviceDocs(
+        device,
+        host_places,
+        places,
+        device.empty(shard.n_rows, np.int32),
+        device.empty(capacity, np.uint16),
+        device.empty(capacity, np.float32),
+    )
+    sums = device.zeros(SUMS + 3 * K, np.int64)
+    given: dict[str, Any] = {
+        "indptr": shard.indptr,
+        "index": shard.index,
+        "value": shard.value,
+        "table": table,
+        "log_scale": log_scale,
+        "alpha": device.mirror(prior.alpha, (prior.alpha, np.float64))[0],
+        "alpha_total": float(prior.alpha.sum()),
+        "places": places,
+        "doc_topic": docs.topic,
+        "doc_count": docs.count,
+        "doc_n": docs.n,
+        "topic_sums": sums[SUMS:],
+        "sums": sums,
+        "n_entries": n_entries,
+        "K": K,
+        "eps": options.eps,
+        "tol": options.tol,
+        "unit": unit,
+        "max_iter": options.max_iter,
+        "mean_change": int(options.mean_change),
+        "variational": int(tables.posterior == "variational"),
+        "starts_cold": int(start is None),
+        "learns_alpha": int(prior.learned),
+        "wants_bound": int(want_bound),
+    }
+    if start is None:
+        given |= _first_selection(device, table, L)
+    if last is not None:
+        given |= {
+            "own_discount": options.own_discount,
+            "by_topic": device.array(1.0 / tables.words.norm, np.float32),
+            "least": tables.words.least,
+        }
+    if (before := start if last is None else last) is not None:
+        given |= {"last_topic": before.topic, "last_count": before.count, "last_n": before.n}
+    words = None
+    if want_words:
+        words = DeviceWordStats(
+            shard,
+            device.empty((L, n_entries), np.uint16),
+            device.empty((L, n_entries), np.uint32),
+            device.empty(n_entries, np.uint8),
+            np.zeros(K),
+        )
+        given |= {"memo_topic": words.topic, "memo_share": words.share, "memo_n": words.n}
+    if shard.n_rows:
+        plan_of(device, shard, K, options.eps, start is None).run(given, L)
+    found = device.get(sums)
+    return _solved(found, words, docs, shard.n_rows, K, unit)
+
+
+def _first_selection(device: Device, table: Any, L: int) -> dict[str, Any]:
+    """Each word's own top L, where documents start from their words."""
+    n_words, K = table.shape
+    first = {
+        "first_topic": device.empty((n_words, L), np.uint16),
+        "first_share": device.empty((n_words, L), np.float32),
+    }
+    if n_words:
+        blocks = min(-(-n_words // 4), 16 * device.n_processors)
+        args = {"table": table, "n_words": n_words, "K": K, **first}
+        device.launch("first_selection", "TableArgs", blocks, 128, args, L=L)
+    return first
+
+
+def _solved(
+    found: np.ndarray, words: DeviceWordStats | None, docs: DeviceDocs, n_docs: int, K: int, unit: float
+) -> Solved:
+    iterations, *rest, lost = found[:SUMS].tolist()
+    if lost:
+        raise RuntimeError(f"{lost} documents did not fit on the device: please report this")
+    entropy, within, lengths, gammas, length_gammas, bound = (x / 2.0**24 for x in rest)
+    tokens, above, rise = found[SUMS:].reshape(3, K)
+    if words is not None:
+        words.totals = tokens / unit
+    sums = DocumentSums(n_docs, lengths, rise / 2.0**30, above / 2.0**30, within, gammas, length_gammas)
+    return Solved(words, docs, sums, entropy, bound, iterations)

@@ -1,0 +1,66 @@
+"""The CUDA C++ files of the package: read, joined, and their structs understood."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+PROGRAMS = (
+    "solve_short.cu",
+    "solve_middle.cu",
+    "solve_long.cu",
+    "solve_giant.cu",
+    "table.cu",
+    "word_total.cu",
+    "gibbs.cu",
+)
+PRELUDE = """\
+#define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
+#define NOINLINE __noinline__
+"""
+
+_INCLUDE = re.compile(r'^#include "(\w+\.hpp)"\n', re.MULTILINE)
+_NUMBER = {"int": "i4", "float": "f4", "double": "f8", "i64": "i8", "u32": "u4", "u64": "u8"}
+
+
+def _read(name: str) -> str:
+    return (files("topmix.cuda") / "kernels" / name).read_text(encoding="utf-8")
+
+
+@cache
+def program(name: str) -> str:
+    """One file with every file that it includes, each once: a compiled program is cached by this text."""
+    seen: set[str] = set()
+
+    def joined(text: str) -> str:
+        def included(found: re.Match[str]) -> str:
+            if found[1] in seen:
+                return ""
+            seen.add(found[1])
+            return joined(_read(found[1]).replace("#pragma once\n", ""))
+
+        return _INCLUDE.sub(included, text)
+
+    return joined(_read(name))
+
+
+@cache
+def struct(name: str) -> np.dtype:
+    """The layout of a struct of arguments.hpp; pointers are addresses."""
+    body = re.search(rf"struct {name} {{\n(.*?)\n}};", _read("arguments.hpp"), re.DOTALL)
+    assert body, name
+    fields = []
+    for line in body[1].splitlines():
+        found = re.match(r"\s*(?:const )?([\w ]+?)\s*(\*?)\s*(\w+);", line)
+        assert found, line
+        kind, pointer, field = found.groups()
+        fields.append((field, "u8" if pointer else _NUMBER[kind]))
+    return np.dtype(fields, align=True)
+
+
+def kernels(name: str) -> list[str]:
+    """The kernels that a program has."""
+    return re.findall(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(', _read(name))

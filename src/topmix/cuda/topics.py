@@ -1,0 +1,53 @@
+"""The local steps of topic models on the device: the CUDA backends of local/topics.py and local/fold_in.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from topmix.cuda.device import Device
+from topmix.cuda.shard import DeviceDocs, DeviceShard
+from topmix.cuda.solve import solve
+from topmix.local import StepResult
+from topmix.local.fold_in import FoldedIn, FoldIn
+from topmix.local.topics import TopicStep, Visit
+from topmix.models.topics import TopicTables
+
+
+@dataclass(frozen=True)
+class CudaTopicStep:
+    step: TopicStep
+    device: Device
+    unit: float
+
+    def __call__(self, shard: DeviceShard, tables: TopicTables, memory: Visit | None) -> StepResult:
+        times, kept, _ = memory or Visit(0)
+        last: Any = kept  # on the device
+        start = None if self.step.is_cold(times) else last
+        discounts = tables.documents.own_discount > 0
+        found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None)
+        info = {"iterations": float(found.iterations), "restarts": 0.0, "accepted": 0.0}
+        is_needed = discounts or not self.step.is_cold(times + 1)
+        docs: DeviceDocs | None = found.docs if is_needed else None
+        stats = tables.prior.stats(found.words, found.sums, found.entropy)  # type: ignore[union-attr]
+        return StepResult(stats, Visit(times + 1, docs), info)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class CudaFoldIn:
+    step: FoldIn
+    device: Device
+    unit: float
+
+    def __call__(self, shard: DeviceShard, tables: TopicTables, memory: Any) -> StepResult:
+        want_bound = self.step.want_bound
+        found = solve(self.device, shard, tables, self.unit, want_words=False, want_bound=want_bound)
+        if not want_bound:
+            return StepResult(FoldedIn(found.docs.on_host(), float("nan")))
+        prior = tables.prior
+        stats = prior.stats(found.words, found.sums, found.entropy)  # type: ignore[union-attr]
+        bound = found.bound + found.entropy + prior.documents(stats)  # Eq. (3.13)
+        return StepResult(FoldedIn(found.docs.on_host(), bound))
+
+
+BACKENDS: dict[type, type] = {TopicStep: CudaTopicStep, FoldIn: CudaFoldIn}

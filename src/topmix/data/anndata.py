@@ -1,0 +1,61 @@
+"""Single cells: AnnData objects, in memory or backed by an .h5ad file, as corpora of cells x genes (or regions)."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from topmix.data.builder import CorpusBuilder
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+
+BLOCK_ENTRIES = 1 << 24  # numbers of a backed file in memory at a time
+
+
+def is_anndata(X: Any) -> bool:
+    return type(X).__name__ == "AnnData" and hasattr(X, "obs_names") and hasattr(X, "var_names")
+
+
+def open_anndata(path: str | PathLike[str]) -> Any:
+    """An .h5ad file, backed: its numbers are read when they are used."""
+    try:
+        import anndata
+    except ImportError as error:
+        raise ImportError("h5ad files need the package anndata: pip install 'topmix[anndata]'") from error
+    return anndata.read_h5ad(path, backed="r")
+
+
+def from_anndata(adata: Any, layer: str | None = None, *, out: str | PathLike[str] | None = None) -> Corpus:
+    """Cells as documents and genes (or regions) as words, with their names.
+
+    Parameters
+    ----------
+    adata : AnnData
+        In memory, or backed by a file: then a block of cells is in memory at a time.
+    layer : str or None
+        The layer with the counts. None is X. Topics are of counts, not of normalised or scaled numbers.
+    out : path or None
+        Build the corpus in this file, and map it from there.
+    """
+    if layer is not None and layer not in adata.layers:
+        raise CorpusError(f"no layer {layer!r}; the layers are {', '.join(map(repr, adata.layers.keys())) or 'none'}")
+    counts = adata.X if layer is None else adata.layers[layer]
+    if counts is None:
+        raise CorpusError(f"the AnnData has no X: pass layer=, one of {', '.join(map(repr, adata.layers.keys()))}")
+    words, names = [str(gene) for gene in adata.var_names], [str(cell) for cell in adata.obs_names]
+    if getattr(counts, "format", "") == "csc" and not sp.issparse(counts):  # rows of a file by columns: all at once
+        counts = sp.csr_array(counts.to_memory())
+    if sp.issparse(counts) and out is None:
+        return Corpus.from_scipy(counts, vocabulary=words, names=names)
+    n_cells, density = counts.shape[0], 1.0
+    if hasattr(counts, "group"):  # sparse, in a file
+        density = len(counts.group["indices"]) / max(np.prod(counts.shape, dtype=float), 1.0)
+    step = max(1, int(BLOCK_ENTRIES / max(counts.shape[1] * density, 1.0)))
+    with CorpusBuilder(out) as builder:
+        for begin in range(0, n_cells, step):
+            rows = sp.csr_array(counts[begin : begin + step])
+            builder.append(rows.indptr, rows.indices, rows.data, names[begin : begin + step])
+        return builder.finish(words)

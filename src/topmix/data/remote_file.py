@@ -1,0 +1,60 @@
+"""Files behind URLs (s3://, gs://, https://): copied once into this machine's cache, then used as local files.
+
+fsspec knows the protocols; it is imported when a URL is opened, and asks for the package that a protocol needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from topmix.data.atomic import atomic_write
+from topmix.data.cache import cache_folder
+from topmix.data.errors import CorpusError
+
+BLOCK = 1 << 24
+
+
+def is_remote(path: str | os.PathLike[str]) -> TypeGuard[str]:
+    return isinstance(path, str) and "://" in path
+
+
+def local_copy(url: str) -> Path:
+    """The file behind a URL, in the cache. It is fetched again when the file behind the URL is another."""
+    try:
+        import fsspec
+    except ImportError as error:
+        raise CorpusError(f"{url}: URLs are read with fsspec: pip install fsspec, or topmix[ray]") from error
+    try:
+        files: Any
+        files, name = fsspec.core.url_to_fs(url)
+        version = f"{url} {files.ukey(name)}"
+        folder = cache_folder() / "files"
+        path = folder / f"{hashlib.sha256(version.encode()).hexdigest()[:24]}-{Path(name).name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        with _one_at_a_time(path):
+            if not path.exists():
+                with files.open(name, "rb") as source, atomic_write(path) as copy:
+                    shutil.copyfileobj(source, copy, BLOCK)
+    except (OSError, ImportError, ValueError) as error:
+        raise CorpusError(f"{url}: cannot be fetched: {error}") from error
+    return path
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Several workers of a machine want the same file at the same moment: one fetches it, the others wait."""
+    if sys.platform == "win32":  # which has no flock: each fetches it, and the last copy stays
+        yield
+    else:
+        import fcntl
+
+        with open(path.with_name(f"{path.name}.lock"), "ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield

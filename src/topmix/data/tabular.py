@@ -1,0 +1,160 @@
+"""Tables of other libraries, read block by block: pandas, polars, and all that have the Arrow PyCapsule interface.
+
+DuckDB relations, pyarrow tables and readers, and datasets of Hugging Face have that interface or give Arrow tables.
+They are read with pyarrow; pandas and polars need nothing else. One block is in memory at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.data.errors import CorpusError
+
+BLOCK_ROWS = 1 << 14
+BLOCK_CELLS = 1 << 22  # numbers in memory at a time, when columns are words
+
+
+class Tabular(Protocol):
+    """A table with named columns."""
+
+    names: list[str]  # of the columns
+
+    def texts(self) -> list[str]:
+        """The columns that hold strings."""
+
+    def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
+        """Blocks of rows, each the values of these columns; missing values are None."""
+
+    def numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.float32]]:
+        """Blocks of rows of these columns, [rows, columns]."""
+
+
+def as_tabular(X: Any) -> Tabular | None:
+    """X as a table, or None if it has no named columns."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return PandasTable(X)
+    library = type(X).__module__.partition(".")[0]
+    if library == "polars":
+        if type(X).__name__ == "LazyFrame":
+            return PolarsTable(X.collect())
+        return PolarsTable(X) if hasattr(X, "columns") else None
+    if library == "datasets" and hasattr(X, "with_format"):
+        return ArrowTable.of_dataset(X)
+    if not hasattr(X, "__arrow_c_stream__") or hasattr(X, "chunks"):  # a column of pyarrow is a stream too
+        return None
+    return ArrowTable.of_stream(X)
+
+
+class PandasTable:
+    def __init__(self, frame: Any):
+        self.frame = frame
+        self.names = [str(name) for name in frame.columns]
+
+    def texts(self) -> list[str]:
+        return [name for i, name in enumerate(self.names) if self._is_text(self.frame.iloc[:, i])]
+
+    @staticmethod
+    def _is_text(column: Any) -> bool:
+        kind = column.dtype
+        if getattr(kind, "categories", None) is not None:
+            return bool(getattr(kind.categories.dtype, "kind", "O") in "OTU")
+        if type(kind).__name__ == "StringDtype":
+            return True
+        values = column.iloc[:1000] if getattr(kind, "kind", "") == "O" else ()
+        return any(isinstance(value, str) for value in values)
+
+    def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
+        where = [self.names.index(column) for column in columns]
+        for begin in range(0, len(self.frame), BLOCK_ROWS):
+            part = self.frame.iloc[begin : begin + BLOCK_ROWS, where]
+            lists = []
+            for i in range(len(where)):
+                column = part.iloc[:, i]
+                lists.append([None if missing else v for v, missing in zip(column.tolist(), column.isna().tolist())])
+            yield list(zip(*lists))
+
+    def numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.float32]]:
+        where = [self.names.index(column) for column in columns]
+        step = max(1, BLOCK_CELLS // max(len(where), 1))
+        for begin in range(0, len(self.frame), step):
+            yield self.frame.iloc[begin : begin + step, where].to_numpy(dtype=np.float32, na_value=np.nan)
+
+
+class PolarsTable:
+    def __init__(self, frame: Any):
+        self.frame = frame
+        self.names = list(frame.columns)
+
+    def texts(self) -> list[str]:
+        kinds = ("String", "Categorical", "Enum")
+        return [name for name, kind in self.frame.schema.items() if str(kind).startswith(kinds)]
+
+    def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
+        for begin in range(0, len(self.frame), BLOCK_ROWS):
+            yield self.frame.slice(begin, BLOCK_ROWS).select(columns).rows()
+
+    def numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.float32]]:
+        step = max(1, BLOCK_CELLS // max(len(columns), 1))
+        for begin in range(0, len(self.frame), step):
+            part = self.frame.slice(begin, step).select(columns)
+            yield np.column_stack([part.get_column(c).to_numpy().astype(np.float32) for c in columns])
+
+
+class ArrowTable:
+    """Batches of pyarrow. A stream can be read once, unless its maker gives a new one each time."""
+
+    def __init__(self, schema: Any, batches: Any):
+        self.schema, self.batches = schema, batches
+        self.names = list(schema.names)
+
+    @classmethod
+    def of_stream(cls, X: Any) -> ArrowTable:
+        pa = _pyarrow(X)
+        reader = X if isinstance(X, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(X)
+        return cls(reader.schema, reader)
+
+    @classmethod
+    def of_dataset(cls, X: Any) -> ArrowTable:
+        _pyarrow(X)
+        rows = X.with_format("arrow")
+        if not hasattr(X, "features") or X.features is None:
+            raise CorpusError("the dataset does not know its columns: call its resolve or select_columns method first")
+        batches = (batch for table in rows.iter(batch_size=BLOCK_ROWS) for batch in table.to_batches())
+        return cls(X.features.arrow_schema, batches)
+
+    def texts(self) -> list[str]:
+        return [field.name for field in self.schema if _is_string(field.type)]
+
+    def strings(self, columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
+        for batch in self.batches:
+            for begin in range(0, len(batch), BLOCK_ROWS):
+                part = batch.slice(begin, BLOCK_ROWS)
+                yield list(zip(*(part.column(self.names.index(c)).to_pylist() for c in columns)))
+
+    def numbers(self, columns: Sequence[str]) -> Iterator[NDArray[np.float32]]:
+        step = max(1, BLOCK_CELLS // max(len(columns), 1))
+        where = [self.names.index(c) for c in columns]
+        for batch in self.batches:
+            for begin in range(0, len(batch), step):
+                part = batch.slice(begin, step)
+                yield np.column_stack([part.column(i).to_numpy(zero_copy_only=False).astype(np.float32) for i in where])
+
+
+def _is_string(kind: Any) -> bool:
+    name = str(kind)
+    return name in ("string", "large_string", "string_view") or name.startswith("dictionary<values=string")
+
+
+def _pyarrow(X: Any) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError(
+            f"a {type(X).__module__}.{type(X).__name__} is read through Arrow, which needs pyarrow: "
+            "pip install 'topmix[parquet]'"
+        ) from error
+    return pa

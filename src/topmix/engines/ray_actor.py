@@ -1,0 +1,122 @@
+"""What runs on a node of a Ray cluster: one worker per actor.
+
+An actor is a place to compute. What a local step remembers comes with each call and goes back as a result: it lies in
+the object store of the node, and survives the actor.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import ray
+
+from topmix import _core
+from topmix._version import __version__
+from topmix.data.shard import SavedShard
+from topmix.engines.worker import Worker
+from topmix.local import Info, LocalStep
+from topmix.stats.tree import plus
+
+
+class About(NamedTuple):
+    """Where an actor is."""
+
+    node: str
+    pid: int
+    isa: str
+    version: str
+
+
+class Report(NamedTuple):
+    """What there is to say of a visit besides its statistics and its memory."""
+
+    info: Info
+    has_memory: bool
+    stats_bytes: int
+    memory_bytes: int
+    seconds: float
+    processor: float  # seconds of all its threads
+    resident: int  # bytes of this process
+
+
+@dataclass
+class Session:
+    """What an actor has of one fit or one question."""
+
+    worker: Worker
+    shards: dict[int, Any] = field(default_factory=dict)  # those in memory; others are read at each visit
+    copies: dict[int, Any] = field(default_factory=dict)  # what shards of other nodes remember
+
+
+class ShardActor:
+    def __init__(self) -> None:
+        self.sessions: dict[str, Session] = {}
+
+    def about(self) -> About:
+        return About(ray.get_runtime_context().get_node_id(), os.getpid(), _core.isa, __version__)
+
+    def open(self, session: str, step: LocalStep, threads: int) -> None:
+        self.sessions.setdefault(session, Session(Worker(step, threads)))
+
+    def close(self, session: str) -> None:
+        self.sessions.pop(session, None)
+
+    def columns(self, opening: tuple[Any, ...], b: int, message: list[Any]) -> np.ndarray:
+        """The words of a shard, or the columns of a table."""
+        return np.asarray(self._shard(self._session(opening), b, message).cols)
+
+    def step(
+        self, opening: tuple[Any, ...], b: int, message: list[Any], tables: Any, memory: Any
+    ) -> tuple[Any, Any, Report]:
+        begin, used, session = time.perf_counter(), time.process_time(), self._session(opening)
+        stats, new, info = session.worker.step(self._shard(session, b, message), tables, memory)
+        took = time.perf_counter() - begin, time.process_time() - used
+        return stats, new, Report(info, new is not None, n_bytes(stats), n_bytes(new), *took, resident())
+
+    def add(self, a: Any, b: Any) -> tuple[Any, int]:
+        """The sum, and the bytes of the second part, which may have come from another node."""
+        return plus(a, b), n_bytes(b)
+
+    def keep_copy(self, opening: tuple[Any, ...], b: int, *remembered: Any) -> None:
+        """Holds on to what shard b remembers, so that its node may be lost."""
+        self._session(opening).copies[b] = remembered
+
+    def _session(self, opening: tuple[Any, ...]) -> Session:
+        """An actor that was started again knows nothing: each call brings how to begin."""
+        session, step, threads = opening
+        if session not in self.sessions:
+            self.open(session, step, threads)
+        return self.sessions[session]
+
+    def _shard(self, session: Session, b: int, message: list[Any]) -> Any:
+        if b in session.shards:
+            return session.shards[b]
+        found = ray.get(message[0])
+        if isinstance(found, SavedShard):
+            return found.read()
+        session.shards[b] = found
+        return found
+
+
+def n_bytes(value: Any) -> int:
+    """Bytes of the arrays in a value: all of a message but a few hundred bytes."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if is_dataclass(value):
+        return sum(n_bytes(getattr(value, f.name)) for f in fields(value))
+    if isinstance(value, tuple | list):
+        return sum(map(n_bytes, value))
+    return sum(map(n_bytes, value.values())) if isinstance(value, dict) else 0
+
+
+def resident() -> int:
+    """Bytes of memory that this process has; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

@@ -1,0 +1,73 @@
+"""Workers on the nodes of a Ray cluster. Placement and messages are Ray's; it is imported when workers are opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from topmix.data.shard import Shards
+from topmix.engines.engine import Engine, Workers
+from topmix.local import LocalStep
+from topmix.parameters.checks import whole_number, whole_number_or_none
+
+
+@dataclass(frozen=True, repr=False)
+class Ray(Engine):
+    """Workers on the nodes of a Ray cluster, or on this machine where there is none. The same bits as `Threads`.
+
+    Workers share the batches of a round: give `Memoized` at least as many `batches_per_update` as there are workers.
+    They stay for the next call and end with the program; `release` ends them now.
+
+    Parameters
+    ----------
+    address : str or None
+        The cluster: "auto" or "host:port", from a node of it, or "local" for a new one on this machine. None uses the
+        cluster that this process is connected to, that RAY_ADDRESS names or that runs here, and else starts one.
+    workers : int or None
+        Workers, spread over the nodes. None takes as many as fit.
+    cpus_per_worker : int
+        Cores of each worker, which its kernels use; `n_jobs` is for the process that calls.
+    gpus_per_worker : int
+        GPUs of each worker. This version has no workers that compute on them, so it must be 0.
+    copies : int
+        Copies on other nodes of what each batch remembers, 0 or 1. With 1 the fit goes on when a node is lost; with 0
+        fewer bytes travel, and a lost node ends the fit.
+
+    Examples
+    --------
+    >>> from topmix.engines import Ray
+    >>> Ray(address="auto", workers=8)
+    Ray(address='auto', workers=8)
+    """
+
+    address: str | None = None
+    workers: int | None = None
+    cpus_per_worker: int = 1
+    gpus_per_worker: int = 0
+    copies: int = 1
+
+    def check(self) -> None:
+        if self.address is not None and not isinstance(self.address, str):
+            raise ValueError(f"address must be None or a string, got {self.address!r}")
+        whole_number_or_none(self.workers, "workers")
+        whole_number(self.cpus_per_worker, "cpus_per_worker")
+        whole_number(self.gpus_per_worker, "gpus_per_worker", least=0)
+        if self.gpus_per_worker:
+            raise ValueError("gpus_per_worker must be 0: this version has no workers that compute on GPUs of a cluster")
+        if whole_number(self.copies, "copies", least=0) > 1:
+            raise ValueError(f"copies must be 0 or 1, got {self.copies}")
+
+    def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
+        try:
+            import ray  # noqa: F401
+        except ImportError as error:
+            raise ImportError("engine='ray' needs Ray: pip install 'topmix[ray]'") from error
+        from topmix.engines.ray_pool import pool_of
+        from topmix.engines.ray_workers import RayWorkers
+
+        return RayWorkers(shards, step, pool_of(self), self.cpus_per_worker, self.copies)
+
+    def release(self) -> None:
+        """Ends the workers of an engine with these settings, if there are any, so that others can use their cores."""
+        from topmix.engines.ray_pool import release
+
+        release(self)

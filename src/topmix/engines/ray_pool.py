@@ -1,0 +1,168 @@
+"""Actors on a cluster, and which of them can be asked. Starting one takes seconds, so they stay for the next call."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from typing import Any, Protocol
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError
+
+from topmix import _core
+from topmix._version import __version__
+from topmix.engines.ray_actor import About, ShardActor
+
+LOG = logging.getLogger("topmix.ray")
+START_SECONDS = 120.0  # for the first actor to be there; for one that died to come back, when no other is left
+MORE_SECONDS = 30.0  # for the others
+
+
+class ClusterError(ConnectionError):
+    """There is no cluster, no room on it, or not enough left of it."""
+
+
+class Wanted(Protocol):
+    """What the engine Ray asks for; a key of the pools, so it must be hashable."""
+
+    @property
+    def address(self) -> str | None: ...
+    @property
+    def workers(self) -> int | None: ...
+    @property
+    def cpus_per_worker(self) -> float: ...
+
+
+_pools: dict[tuple[str, Wanted], Pool] = {}
+
+
+class Peer:
+    """One actor, as the driver sees it."""
+
+    def __init__(self, number: int, actor: Any):
+        self.number, self.actor = number, actor
+        self.node, self.pid = "", 0
+        self.is_alive = False
+        self.probe: Any = actor.about.remote()  # answered when it is there, also after it was started again
+        self.waiting: set[Any] = set()  # calls that it has not answered
+        self.since = time.monotonic()  # when it last answered, or was given something to do
+        self.is_late = False  # it has not answered for so long that another worker took over
+        self.resident = 0  # bytes
+
+    def __repr__(self) -> str:
+        return f"worker {self.number}"
+
+    def look(self, seconds: float = 0.0) -> bool:
+        """Whether it is there. It may have come back since it was lost."""
+        if self.probe is not None and ray.wait([self.probe], timeout=seconds)[0]:
+            probe, self.probe = self.probe, None
+            try:
+                self._arrived(ray.get(probe))
+            except RayActorError:
+                self.lost()
+        return self.is_alive
+
+    def lost(self) -> None:
+        """Its process has ended. Ray starts it again, here or on another node."""
+        self.is_alive = self.is_late = False
+        self.waiting.clear()
+        self.probe = self.actor.about.remote()
+
+    def answered(self, ref: Any) -> None:
+        self.waiting.discard(ref)
+        self.since, self.is_late = time.monotonic(), False
+
+    def _arrived(self, about: About) -> None:
+        if about.version != __version__:
+            raise ClusterError(f"a worker has topmix {about.version}, but this process has {__version__}")
+        if about.isa != _core.isa:
+            warnings.warn(
+                f"a worker computes with {about.isa} and this process with {_core.isa}: the last bits of results may "
+                "differ from engine='threads'. TOPMIX_ISA chooses for each machine.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self.node, self.pid, self.is_alive = about.node, about.pid, True
+
+
+class Pool:
+    """The workers of one engine."""
+
+    def __init__(self, engine: Wanted):
+        free = ray.available_resources().get("CPU", 0.0)
+        n = engine.workers or max(1, int(free // engine.cpus_per_worker))
+        # A task that fails is our own to repeat: only we know which results were used already.
+        options = {"num_cpus": engine.cpus_per_worker, "max_restarts": -1, "max_task_retries": 0}
+        kind = ray.remote(ShardActor).options(scheduling_strategy="SPREAD", **options)
+        self.peers = [Peer(i, kind.remote()) for i in range(n)]
+        deadline, more = time.monotonic() + START_SECONDS, None
+        while not all(peer.look(0.02) for peer in self.peers):
+            if any(peer.is_alive for peer in self.peers):
+                more = more or time.monotonic() + MORE_SECONDS
+            if time.monotonic() > (more or deadline):
+                break
+        alive = sum(peer.is_alive for peer in self.peers)
+        if not alive:
+            self.end()
+            raise ClusterError(
+                f"no worker of {engine.cpus_per_worker} CPUs could be started within {START_SECONDS:.0f} seconds: the "
+                f"cluster has {free:g} free CPUs (`ray status` says more)"
+            )
+        if alive < n:
+            LOG.warning("%d of %d workers could be started; the others will join when there is room", alive, n)
+
+    def alive(self) -> list[Peer]:
+        return [peer for peer in self.peers if peer.look()]
+
+    def wait_for_one(self) -> list[Peer]:
+        """Those that are there, once any is."""
+        deadline = time.monotonic() + START_SECONDS
+        while not (found := self.alive()):
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"all {len(self.peers)} workers are lost and none came back within {START_SECONDS:.0f} seconds. A "
+                    "fit with a checkpoint continues from there when it is called again."
+                )
+            time.sleep(0.05)
+        return found
+
+    def end(self) -> None:
+        for peer in self.peers:
+            ray.kill(peer.actor)
+
+
+def pool_of(engine: Wanted) -> Pool:
+    """The workers of this engine: those of the last call, or new ones."""
+    connect(engine.address)
+    key = ray.get_runtime_context().get_job_id(), engine
+    for other in [other for other in _pools if other[0] != key[0]]:
+        del _pools[other]  # of a connection that has ended, and its actors with it
+    if key not in _pools:
+        _pools[key] = Pool(engine)
+    return _pools[key]
+
+
+def release(engine: Wanted) -> None:
+    for key in [key for key in _pools if key[1] == engine]:
+        pool = _pools.pop(key)
+        if ray.is_initialized() and ray.get_runtime_context().get_job_id() == key[0]:
+            pool.end()
+
+
+def connect(address: str | None) -> None:
+    """Connects to the cluster, unless this process is connected already."""
+    if address is not None and address.startswith("ray://"):
+        raise ValueError(
+            f"address={address!r}: a fit over ray:// would send everything through one proxy. Run the program on a "
+            "node of the cluster (`ray job submit`, address='auto')."
+        )
+    if ray.is_initialized():
+        here = ray.get_runtime_context().gcs_address
+        if address not in (None, "auto", here):
+            raise ValueError(f"address={address!r}, but this process is connected to the cluster at {here!r}")
+        return
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING, configure_logging=False)
+    except (ConnectionError, GetTimeoutError, RuntimeError, ValueError) as error:
+        raise ClusterError(f"there is no Ray cluster at address={address!r}: {error}") from error

@@ -1,0 +1,200 @@
+"""The driver's side of workers on a Ray cluster: which shard is whose, and where everything lies.
+
+The driver holds references. Rows of a corpus in memory go into the object store once; those of a saved corpus are read
+by the worker that visits them. What a shard remembers lies on the node that visited it last, and its next visit happens
+there. One copy of it on another node makes the loss of a node an incident and not an end.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import ray
+from ray.exceptions import ObjectLostError
+
+from topmix.data.shard import Shards
+from topmix.data.table import Table
+from topmix.engines.engine import ShardResult
+from topmix.engines.ray_actor import Report, n_bytes
+from topmix.engines.ray_calls import Answer, Calls, LostData, LostForGood
+from topmix.engines.ray_pool import LOG, Peer, Pool
+from topmix.engines.ray_rounds import RayRounds
+from topmix.engines.ray_traffic import Traffic
+from topmix.engines.rounds import Memo, Tables
+from topmix.local import LocalStep
+
+AHEAD = 2  # calls that a worker has at a time: the next one's tables travel while it computes
+
+
+class Visited(NamedTuple):
+    """A visit that was made, and where its results lie."""
+
+    shard: int
+    stats: Any  # reference, or the value where it was fetched
+    memory: Any  # reference; None where nothing is remembered
+    report: Report
+    peer: Peer
+
+
+class RayWorkers:
+    def __init__(self, shards: Shards, step: LocalStep, pool: Pool, threads: int, copies: int):
+        self.n_shards, self.n_rows = len(shards), shards.n_rows
+        self.shards, self.pool, self.copies = shards, pool, copies
+        self.opening = (secrets.token_hex(8), step, threads)
+        self.calls, self.traffic = Calls(pool), Traffic(pool, self.n_rows)
+        self._messages: dict[int, list[Any]] = {}
+        self._columns: dict[int, Any] = {}
+        self._memory: dict[int, Any] = {}
+        self._home: dict[int, Peer] = {}
+        self._n_homes = dict.fromkeys(range(len(pool.peers)), 0)
+
+    def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
+        order = deque(shards)
+        self.find_homes(order, together=False)
+        found, copying = dict[int, Visited](), set[int]()
+        try:
+            for answer in self.visits(tables, list(order), in_order=True, fetch=True):
+                if isinstance(answer, Answer):
+                    copying.discard(answer.key[1])
+                else:
+                    found[answer.shard] = answer
+                    if answer.memory is not None and self.copy(answer, answer.memory):
+                        copying.add(answer.shard)
+                while order and order[0] in found and order[0] not in copying:
+                    yield self._accepted(found.pop(order.popleft()))
+            while order:
+                for answer in self.calls.answers():
+                    copying.discard(answer.key[1])
+                while order and order[0] not in copying:
+                    yield self._accepted(found.pop(order.popleft()))
+        except LostData as lost:
+            self.calls.drop()
+            raise LostForGood(lost) from lost
+
+    def _accepted(self, visited: Visited) -> ShardResult:
+        self.accept([visited])
+        self.traffic.received += visited.report.stats_bytes
+        return ShardResult(visited.shard, visited.stats, visited.report.info)
+
+    def rounds(self, memo: Memo) -> RayRounds:
+        return RayRounds(self, memo)
+
+    def visits(
+        self, tables: Tables, shards: Sequence[int], *, in_order: bool, fetch: bool = False
+    ) -> Iterator[Visited | Answer]:
+        """Visits, in the order in which they end, and answers to other calls meanwhile. With `in_order` only the next
+        few of the list are begun. With `fetch` their statistics come here."""
+        self.calls.drop()  # what is left of an iteration that was given up
+        self._ask_columns(shards)
+        todo, position = list(dict.fromkeys(shards)), {b: i for i, b in enumerate(shards)}
+        left = set(todo)
+        while left:
+            window = AHEAD * len(self.pool.peers) + min(position[b] for b in left) if in_order else len(shards)
+            for b in [b for b in todo if position[b] < window]:
+                peer = self.calls.best(self._home[b])
+                if len(peer.waiting) < AHEAD:
+                    todo.remove(b)
+                    self._begin(b, peer, tables)
+            for answer in self.calls.answers():
+                what, b = answer.key
+                if what != "step":
+                    yield answer
+                    continue
+                try:
+                    stats = ray.get(answer.refs[0]) if fetch else answer.refs[0]
+                except ObjectLostError:
+                    LOG.warning("the result of shard %d was lost with its node: it is computed again", b)
+                    todo.insert(0, b)
+                    continue
+                left.remove(b)
+                yield self._visited(answer, stats)
+
+    def _visited(self, answer: Answer, stats: Any) -> Visited:
+        report: Report = answer.last
+        answer.peer.resident = report.resident
+        self.calls.took(report.seconds)
+        self.traffic.visited(report)
+        memory = answer.refs[1] if report.has_memory else None
+        return Visited(answer.key[1], stats, memory, report, answer.peer)
+
+    def accept(self, visits: Iterable[Visited]) -> None:
+        """These visits count: their shards continue from what they found."""
+        for visited in visits:
+            if visited.memory is not None:
+                self._memory[visited.shard] = visited.memory
+
+    def find_homes(self, shards: Sequence[int], *, together: bool) -> None:
+        """Deals shards to workers: neighbours together, whose sums then need no message, or one by one."""
+        new = [b for b in dict.fromkeys(shards) if b not in self._home]
+        peers = sorted(self.pool.wait_for_one(), key=lambda peer: (self._n_homes[peer.number], peer.number))
+        for j, b in enumerate(new):
+            i = j * len(peers) // len(new) if together and len(new) >= len(peers) else j % len(peers)
+            self._home[b] = peers[i]
+            self._n_homes[peers[i].number] += 1
+
+    def copy(self, visited: Visited, *remembered: Any) -> bool:
+        """Has a worker of another node hold what the shard remembers; whether there is one."""
+        others = [peer for peer in self.pool.alive() if peer.node != visited.peer.node and not peer.is_late]
+        if not self.copies or not others or not remembered:
+            return False
+        peer = others[visited.shard % len(others)]
+        self.calls.ask(("copy", visited.shard), peer, "keep_copy", self.opening, visited.shard, *remembered)
+        self.traffic.copied += visited.report.memory_bytes + (len(remembered) > 1) * visited.report.stats_bytes
+        return True
+
+    def status(self) -> dict[str, float]:
+        """Of the last pass, for its record."""
+        return self.traffic.status()
+
+    def home(self, b: int) -> Peer | None:
+        return self._home.get(b)
+
+    def place(self, model: Any) -> Any:
+        return model
+
+    def recall(self) -> dict[int, Any]:
+        return dict(zip(self._memory, ray.get(list(self._memory.values()))))
+
+    def restore(self, memory: Mapping[int, Any]) -> None:
+        self._memory = {b: ray.put(value) for b, value in memory.items()}
+
+    def forget(self) -> None:
+        self._memory = {}
+
+    def close(self) -> None:
+        self.calls.drop()
+        self.traffic.look_at_disks(at_least=0.5)
+        for peer in self.pool.alive():
+            peer.actor.close.remote(self.opening[0])
+        self._memory, self._messages, self._columns = {}, {}, {}
+
+    def _begin(self, b: int, peer: Peer, tables: Tables) -> None:
+        made = tables(self._cols(b))
+        self.traffic.sent += n_bytes(made)
+        args = self.opening, b, self._message(b), ray.put(made), self._memory.get(b)
+        self.calls.ask(("step", b), peer, "step", *args, n_returns=3)
+
+    def _message(self, b: int) -> list[Any]:
+        """In a list, so that a worker who has the shard does not fetch it again."""
+        if b not in self._messages:
+            self._messages[b] = [ray.put(self.shards.message(b))]
+        return self._messages[b]
+
+    def _ask_columns(self, shards: Sequence[int]) -> None:
+        """Words of shards that only their workers have read."""
+        if isinstance(self.shards.corpus, Table) or self.shards.corpus.path is None:
+            return
+        unknown = [b for b in dict.fromkeys(shards) if b not in self._columns]
+        for b in unknown:
+            peer = self.calls.best(self._home[b])
+            self.calls.ask(("columns", b), peer, "columns", self.opening, b, self._message(b))
+        while any(b not in self._columns for b in unknown):
+            for (_, b), _, _, cols in self.calls.answers():
+                self._columns[b] = ray.put(cols)  # here, so that no node takes it away
+
+    def _cols(self, b: int) -> np.ndarray:
+        return ray.get(self._columns[b]) if b in self._columns else self.shards[b].cols

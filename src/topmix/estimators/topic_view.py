@@ -1,0 +1,101 @@
+"""The topics of a fitted model in one form for all estimators. Tables, reports, exports and plots read this form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from topmix.metrics.top_words import top_ids
+
+
+@dataclass(frozen=True)
+class TopicView:
+    """The topics of a fitted model. Topic k is row k of the `components_` of the estimator."""
+
+    topic_word: NDArray[np.float64]  # [K, V], rows sum to one
+    share: NDArray[np.float64]  # [K] share of all tokens (for a mixture: of all rows); sums to one
+    tokens: float  # number of training tokens; 0 if the model does not store it
+    words: list[str]  # names of the words, or their numbers if the model has no names
+
+    @property
+    def n_topics(self) -> int:
+        return len(self.topic_word)
+
+    @cached_property
+    def frequency(self) -> NDArray[np.float64]:
+        """[V] expected frequency of each word: p(w) = sum_k share_k p(w | k)."""
+        expected: NDArray[np.float64] = self.share @ self.topic_word
+        return expected
+
+    def top(self, n: int = 10, relevance: float = 1.0) -> NDArray[np.intp]:
+        """[K, n] word ids, best first; n is limited to V. `relevance` is the weight in `relevance_of`."""
+        n = min(n, len(self.words))
+        if relevance == 1.0:
+            return top_ids(self.topic_word, n)
+        return np.concatenate([top_ids(self.relevance_of(k, relevance)[None], n) for k in range(self.n_topics)])
+
+    def relevance_of(self, k: int, weight: float) -> NDArray[np.float64]:
+        """[V] weight log p(w | k) + (1 - weight) log(p(w | k) / p(w)). A small weight prefers words of few topics."""
+        with np.errstate(divide="ignore"):
+            log_p, log_base = np.log(self.topic_word[k]), np.log(np.maximum(self.frequency, 1e-300))
+        return np.maximum(log_p - (1.0 - weight) * log_base, -1e9)
+
+    def by_size(self) -> NDArray[np.intp]:
+        """The numbers of the topics, largest topic first."""
+        return np.argsort(-self.share, kind="stable")
+
+    def words_of(self, ids: NDArray[np.intp]) -> list[str]:
+        return [self.words[v] for v in ids.tolist()]
+
+
+def view_of(model: Any) -> TopicView:
+    """The TopicView of a fitted estimator. Raises ValueError if its components are not topics of words."""
+    check_is_fitted(model)
+    components = getattr(model, "components_", None)
+    if not isinstance(components, np.ndarray) or components.ndim != 2:
+        raise ValueError(f"a {type(model).__name__} has no topics of words: pass a topic model or a MultinomialMixture")
+    topic_word = getattr(model, "topic_word_", None)
+    if topic_word is None:
+        topic_word = components / components.sum(axis=1, keepdims=True)
+    share, tokens = _shares(model, components)
+    return TopicView(topic_word, share, tokens, word_names(model, components.shape[1]))
+
+
+def word_names(model: Any, n_words: int) -> list[str]:
+    """The names of the features of a fitted estimator, or their numbers as strings."""
+    names = getattr(model, "feature_names_in_", None)
+    return [str(v) for v in (range(n_words) if names is None else names)]
+
+
+def proportions(model: Any, X: Any) -> NDArray[np.float64]:
+    """[documents, K] rows that sum to one: topic proportions, or the posterior of the clusters of a mixture."""
+    if hasattr(model, "transform"):
+        return np.asarray(model.transform(X))
+    return np.asarray(model.predict_proba(X))
+
+
+def _shares(model: Any, components: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """(share, tokens): from `weights_` if the model has them, else from the pseudo-counts minus the prior."""
+    weights = getattr(model, "weights_", None)
+    if weights is not None:
+        return np.asarray(weights, dtype=np.float64), 0.0
+    sizes = components.sum(axis=1) - _prior_mass(model, components.shape)
+    if (seeds := getattr(model, "seed_counts_", None)) is not None:
+        sizes -= np.asarray(seeds.sum(axis=1)).ravel()
+    sizes = np.maximum(sizes, 0.0)
+    total = float(sizes.sum())
+    return (sizes / total if total > 0 else np.full(len(sizes), 1.0 / len(sizes))), total
+
+
+def _prior_mass(model: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """[K] pseudo-counts that come from the prior."""
+    K, V = shape
+    prior = np.asarray(getattr(model, "topic_word_prior_", 0.0), dtype=np.float64)
+    if prior.shape == (K,) and K != V:
+        return prior * V
+    return np.broadcast_to(prior, (K, V)).sum(axis=1)

@@ -1,0 +1,190 @@
+"""A worker killed, a node removed, the driver killed, a full object store, a slow worker: the fit goes on, or is
+continued from its checkpoint, to the same bits; and the log says in one line what happened.
+
+benchmarks/ray_faults.py does each of these twenty times.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from benchmarks.harness.cluster import FilledStore, RemovedNode, StoppedWorker, in_the_middle, kill_all, kill_one
+from topmix import HDP, LDA
+from topmix.data import Corpus, sample_lda
+from topmix.engines import Ray, Threads
+from topmix.learners import Memoized
+from topmix.local.fold_in import FoldIn
+
+LEARNER = Memoized(batch_size=30, batches_per_update=3)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("shared") / "corpus.topmix"
+    sample_lda(360, 300, 6, doc_length=60, random_state=0).corpus.save(path)
+    return Corpus.open(path)
+
+
+def lda(engine, **parameters):
+    usual = {"n_components": 12, "learner": LEARNER, "max_iter": 4, "tol": -np.inf, "random_state": 0}
+    return LDA(**usual | parameters, engine=engine)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(saved):
+    return lda("threads").fit(saved)
+
+
+def same(model, undisturbed):
+    np.testing.assert_array_equal(model.components_, undisturbed.components_)
+    assert [r.objective for r in model.history_] == [r.objective for r in undisturbed.history_]
+
+
+def said(caplog):
+    return [record.getMessage() for record in caplog.records if record.name == "topmix.ray"]
+
+
+def test_a_worker_is_killed_in_the_middle_of_a_pass(three, saved, undisturbed, caplog):
+    with in_the_middle(kill_one, at=18):
+        same(lda(three).fit(saved), undisturbed)
+    (line,) = [line for line in said(caplog) if "was lost" in line]
+    assert "its process or its node ended" in line
+    assert "\n" not in line
+
+
+def test_a_worker_is_killed_in_the_search_for_the_number_of_topics(three, saved, caplog):
+    def fit(engine):
+        learner = Memoized(batch_size=60, batches_per_update=2)
+        return HDP(4, max_iter=14, random_state=0, learner=learner, engine=engine).fit(saved)
+
+    with in_the_middle(kill_one, at=30):
+        same(fit(three), fit("threads"))
+    assert any("was lost" in line for line in said(caplog))
+
+
+def test_a_worker_is_killed_while_documents_are_solved(three, saved, undisturbed, cut):
+    """As `transform` and stochastic learning ask: shard by shard, in order."""
+    found = []
+    for engine in (Threads(), three):
+        with in_the_middle(kill_one, at=5):
+            workers = engine.open(cut(saved, 11), FoldIn(), 1)
+            found.append([(b, folded.docs.count) for b, folded, _ in workers.run(undisturbed.model_.tables, range(11))])
+            workers.close()
+    for (a, x), (b, y) in zip(*found, strict=True):
+        assert a == b
+        np.testing.assert_array_equal(x, y)
+
+
+class Deadly:
+    """A local step that ends its process."""
+
+    def __call__(self, shard, tables, memory, scratch):
+        os._exit(1)
+
+
+def test_a_visit_that_ends_every_worker_is_an_error(three, saved, undisturbed, cut, monkeypatch):
+    from ray import cloudpickle
+
+    from topmix.engines import ray_calls
+
+    monkeypatch.setattr(ray_calls, "MOST_LOST", 2)
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
+    workers = three.open(cut(saved, 3), Deadly(), 1)
+    with pytest.raises(ConnectionError, match="2 workers were lost one after another in the same call"):
+        list(workers.run(undisturbed.model_.tables, range(3)))
+    workers.close()
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    same(lda(three).fit(saved), undisturbed)
+
+
+def test_all_workers_are_killed(three, saved, undisturbed):
+    with in_the_middle(kill_all, at=18):
+        same(lda(three).fit(saved), undisturbed)
+
+
+@pytest.fixture
+def removal(cluster):
+    """What ends a node that has a worker; another node joins after the test."""
+    remove = RemovedNode(cluster)
+    yield remove
+    remove.mend()
+
+
+def test_a_node_is_removed(three, saved, undisturbed, removal, caplog):
+    """With what its shards remember; the copies on other nodes go on."""
+    with in_the_middle(removal, at=18):
+        same(lda(three).fit(saved), undisturbed)
+    assert any("was lost: its process or its node ended" in line for line in said(caplog))
+
+
+def test_without_copies_a_removed_node_ends_the_fit_and_the_checkpoint_continues_it(
+    three, saved, undisturbed, removal, tmp_path
+):
+    engine, path = Ray(workers=3, copies=0), tmp_path / "checkpoint"
+    with (
+        in_the_middle(removal, at=42),  # the fourth pass; the checkpoint is of the second
+        pytest.raises(ConnectionError, match=r"lost with its node.*checkpoint"),
+    ):
+        lda(engine).fit(saved, checkpoint=path, checkpoint_every=2)
+    engine.release()
+    same(lda(three).fit(saved, checkpoint=path, checkpoint_every=2), undisturbed)
+
+
+def test_the_driver_is_killed_and_another_one_continues(cluster, three, saved, undisturbed, tmp_path):
+    program = f"""
+        import numpy as np, sys
+        from topmix import LDA
+        from topmix.engines import Ray
+        from topmix.learners import Memoized
+
+        def wait(record, view):
+            print(record.n_pass, flush=True)
+            if record.n_pass == 3:
+                sys.stdin.read()  # for ever: the checkpoint of the second pass is there, that of the third is not
+
+        engine = Ray(address={cluster.address!r}, workers=2)
+        LDA(12, learner=Memoized(batch_size=30, batches_per_update=3), max_iter=4, tol=-np.inf, random_state=0,
+            engine=engine, callbacks=[wait]).fit({str(saved.path)!r}, checkpoint={str(tmp_path / "checkpoint")!r})
+    """
+    driver = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    for line in driver.stdout:
+        if line.strip() == "3":
+            break
+    driver.send_signal(signal.SIGKILL)
+    driver.communicate()
+    passes = []
+    model = lda(three, callbacks=[lambda record, view: passes.append(record.n_pass)])
+    same(model.fit(saved, checkpoint=tmp_path / "checkpoint"), undisturbed)
+    assert passes == [3, 4]
+
+
+def test_object_stores_are_full(three, caplog):
+    corpus = sample_lda(400, 2000, 6, doc_length=100, random_state=0).corpus
+    settings = {"n_components": 200, "max_iter": 2, "learner": Memoized(batch_size=100, batches_per_update=2)}
+    fill = FilledStore()
+    with in_the_middle(fill, at=6):
+        model = lda(three, **settings).fit(corpus)
+    fill.mend()
+    np.testing.assert_array_equal(model.components_, lda("threads", **settings).fit(corpus).components_)
+    assert any("object stores were full" in line for line in said(caplog))
+
+
+def test_a_worker_is_slow(three, saved, undisturbed, caplog, monkeypatch):
+    from topmix.engines import ray_calls
+
+    monkeypatch.setattr(ray_calls, "LATE_AT_LEAST", 0.5)
+    stop = StoppedWorker()
+    try:
+        with in_the_middle(stop, at=18):
+            same(lda(three).fit(saved), undisturbed)
+        assert any("has not answered for" in line for line in said(caplog))
+    finally:
+        stop.mend()
+    same(lda(three).fit(saved), undisturbed)  # and it is back

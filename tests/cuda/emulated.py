@@ -1,0 +1,118 @@
+"""The CUDA engine without a GPU: the same kernels, compiled for the host, on arrays of NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+import weakref
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from topmix.cuda.device import Device, program_of
+from topmix.cuda.sources import PROGRAMS, kernels, program, struct
+from topmix.engines import Cuda
+
+HEADER = Path(__file__).with_name("emulate.hpp")
+
+
+@cache
+def library(name: str, L: int) -> ctypes.CDLL:
+    """One program, compiled once for each L and text."""
+    calls = "".join(
+        f'extern "C" void launch_{kernel}(int blocks, int threads, size_t shared, const void* args) {{\n'
+        f"    emulated::launch<{kind_of(kernel)}, {kernel}>(blocks, threads, shared, args);\n}}\n"
+        for kernel in kernels(name)
+    )
+    sizes = "".join(
+        f"static_assert(offsetof({kind}, {field}) == {offset});\n"
+        for kind in STRUCTS
+        for field, (_, offset) in (struct(kind).fields or {}).items()
+    )
+    order = 'extern "C" void set_order(int seed) { emulated::order_seed = seed; }\n'
+    text = f'#include "{HEADER}"\n' + program(name).replace('extern "C" __global__', "__global__")
+    text += sizes + calls + order
+    flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-w", f"-DTOPMIX_L={L}"]
+    key = hashlib.sha256(f"{text}{HEADER.read_text()}{flags}".encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"topmix-emulated-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    built = folder / f"{name.partition('.')[0]}-{key}.so"
+    if not built.exists():
+        source, fresh = folder / f"{key}-{os.getpid()}.cpp", folder / f"{key}-{os.getpid()}.so"
+        source.write_text(text)
+        subprocess.run([os.environ.get("CXX", "g++"), *flags, "-o", str(fresh), str(source)], check=True)
+        fresh.replace(built)
+        source.unlink()
+    return ctypes.CDLL(str(built))
+
+
+STRUCTS = ("SolveArgs", "TableArgs", "MemoArgs", "GibbsArgs")
+
+
+def kind_of(kernel: str) -> str:
+    """The struct that a kernel takes."""
+    name = program_of(kernel)
+    return next(k for k in STRUCTS if f"{kernel}({k} a)" in program(name))
+
+
+class EmulatedDevice(Device):
+    """`order` is which lane goes first at barriers: 0 ascending, 1 descending, else a permutation."""
+
+    n_processors = 1
+    blocks_of_a_sum = 2
+    arrays: ClassVar[list[weakref.ref[np.ndarray]]] = []  # all that were ever made
+
+    def __init__(self, order: int = 0, shared_per_block: int = 227 * 1024):
+        super().__init__()
+        self.order, self.shared_per_block, self.shared_per_processor = order, shared_per_block, shared_per_block + 1024
+
+    def array(self, host, dtype=None):
+        return self._noted(np.array(host, dtype, order="C"))
+
+    def _noted(self, array):
+        EmulatedDevice.arrays.append(weakref.ref(array))
+        return array
+
+    def empty(self, shape, dtype):
+        """Of arbitrary contents, so that what nobody writes is seen."""
+        n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        contents = np.random.default_rng(n_bytes).integers(256, size=n_bytes, dtype=np.uint8)
+        return self._noted(contents.view(dtype).reshape(shape).copy())
+
+    def zeros(self, shape, dtype):
+        return self._noted(np.zeros(shape, dtype))
+
+    def get(self, array):
+        return array.copy()
+
+    def address(self, array):
+        return array.ctypes.data
+
+    def start(self, kernel, L, blocks, threads, args, shared):
+        assert shared <= self.shared_per_block
+        code = library(program_of(kernel), L)
+        code.set_order(self.order)
+        call = code[f"launch_{kernel}"]
+        call(blocks, threads, ctypes.c_size_t(shared), ctypes.c_void_p(args.ctypes.data))
+
+
+@dataclass(frozen=True, repr=False)
+class Emulated(Cuda):
+    """Cuda() on an emulated device."""
+
+    order: int = 0
+    shared_per_block: int = 227 * 1024
+
+    def opened(self):
+        return EmulatedDevice(self.order, self.shared_per_block)
+
+
+def build_all(L: int) -> None:
+    for name in PROGRAMS:
+        library(name, L)

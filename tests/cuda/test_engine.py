@@ -1,0 +1,237 @@
+"""Fits with engine="cuda" are those of the processor, within rounding."""
+
+import contextlib
+import copy
+import gc
+import itertools
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from topmix import HDP, LDA, MultinomialMixture
+from topmix.data import sample_lda
+from topmix.data.shard import Shards
+from topmix.engines import Cuda, Threads
+from topmix.inference import Collapsed, Variational
+from topmix.learners import Batch, Memoized, State, Stochastic
+from topmix.local.topics import TopicStep
+
+from .emulated import Emulated, EmulatedDevice
+
+CORPUS = sample_lda(40, 50, 4, doc_length=25, random_state=2).corpus  # no document of it sits on an edge
+SETTINGS = {"n_active": 3, "max_iter": 3, "tol": 0.0, "random_state": 0}
+
+
+def fitted(**parameters):
+    return LDA(4, **(SETTINGS | parameters)).fit(CORPUS)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"learner": Memoized(batch_size=9)},
+        {"learner": Memoized(batch_size=9, batches_per_update=3)},
+        {"learner": "batch", "inference": Collapsed(own_discount=0.0, min_topic_mass=0.5)},
+        {"learner": Stochastic(batch_size=15, decay=0.9), "max_iter": 2},
+        {"inference": Variational(cold_visits=1), "learner": Memoized(batch_size=15)},
+        {"inference": Variational(stopping="mean", doc_tol=1e-3), "learner": "batch"},
+        {"doc_topic_prior": "auto", "topic_word_prior": "auto", "learner": "batch"},
+        {"doc_topic_prior": "auto", "inference": "variational", "learner": "batch"},
+        {"init": "random", "learner": Memoized(batch_size=15)},
+        {"topic_word_prior": np.random.default_rng(0).uniform(0.01, 0.1, (4, 50)), "learner": "batch"},
+    ],
+    ids=str,
+)
+def test_a_fit_is_that_of_the_processor(engine, parameters):
+    want, got = fitted(**parameters), fitted(engine=engine, **parameters)
+    np.testing.assert_allclose(got.components_, want.components_, rtol=1e-3, atol=2e-3)
+    for name in ("objective", "terms", "effort"):
+        for a, b in zip(got.history_, want.history_):
+            assert getattr(a, name) == pytest.approx(getattr(b, name), rel=1e-5, abs=1e-3)
+    np.testing.assert_allclose(got.doc_topic_prior_, want.doc_topic_prior_, rtol=1e-4)
+    np.testing.assert_allclose(got.topic_word_prior_, want.topic_word_prior_, rtol=1e-4)
+    np.testing.assert_allclose(got.transform(CORPUS), want.transform(CORPUS), atol=1e-4)
+    assert got.score(CORPUS) == pytest.approx(want.score(CORPUS), rel=1e-5)
+    assert got.perplexity(CORPUS) == pytest.approx(want.perplexity(CORPUS), rel=1e-5)
+
+
+def test_a_fit_has_the_same_bits_in_every_run(engine):
+    orders = [Emulated(order=n) for n in (0, 1, 5)] if isinstance(engine, Emulated) else [engine] * 2
+    first, *others = [fitted(engine=each) for each in orders]
+    for other in others:
+        np.testing.assert_array_equal(first.components_, other.components_)
+        assert first.history_[-1].terms == other.history_[-1].terms
+
+
+def test_memoized_with_one_shard_is_batch_bit_for_bit(engine):
+    shards = Shards(CORPUS, [slice(0, 40)])
+    found = []
+    for learner in (Memoized(), Batch()):
+        model = LDA(4, **SETTINGS)._empty_model(50)
+        raw = np.random.default_rng(0).gamma(1.0, 1.0, (50, 4))
+        model = replace(model, words=model.words.update(type(model.words.total).of(raw)))
+        workers = engine.open(shards, TopicStep(2), 1)
+        passes = learner.passes(workers.place(model), workers, State())
+        found.append([m.on_host().words.total.raw for m, _, _ in itertools.islice(passes, 3)])
+        workers.close()
+    np.testing.assert_array_equal(*found)
+
+
+def test_what_was_added_can_be_taken_out_exactly(engine):
+    model = fitted().model_
+    workers = engine.open(Shards(CORPUS, [slice(0, 15), slice(15, 40)]), TopicStep(), 1)
+    placed = workers.place(model)
+    before = placed.words.total.on_host().raw
+    (_, a, _), (_, b, _) = workers.run(placed.tables, [0, 1])
+    total = placed.words.total
+    total.add(a.S).add(b.S)
+    assert not np.array_equal(total.on_host().raw, before)
+    assert total.on_host().raw.sum() == before.sum() + CORPUS.n_tokens
+    total.add(b.S, -1.0).add(a.S, -1.0)
+    np.testing.assert_array_equal(total.on_host().raw, before)
+    workers.close()
+
+
+def test_a_total_that_is_scaled_often_keeps_its_counts(engine):
+    model = fitted().model_
+    workers = engine.open(Shards(CORPUS, [slice(0, 40)]), TopicStep(), 1)
+    total, want = workers.place(model).words.total, copy.deepcopy(model.words.total)
+    for _ in range(40):
+        total.scale(0.7), want.scale(0.7)
+    np.testing.assert_allclose(total.on_host().raw * 1e6, want.counts() * 1e6, atol=2.0)
+    np.testing.assert_allclose(total.totals, want.totals)
+    workers.close()
+
+
+def test_seeds_favour_their_words(engine):
+    parameters = {"learner": "batch", "topic_word_prior": 0.05}
+    want, got = LDA(4, **SETTINGS, **parameters), LDA(4, engine=engine, **SETTINGS, **parameters)
+    for model in (want, got):
+        model.init = np.random.default_rng(1).gamma(1.0, 1.0, (4, 50))
+        model.fit(CORPUS)
+    np.testing.assert_allclose(got.components_, want.components_, rtol=1e-3, atol=2e-3)
+
+
+def test_partial_fit_is_that_of_the_processor(engine):
+    want, got = LDA(4, **SETTINGS), LDA(4, engine=engine, **SETTINGS)
+    for rows in (slice(0, 20), slice(20, 40)):
+        want.partial_fit(CORPUS[rows]), got.partial_fit(CORPUS[rows])
+    np.testing.assert_allclose(got.components_, want.components_, rtol=1e-3, atol=2e-3)
+
+
+def test_callbacks_see_the_model(engine):
+    seen = []
+
+    def look(record, view):
+        seen.append((view.fitted().transform(CORPUS), view.counts().sum(), view.weights.sum()))
+
+    fitted(engine=engine, callbacks=[look], max_iter=2)
+    assert len(seen) == 2
+    for theta, tokens, weights in seen:
+        assert theta.shape == (40, 4)
+        assert tokens == CORPUS.n_tokens
+        assert weights == pytest.approx(1.0)
+
+
+def test_documents_without_words_are_no_error(engine):
+    X = CORPUS.to_scipy().toarray()
+    X[3] = 0
+    want, got = LDA(4, **SETTINGS).fit(X), LDA(4, engine=engine, **SETTINGS).fit(X)
+    np.testing.assert_allclose(got.transform(X), want.transform(X), atol=1e-4)
+    assert got.score(X) == pytest.approx(want.score(X), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "said"),
+    [
+        (LDA(4, inference=Collapsed(exclude=True)), "no exclude=True"),
+        (LDA(4, inference=Collapsed(restarts=2)), "no restarts"),
+        (LDA(4, inference=Collapsed(selection="often")), "no selection='often'"),
+        (LDA(40, n_active=None), "no n_active over 32"),
+        (LDA(4, inference="cvb0"), "cannot run CVB0Step"),
+        (LDA(4, inference="scvb0"), "cannot run SCVB0Step"),
+        (HDP(4), "HDP's prior"),
+        (MultinomialMixture(4), "cannot run MixtureStep"),
+    ],
+    ids=str,
+)
+def test_what_there_is_no_kernel_for_is_refused(estimator, said):
+    with pytest.raises(ValueError, match=said):
+        estimator.set_params(engine=Emulated(), random_state=0).fit(CORPUS)
+
+
+def test_checkpoints_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="keeps on its device"):
+        LDA(4, engine=Emulated()).fit(CORPUS, checkpoint=tmp_path / "c")
+
+
+class FakeCuPy:
+    """A CuPy whose driver or devices are missing."""
+
+    class CUDARuntimeError(Exception):
+        pass
+
+    def __init__(self, count):
+        self.cuda = self.runtime = self
+        self.count = count
+
+    def getDeviceCount(self):
+        if isinstance(self.count, str):
+            raise self.CUDARuntimeError(self.count)
+        return self.count
+
+
+@pytest.mark.parametrize(
+    ("cupy", "error", "said"),
+    [
+        (None, ImportError, "needs CuPy, which is not installed"),
+        (FakeCuPy("cudaErrorInsufficientDriver: too old"), RuntimeError, "needs NVIDIA's driver"),
+        (FakeCuPy("cudaErrorNoDevice: no device"), RuntimeError, "needs an NVIDIA GPU, and there is none"),
+        (FakeCuPy(0), RuntimeError, "needs an NVIDIA GPU, and there is none"),
+        (FakeCuPy(1), RuntimeError, "there is no device 3; this machine has 1"),
+    ],
+)
+def test_what_is_missing_is_said(cupy, error, said, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    model = LDA(4, engine=Cuda(device=3))
+    with pytest.raises(error, match=said):
+        model.fit(CORPUS)
+    model.set_params(engine=Threads(), max_iter=1).fit(CORPUS)  # still usable
+
+
+class StopHere(Exception):
+    pass
+
+
+def stops(record, view):
+    raise StopHere
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_a_fit_leaves_nothing_on_the_device(is_interrupted):
+    """At once, without the garbage collector: the next fit needs the memory."""
+    EmulatedDevice.arrays.clear()
+    gc.collect()
+    gc.disable()
+    try:
+        model = LDA(4, engine=Emulated(), **SETTINGS)
+        if is_interrupted:
+            with contextlib.suppress(StopHere):
+                model.set_params(callbacks=[stops]).fit(CORPUS)
+            model.set_params(callbacks=None)
+        else:
+            model.fit(CORPUS)
+        assert len(EmulatedDevice.arrays) > 50
+        assert [made().shape for made in EmulatedDevice.arrays if made() is not None] == []
+        model.fit(CORPUS).transform(CORPUS)
+        assert [made().shape for made in EmulatedDevice.arrays if made() is not None] == []
+    finally:
+        gc.enable()
+
+
+def test_settings_are_checked():
+    for settings in ({"device": -1}, {"memory": 0}):
+        with pytest.raises(ValueError, match=next(iter(settings))):
+            Cuda(**settings)

@@ -1,0 +1,110 @@
+"""Seed words at construction: a prior that steers every kind of learning, and that files keep."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+import topmix
+from topmix import HDP, LDA, GibbsLDA
+from topmix.data import Vectorizer, sample_lda
+from topmix.metrics import completion_score, completion_scorer
+
+SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
+CHESS = ["chess", "rook", "queen", "king", "board", "pawn", "mate"]
+RNG = np.random.default_rng(0)
+TEXTS = [" ".join(RNG.choice((CHESS, SEA)[i % 2], 12)) for i in range(60)]
+SEEDS = [["boat", "sail"], ["chess", "rook"]]
+
+MAKERS = {
+    "collapsed": lambda **how: LDA(2, max_iter=8, **how),
+    "variational": lambda **how: LDA(2, max_iter=8, inference="variational", **how),
+    "batch": lambda **how: LDA(2, max_iter=8, learner="batch", **how),
+    "stochastic": lambda **how: LDA(2, max_iter=8, learner="stochastic", **how),
+    "documents": lambda **how: LDA(2, max_iter=8, init="documents", **how),
+    "asynchronous": lambda **how: LDA(2, max_iter=8, inference="variational", learner="asynchronous", n_jobs=1, **how),
+    "hdp": lambda **how: HDP(2, max_iter=8, search=None, **how),
+    "gibbs": lambda **how: GibbsLDA(2, max_iter=20, **how),
+}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("seeds", [SEEDS, SEEDS[::-1]])
+def test_topics_follow_their_seeds(kind, seeds):
+    for seed in range(3):
+        model = MAKERS[kind](seeds=seeds, random_state=seed).fit(TEXTS)
+        for words, wanted in zip(model.top_words(5), seeds):
+            theme = set(SEA) if wanted[0] in SEA else set(CHESS)
+            assert set(words) <= theme, (kind, seed)
+
+
+def test_seeds_steer_a_stream():
+    model = LDA(2, seeds=SEEDS, random_state=0).partial_fit(TEXTS[:30]).partial_fit(TEXTS[30:])
+    assert set(model.top_words(3)[0]) <= set(SEA)
+    assert model.seed_counts_.shape == (2, 14)
+
+
+def test_seeds_are_a_prior_in_tokens():
+    corpus = topmix.data.from_texts(TEXTS)
+    weighted = [None, {"boat": 2.0, "sail": 1.0}]
+    model = LDA(3, seeds=weighted, seed_strength=0.5, random_state=0, max_iter=3).fit(corpus)
+    tokens = np.asarray(corpus.to_scipy().sum(axis=0)).ravel()
+    wanted = np.zeros((3, 14))
+    for word, weight in weighted[1].items():
+        v = list(corpus.vocabulary).index(word)
+        wanted[1, v] = 0.5 * weight * tokens[v]
+    np.testing.assert_allclose(model.seed_counts_.toarray(), wanted)
+    assert model.topic_info()["size"].sum() == pytest.approx(corpus.n_tokens, rel=1e-4)  # seeds are no tokens
+
+
+def test_seeds_are_saved_and_part_of_a_checkpoint(tmp_path):
+    model = LDA(2, seeds=[None, {"boat": 2.0}], random_state=0, max_iter=3).fit(TEXTS, checkpoint=tmp_path / "part")
+    model.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model")
+    assert loaded.seeds == [None, {"boat": 2.0}]
+    np.testing.assert_array_equal(loaded.components_, model.components_)
+    with pytest.raises(ValueError, match="seeds was"):
+        LDA(2, seeds=SEEDS, random_state=0, max_iter=3).fit(TEXTS, checkpoint=tmp_path / "part")
+
+
+@pytest.mark.parametrize(
+    ("how", "match"),
+    [
+        ({"seeds": "boat"}, "list of words for each"),
+        ({"seeds": ["boat"]}, "a seed is a list of words"),
+        ({"seeds": [["zebra"]]}, "none of the seed words of topic 0"),
+        ({"seeds": [["boat"]] * 3}, "3 seeds need as many topics"),
+        ({"seeds": [[]]}, "at least one word"),
+        ({"seeds": [None]}, "no words"),
+        ({"seeds": SEEDS, "seed_strength": 0}, "seed_strength"),
+    ],
+)
+def test_bad_seeds_are_refused(how, match):
+    with pytest.raises(ValueError, match=match):
+        LDA(2, max_iter=1, **how).fit(TEXTS)
+
+
+def test_a_word_that_the_data_does_not_have_is_a_warning():
+    with pytest.warns(UserWarning, match="'zebra'"):
+        LDA(2, max_iter=1, seeds=[["boat", "zebra"]]).fit(TEXTS)
+
+
+def test_the_search_for_topics_takes_no_seeds():
+    with pytest.raises(ValueError, match="search=None"):
+        HDP(3, seeds=SEEDS, max_iter=3).fit(TEXTS)
+
+
+def test_the_scorer_is_the_completion_score():
+    data = sample_lda(150, 60, 4, doc_length=60, random_state=0).corpus
+    model = LDA(4, random_state=0, max_iter=5).fit(data[:100])
+    assert completion_scorer(model, data[100:]) == completion_score(model.topic_word_, data[100:])
+    search = GridSearchCV(LDA(random_state=0, max_iter=5), {"n_components": [1, 4]}, scoring=completion_scorer, cv=2)
+    assert search.fit(data).best_params_ == {"n_components": 4}  # the bound of one topic is near
+
+
+def test_the_scorer_takes_texts_and_pipelines():
+    pipeline = make_pipeline(Vectorizer(), LDA(2, random_state=0, max_iter=3)).fit(TEXTS)
+    model = LDA(2, random_state=0, max_iter=3).fit(TEXTS, vectorizer=Vectorizer())
+    assert completion_scorer(pipeline, TEXTS) == completion_scorer(model, TEXTS)
+    with pytest.raises(ValueError, match="has no topics"):
+        completion_scorer(Vectorizer(), TEXTS)
