@@ -62,7 +62,7 @@ def test_the_page_holds_what_the_model_says(report, model, corpus):
     data = data_of(report)
     assert data["about"]["n_topics"] == 3
     assert sum(data["share"]) == pytest.approx(1, abs=1e-4)
-    assert len(data["history"]) == model.n_iter_
+    assert len(data["history"]) == len(model.history_)
     assert ["n_components", "3"] in data["settings"]
     assert set(data["words"]) == set(corpus.vocabulary)
     for k, mine in enumerate(data["of_topic"]):

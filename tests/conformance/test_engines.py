@@ -267,5 +267,5 @@ def test_an_engine_is_a_component_that_compares_and_prints():
     assert replace(Remote(), shards_per_worker=5) == Remote(5)
     with pytest.raises(ValueError, match="shards_per_worker must be a positive integer"):
         Remote(0)
-    with pytest.raises(ValueError, match="engine must be one of 'threads', 'serial', or one of"):
+    with pytest.raises(ValueError, match="engine must be one of 'threads', 'serial', 'ray', 'cuda', or one of"):
         LDA(3, engine=Memoized()).fit(np.ones((3, 4)))

@@ -335,6 +335,8 @@ def test_a_corpus_without_words_does_not_get_those_of_the_one_before(small, tmp_
 
 def test_formats_are_recognised_by_content(medium, tmp_path):
     for name, f in FORMATS.items():
+        if name == "h5ad":  # read by its name, and not written
+            continue
         path = tmp_path / f"{name}.data"
         f.write(medium, path)
         back = read_corpus(path, n_words=None if name == "topmix" else 97)

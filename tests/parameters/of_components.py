@@ -16,6 +16,13 @@ from .facts import ROWS, X, differ, fact, found, in_use, iterations, same
 # Inference
 
 
+@fact("sweeps", "Collapsed")
+def tokens_are_sampled_between_passes(fit):
+    none, three = (fit({"max_iter": 6}, sweeps=n) for n in (0, 3))
+    assert [sum(record.phase == "exploring" for record in model.history_) for model in (none, three)] == [0, 3]
+    assert differ(none, three)
+
+
 @fact("min_topic_mass", "Collapsed", "Variational")
 def small_topics_leave_documents(fit):
     assert in_use(fit(min_topic_mass=0.0)) > in_use(fit()) > in_use(fit(min_topic_mass=12.0))

@@ -35,7 +35,8 @@ def passes_at_most(fit):
 @fact("tol", *TOPICS, *MIXTURES, "CombinatorialLDA")
 def a_loose_tolerance_ends_sooner(fit):
     loose, tight = (fit(tol=tol, max_iter=60) for tol in (1e3, 1e-9))
-    assert loose.n_iter_ == 2 < tight.n_iter_
+    enough = 4 if fit.name == "LDA" else 2  # two passes; LDA explores then, and makes two more
+    assert loose.n_iter_ == enough < tight.n_iter_
     assert loose.converged_
 
 

@@ -66,6 +66,18 @@ def smoothing_is_added_to_counts(fit):
     np.testing.assert_allclose(fit(smoothing=0.7).components_ - fit(smoothing=0.2).components_, 0.5)
 
 
+@fact("seeds", *TOPICS, "GibbsLDA")
+def seed_words_are_in_their_topic(fit):
+    model = fit(seeds=[None, [3, 7]], seed_strength=5.0)
+    assert np.all(model.topic_word_[:, [3, 7]].argmax(axis=0) == 1)
+
+
+@fact("seed_strength", *TOPICS, "GibbsLDA")
+def a_stronger_seed_is_a_larger_prior(fit):
+    weak, strong = (fit(seeds=[[3, 7]], seed_strength=s) for s in (0.1, 3.0))
+    assert np.all(strong.components_[0, [3, 7]] > weak.components_[0, [3, 7]])
+
+
 @fact("max_time", "LDA")
 def seconds_end_a_fit(fit):
     assert fit(max_time=1e-9).n_iter_ == 1

@@ -57,7 +57,7 @@ def describe_fit(estimator: Any, corpus: Corpus) -> dict[str, Any]:
 def _described_all(parameters: dict[str, Any]) -> dict[str, Any]:
     about = {}
     for name, value in parameters.items():
-        if name in NOT_COMPARED:
+        if name in NOT_COMPARED or (name == "seed_strength" and parameters.get("seeds") is None):
             continue
         is_component = name in FAMILIES and value is not None
         about[name] = _described(resolved(value, FAMILIES[name], name) if is_component else value)

@@ -20,10 +20,17 @@ def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
     if learned and given != "auto":
         raise ValueError(f"doc_topic_prior must be a number, an array, 'auto' or None, got {given!r}")
     value = DOCUMENT_TOTAL / K if given is None or learned else given
-    alpha = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (K,)))
+    alpha = np.array(np.broadcast_to(_numbers(value, "doc_topic_prior"), (K,)))
     if not np.all(np.isfinite(alpha) & (alpha > 0)):
         raise ValueError(f"doc_topic_prior must be positive, got {given!r}")
     return alpha, learned
+
+
+def _numbers(value: Any, parameter: str) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except TypeError as error:  # a table, for instance from a file
+        raise ValueError(f"{parameter} must be a number, an array, 'auto' or None, got {value!r}") from error
 
 
 def collapsed_word_prior(K: int) -> float:
@@ -43,7 +50,7 @@ def word_prior(given: Any, V: int, K: int) -> tuple[np.ndarray, bool]:
     learned = isinstance(given, str)
     if learned and given != "auto":
         raise ValueError(f"topic_word_prior must be a number, an array, 'auto' or None, got {given!r}")
-    eta = np.asarray(WORD_PRIOR if given is None or learned else given, dtype=np.float64)
+    eta = _numbers(WORD_PRIOR if given is None or learned else given, "topic_word_prior")
     if not np.all(np.isfinite(eta) & (eta > 0)):
         raise ValueError("topic_word_prior must be positive and finite everywhere")
     if eta.ndim == 0:

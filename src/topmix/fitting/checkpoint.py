@@ -51,6 +51,7 @@ class Progress:
     history: list[Record]
     random: Mapping[str, Any]  # state of the generator that dealt documents to shards
     search: dict[str, Any] | None = None  # where the number of topics is searched for, what is known of that
+    may_explore: bool = True  # False of a fit that began before there was exploration: it ends as it would have
 
     def restore_generator(self, rng: np.random.Generator) -> None:
         """The generator deals documents as it did."""
@@ -96,6 +97,7 @@ class Checkpoint:
             "has_next": p.following is not None,
             "visits": {str(b): visit.times for b, visit in p.memory.items()},
             "search": p.search,
+            "may_explore": p.may_explore,
             "extra": out.values,
         }
         write_file(self.path, CHECKPOINT, out.arrays, about)
@@ -163,7 +165,8 @@ def _progress(file: CheckedReader, empty: TopicModel) -> Progress:
     history = read_history(file)
     if not history:
         raise ModelFileError("has no history")
-    return Progress(model, following, state, memory, history, file.table("random") or {}, search)
+    may_explore = file.about.get("may_explore") is True
+    return Progress(model, following, state, memory, history, file.table("random") or {}, search, may_explore)
 
 
 def _topics_of_tokens(file: CheckedReader, K: int) -> np.ndarray:

@@ -99,7 +99,8 @@ class TopicFit(Between):
         p, learner, rng = self.problem, self.problem.learner, self.rng
         self.second_start = int(rng.integers(2**63)) if learner.fades and p.restarts_small_topics else None
         self.stopping = self._stopping(task)
-        if p.sweeps:
+        self.may_explore = found is None or found.may_explore
+        if p.sweeps and self.may_explore:
             self.exploration = Exploration(p.sweeps, int(rng.integers(2**63)), p.max_time)
         if p.search is not None and p.options is not None:
             lengths = [self.lengths[rows] for rows in batches]
@@ -205,7 +206,8 @@ class TopicFit(Between):
             write_search(checkpoint, self.search, history, self.dealt_with)
         elif checkpoint is not None and (is_last or len(history) % checkpoint.every == 0):
             memory = self.workers.recall()
-            checkpoint.write(Progress(model, following, self.state, memory, history, self.dealt_with))
+            progress = Progress(model, following, self.state, memory, history, self.dealt_with)
+            checkpoint.write(replace(progress, may_explore=self.may_explore))
         if not is_last:
             self._exchange()  # after the checkpoint: a resumed fit makes it again
 
