@@ -68,6 +68,7 @@ def test_no_exploration(planted, parameters):
 def test_no_exploration_of_weights_or_from_earlier_topics_or_in_hdp(planted):
     X = planted.corpus.to_scipy()
     assert set(phases(lda().fit(X * 0.5))) == {LEARNING}
+    assert set(phases(lda().fit(X * 60))) == {LEARNING}  # sixty copies of every token
     model = lda(warm_start=True).fit(X)
     assert EXPLORING in phases(model)
     assert set(phases(model.fit(X))) == {LEARNING}

@@ -50,6 +50,9 @@ from topmix.parameters.checks import (
 )
 
 
+MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
+
+
 class TopicEstimator(
     StreamMixin, TopicOutputMixin, SaveMixin, CallbackSupportMixin, ComponentParameters, BaseEstimator
 ):
@@ -103,10 +106,11 @@ class TopicEstimator(
         and words of very few documents or of more than half of them. `feature_names` names the columns of a matrix.
         `layer` is the layer of an AnnData with the counts; None is its X.
 
-        With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes and at its end. Where the file
-        exists already, the fit continues from it: run an interrupted program again, and the result has the same bits as
-        if it had never stopped. Data and parameters must be those of the interrupted fit, except `max_iter` and `tol`,
-        so a finished fit may be continued as well. Not with n_init > 1, nor with CVB0.
+        With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes (sampling sweeps: ten times as
+        many) and at its end. Where the file exists already, the fit continues from it: run an interrupted program
+        again, and the result has the same bits as if it had never stopped. Data and parameters must be those of the
+        interrupted fit, except `max_iter` and `tol`, so a finished fit may be continued as well. Not with n_init > 1,
+        nor with CVB0.
         """
         clock = Clock()
         learner, inference, n_init = self._learner(), self._inference(), whole_number(self.n_init, "n_init")
@@ -196,16 +200,13 @@ class TopicEstimator(
         return isinstance(self.init, str) and self.init in RESTARTED and not self._is_warm()
 
     def _sweeps(self, corpus: Corpus, learner: Learner, inference: Inference, max_iter: int) -> int:
-        """Of exploration: none where topics were given, where passes are too few, or where counts are not whole."""
-        if not (inference.sweeps and isinstance(self.init, str) and not self._is_warm() and self._engine().samples):
+        """Of exploration: none where topics were given, passes are too few, or counts are not whole or very large."""
+        starts_by_itself = isinstance(self.init, str) and not self._is_warm()
+        can_sample = self._engine().samples and isinstance(learner, Memoized | Batch)
+        if not (inference.sweeps and starts_by_itself and can_sample and max_iter >= FIRST_PASSES + LAST_PASSES):
             return 0
-        if (
-            isinstance(learner, Memoized | Batch)
-            and max_iter >= FIRST_PASSES + LAST_PASSES
-            and not len(not_whole(corpus))
-        ):
-            return inference.sweeps
-        return 0
+        is_countable = corpus.n_tokens <= MOST_COPIES * corpus.nnz and not len(not_whole(corpus))
+        return inference.sweeps if is_countable else 0
 
     def _learner(self) -> Learner:
         learner: Learner = self._component("learner")

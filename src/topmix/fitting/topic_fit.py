@@ -15,7 +15,7 @@ from topmix.files.reader import ModelFileError
 from topmix.fitting.checkpoint import Checkpoint, Progress
 from topmix.fitting.exchange import MOST_TOKENS, exchanged
 from topmix.fitting.exploration import Exploration
-from topmix.fitting.history import Clock, Record
+from topmix.fitting.history import EXPLORING, Clock, Record
 from topmix.fitting.passes import Between, Log, Stopping, run_passes
 from topmix.learners import Learner, PassResult, State, Task
 from topmix.local import LocalStep
@@ -204,12 +204,16 @@ class TopicFit(Between):
         history, checkpoint = self.log.history, self.checkpoint
         if checkpoint is not None and self.search:
             write_search(checkpoint, self.search, history, self.dealt_with)
-        elif checkpoint is not None and (is_last or len(history) % checkpoint.every == 0):
+        elif checkpoint is not None and (is_last or len(history) % self._passes_per_checkpoint(checkpoint) == 0):
             memory = self.workers.recall()
             progress = Progress(model, following, self.state, memory, history, self.dealt_with)
             checkpoint.write(replace(progress, may_explore=self.may_explore))
         if not is_last:
             self._exchange()  # after the checkpoint: a resumed fit makes it again
+
+    def _passes_per_checkpoint(self, checkpoint: Checkpoint) -> int:
+        """Sweeps are many and short: ten of them count as a pass."""
+        return checkpoint.every * (10 if self.log.history[-1].phase == EXPLORING else 1)
 
     def _ended(self, model: TopicModel) -> TopicModel:
         """A search that was stopped in the middle of a trial ends with what was there before, and the last record says
