@@ -49,7 +49,6 @@ from topmix.parameters.checks import (
     whole_number_or_none,
 )
 
-
 MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
 
 
