@@ -7,7 +7,7 @@ from topmix import HDP, LDA
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import at_random
 from topmix.fitting import exploration
-from topmix.fitting.exchange import exchanged, tokens_of
+from topmix.fitting.exchange import exchanged, first_tokens, tokens_of
 from topmix.fitting.exploration import FIRST_PASSES, LAST_PASSES, Exploration
 from topmix.fitting.history import EXPLORING, LEARNING, POLISHING, Record
 from topmix.fitting.passes import Stopping
@@ -132,13 +132,13 @@ def test_an_exchange_undoes_a_pair_that_holds_one_topic_twice():
     batches = at_random(corpus, 4, rng)
     truth = np.repeat(np.repeat(np.arange(180) // 60, np.diff(corpus.indptr)), corpus.value.astype(int))
     wrong = np.where(truth == 0, rng.integers(2, size=len(truth)), 2).astype(np.uint16)
-    z = {b: wrong[tokens_of(corpus, rows)] for b, rows in enumerate(batches)}
+    z = {b: wrong[tokens_of(first_tokens(corpus), rows)] for b, rows in enumerate(batches)}
     found = exchanged(corpus, batches, z, 3, rng, 1)
     assert found is not None
     counts, better = found
     z = np.empty_like(wrong)
     for b, rows in enumerate(batches):
-        z[tokens_of(corpus, rows)] = better[b]
+        z[tokens_of(first_tokens(corpus), rows)] = better[b]
     assert len({tuple(np.unique(z[truth == t])) for t in range(3)}) == 3
     np.testing.assert_array_equal(counts.sum(axis=0), np.bincount(z, minlength=3))
     assert exchanged(corpus, batches, better, 3, rng, 1) is None
@@ -146,5 +146,5 @@ def test_an_exchange_undoes_a_pair_that_holds_one_topic_twice():
 
 def test_tokens_of_rows():
     corpus = Corpus.from_scipy(np.array([[2, 0, 1], [0, 0, 0], [0, 3, 1]], np.float32))
-    np.testing.assert_array_equal(tokens_of(corpus, np.array([2, 0])), [3, 4, 5, 6, 0, 1, 2])
-    np.testing.assert_array_equal(tokens_of(corpus, slice(1, 3)), [3, 4, 5, 6])
+    np.testing.assert_array_equal(tokens_of(first_tokens(corpus), np.array([2, 0])), [3, 4, 5, 6, 0, 1, 2])
+    np.testing.assert_array_equal(tokens_of(first_tokens(corpus), slice(1, 3)), [3, 4, 5, 6])

@@ -10,7 +10,7 @@ import pytest
 import topmix
 from topmix.engines import Serial
 from topmix.fitting import exploration
-from topmix.fitting.checkpoint import CheckpointError
+from topmix.fitting.checkpoint import Checkpoint, CheckpointError
 from topmix.inference import Collapsed, Variational
 from topmix.learners import Memoized, Stochastic
 
@@ -145,3 +145,19 @@ def test_another_name_for_the_same_component_is_the_same_fit(corpus, tmp_path):
     lda(inference="variational", max_iter=2).fit(corpus, checkpoint=tmp_path / "file")
     again = lda(learner=Memoized(), inference=Variational(), engine=Serial(), n_jobs=1, verbose=0)
     same(again.fit(corpus, checkpoint=tmp_path / "file"), whole)
+
+
+def test_a_checkpoint_without_the_topics_of_tokens_is_refused(corpus, tmp_path, monkeypatch):
+    path, explored = tmp_path / "file", {"inference": Collapsed(sweeps=12), "tol": np.inf}
+    with pytest.raises(Crash):
+        lda(**explored, callbacks=[crash_after(11)]).fit(corpus, checkpoint=path)
+    read = Checkpoint.read
+
+    def without_tokens(self, model):
+        found = read(self, model)
+        found.memory = {b: visit._replace(z=None) for b, visit in found.memory.items()}
+        return found
+
+    monkeypatch.setattr(Checkpoint, "read", without_tokens)
+    with pytest.raises(CheckpointError, match="lacks topics of tokens"):
+        lda(**explored).fit(corpus, checkpoint=path)

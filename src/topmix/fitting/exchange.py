@@ -26,7 +26,8 @@ def exchanged(
 ) -> tuple[np.ndarray, dict[int, np.ndarray]] | None:
     """Counts [V, K] and the tokens' topics of each shard after exchanges, or None where none pays."""
     hard = HardTopics(corpus, K, PENALTY, threads)
-    places = [tokens_of(corpus, rows) for rows in batches]
+    first = first_tokens(corpus)
+    places = [tokens_of(first, rows) for rows in batches]
     topics = np.empty(hard.n_tokens, np.uint16)
     for b, where in enumerate(places):
         topics[where] = z[b]
@@ -36,8 +37,12 @@ def exchanged(
     return hard.word.astype(np.float64), {b: hard.z[where] for b, where in enumerate(places)}
 
 
-def tokens_of(corpus: Corpus, rows: Any) -> np.ndarray:
+def first_tokens(corpus: Corpus) -> np.ndarray:
+    """[documents + 1] where the tokens of each document begin."""
+    return np.concatenate([[0], np.cumsum(corpus.value, dtype=np.float64)]).astype(np.int64)[corpus.indptr]
+
+
+def tokens_of(first: np.ndarray, rows: Any) -> np.ndarray:
     """Where the tokens of these rows lie among all, in their order."""
-    ends = np.concatenate([[0], np.cumsum(corpus.value, dtype=np.float64)]).astype(np.int64)[corpus.indptr]
-    begin, length = ends[:-1][rows], np.diff(ends)[rows]
+    begin, length = first[:-1][rows], np.diff(first)[rows]
     return np.repeat(begin - np.concatenate([[0], np.cumsum(length)[:-1]]), length) + np.arange(length.sum())

@@ -169,7 +169,9 @@ class TopicFit(Between):
         if p.corpus.n_tokens > MOST_TOKENS or not p.learner.fades:
             return
         rng, memory = np.random.default_rng([self.exploration.seed, len(history)]), self.workers.recall()
-        z = {b: visit.z for b, visit in memory.items()}
+        z = {b: visit.z for b, visit in memory.items() if visit.z is not None}
+        if len(z) != self.workers.n_shards:
+            raise ModelFileError("the checkpoint lacks topics of tokens")
         found = exchanged(p.corpus, self.batches, z, model.n_components, rng, p.threads)
         if found is None:
             return
