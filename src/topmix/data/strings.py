@@ -53,6 +53,8 @@ class Strings(Sequence[str]):
             raise IndexError(f"string {i} does not exist: there are {n}")
         i %= n
         begin, end = int(self.offsets[i]), int(self.offsets[i + 1])
+        if not 0 <= begin <= end <= len(self.text):
+            raise CorpusError(f"string {i} goes from byte {begin} to {end} of {len(self.text)}")
         try:
             return self.text[begin:end].tobytes().decode()
         except UnicodeDecodeError as error:
@@ -64,6 +66,8 @@ class Strings(Sequence[str]):
         for begin in range(0, len(self), 4096):
             block = self.offsets[begin : begin + 4097]
             first = int(block[0])
+            if first < 0 or int(block[-1]) > len(self.text) or np.any(block[1:] < block[:-1]):
+                raise CorpusError(f"the offsets of strings {begin} to {begin + len(block) - 2} do not rise")
             text = self.text[first : int(block[-1])].tobytes()
             cuts = (block - first).tolist()
             for j, (a, b) in enumerate(pairwise(cuts)):

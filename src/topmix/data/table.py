@@ -57,7 +57,9 @@ class Table:
         path = Path(path)
         try:
             data = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError) as error:
+        except (FileNotFoundError, PermissionError, IsADirectoryError):
+            raise
+        except Exception as error:  # NumPy parses the header as Python: a damaged one raises nearly anything
             raise CorpusError(f"{path}: not a complete .npy file: {error}") from error
         if not isinstance(data, np.ndarray):
             data.close()
