@@ -224,11 +224,12 @@ class Corpus:
 
     @property
     def n_tokens(self) -> int | float:
-        """Sum of all counts."""
+        """Sum of all counts. That of a saved corpus is compared with its rows."""
+        if self.__dict__["_stored"] is not None:
+            self.__dict__["_stored"].all()
         if self.__dict__["_n_tokens"] is None:
             self.__dict__["_n_tokens"] = float(self.value.sum(dtype=np.float64))
-        n: float = self.__dict__["_n_tokens"]
-        return int(n) if n == int(n) else n
+        return _whole(self.__dict__["_n_tokens"])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -292,7 +293,9 @@ class Corpus:
         where = f", mapped from {self.path.name}" if self.path else ""
         words = "words" if self.vocabulary is not None else "words without a vocabulary"
         size = f"{self.n_docs:,} documents × {self.n_words:,} {words}"
-        return f"Corpus({size}, {self.nnz:,} entries, {self.n_tokens:,} tokens{where})"
+        stored = self.__dict__["_stored"]  # whose rows are not read for this
+        tokens = self.n_tokens if stored is None else _whole(stored.n_tokens)
+        return f"Corpus({size}, {self.nnz:,} entries, {tokens:,} tokens{where})"
 
     def _word_mask(self, words: Iterable[str] | ArrayLike) -> NDArray[np.bool_]:
         if isinstance(words, str):
@@ -377,6 +380,10 @@ class Corpus:
         entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
         names = None if self.names is None else [self.names[d] for d in rows.tolist()]
         return self._part((indptr, index[entries], value[entries]), rows, names)
+
+
+def _whole(n: float) -> int | float:
+    return int(n) if n == int(n) else n
 
 
 def _frozen(a: NDArray[Any]) -> NDArray[Any]:

@@ -37,8 +37,8 @@ def read_corpus(
         The format of the file. None recognises it by the file's name and first bytes.
     vocabulary : sequence of str, path, False or None
         The words, or a file with one word per line. None looks for a file in the same folder: `vocab.X.txt` for
-        `docword.X.txt`, else for X.mtx `X.mtx.vocab.txt`, `X.vocab.txt`, `X.vocab`, `X.tokens`, `vocab.txt`. A file
-        that may belong to another corpus, X.ldac beside X.mtx, is refused. False reads without a vocabulary.
+        `docword.X.txt`; for X.mtx `X.mtx.vocab.txt`, `X.vocab.txt`, `X.vocab`, `X.tokens`, `vocab.X.txt`, `vocab.txt`.
+        One that may belong to another corpus, such as X.ldac beside X.mtx, is refused. False reads without words.
     n_words : int, optional
         Number of words, for formats that do not store it (LDA-C, svmlight). Must agree with the file in the others.
     first_id : {0, 1}, optional
@@ -93,7 +93,8 @@ def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | Non
     """Write a corpus. Without `format`, the name of the file decides (`docword.X.txt`, `.mtx.gz`, ...).
 
     Text formats are compressed when the name ends in .gz. All formats except `.topmix` and Parquet write the vocabulary
-    to a second file in the same folder, `vocab.X.txt` for `docword.X.txt` and `X.mtx.vocab.txt` for X.mtx, and lose the names (except svmlight) and meta. Files are written atomically.
+    to a second file in the same folder, `vocab.X.txt` for `docword.X.txt` and `X.mtx.vocab.txt` for X.mtx, and lose the
+    names (except svmlight) and meta. Files are written atomically.
     """
     target = Path(path)
     if format is not None:

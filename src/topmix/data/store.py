@@ -26,6 +26,7 @@ from topmix._version import __version__
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
 from topmix.data.layout import DTYPES, Entry, encode_header, map_arrays, metadata_crc, plan, read_header
+from topmix.data.mapped_file import MappedFile
 from topmix.data.parts import CorpusParts
 from topmix.data.stored_rows import StoredRows
 from topmix.data.strings import Strings
@@ -101,8 +102,8 @@ def open_store(path: Path, *, verify: bool) -> CorpusParts:
         _check_entries(path, entries, counts)
         if verify:
             _compare_checksums(file, path, entries, metadata, start)
-        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        arrays = map_arrays(pages, entries, start)
+        mapped = MappedFile(path, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        arrays = map_arrays(mapped.pages, entries, start)
     indptr = arrays["indptr"]
     if indptr[0] != 0 or indptr[-1] != counts["nnz"]:
         at = start + entries["indptr"].begin
@@ -117,9 +118,9 @@ def open_store(path: Path, *, verify: bool) -> CorpusParts:
             if offsets[0] != 0 or offsets[-1] != len(arrays[name]):
                 at = start + entries[f"{name}_offsets"].begin
                 raise CorpusError(f"{path}: byte {at}: the offsets of {name} do not go from 0 to {len(arrays[name])}")
-            strings[name] = Strings(arrays[name], offsets)
+            strings[name] = Strings(arrays[name], offsets, mapped)
     rows = StoredRows(
-        path, pages, indptr, arrays["index"], arrays["value"], counts["n_words"], float(metadata["n_tokens"]), verify
+        mapped, indptr, arrays["index"], arrays["value"], counts["n_words"], float(metadata["n_tokens"]), verify
     )
     words, names = strings.get("vocabulary"), strings.get("names")
     return CorpusParts(rows, counts["n_words"], words, names, json.loads(metadata["meta"]))

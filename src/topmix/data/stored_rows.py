@@ -8,7 +8,6 @@ of rows are checked as a whole before the first row is taken: they are few, and 
 from __future__ import annotations
 
 import math
-import mmap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from topmix import _core
 from topmix.data.errors import CorpusError
+from topmix.data.mapped_file import MappedFile
 from topmix.data.rows import Rows
 from topmix.numerics.threads import threads
 
@@ -29,8 +29,7 @@ SUM_TOLERANCE = 1e-6  # of n_tokens in the header, which is a sum in another ord
 class StoredRows:
     """Rows that are mapped from a file."""
 
-    path: Path
-    pages: mmap.mmap
+    file: MappedFile
     indptr: NDArray[np.int64]
     index: NDArray[np.int32]
     value: NDArray[np.float32]
@@ -42,7 +41,7 @@ class StoredRows:
 
     def offsets(self) -> NDArray[np.int64]:
         """indptr, checked."""
-        self.check_length()
+        self.file.check_length()
         if not self._offsets_checked:
             falls = np.flatnonzero(self.indptr[1:] < self.indptr[:-1])
             if len(falls):
@@ -53,7 +52,7 @@ class StoredRows:
 
     def all(self) -> Rows:
         """All rows, checked once."""
-        self.check_length()
+        self.file.check_length()
         if not self.checked:
             rows = self.indptr, self.index, self.value
             problem, n_tokens = _core.check_saved_rows(*rows, self.n_words, 0, threads())
@@ -78,13 +77,9 @@ class StoredRows:
                     self._refuse(problem)
             self._refuse(problem)
 
-    def check_length(self) -> None:
-        """A page behind the end of the file would end the process (SIGBUS)."""
-        if self.pages.size() < len(self.pages):
-            raise CorpusError(
-                f"{self.path}: byte {self.pages.size():,}: the file became shorter after it was opened; "
-                f"it had {len(self.pages):,} bytes"
-            )
+    @property
+    def path(self) -> Path:
+        return self.file.path
 
     def _refuse(self, problem: str) -> NoReturn:
         raise CorpusError(f"{self.path}: {problem}")

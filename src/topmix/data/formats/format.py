@@ -15,6 +15,8 @@ from topmix.data.textfile import read_lines, write_lines
 # Endings of files of counts whose words lie beside them.
 COUNTS = (".mtx", ".mm", ".ldac", ".dat", ".npz", ".svmlight", ".svm", ".libsvm")
 
+UCI = "vocab.{}.txt"  # the words of docword.{}.txt
+
 VocabularyLike = Sequence[str] | str | os.PathLike[str] | Literal[False] | None
 
 
@@ -81,18 +83,22 @@ def _own_file(path: Path) -> Path:
     """The file with the words of this file of counts and no other."""
     base = stem(path)
     if base.startswith("docword."):
-        return path.with_name(f"vocab.{base.removeprefix('docword.')}.txt")
+        return path.with_name(UCI.format(base.removeprefix("docword.")))
     return path.with_name(f"{path.name}.vocab.txt")
 
 
 def _shared_files(path: Path) -> list[Path]:
     """Files with the words of every X.*, where `path` is X.mtx."""
-    return [path.with_name(stem(path) + ending) for ending in (".vocab.txt", ".vocab", ".tokens")]
+    base = stem(path)
+    return [path.with_name(name) for name in (f"{base}.vocab.txt", f"{base}.vocab", f"{base}.tokens", UCI.format(base))]
 
 
-def _sharing(path: Path) -> list[str]:
-    """Other files of counts that the files of `_shared_files` may belong to: X.ldac for X.mtx."""
-    beside = (path.with_name(stem(path) + ending + gz) for ending in COUNTS for gz in ("", ".gz"))
+def _sharing(path: Path, words: Path) -> list[str]:
+    """Other files of counts that one of the `_shared_files` may belong to: X.ldac for X.mtx."""
+    names = [stem(path) + ending for ending in COUNTS]
+    if words.name == UCI.format(stem(path)):
+        names.append(f"docword.{stem(path)}.txt")
+    beside = (path.with_name(name + gz) for name in names for gz in ("", ".gz"))
     return [other.name for other in beside if other != path and other.is_file()]
 
 
@@ -103,7 +109,7 @@ def _file_beside(path: Path) -> Path | None:
             return file
     for file in _shared_files(path):
         if file.is_file():
-            if others := _sharing(path):
+            if others := _sharing(path, file):
                 raise CorpusError(
                     f"{path}: {file.name} may hold the words of {path.name} or of {', '.join(others)}: rename it to "
                     f"{own[0].name}, pass it as vocabulary=, or pass vocabulary=False"
@@ -120,8 +126,9 @@ def write_vocabulary(corpus: Corpus, path: Path) -> None:
         write_lines(corpus.vocabulary, _own_file(path))
         return
     _own_file(path).unlink(missing_ok=True)
-    if path.exists() and not _sharing(path):
-        _shared_files(path)[0].unlink(missing_ok=True)
+    shared = _shared_files(path)[0]  # where words were written before each file had a file of its own
+    if path.exists() and not _sharing(path, shared):
+        shared.unlink(missing_ok=True)
 
 
 def check_whole_counts(corpus: Corpus, what: str) -> None:
