@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import json
 import pickle
 import subprocess
@@ -100,11 +101,11 @@ def is_sound(data: bytes, strings: tuple[str, ...], total: bool) -> bool:
     indptr, index, value = a["indptr"].tolist(), a["index"].tolist(), a["value"].tolist()
     if indptr[0] != 0 or indptr[-1] != len(index) or len(index) != len(value):
         return False
-    for begin, end in zip(indptr, indptr[1:]):
+    for begin, end in itertools.pairwise(indptr):
         if not 0 <= begin <= end <= len(index):
             return False
         row = [-1, *index[begin:end], int(metadata["n_words"])]
-        if any(x >= y for x, y in zip(row, row[1:])) or not all(0 < x < np.inf for x in value[begin:end]):
+        if any(x >= y for x, y in itertools.pairwise(row)) or not all(0 < x < np.inf for x in value[begin:end]):
             return False
     for name in strings:
         if name in a and (np.any(np.diff(a[f"{name}_offsets"]) < 0) or not _is_text(a[name], a[f"{name}_offsets"])):
@@ -114,7 +115,7 @@ def is_sound(data: bytes, strings: tuple[str, ...], total: bool) -> bool:
 
 def _is_text(text: np.ndarray, offsets: np.ndarray) -> bool:
     try:
-        for begin, end in zip(offsets, offsets[1:]):
+        for begin, end in itertools.pairwise(offsets):
             text[begin:end].tobytes().decode()
     except UnicodeDecodeError:
         return False
@@ -257,16 +258,14 @@ def dense_of(X: Any) -> np.ndarray | None:
         R, C = X.data.shape[1:] if X.format == "bsr" else (1, 1)
         major, minor = (m, n) if X.format == "csc" else (n // R, m // C)
         indptr, indices = X.indptr.tolist(), X.indices.tolist()
-        if len(indptr) != major + 1 or indptr[0] != 0 or any(a > b for a, b in zip(indptr, indptr[1:])):
+        if len(indptr) != major + 1 or indptr[0] != 0 or any(a > b for a, b in itertools.pairwise(indptr)):
             return None
         if indptr[-1] > min(len(indices), len(X.data)) or not all(0 <= i < minor for i in indices):
             return None
         for a in range(major):
             for i in range(indptr[a], indptr[a + 1]):
                 if X.format == "bsr":
-                    entries += [
-                        (a * R + r, indices[i] * C + c, X.data[i, r, c]) for r in range(R) for c in range(C)
-                    ]
+                    entries += [(a * R + r, indices[i] * C + c, X.data[i, r, c]) for r in range(R) for c in range(C)]
                 else:
                     entries.append((indices[i], a, X.data[i]) if X.format == "csc" else (a, indices[i], X.data[i]))
     elif X.format == "coo":

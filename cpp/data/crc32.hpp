@@ -58,8 +58,8 @@ constexpr auto kCrcTables = [] {
 inline uint32_t crc_by_table(uint32_t crc, const uint8_t* data, size_t n) {
     const auto& T = kCrcTables;
     for (; n >= 8; data += 8, n -= 8) {
-        const uint32_t a = crc ^ (uint32_t(data[0]) | uint32_t(data[1]) << 8 | uint32_t(data[2]) << 16 |
-                                  uint32_t(data[3]) << 24);
+        const uint32_t a =
+            crc ^ (uint32_t(data[0]) | uint32_t(data[1]) << 8 | uint32_t(data[2]) << 16 | uint32_t(data[3]) << 24);
         crc = T[7][a & 255] ^ T[6][(a >> 8) & 255] ^ T[5][(a >> 16) & 255] ^ T[4][a >> 24] ^ T[3][data[4]] ^
               T[2][data[5]] ^ T[1][data[6]] ^ T[0][data[7]];
     }
@@ -80,8 +80,7 @@ __attribute__((target("pclmul,sse2"))) inline uint32_t crc_by_folding(uint32_t c
                               int64_t(uint64_t(crc_power(distance + 32)) << 1));
     };
     const auto fold = [](__m128i x, __m128i by, __m128i onto) __attribute__((target("pclmul,sse2"))) {
-        return _mm_xor_si128(onto,
-                             _mm_xor_si128(_mm_clmulepi64_si128(x, by, 0x00), _mm_clmulepi64_si128(x, by, 0x11)));
+        return _mm_xor_si128(onto, _mm_xor_si128(_mm_clmulepi64_si128(x, by, 0x00), _mm_clmulepi64_si128(x, by, 0x11)));
     };
     __m128i x[4] = {load(0), load(16), load(32), load(48)};
     x[0] = _mm_xor_si128(x[0], _mm_cvtsi32_si128(int32_t(crc)));

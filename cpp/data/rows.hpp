@@ -36,8 +36,9 @@ inline bool is_count(float x) { return x >= 0 && x <= std::numeric_limits<float>
 inline std::string indptr_problem(const Csr<float>& X, size_t begin, size_t end, int64_t first_row = 0) {
     for (size_t n = begin; n < end; ++n)
         if (X.indptr[n] < 0 || X.indptr[n] > X.indptr[n + 1] || X.indptr[n + 1] > int64_t(X.index.size()))
-            return "row " + std::to_string(first_row + int64_t(n)) + ": indptr goes from " + std::to_string(X.indptr[n]) + " to " +
-                   std::to_string(X.indptr[n + 1]) + ", but must rise from 0 to " + std::to_string(X.index.size());
+            return "row " + std::to_string(first_row + int64_t(n)) + ": indptr goes from " +
+                   std::to_string(X.indptr[n]) + " to " + std::to_string(X.indptr[n + 1]) +
+                   ", but must rise from 0 to " + std::to_string(X.index.size());
     return {};
 }
 

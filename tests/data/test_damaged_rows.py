@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
+from tools.fuzz import parts, sealed
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture, _core
 from topmix.data import Corpus, CorpusBuilder, CorpusError, sample_lda, write_corpus
 from topmix.data.saved_rows import SavedRows
@@ -17,7 +18,6 @@ from topmix.data.strings import Strings
 from topmix.metrics import completion_score, npmi_coherence
 from topmix.report import write_report
 from topmix.views.evaluate import evaluate_topics
-from tools.fuzz import parts, sealed
 
 D, V = 40, 30
 CORPUS = sample_lda(D, V, 3, doc_length=60, random_state=0).corpus
@@ -165,7 +165,7 @@ def test_a_wrong_sum_in_the_header_is_found(tmp_path, monkeypatch):
     CORPUS.save(path)
     corpus = Corpus.open(path)
     for use in (lambda c: c.n_tokens, LDA(3, **ONCE).fit):
-        with pytest.raises(CorpusError, match="the header says .* tokens, but the counts sum to"):
+        with pytest.raises(CorpusError, match=r"the header says .* tokens, but the counts sum to"):
             use(corpus)
 
 

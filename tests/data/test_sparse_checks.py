@@ -133,9 +133,6 @@ def test_a_fit_shares_no_memory_with_the_matrix(estimator):
     stop = threading.Event()
     began = threading.Event()
 
-    def scribble(record):
-        began.set()
-
     def write():
         began.wait(60)
         while not stop.is_set():

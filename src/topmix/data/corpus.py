@@ -93,9 +93,7 @@ class Corpus:
     ) -> Corpus:
         """A corpus from arrays that were checked before. The arrays are not read."""
         corpus = cls._without_rows(n_words, vocabulary, names, meta)
-        corpus.__dict__.update(
-            indptr=_frozen(indptr), index=_frozen(index), value=_frozen(value), _n_tokens=n_tokens
-        )
+        corpus.__dict__.update(indptr=_frozen(indptr), index=_frozen(index), value=_frozen(value), _n_tokens=n_tokens)
         return corpus
 
     @classmethod

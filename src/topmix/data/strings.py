@@ -16,9 +16,7 @@ from topmix.data.mapped_file import MappedFile
 class Strings(Sequence[str]):
     """A read-only list of strings: UTF-8 bytes, and where each string starts."""
 
-    def __init__(
-        self, text: NDArray[np.uint8], offsets: NDArray[np.int64], file: MappedFile | None = None
-    ) -> None:
+    def __init__(self, text: NDArray[np.uint8], offsets: NDArray[np.int64], file: MappedFile | None = None) -> None:
         self.text = text  # [bytes]
         self.offsets = offsets  # [n + 1]: string i is text[offsets[i]:offsets[i + 1]]
         self.file = file  # that both are mapped from

@@ -66,7 +66,10 @@ class Table:
             raise CorpusError(f"{path}: this is an archive of several arrays; save one array with numpy.save")
         if data.dtype not in (np.float32, np.float64):
             raise CorpusError(f"{path}: the array is {data.dtype}; save it as float32 or float64")
-        table = cls(data, feature_names, check=False)
+        try:
+            table = cls(data, feature_names, check=False)
+        except CorpusError as error:
+            raise CorpusError(f"{path}: {error}") from error
         table.path = path
         return table
 
