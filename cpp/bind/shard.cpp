@@ -34,7 +34,10 @@ void register_shard(nb::module_& m) {
         [](Vec<const int32_t> cols, Vec<const int64_t> indptr, Vec<const TopicId> topic, Vec<const float> value,
            double weight, int threads, Mat<double> total) {
             const size_t words = total.shape(0), K = total.shape(1);
-            check_topics(indptr, topic, value, cols.size(), K, "cols, indptr, topic, value and total disagree");
+            require(
+                indptr.size() == cols.size() + 1 && topic.size() == value.size() && rises(view(indptr), topic.size()),
+                "cols, indptr, topic and value disagree");
+            require(all_below(view(topic), K), "a topic lies outside the total");
             for (const int32_t v : view(cols)) require(v >= 0 && size_t(v) < words, "a word lies outside the total");
             nb::gil_scoped_release nogil;
             add_word_stats(view(cols), view(indptr), view(topic), view(value), weight, threads, {view(total), K});
