@@ -56,6 +56,7 @@ def test_it_begins_early_where_passes_converge_and_ends_when_polishing_does(plan
         {"inference": Collapsed(sweeps=0)},
         {"inference": "variational"},
         {"max_iter": FIRST_PASSES + LAST_PASSES - 1},
+        {"n_components": 201},  # of 600 documents
         {"learner": Stochastic(batch_size=100)},
         {"init": np.ones((10, 300))},
     ],
