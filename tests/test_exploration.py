@@ -60,7 +60,7 @@ def test_it_begins_early_where_passes_converge_and_ends_when_polishing_does(plan
         {"learner": Stochastic(batch_size=100)},
         {"init": np.ones((10, 300))},
     ],
-    ids=["none wanted", "variational", "few passes", "stochastic", "topics given"],
+    ids=["none wanted", "variational", "few passes", "few documents", "stochastic", "topics given"],
 )
 def test_no_exploration(planted, parameters):
     assert set(phases(lda(**parameters).fit(planted.corpus))) == {LEARNING}
