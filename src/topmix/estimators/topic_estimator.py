@@ -50,6 +50,7 @@ from topmix.parameters.checks import (
 )
 
 MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
+FEWEST_DOCUMENTS = 3  # per topic: where topics stand for single documents, sampling loses more than it finds
 
 
 class TopicEstimator(
@@ -199,10 +200,13 @@ class TopicEstimator(
         return isinstance(self.init, str) and self.init in RESTARTED and not self._is_warm()
 
     def _sweeps(self, corpus: Corpus, learner: Learner, inference: Inference, max_iter: int) -> int:
-        """Of exploration: none where topics were given, passes are too few, or counts are not whole or very large."""
+        """Of exploration: none where topics were given, passes or documents are too few, or counts are not whole or very
+        large."""
         starts_by_itself = isinstance(self.init, str) and not self._is_warm()
         can_sample = self._engine().samples and isinstance(learner, Memoized | Batch)
         if not (inference.sweeps and starts_by_itself and can_sample and max_iter >= FIRST_PASSES + LAST_PASSES):
+            return 0
+        if corpus.n_docs < FEWEST_DOCUMENTS * self.n_components:
             return 0
         is_countable = corpus.n_tokens <= MOST_COPIES * corpus.nnz and not len(not_whole(corpus))
         return inference.sweeps if is_countable else 0
