@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from topmix.cuda.device import Device, program_of
-from topmix.cuda.sources import PROGRAMS, kernels, program, struct
+from topmix.cuda.sources import PROGRAMS, STRUCTS, kernels, program, struct
 from topmix.engines import Cuda
 
 HEADER = Path(__file__).with_name("emulate.hpp")
@@ -33,6 +33,7 @@ def library(name: str, L: int) -> ctypes.CDLL:
     sizes = "".join(
         f"static_assert(offsetof({kind}, {field}) == {offset});\n"
         for kind in STRUCTS
+        if f"struct {kind} {{" in program(name)
         for field, (_, offset) in (struct(kind).fields or {}).items()
     )
     order = 'extern "C" void set_order(int seed) { emulated::order_seed = seed; }\n'
@@ -50,9 +51,6 @@ def library(name: str, L: int) -> ctypes.CDLL:
         fresh.replace(built)
         source.unlink()
     return ctypes.CDLL(str(built))
-
-
-STRUCTS = ("SolveArgs", "TableArgs", "MemoArgs", "GibbsArgs")
 
 
 def kind_of(kernel: str) -> str:
@@ -91,8 +89,16 @@ class EmulatedDevice(Device):
     def get(self, array):
         return array.copy()
 
+    def copy_to(self, array, host):
+        array[...] = host
+
     def address(self, array):
         return array.ctypes.data
+
+    def product(self, a, b, out, *, columns, scale, is_added):
+        of_a, of_b = columns
+        found = scale * (a[:, of_a].astype(out.dtype) @ b[:, of_b].astype(out.dtype).T)
+        out[: len(a)] = out[: len(a)] + found if is_added else found
 
     def start(self, kernel, L, blocks, threads, args, shared):
         assert shared <= self.shared_per_block

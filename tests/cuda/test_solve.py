@@ -10,7 +10,7 @@ from topmix.cuda import plan
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import solve
 from topmix.data.shard import Shard
-from topmix.engines.cuda import unit_of
+from topmix.cuda.topics import unit_of
 from topmix.likelihoods.topic_words import WordTables
 from topmix.models.topics import TopicTables
 from topmix.reference.topics import LastVisit, Options, topics_step

@@ -62,7 +62,7 @@ class DeviceWordTotal:
     factor: float = 1.0
     pseudo: PseudoCounts | None = None
     pseudo_weight: float = 0.0
-    waiting: list[tuple[DeviceWordStats, float]] = field(default_factory=list)  # to be added, times a weight
+    waiting: list[tuple[Any, float]] = field(default_factory=list)  # to be added, times a weight
 
     @classmethod
     def of(cls, device: Device, total: WordTotal, unit: float) -> DeviceWordTotal:
@@ -103,7 +103,7 @@ class DeviceWordTotal:
         if isinstance(other, PseudoCounts):
             fade(self, other, weight)
             return self
-        if isinstance(other, DeviceWordStats | SeveralShards):
+        if hasattr(other, "parts"):  # of shards on the device
             self.waiting += [(part, weight / self.factor) for part in other.parts]
         else:
             self.settle()
@@ -134,7 +134,12 @@ class DeviceWordTotal:
         for stats in old.values():
             self._add(stats, -1.0, None)
 
-    def _add(self, stats: DeviceWordStats, weight: float, leaving: DeviceWordStats | None) -> None:
+    def _add(self, stats: Any, weight: float, leaving: Any) -> None:
+        if not isinstance(stats, DeviceWordStats):  # who knows how
+            stats.add_to(self.counts_, weight)
+            if leaving is not None:
+                leaving.add_to(self.counts_, -1.0)
+            return
         shard = stats.shard
         given = {
             "index": shard.index,
@@ -158,7 +163,9 @@ class DeviceWordTotal:
 
     # What topics make of it: the kernels behind likelihoods.TopicWords
 
-    def _prior(self, eta: np.ndarray, extra: PseudoCounts | None) -> dict[str, Any]:
+    def with_prior(self, eta: np.ndarray, extra: PseudoCounts | None = None) -> dict[str, Any]:
+        """Counts and prior as kernels take them."""
+        self.settle()
         V, K = self.shape
         (on_device,) = self.device.mirror(eta, (eta, np.float64))
         given = {
@@ -194,7 +201,7 @@ class DeviceWordTotal:
             cols = DeviceColumns(cols, device.array(cols, np.int32))
         table, log_scale = device.empty((n_words, K), np.float32), device.empty(n_words, np.float64)
         is_variational = posterior == "variational"
-        given = self._prior(eta, extra) | {
+        given = self.with_prior(eta, extra) | {
             "by_topic": device.array(digamma(norm) if is_variational else 1.0 / norm, np.float64),
             "cols": cols.device,
             "n_words": n_words,
@@ -230,7 +237,7 @@ class DeviceWordTotal:
         self.settle()
         blocks = self.device.blocks_of_a_sum
         partial = self.device.empty(blocks, np.float64)
-        given = self._prior(eta, extra) | {"partial": partial, "function": function}
+        given = self.with_prior(eta, extra) | {"partial": partial, "function": function}
         self.device.launch("sum_of_words", "TableArgs", blocks, 128, given)
         return float(self.device.get(partial).sum())
 

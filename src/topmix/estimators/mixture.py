@@ -137,9 +137,14 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         if stopping.max_iter == 0:
             return task.model, False
         workers = log.workers = learner.open(task, rng)
-        passes = learner.passes(task.model, workers, state)
+        try:
+            passes = learner.passes(workers.place(task.model), workers, state)
+        except BaseException:
+            workers.close()
+            raise
         try:
             model, converged = run_passes(passes, stopping, log)
+            model = model.on_host()
         except KeyboardInterrupt:
             if (now := learner.interrupted(workers, task.model)) is not None:
                 self._set_model(now)
@@ -158,23 +163,26 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             weight = _weights(sample_weight, data)
             if first:
                 model, pseudo = self._started(self._prepared(data, weight, K), data, weight, K, self._rng())
-                total = model.no_stats().add(pseudo or model.as_stats())
                 self.n_batch_iter_, self.n_seen_, self.history_ = 0, 0.0, []
             else:
-                model = self.model_
-                total = model.as_stats()
+                model, pseudo = self.model_, None
             shards = Shards(data, in_order(data), weight)
             self.n_seen_ = getattr(self, "n_seen_", 0.0) + shards.n_rows
             step = MixtureStep(self._likelihood, count_of_active(self.n_active, model.n_components))
             workers = self._component("engine").open(shards, step, threads)
-            new = model.no_stats()
-            for _, stats, _ in workers.run(model.tables, range(len(shards))):
-                new += stats
-            workers.close()
-            learner = self._component("learner")
-            stream = learner if isinstance(learner, Stochastic) else Stochastic()
-            size = stream.step_size(getattr(self, "n_batch_iter_", 0))
-            model = model.update(blend(total, new, size, float(stream.total_samples or self.n_seen_), new.n_rows))
+            try:
+                model = workers.place(model)
+                total = model.no_stats().add(pseudo or model.as_stats()) if first else model.as_stats()
+                new = model.no_stats()
+                for _, stats, _ in workers.run(model.tables, range(len(shards))):
+                    new += stats
+                learner = self._component("learner")
+                stream = learner if isinstance(learner, Stochastic) else Stochastic()
+                size = stream.step_size(getattr(self, "n_batch_iter_", 0))
+                stands_for = float(stream.total_samples or self.n_seen_)
+                model = model.update(blend(total, new, size, stands_for, new.n_rows)).on_host()
+            finally:
+                workers.close()
             self.n_batch_iter_ = getattr(self, "n_batch_iter_", 0) + 1
             self._set_model(model)
         return self
@@ -273,8 +281,8 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         data = self._data(X, reset=False)
         shards, step = Shards(data, in_order(data)), AssignStep(self._likelihood, L, keep_clusters)
         workers = self._component("engine").open(shards, step, self._threads())
-        results = workers.run(self.model_.tables, range(len(shards)))
         try:
+            results = workers.run(workers.place(self.model_).tables, range(len(shards)))
             for _ in range(len(shards)):
                 with use_threads(self._threads()):
                     _, assigned, _ = next(results)
@@ -290,7 +298,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
     def _fitted_copy(self, model: Mixture) -> Self:
         """A fitted copy of the estimator with this model, for callbacks."""
         now = snapshot(self)
-        now._set_model(copy.deepcopy(model))
+        now._set_model(copy.deepcopy(model.on_host()))
         return now
 
     def _write(self, out: Writer) -> None:
