@@ -20,7 +20,7 @@ from topmix.cuda.segments import Moments
 from topmix.likelihoods.covariance import refuse_singular, refuse_thin
 from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats, rounding_of
 
-ABOUT = 9  # numbers of a cluster: the enum About of mixture_arguments.hpp
+ABOUT = 11  # numbers of a cluster: the enum About of mixture_arguments.hpp
 
 
 @dataclass(eq=False)
@@ -83,13 +83,14 @@ class DevicePosterior(NamedTuple):
     log_det: np.ndarray  # [K]
     mPm: np.ndarray  # [K]
     rounding: np.ndarray  # [K] sum of the squared terms of a typical score
-    second: np.ndarray  # [K] P : S, and the same of reg, of the prior, and P m times first and the prior's first moments
+    second: np.ndarray  # [K] P : S, and the same of reg and the prior; P m times first and the prior's first moments
     reg: np.ndarray
     base: np.ndarray
     first: np.ndarray
     prior_first: np.ndarray
-    Elog: np.ndarray
-    wobble: np.ndarray
+    Elog: np.ndarray  # [K] E log |Lambda|
+    log_gamma: np.ndarray  # [K] of the Wishart's constant
+    wobble: np.ndarray  # [K]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +100,12 @@ class DeviceGaussian:
     device: Device
     settings: Gaussian  # all but its total
     total: DeviceGaussianStats
+    jacobian: float
 
     @classmethod
     def of(cls, device: Device, host: Gaussian) -> DeviceGaussian:
         total = DeviceGaussianStats.zeros(device, *host.total.first.shape).add(host.total)
-        return cls(device, host, total)
+        return cls(device, host, total, host.frame.log_det())
 
     def on_host(self) -> Gaussian:
         return replace(self.settings, total=self.total.on_host())
@@ -113,7 +115,7 @@ class DeviceGaussian:
 
     def update(self, S: DeviceGaussianStats, N: np.ndarray) -> DeviceGaussian:
         """Conjugate update.  Eq. (G.6)."""
-        new = DeviceGaussian(self.device, self.settings, S)
+        new = replace(self, total=S)
         new.posterior  # noqa: B018  (now, before the learner changes the total)
         return new
 
@@ -151,7 +153,7 @@ class DeviceGaussian:
             "zero_mean": int(g.zero_mean),
         }
         device.launch("update_gaussians", "GaussianArgs", blocks, 256, given, shared=shared)
-        log_det, mPm, largest, rounding, second, reg, of_base, first, prior_first = device.get(about).T
+        log_det, mPm, largest, rounding, second, reg, of_base, first, prior_first, psi, gamma = device.get(about).T
         refuse_singular(log_det)
         if g.objective == "ml" and not np.any(p.reg):
             refuse_thin(largest)
@@ -169,7 +171,8 @@ class DeviceGaussian:
             base=of_base,
             first=first,
             prior_first=prior_first,
-            Elog=shape.expected_log_det(nu, log_det, g.objective),
+            Elog=(psi + D * np.log(2.0) if g.objective == "vb" else D * np.log(nu)) - log_det,
+            log_gamma=0.25 * D * (D - 1) * np.log(np.pi) + gamma,
             wobble=D / beta if g.objective == "vb" and not g.zero_mean else np.zeros_like(beta),
         )
 
@@ -180,10 +183,10 @@ class DeviceGaussian:
         shape, p, is_bayes, has_prior = g.shape, g.prior, g.objective == "vb", float(g.objective != "ml")
         degrees, beta = has_prior * p.nu + S.N, has_prior * p.beta + S.N
         first, second = has_prior * q.prior_first + q.first, q.second + S.N * q.reg + has_prior * q.base
-        value = S.N.sum() * (g.frame.log_det() - 0.5 * D * np.log(2 * np.pi))
+        value = S.N.sum() * (self.jacobian - 0.5 * D * np.log(2 * np.pi))
         if is_bayes:
             degrees, second = degrees - q.nu, second - q.nu * D  # P : B = nu D
-            value -= shape.log_normaliser(q.nu, q.log_det).sum()
+            value -= np.sum(0.5 * q.nu * (q.log_det - D * np.log(2.0)) - q.log_gamma)
             if not g.zero_mean:
                 beta, first, second = beta - q.beta, first - q.beta * q.mPm, second - q.beta * q.mPm
                 value -= 0.5 * D * np.log(q.beta / (2 * np.pi)).sum()
@@ -215,7 +218,7 @@ class DeviceGaussian:
             centre=centre,
             origin=g.frame.origin,
             A=np.ascontiguousarray(g.frame.scale),
-            jacobian=g.frame.log_det(),
+            jacobian=self.jacobian,
             root=None,
             sums=_stay,
         )

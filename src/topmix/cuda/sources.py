@@ -26,8 +26,8 @@ STRUCTS = {  # the file that each is in
     ),
 }
 PRELUDE = """\
-#define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) unsigned char shared_memory[]; \\
-    type* const name = reinterpret_cast<type*>(shared_memory)
+extern __shared__ __align__(16) unsigned char shared_memory[];
+#define DYNAMIC_SHARED(type, name) type* const name = reinterpret_cast<type*>(shared_memory)
 #define NOINLINE __noinline__
 /// Half precision without its header, which NVRTC would have to find.
 __device__ inline unsigned half_bits(float x) {

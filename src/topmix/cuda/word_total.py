@@ -107,8 +107,12 @@ class DeviceWordTotal:
             self.waiting += [(part, weight / self.factor) for part in other.parts]
         else:
             self.settle()
-            (counts,) = self.device.mirror(other.raw, (other.raw, np.float64))
-            amount = counts * (weight * other.factor / self.factor * self.unit)
+            if isinstance(other, DeviceWordTotal):
+                other.settle()
+                counts, factor = other.counts_, other.factor / other.unit
+            else:
+                (counts,), factor = self.device.mirror(other.raw, (other.raw, np.float64)), other.factor
+            amount = counts * (weight * factor / self.factor * self.unit)
             self.counts_ += np.rint(amount).astype(np.int64)
         self.totals += weight * other.totals
         return self

@@ -6,6 +6,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -136,23 +137,18 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         """Passes until they are enough: the model, and whether it has converged."""
         if stopping.max_iter == 0:
             return task.model, False
-        workers = log.workers = learner.open(task, rng)
-        try:
+        with closing(learner.open(task, rng)) as workers:
+            log.workers = workers
             passes = learner.passes(workers.place(task.model), workers, state)
-        except BaseException:
-            workers.close()
-            raise
-        try:
-            model, converged = run_passes(passes, stopping, log)
-            model = model.on_host()
-        except KeyboardInterrupt:
-            if (now := learner.interrupted(workers, task.model)) is not None:
-                self._set_model(now)
-            raise
-        finally:
-            passes.close()
-            workers.close()
-        return model, converged
+            try:
+                model, converged = run_passes(passes, stopping, log)
+            except KeyboardInterrupt:
+                if (now := learner.interrupted(workers, task.model)) is not None:
+                    self._set_model(now)
+                raise
+            finally:
+                passes.close()
+            return model.on_host(), converged
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read

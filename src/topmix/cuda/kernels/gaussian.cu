@@ -4,6 +4,7 @@
 //
 // A block has a cluster. B is inverted in place by sweeping one coordinate after another. The pivots are those of
 // Cholesky's factor, squared: their product is |B|, and one that is not positive says that B cannot be inverted.
+#include "math.hpp"
 #include "mixture_arguments.hpp"
 #include "team.hpp"
 
@@ -60,6 +61,7 @@ extern "C" __global__ void __launch_bounds__(kUpdateThreads) update_gaussians(Ga
         const double log_det = sweep(B, D, team, column);
         double* P = a.P + i64(k) * Q;
         double largest = 0, rounding = 0, of_second = 0, of_reg = 0, of_base = 0, of_first = 0, of_prior = 0, form = 0;
+        double psi = 0, gamma = 0;
         for (int i = team.lane / 32; i < D; i += kUpdateThreads / 32) {
             double sum = 0;
             for (int j = team.lane % 32; j < D; j += 32) {
@@ -80,6 +82,7 @@ extern "C" __global__ void __launch_bounds__(kUpdateThreads) update_gaussians(Ga
         for (int d = team.lane; d < D; d += kUpdateThreads) {
             a.m[i64(k) * D + d] = m[d], a.Pm[i64(k) * D + d] = Pm[d];
             form += Pm[d] * m[d], of_first += Pm[d] * first[d];
+            psi += digamma(0.5 * (nu - d)), gamma += log_gamma(0.5 * (nu - d));
             if (!a.zero_mean) of_prior += Pm[d] * a.prior_first[d];
         }
         const double found[] = {log_det,
@@ -90,7 +93,9 @@ extern "C" __global__ void __launch_bounds__(kUpdateThreads) update_gaussians(Ga
                                 team.over(of_reg, Sum()),
                                 team.over(of_base, Sum()),
                                 team.over(of_first, Sum()),
-                                team.over(of_prior, Sum())};
+                                team.over(of_prior, Sum()),
+                                team.over(psi, Sum()),
+                                team.over(gamma, Sum())};
         if (team.lane == 0)
             for (int i = 0; i < kAbouts; ++i) a.about[i64(k) * kAbouts + i] = found[i];
         team.sync();

@@ -118,7 +118,20 @@ struct GaussianArgs {
     int padding;
 };
 
-enum About { kLogDet, kForm, kLargest, kRounding, kOfSecond, kOfReg, kOfBase, kOfFirst, kOfPriorFirst, kAbouts };
+enum About {
+    kLogDet,   // of B
+    kForm,     // m' P m
+    kLargest,  // diagonal entry of P
+    kRounding,
+    kOfSecond,  // P : S, and the same of reg and base
+    kOfReg,
+    kOfBase,
+    kOfFirst,  // (P m)' first, and prior_first
+    kOfPriorFirst,
+    kPsi,       // sum_j psi((nu - j) / 2), and of log Gamma
+    kLogGamma,
+    kAbouts
+};
 
 struct RowWordArgs {
     const int* row;      // [entries]

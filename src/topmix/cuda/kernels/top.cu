@@ -2,6 +2,7 @@
 #include "top.hpp"
 
 constexpr int kTopThreads = 256;  // at most
+constexpr int kAbreast = 8;       // clusters of a lane at a time, for bags of words
 
 template <class T>
 __device__ void top_of_scores(const TopArgs& a) {
@@ -39,10 +40,23 @@ extern "C" __global__ void __launch_bounds__(kTopThreads) top_words(TopArgs a) {
         double taken_off = 0;
         for (int e = begin + lane; e < end; e += 32) taken_off += double(a.value[e]) * a.offset[a.index[e]];
         taken_off = over_warp(taken_off, Sum());
-        for (int k = lane; k < a.K; k += 32) {
-            float s = static_cast<const float*>(a.constant)[k];
-            for (int e = begin; e < end; ++e) s += a.value[e] * a.table[i64(a.index[e]) * a.K + k];
-            row.set(k, s);
+        for (int first = 0; first < a.K; first += 32 * kAbreast) {
+            float s[kAbreast];
+            for (int i = 0; i < kAbreast; ++i) {
+                const int k = first + i * 32 + lane;
+                s[i] = k < a.K ? static_cast<const float*>(a.constant)[k] : 0.f;
+            }
+            for (int e = begin; e < end; ++e) {
+                const float x = a.value[e], *table = a.table + i64(a.index[e]) * a.K;
+                for (int i = 0; i < kAbreast; ++i) {
+                    const int k = first + i * 32 + lane;
+                    if (k < a.K) s[i] += x * table[k];
+                }
+            }
+            for (int i = 0; i < kAbreast; ++i) {
+                const int k = first + i * 32 + lane;
+                if (k < a.K) row.set(k, s[i]);
+            }
         }
         __syncwarp();
         assign(a, n, row, taken_off);
