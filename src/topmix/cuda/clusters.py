@@ -16,7 +16,7 @@ from topmix.likelihoods.covariance import Shape
 from topmix.likelihoods.gaussian import GaussianStats, GaussianTables
 from topmix.likelihoods.von_mises_fisher import DirectionStats, DirectionTables
 
-BLOCK_BYTES = 1 << 28  # features, scores and shares that are held at a time
+BLOCK_BYTES = 1 << 30  # features, scores and shares that are held at a time
 BLOCK_PAIRS = 1 << 23
 BLOCK_ROWS = 1 << 17
 

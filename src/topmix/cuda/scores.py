@@ -15,6 +15,7 @@ import numpy as np
 from topmix.cuda.device import Device
 
 LOW = 2.0**-11  # what low halves are to be multiplied by
+TOGETHER = 544  # features of a product: tensor cores round sums towards zero, so long ones lose digits
 PRECISIONS = ("float32", "tf32")
 
 
@@ -111,10 +112,13 @@ class Scorer:
             device.product(features, t.W, scores, columns=(slice(t.F), slice(t.F)), scale=1.0, is_added=False)
             return {"scores": scores, "pitch": scores.shape[1]}
         device.launch("split_features", "FeatureArgs", blocks, 256, given | {"split": features}, shared=self.shared)
-        high = slice(t.F, 2 * t.F), slice(t.F)
-        if self.precision == "float32":  # low x high + high x low: in one product, of twice as many columns
+        is_added = self.precision == "float32"
+        if is_added:  # low x high + high x low: in one product, of twice as many columns
             both = slice(2 * t.F), slice(2 * t.F)
             device.product(features, t.W, scores, columns=both, scale=LOW, is_added=False)
-        device.product(features, t.W, scores, columns=high, scale=1.0, is_added=self.precision == "float32")
+        for begin in range(0, t.F, TOGETHER if is_added else t.F):
+            end = min(begin + TOGETHER, t.F) if is_added else t.F
+            high = slice(t.F + begin, t.F + end), slice(begin, end)
+            device.product(features, t.W, scores, columns=high, scale=1.0, is_added=is_added)
         scales = {"row_scale": self.row_scale, "cluster_scale": t.scale}
         return {"scores": scores, "pitch": scores.shape[1]} | scales

@@ -52,16 +52,22 @@ __device__ void sums(const MomentArgs& a) {
             const int d = first + i * 32 + lane;
             if (centre && d < a.D) m[i] = centre[d];
         }
-        for (int at = part.begin + warp; at < part.end; at += kSumWarps) {
-            const int pair = a.order[at];
-            const double w = weight_of<T>(a, pair);
-            n += w;
-            const T* z = static_cast<const T*>(a.z) + i64(pair / a.L) * a.D;
-            for (int i = 0; i < kPerLane; ++i) {
-                const int d = first + i * 32 + lane;
-                if (d >= a.D) break;
-                const double c = double(z[d]) - double(m[i]);
-                s[i] += w * c, q[i] += w * c * c;
+        for (int begin = part.begin + warp * 32; begin < part.end; begin += kSumThreads) {
+            const int mine = begin + lane < part.end ? a.order[begin + lane] : -1;  // each lane looks at one pair
+            const double my_weight = mine < 0 ? 0.0 : weight_of<T>(a, mine);
+            const int rows = min(32, part.end - begin);
+#pragma unroll 4
+            for (int p = 0; p < rows; ++p) {
+                const int pair = __shfl_sync(kAll, mine, p);
+                const double w = __shfl_sync(kAll, my_weight, p);
+                n += w;
+                const T* z = static_cast<const T*>(a.z) + i64(pair / a.L) * a.D;
+#pragma unroll
+                for (int i = 0; i < kPerLane; ++i) {
+                    const int d = first + i * 32 + lane;
+                    const double c = d < a.D ? double(z[d]) - double(m[i]) : 0.0;
+                    s[i] += w * c, q[i] += w * c * c;
+                }
             }
         }
         for (int i = 0; i < kPerLane; ++i) sum[warp][i * 32 + lane] = s[i], square[warp][i * 32 + lane] = q[i];
@@ -97,18 +103,26 @@ __device__ void products(const MomentArgs& a) {
     column += row;
     const int t = int(threadIdx.x), i0 = row * kTile, j0 = column * kTile, y = t / 16 * 4, x = t % 16 * 4;
     const T* centre = a.centre ? static_cast<const T*>(a.centre) + i64(part.k) * a.D : nullptr;
-    T sum[4][4] = {};
-    for (int first = part.begin; first < part.end; first += kTogether) {
-        const int p = t / 16, at = first + p;  // sixteen threads read a row
-        const int pair = at < part.end ? a.order[at] : -1;
+    T sum[4][4] = {}, next_left[4], next_right[4];
+    const int p = t / 16, d0 = t % 16;      // sixteen threads read a row
+    const auto fetch = [&](int first) {     // the next rows, while these are multiplied
+        const int pair = first + p < part.end ? a.order[first + p] : -1;
         const T w = pair < 0 ? T(0) : T(weight_of<T>(a, pair));
         const T* z = static_cast<const T*>(a.z) + i64(pair < 0 ? 0 : pair / a.L) * a.D;
-        for (int d = t % 16; d < kTile; d += 16) {
-            const int i = i0 + d, j = j0 + d;
-            left[p][d] = pair >= 0 && i < a.D ? w * (z[i] - (centre ? centre[i] : T(0))) : T(0);
-            right[p][d] = pair >= 0 && j < a.D ? z[j] - (centre ? centre[j] : T(0)) : T(0);
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+            const int i = i0 + d0 + 16 * c, j = j0 + d0 + 16 * c;
+            next_left[c] = pair >= 0 && i < a.D ? w * (z[i] - (centre ? centre[i] : T(0))) : T(0);
+            next_right[c] = pair >= 0 && j < a.D ? z[j] - (centre ? centre[j] : T(0)) : T(0);
         }
+    };
+    fetch(part.begin);
+    for (int first = part.begin; first < part.end; first += kTogether) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+            left[p][d0 + 16 * c] = next_left[c], right[p][d0 + 16 * c] = next_right[c];
         __syncthreads();
+        fetch(first + kTogether);
 #pragma unroll
         for (int q = 0; q < kTogether; ++q) {
             T u[4], v[4];
