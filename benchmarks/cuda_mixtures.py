@@ -36,7 +36,7 @@ from topmix.reference.gaussian import features
 
 
 def main(argv: list[str] | None = None) -> int:
-    p = arguments.parser(__doc__, quick="few rows, K = 20")
+    p = arguments.parser(__doc__, quick="4,000 random rows, K = 20")
     p.add_argument("--images", type=int, default=120, help="of 400, with 29,929 patches each")
     p.add_argument("--K", type=int, default=800)
     p.add_argument("--n-active", type=int, default=8)
@@ -46,10 +46,11 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--learner", default="memoized")
     a = p.parse_args(argv)
     warnings.simplefilter("ignore")
-    stride = 1
     if a.quick:
-        a.images, a.K, a.passes, a.sample, stride = 2, 20, 2, 2_000, 4
-    X = np.concatenate([of_image(image, stride) for image in training_images()[: a.images]])
+        a.K, a.passes, a.sample = 20, 2, 2_000
+        X = np.random.default_rng(0).normal(size=(4_000, 63)).astype(np.float32)
+    else:
+        X = np.concatenate([of_image(image, 1) for image in training_images()[: a.images]])
     some = X[:: max(1, len(X) // a.sample)]
     engines: dict[str, str | Engine] = {"cuda": Cuda(), "tf32": Cuda(precision="tf32"), "threads": "threads"}
     first = GaussianMixture(a.K, max_iter=2, random_state=0, engine=engines[a.engine[0]], n_jobs=a.threads).fit(some)

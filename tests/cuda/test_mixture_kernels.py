@@ -48,7 +48,7 @@ def test_no_features_are_scores_of_zero():
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_error_of_split_products_is_what_is_said(precision):
-    """Numbers of very different sizes, in rows and in clusters: relative to the sum of absolute terms, 2^-21 and 2^-10."""
+    """Of numbers of very different sizes, relative to the sum of absolute terms: 2^-21 and 2^-10."""
     device = EmulatedDevice()
     z = (RNG.normal(size=(40, 6)) * 10.0 ** RNG.integers(-3, 4, size=(40, 6))).astype(np.float32)
     z[0], z[1] = 0.0, 3e8  # whose squares no half can hold
@@ -77,7 +77,12 @@ def test_posteriors_equal_their_twin(K, L, dtype):
     scores, constant = np.zeros((9, pitch), dtype), RNG.normal(size=K).astype(dtype)
     scores[:, :K] = s
     top = Top(device, 9, K, L, dtype)
-    top(f"top_{'double' if dtype == FLOAT64 else 'float'}", 9, device.array(constant), {"scores": device.array(scores), "pitch": pitch})
+    top(
+        f"top_{'double' if dtype == FLOAT64 else 'float'}",
+        9,
+        device.array(constant),
+        {"scores": device.array(scores), "pitch": pitch},
+    )
     cluster, r, likelihood = top.on_host(9)
     for n, row in enumerate(s + constant):
         idx, want, entropy = softmax_top_l(row, L)

@@ -163,7 +163,8 @@ def test_warm_starts_callbacks_and_files(engine, tmp_path):
         seen.append((view.weights.sum(), fitted.score_samples(ROWS), fitted.model_.likelihood))
 
     model = GaussianMixture(4, **SETTINGS, engine=engine, callbacks=[look]).fit(ROWS)
-    assert len(seen) == 2 and all(isinstance(likelihood, Gaussian) for _, _, likelihood in seen)
+    assert len(seen) == 2
+    assert all(isinstance(likelihood, Gaussian) for _, _, likelihood in seen)
     np.testing.assert_allclose(seen[-1][1], model.score_samples(ROWS), atol=1e-9)
     model.set_params(engine="threads", callbacks=None, warm_start=True).save(tmp_path / "model")
     before = model.elbo_
@@ -209,6 +210,19 @@ def test_nothing_stays_on_the_device(kind):
         fit(**more)
         gc.collect()
         assert not [a for a in itertools.islice(EmulatedDevice.arrays, before, None) if a() is not None]
+
+
+def test_many_fits_hold_no_memory(engine):
+    """A hundred of them on the GPU; a few in the host build."""
+    free = []
+    for n in range(3 if isinstance(engine, Emulated) else 100):
+        kind = list(MAKERS)[n % len(MAKERS)]
+        MAKERS[kind](**SETTINGS, engine=engine).fit(data_of(kind))
+        if not isinstance(engine, Emulated):
+            device = engine.opened()
+            free.append(device.cupy.cuda.runtime.memGetInfo()[0])
+            assert device.pool.total_bytes() == 0
+    assert all(after >= free[10] for after in free[10:])  # before that, programs are loaded
 
 
 def test_out_of_memory_leaves_the_estimator_as_it_was():

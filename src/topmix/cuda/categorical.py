@@ -174,6 +174,11 @@ class WordBlocks:
 
     def __init__(self, device: Device, rows: RowWords, t: LogTables, log_weights: np.ndarray, L: int, *, keep: bool):
         self.device, self.rows, self.t, self.L = device, rows, t, L
+        if device.shared_per_block < 8 * t.K:
+            raise ValueError(
+                f"engine='cuda' has at most {device.shared_per_block // 8} clusters of words, not {t.K}: use "
+                "engine='threads'"
+            )
         self.size = max(1, min(rows.n_rows, max(BLOCK_PAIRS // L, 256)))
         self.top = Top(device, self.size, t.K, L, FLOAT32, keep=keep)
         self.constant = device.array(log_weights, np.float32)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,7 +19,11 @@ BLOCK_BYTES = 1 << 30  # features, scores and shares that are held at a time
 BLOCK_PAIRS = 1 << 23
 BLOCK_ROWS = 1 << 17
 
-Sums = Callable[["Clusters", DeviceRows, Moments], Any]
+
+class Sums(Protocol):
+    """The likelihood's own statistic of moments."""
+
+    def __call__(self, c: Clusters, rows: DeviceRows, moments: Moments, /) -> Any: ...
 
 
 class Clusters(NamedTuple):
@@ -31,14 +34,16 @@ class Clusters(NamedTuple):
     A: np.ndarray | None
     jacobian: float
     root: np.ndarray | None  # [D, D] tied: a square root of the common precision
-    sums: Sums  # the likelihood's own statistic of moments
+    sums: Sums
 
     @classmethod
     def of(cls, device: Device, t: Any) -> Clusters:
         """Tables of the host, copied once."""
         if isinstance(t, Clusters):
             return t
-        clusters: Clusters = device.kept(t, lambda: _directions(device, t) if isinstance(t, DirectionTables) else _gaussians(device, t))
+        clusters: Clusters = device.kept(
+            t, lambda: _directions(device, t) if isinstance(t, DirectionTables) else _gaussians(device, t)
+        )
         return clusters
 
 
@@ -46,9 +51,7 @@ def _gaussians(device: Device, t: GaussianTables) -> Clusters:
     shape = t.shape
     weights = from_host(device, shape.D, shape.quadratic, t.linear, t.W)
     root = t.root if shape.name == "tied" else None
-    return Clusters(
-        weights, t.constant, device.array(t.centre), t.origin, t.A, t.jacobian, root, _SumsOnHost(shape)
-    )
+    return Clusters(weights, t.constant, device.array(t.centre), t.origin, t.A, t.jacobian, root, _SumsOnHost(shape))
 
 
 def _directions(device: Device, t: DirectionTables) -> Clusters:
@@ -68,7 +71,8 @@ class _SumsOnHost(NamedTuple):
     def __call__(self, c: Clusters, rows: DeviceRows, moments: Moments) -> GaussianStats:
         N, first, second = (moments.device.get(x) for x in (moments.N, moments.first, moments.second))
         if self.shape.name == "tied":  # sum w z z', the same for all clusters and in all passes
-            assert c.origin is not None and c.A is not None
+            assert c.origin is not None
+            assert c.A is not None
             second = self.shape.packed(rows.scatter(c.origin, c.A, c.weights.dtype)[None])
         return GaussianStats(N, first, second)
 
@@ -83,7 +87,9 @@ def rows_at_a_time(weights: Weights, L: int) -> int:
 class Blocks:
     """Rows under clusters, a block at a time."""
 
-    def __init__(self, device: Device, c: Clusters, log_weights: np.ndarray, L: int, n: int, precision: str, *, keep: bool):
+    def __init__(
+        self, device: Device, c: Clusters, log_weights: np.ndarray, L: int, n: int, precision: str, *, keep: bool
+    ):
         self.device, self.c, self.L, self.n = device, c, L, n
         self.size = min(rows_at_a_time(c.weights, L), max(n, 1))
         self.scorer = Scorer(device, c.weights, self.size, precision)

@@ -156,7 +156,7 @@ class CudaDevice(Device):
 
     def product(self, a: Any, b: Any, out: Any, *, columns: tuple[slice, slice], scale: float, is_added: bool) -> None:
         """By cuBLAS, which counts columns first: its matrices are the transposes of ours."""
-        (of_a, of_b), cublas = columns, self.cupy.cuda.cublas
+        (of_a, of_b), cublas = columns, _cublas_of(self.cupy)
         kind, total, compute = (2, 0, 68) if a.dtype == np.float16 else (1, 1, 70)  # CUDA_R_*, CUBLAS_COMPUTE_*
         numbers = np.array([scale, float(is_added)], out.dtype)
         at_a, at_b = (self.address(x) + x.itemsize * (s.start or 0) for x, s in ((a, of_a), (b, of_b)))
@@ -213,6 +213,16 @@ def _import_cupy() -> Any:
             "(cupy-cuda12x, cupy-cuda13x)"
         ) from error
     return cupy
+
+
+def _cublas_of(cupy: Any) -> Any:
+    try:
+        return cupy.cuda.cublas
+    except ImportError as error:
+        raise ImportError(
+            "engine='cuda' needs cuBLAS for mixtures, which CuPy does not find: install the CUDA toolkit, or CuPy with "
+            f"its libraries (pip install 'cupy-cuda13x[ctk]') ({error})"
+        ) from error
 
 
 def _count_of_devices(cupy: Any) -> int:

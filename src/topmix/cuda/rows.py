@@ -67,7 +67,7 @@ class DeviceRows:
         with use_threads(self.threads):
             for piece in self.shard.pieces(max(1, AT_ONCE // max(1, self.D))):
                 x = piece.rows_as(dtype)
-                if origin is not None:
+                if origin is not None and A is not None:
                     z = np.empty_like(x)
                     with one_thread():
                         _core.to_frame(x, origin, A, self.threads, z)

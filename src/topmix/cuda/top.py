@@ -24,7 +24,9 @@ class Top:
         self.warps = min(8, (device.shared_per_block - 1024) // row)
         if self.warps == 0:
             most = (device.shared_per_block - 1024) // (32 * dtype.itemsize) * 32
-            raise ValueError(f"engine='cuda' has at most about {most} clusters in {dtype}, not {K}: use engine='threads'")
+            raise ValueError(
+                f"engine='cuda' has at most about {most} clusters in {dtype}, not {K}: use engine='threads'"
+            )
         self.shared = self.warps * row
 
     def __call__(self, kernel: str, n: int, constant: Any, given: dict[str, Any]) -> None:

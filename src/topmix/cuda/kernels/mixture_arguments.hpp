@@ -65,20 +65,20 @@ struct SegmentArgs {
 };
 
 struct MomentArgs {
-    const void* z;           // [n, D] of T
-    const void* r;           // [n, L] of T
-    const double* weight;    // [n] or null
-    const void* centre;      // [K, D] of T, or null: zero
-    const int* order;        // [pairs], start and part_start: see SegmentArgs
-    const int* start;        // [K + 1]
-    const int* part_start;   // [K + 1]
-    double* part_sums;       // [parts, 1 + 2 D] weight, first and squared moments about the centre
-    void* part_products;     // [parts, Q] of T
-    double* N;               // [K] these three are added to
-    double* first;           // [K, D]
-    double* second;          // [K, Q]
-    const double* entropy;   // [n]
-    double* partial;         // [blocks] sums of weighted entropy, which are added to
+    const void* z;          // [n, D] of T
+    const void* r;          // [n, L] of T
+    const double* weight;   // [n] or null
+    const void* centre;     // [K, D] of T, or null: zero
+    const int* order;       // [pairs], start and part_start: see SegmentArgs
+    const int* start;       // [K + 1]
+    const int* part_start;  // [K + 1]
+    double* part_sums;      // [parts, 1 + 2 D] weight, first and squared moments about the centre
+    void* part_products;    // [parts, Q] of T
+    double* N;              // [K] these three are added to
+    double* first;          // [K, D]
+    double* second;         // [K, Q]
+    const double* entropy;  // [n]
+    double* partial;        // [blocks] sums of weighted entropy, which are added to
     i64 n;
     int L;
     int D;
@@ -128,21 +128,21 @@ enum About {
     kOfBase,
     kOfFirst,  // (P m)' first, and prior_first
     kOfPriorFirst,
-    kPsi,       // sum_j psi((nu - j) / 2), and of log Gamma
+    kPsi,  // sum_j psi((nu - j) / 2), and of log Gamma
     kLogGamma,
     kAbouts
 };
 
 struct RowWordArgs {
-    const int* row;      // [entries]
-    const int* index;    // [entries]
-    const float* value;  // [entries]
-    const int* cols;     // [words]
-    const int* cluster;  // [rows, L] null: L is K
-    const float* r;      // [rows, L]
+    const int* row;        // [entries]
+    const int* index;      // [entries]
+    const float* value;    // [entries]
+    const int* cols;       // [words]
+    const int* cluster;    // [rows, L] null: L is K
+    const float* r;        // [rows, L]
     const double* weight;  // [rows] or null
-    i64* counts;         // [V, K]
-    i64* totals;         // [K]
+    i64* counts;           // [V, K]
+    i64* totals;           // [K]
     double unit;
     double factor;  // of what is added
     i64 n_entries;

@@ -8,10 +8,10 @@
 
 constexpr int kSumThreads = 256;
 constexpr int kSumWarps = kSumThreads / 32;
-constexpr int kPerLane = 4;                 // coordinates of a lane
-constexpr int kAtOnce = 32 * kPerLane;      // of a warp
-constexpr int kTile = 64;                   // products are summed in squares of this size
-constexpr int kTogether = 16;               // pairs in shared memory
+constexpr int kPerLane = 4;             // coordinates of a lane
+constexpr int kAtOnce = 32 * kPerLane;  // of a warp
+constexpr int kTile = 64;               // products are summed in squares of this size
+constexpr int kTogether = 16;           // pairs in shared memory
 constexpr int kPitch = kTile + 4;
 
 struct Part {
@@ -104,8 +104,8 @@ __device__ void products(const MomentArgs& a) {
     const int t = int(threadIdx.x), i0 = row * kTile, j0 = column * kTile, y = t / 16 * 4, x = t % 16 * 4;
     const T* centre = a.centre ? static_cast<const T*>(a.centre) + i64(part.k) * a.D : nullptr;
     T sum[4][4] = {}, next_left[4], next_right[4];
-    const int p = t / 16, d0 = t % 16;      // sixteen threads read a row
-    const auto fetch = [&](int first) {     // the next rows, while these are multiplied
+    const int p = t / 16, d0 = t % 16;   // sixteen threads read a row
+    const auto fetch = [&](int first) {  // the next rows, while these are multiplied
         const int pair = first + p < part.end ? a.order[first + p] : -1;
         const T w = pair < 0 ? T(0) : T(weight_of<T>(a, pair));
         const T* z = static_cast<const T*>(a.z) + i64(pair < 0 ? 0 : pair / a.L) * a.D;
@@ -119,8 +119,7 @@ __device__ void products(const MomentArgs& a) {
     fetch(part.begin);
     for (int first = part.begin; first < part.end; first += kTogether) {
 #pragma unroll
-        for (int c = 0; c < 4; ++c)
-            left[p][d0 + 16 * c] = next_left[c], right[p][d0 + 16 * c] = next_right[c];
+        for (int c = 0; c < 4; ++c) left[p][d0 + 16 * c] = next_left[c], right[p][d0 + 16 * c] = next_right[c];
         __syncthreads();
         fetch(first + kTogether);
 #pragma unroll

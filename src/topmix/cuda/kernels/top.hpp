@@ -60,7 +60,8 @@ __device__ Chosen<T> choose(const Scores<T>& row, int L) {
         T next = nothing<T>();
         int next_at = -1;
         for (int j = from * row.C + row.lane; j < (from + 1) * row.C; j += 32)
-            if (Scores<T>::is_before(x, k, row.s[j], j) && (next_at < 0 || row.s[j] > next)) next = row.s[j], next_at = j;
+            if (Scores<T>::is_before(x, k, row.s[j], j) && (next_at < 0 || row.s[j] > next))
+                next = row.s[j], next_at = j;
         for (int far = 16; far; far >>= 1) {
             const T other = __shfl_xor_sync(kAll, next, far);
             const int other_at = __shfl_xor_sync(kAll, next_at, far);
