@@ -65,9 +65,11 @@ class EmulatedDevice(Device):
     n_processors = 1
     blocks_of_a_sum = 2
     arrays: ClassVar[list[weakref.ref[np.ndarray]]] = []  # all that were ever made
+    at_close: ClassVar[list[int]] = []  # arrays that a device still had when it was closed
 
     def __init__(self, order: int = 0, shared_per_block: int = 227 * 1024):
         super().__init__()
+        self._made: list[weakref.ref[np.ndarray]] = []
         self.order, self.shared_per_block, self.shared_per_processor = order, shared_per_block, shared_per_block + 1024
 
     def array(self, host, dtype=None):
@@ -75,7 +77,12 @@ class EmulatedDevice(Device):
 
     def _noted(self, array):
         EmulatedDevice.arrays.append(weakref.ref(array))
+        self._made.append(EmulatedDevice.arrays[-1])
         return array
+
+    def close(self):
+        super().close()
+        EmulatedDevice.at_close.append(sum(array() is not None for array in self._made))
 
     def empty(self, shape, dtype):
         """Of arbitrary contents, so that what nobody writes is seen."""
