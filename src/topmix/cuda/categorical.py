@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln, xlogy
@@ -13,7 +13,7 @@ from topmix.cuda.device import Device
 from topmix.cuda.segments import Moments
 from topmix.cuda.shard import DeviceShard
 from topmix.cuda.top import Top
-from topmix.cuda.word_total import DeviceWordTotal
+from topmix.cuda.word_total import DeviceWordTotal, SeveralShards
 from topmix.data.shard import Shard
 from topmix.likelihoods.categorical import Categorical
 from topmix.stats import MixtureStats
@@ -61,6 +61,8 @@ class RowWordStats:
     unit: float
     totals: np.ndarray  # [K] float64, on the host
 
+    kernel: ClassVar[str] = "add_row_words"
+
     @property
     def shard(self) -> DeviceShard:
         return self.rows.shard
@@ -69,8 +71,8 @@ class RowWordStats:
     def parts(self) -> tuple[RowWordStats, ...]:
         return (self,)
 
-    def plus(self, other: Any) -> SeveralRowWords:
-        return SeveralRowWords((*self.parts, *other.parts), self.totals + other.totals)
+    def plus(self, other: Any) -> SeveralShards:
+        return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
 
     def given(self) -> dict[str, Any]:
         shard = self.shard
@@ -94,18 +96,7 @@ class RowWordStats:
         if n:
             device = self.rows.device
             given = self.given() | {"counts": counts, "factor": factor, "is_whole": int(abs(factor) == 1.0)}
-            device.launch("add_row_words", "RowWordArgs", min(-(-n // 256), 64 * device.n_processors), 256, given)
-
-
-@dataclass(eq=False)
-class SeveralRowWords:
-    """The sum of what several shards report: whole numbers, so nothing is added yet."""
-
-    parts: tuple[RowWordStats, ...]
-    totals: np.ndarray
-
-    def plus(self, other: Any) -> SeveralRowWords:
-        return SeveralRowWords((*self.parts, *other.parts), self.totals + other.totals)
+            device.launch(self.kernel, "RowWordArgs", min(-(-n // 256), 64 * device.n_processors), 256, given)
 
 
 class LogTables(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import digamma
@@ -36,18 +36,53 @@ class DeviceWordStats:
     def parts(self) -> tuple[DeviceWordStats, ...]:
         return (self,)
 
-    def plus(self, other: DeviceWordStats | SeveralShards) -> SeveralShards:
+    def plus(self, other: Any) -> SeveralShards:
         return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
+
+    kernel: ClassVar[str] = "add_memo"
+
+    def kernel_arguments(self, name: str) -> dict[str, Any]:
+        """What the kernel is given of statistics that come (`new`) or leave (`old`)."""
+        return {f"{name}_topic": self.topic, f"{name}_share": self.share, f"{name}_n": self.n}
+
+    @property
+    def n_entries(self) -> int:
+        return self.shard.n_entries
+
+
+@dataclass(eq=False)
+class DeviceTokenStats:
+    """The same where every token has one topic: the topics of tokens are all there is."""
+
+    shard: DeviceShard
+    z: Any  # [tokens] uint16
+    totals: np.ndarray  # [K] float64, on the host
+
+    @property
+    def parts(self) -> tuple[DeviceTokenStats, ...]:
+        return (self,)
+
+    def plus(self, other: Any) -> SeveralShards:
+        return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
+
+    kernel: ClassVar[str] = "add_tokens"
+
+    def kernel_arguments(self, name: str) -> dict[str, Any]:
+        return {f"{name}_z": self.z, "word": self.shard.tokens.word}
+
+    @property
+    def n_entries(self) -> int:
+        return int(self.shard.tokens.lengths.sum())
 
 
 @dataclass(eq=False)
 class SeveralShards:
     """The sum of what several shards report: whole numbers add up to the same in any order, so nothing is added yet."""
 
-    parts: tuple[DeviceWordStats, ...]
+    parts: tuple[Any, ...]
     totals: np.ndarray
 
-    def plus(self, other: DeviceWordStats | SeveralShards) -> SeveralShards:
+    def plus(self, other: Any) -> SeveralShards:
         return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
 
 
@@ -103,7 +138,7 @@ class DeviceWordTotal:
         if isinstance(other, PseudoCounts):
             fade(self, other, weight)
             return self
-        if hasattr(other, "parts"):  # of shards on the device
+        if not isinstance(other, WordTotal | DeviceWordTotal):  # what shards report
             self.waiting += [(part, weight / self.factor) for part in other.parts]
         else:
             self.settle()
@@ -130,36 +165,34 @@ class DeviceWordTotal:
     def settle(self) -> None:
         """Adds what is waiting. Old statistics of a shard that leave and new ones that come go in one kernel."""
         waiting, self.waiting = self.waiting, []
-        old = {id(stats.shard): stats for stats, weight in waiting if weight == -1.0}
+        old = {(stats.kernel, id(stats.shard)): stats for stats, weight in waiting if weight == -1.0}
         for stats, weight in waiting:
-            partner = old.pop(id(stats.shard), None) if weight == 1.0 else None
+            partner = old.pop((stats.kernel, id(stats.shard)), None) if weight == 1.0 else None
             if weight != -1.0:
                 self._add(stats, weight, partner)
         for stats in old.values():
             self._add(stats, -1.0, None)
 
     def _add(self, stats: Any, weight: float, leaving: Any) -> None:
-        if not isinstance(stats, DeviceWordStats):  # who knows how
+        if not isinstance(stats, DeviceWordStats | DeviceTokenStats):  # who know how
             stats.add_to(self.counts_, weight)
             if leaving is not None:
                 leaving.add_to(self.counts_, -1.0)
             return
         shard = stats.shard
-        given = {
+        given = stats.kernel_arguments("new") | {
             "index": shard.index,
             "cols": shard.cols.device,
-            "new_topic": stats.topic,
-            "new_share": stats.share,
-            "new_n": stats.n,
             "counts": self.counts_,
             "weight": weight,
-            "n_entries": shard.n_entries,
+            "unit": self.unit,
+            "n_entries": stats.n_entries,
             "K": self.shape[1],
             "is_whole": int(weight == 1.0),
         }
         if leaving is not None:
-            given |= {"old_topic": leaving.topic, "old_share": leaving.share, "old_n": leaving.n}
-        self._launch_over(shard.n_entries, "add_memo", given)
+            given |= leaving.kernel_arguments("old")
+        self._launch_over(stats.n_entries, stats.kernel, given)
 
     def _launch_over(self, n: int, kernel: str, given: dict[str, Any]) -> None:
         if n:

@@ -16,7 +16,7 @@ from topmix.cuda import mixture, topics
 from topmix.cuda.device import Device, cuda_device
 from topmix.cuda.mixture import MixtureBackend
 from topmix.cuda.scores import PRECISIONS
-from topmix.cuda.topics import TopicBackend
+from topmix.cuda.topics import TopicBackend, on_device, on_host
 from topmix.data.shard import Shards
 from topmix.engines.engine import Engine, ShardResult, Workers
 from topmix.local import LocalStep
@@ -53,7 +53,6 @@ class Cuda(Engine):
     precision: str = "float32"
 
     has_checkpoints: ClassVar[bool] = False
-    samples: ClassVar[bool] = False
 
     def check(self) -> None:
         whole_number(self.device, "device", least=0)
@@ -101,10 +100,10 @@ class CudaWorkers:
         return self.backend.place(model)
 
     def recall(self) -> dict[int, Any]:
-        return dict(self._memory)
+        return {b: on_host(self.device, memory) for b, memory in self._memory.items()}
 
     def restore(self, memory: Mapping[int, Any]) -> None:
-        self._memory = dict(memory)
+        self._memory = {b: on_device(self.device, each) for b, each in memory.items()}
 
     def forget(self) -> None:
         self._memory = {}
