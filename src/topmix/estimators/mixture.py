@@ -6,6 +6,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -117,7 +118,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
                     log = Log(clock, self._fitted_copy, callbacks)
                     self.history_ = log.history  # now, so that an interrupted fit has it too
                     stopping = Stopping(max_iter, tol * float(len(data)), before=before)
-                    model, converged = self._learned(learner, task, State(pseudo_counts=pseudo), stopping, log, rng)
+                    model, converged = self._learned(learner, task, pseudo, stopping, log, rng)
                     if best is None or last_objective(log.history) > last_objective(best[1]):
                         best = model, log.history, converged
             assert best is not None
@@ -131,23 +132,29 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         return self
 
     def _learned(
-        self, learner: Learner, task: Task, state: State, stopping: Stopping, log: Log, rng: np.random.Generator
+        self, learner: Learner, task: Task, pseudo: Any, stopping: Stopping, log: Log, rng: np.random.Generator
     ) -> tuple[Mixture, bool]:
         """Passes until they are enough: the model, and whether it has converged."""
         if stopping.max_iter == 0:
             return task.model, False
-        workers = log.workers = learner.open(task, rng)
-        passes = learner.passes(task.model, workers, state)
+        with closing(learner.open(task, rng)) as workers:
+            log.workers = workers
+            return self._passes_made(learner, workers, task.model, State(pseudo_counts=pseudo), stopping, log)
+
+    def _passes_made(
+        self, learner: Learner, workers: Any, model: Mixture, state: State, stopping: Stopping, log: Log
+    ) -> tuple[Mixture, bool]:
+        """What is on a device is known here alone, so that it is gone when the workers close."""
+        passes = learner.passes(workers.place(model), workers, state)
         try:
-            model, converged = run_passes(passes, stopping, log)
+            found, converged = run_passes(passes, stopping, log)
         except KeyboardInterrupt:
-            if (now := learner.interrupted(workers, task.model)) is not None:
+            if (now := learner.interrupted(workers, model)) is not None:
                 self._set_model(now)
             raise
         finally:
             passes.close()
-            workers.close()
-        return model, converged
+        return found.on_host(), converged
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read
@@ -158,26 +165,30 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             weight = _weights(sample_weight, data)
             if first:
                 model, pseudo = self._started(self._prepared(data, weight, K), data, weight, K, self._rng())
-                total = model.no_stats().add(pseudo or model.as_stats())
                 self.n_batch_iter_, self.n_seen_, self.history_ = 0, 0.0, []
             else:
-                model = self.model_
-                total = model.as_stats()
+                model, pseudo = self.model_, None
             shards = Shards(data, in_order(data), weight)
             self.n_seen_ = getattr(self, "n_seen_", 0.0) + shards.n_rows
             step = MixtureStep(self._likelihood, count_of_active(self.n_active, model.n_components))
-            workers = self._component("engine").open(shards, step, threads)
-            new = model.no_stats()
-            for _, stats, _ in workers.run(model.tables, range(len(shards))):
-                new += stats
-            workers.close()
-            learner = self._component("learner")
-            stream = learner if isinstance(learner, Stochastic) else Stochastic()
-            size = stream.step_size(getattr(self, "n_batch_iter_", 0))
-            model = model.update(blend(total, new, size, float(stream.total_samples or self.n_seen_), new.n_rows))
+            with closing(self._component("engine").open(shards, step, threads)) as workers:
+                model = self._stepped(workers, model, pseudo, is_first=first)
             self.n_batch_iter_ = getattr(self, "n_batch_iter_", 0) + 1
             self._set_model(model)
         return self
+
+    def _stepped(self, workers: Any, model: Mixture, pseudo: Any, *, is_first: bool) -> Mixture:
+        """The model after one stochastic step on all that the workers have."""
+        model = workers.place(model)
+        total = model.no_stats().add(pseudo or model.as_stats()) if is_first else model.as_stats()
+        new = model.no_stats()
+        for _, stats, _ in workers.run(model.tables, range(workers.n_shards)):
+            new += stats
+        learner = self._component("learner")
+        stream = learner if isinstance(learner, Stochastic) else Stochastic()
+        size = stream.step_size(getattr(self, "n_batch_iter_", 0))
+        stands_for = float(stream.total_samples or self.n_seen_)
+        return model.update(blend(total, new, size, stands_for, new.n_rows)).on_host()
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """`fit`, then `predict`."""
@@ -273,12 +284,13 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         data = self._data(X, reset=False)
         shards, step = Shards(data, in_order(data)), AssignStep(self._likelihood, L, keep_clusters)
         workers = self._component("engine").open(shards, step, self._threads())
-        results = workers.run(self.model_.tables, range(len(shards)))
         try:
+            results = workers.run(workers.place(self.model_).tables, range(len(shards)))
             for _ in range(len(shards)):
                 with use_threads(self._threads()):
                     _, assigned, _ = next(results)
                 yield assigned
+            del results  # which has the model where the workers read it
         finally:
             workers.close()
 
@@ -290,7 +302,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
     def _fitted_copy(self, model: Mixture) -> Self:
         """A fitted copy of the estimator with this model, for callbacks."""
         now = snapshot(self)
-        now._set_model(copy.deepcopy(model))
+        now._set_model(copy.deepcopy(model.on_host()))
         return now
 
     def _write(self, out: Writer) -> None:

@@ -50,8 +50,8 @@ class VonMisesFisherMixture(MixtureEstimator):
     learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
         How the data is visited. Memoized and batch climb the same objective, and memoized, which updates clusters after
         each batch, gets there sooner. Stochastic forgets a batch once it is over, and its objective is an estimate.
-    engine : {"threads", "serial", "ray"} or an object of topmix.engines
-        Who runs the kernels. The results are the same for any engine.
+    engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
     weight_concentration_prior : float or None
         Dirichlet prior on the weight of each cluster, alpha / K, under "map". None is 1 / K.
     prior_rows : float

@@ -289,11 +289,7 @@ class Gaussian:
         shape, q = self.shape, self.posterior
         C = q.B / q.nu.reshape(-1, *[1] * (q.B.ndim - 1))
         size = shape.sd(C) ** 2 + q.m**2  # [K, D], what squares of typical rows are
-        terms = np.einsum("kd,kd->k", size, shape.apply(np.square(q.P), size))
-        order = np.argsort(terms)
-        held = np.cumsum(np.maximum(self.total.N, 0.0)[order])
-        worst = order[min(np.searchsorted(held, 0.99 * held[-1]), len(order) - 1)]
-        return float(np.sqrt(terms[worst])) * 16 / np.sqrt(1 + shape.D / 16) * 2.0**-24
+        return rounding_of(np.einsum("kd,kd->k", size, shape.apply(np.square(q.P), size)), self.total.N, shape.D)
 
     @staticmethod
     def assign(shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int) -> GaussianAssignment:
@@ -331,6 +327,14 @@ class Gaussian:
         if not all(np.all(np.isfinite(x)) for x in numbers):
             raise ModelFileError("the parameters of clusters make no sense")
         return g
+
+
+def rounding_of(terms: np.ndarray, N: np.ndarray, D: int) -> float:
+    """Gaussian.rounding, from the summed squares of the terms of a typical score of each cluster."""
+    order = np.argsort(terms)
+    held = np.cumsum(np.maximum(N, 0.0)[order])
+    worst = order[min(np.searchsorted(held, 0.99 * held[-1]), len(order) - 1)]
+    return float(np.sqrt(terms[worst])) * 16 / np.sqrt(1 + D / 16) * 2.0**-24
 
 
 def _assigned(
