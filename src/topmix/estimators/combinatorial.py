@@ -16,6 +16,7 @@ from topmix.chains.exchange import exchange
 from topmix.chains.hard_topics import ALGORITHMS, HardTopics, place
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
+from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.multinomial import MultinomialMixture
 from topmix.estimators.reading import Reading, refuse_iterator
@@ -127,6 +128,7 @@ class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

@@ -14,6 +14,7 @@ from topmix.chains.gibbs import SAMPLERS, Chain
 from topmix.chains.gibbs_cuda import CudaChain
 from topmix.data.corpus import Corpus
 from topmix.engines import Cuda, Engine
+from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
@@ -167,6 +168,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

@@ -21,6 +21,7 @@ from topmix.allocations.stick_breaking import StickBreaking
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
 from topmix.data.table import Table
+from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklearn_callbacks
@@ -84,6 +85,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
     def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Any: ...
 
     @with_sklearn_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns the clusters of X, of shape (n_samples, n_features).
 
@@ -126,9 +128,13 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             self.n_batch_iter_ = self.n_iter_ * learner.updates_per_pass(len(batches))
             self._set_model(model)
             self.lower_bound_ = self.elbo_ / n_rows if self._fitted_objective() == "ml" else self.elbo_
+            self._look_back(data)
         if self.n_iter_ == max_iter > 0 and tol >= 0 and not self.converged_:
-            warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=3)
+            warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
         return self
+
+    def _look_back(self, data: Corpus | Table) -> None:
+        """What an estimator has to say of the data that it was fitted to."""
 
     def _learned(
         self, learner: Learner, task: Task, state: State, stopping: Stopping, log: Log, rng: np.random.Generator
@@ -149,6 +155,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             workers.close()
         return model, converged
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read
         off the data, their priors; `total_samples` of `Stochastic` says how many rows the stream stands for."""
@@ -162,7 +169,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
                 self.n_batch_iter_, self.n_seen_, self.history_ = 0, 0.0, []
             else:
                 model = self.model_
-                total = model.as_stats()
+                total = copy.deepcopy(model.as_stats())  # the step is made in place
             shards = Shards(data, in_order(data), weight)
             self.n_seen_ = getattr(self, "n_seen_", 0.0) + shards.n_rows
             step = MixtureStep(self._likelihood, count_of_active(self.n_active, model.n_components))

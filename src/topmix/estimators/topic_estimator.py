@@ -15,6 +15,7 @@ from sklearn.utils import Tags, check_random_state
 
 from topmix.data.corpus import Corpus
 from topmix.engines import Engine
+from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.checkpoints import checkpoint_of
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.first_topics import first_topics
@@ -82,6 +83,7 @@ class TopicEstimator(
         """Priors and options of documents, and no counts yet."""
 
     @with_sklearn_callbacks
+    @all_or_nothing
     def fit(
         self,
         X: Any,
