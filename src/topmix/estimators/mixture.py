@@ -281,10 +281,13 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         shards, step = Shards(data, in_order(data)), AssignStep(self._likelihood, L, keep_clusters)
         workers = self._component("engine").open(shards, step, self._threads())
         results = workers.run(self.model_.tables, range(len(shards)))
+        first = 0
         try:
             for _ in range(len(shards)):
                 with use_threads(self._threads()):
                     _, assigned, _ = next(results)
+                _refuse_too_far(assigned.likelihood, first)
+                first += len(assigned.likelihood)
                 yield assigned
         finally:
             workers.close()
@@ -320,6 +323,16 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         objective = file.choice("objective", OBJECTIVES)
         weights = WEIGHTS[file.choice("weights", tuple(WEIGHTS))].read(file.at("weights"), K, objective)
         self._set_model(Mixture(weights, self._read_likelihood(file, K, objective), file.n_features, K))
+
+
+def _refuse_too_far(likelihood: np.ndarray, first: int) -> None:
+    """Rows so far from all clusters that none of them has a likelihood. `first` is the number of the first row."""
+    far = np.flatnonzero(~np.isfinite(likelihood))
+    if len(far):
+        raise ValueError(
+            f"row {first + int(far[0])} of X is so far from all clusters that its likelihood is not a number; "
+            "float64 reaches further than float32"
+        )
 
 
 def count_of_samples(n_samples: Any) -> int:

@@ -21,7 +21,7 @@ from topmix import _core
 from topmix._version import __version__
 from topmix.data.errors import CorpusError
 from topmix.estimators.all_or_nothing import declared_parameters
-from topmix.estimators.components import FAMILIES
+from topmix.estimators.components import FAMILIES, threads_of
 from topmix.estimators.first_format import upgrade_model, upgrade_parameters
 from topmix.estimators.names import checked_topic_names
 from topmix.estimators.reading import checked_input
@@ -29,7 +29,6 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import MODEL, open_file, write_file
 from topmix.files.writer import Writer
 from topmix.fitting.history import read_history
-from topmix.numerics.threads import count_of_threads
 from topmix.parameters.component import Component, from_dict
 from topmix.parameters.declared import declared_types, fits, plain
 
@@ -109,7 +108,7 @@ def _load(opened: IO[bytes], path: Path) -> Any:
     if version == 1:
         upgrade_model(file, name)
     estimator = _construct(ESTIMATORS[name], file, version)
-    count_of_threads(estimator.n_jobs)  # every question to a model asks for it
+    threads_of(estimator)  # every question to a model asks for it
     estimator.n_features_in_ = file.n_features
     if (words := file.strings("feature_names", file.n_features)) is not None:
         estimator.feature_names_in_ = np.array(words, dtype=object)

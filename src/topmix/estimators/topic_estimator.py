@@ -43,6 +43,7 @@ from topmix.models.topic_start import RESTARTED
 from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import (
+    any_number,
     count_of_active,
     count_of_components,
     positive_number,
@@ -168,7 +169,7 @@ class TopicEstimator(
             threads=threads,
             n_active=count_of_active(self.n_active, K),
             max_iter=max_iter,
-            tol=self.tol,
+            tol=any_number(self.tol, "tol"),
             sweeps=self._sweeps(corpus, learner, inference, max_iter) if searches else 0,
             max_time=self.max_time,
             is_warm=self._is_warm(),

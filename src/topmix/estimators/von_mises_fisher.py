@@ -213,8 +213,8 @@ class VonMisesFisherMixture(MixtureEstimator):
         if isinstance(self.init_params, str):
             one_of(self.init_params, STARTS, "init_params")
         self._allocation(K)
-        b = positive_number(self.prior_rows, "prior_rows")
-        most = positive_number(self.max_concentration, "max_concentration")
+        b = positive_number(self.prior_rows, "prior_rows", least=1e-20)
+        most = positive_number(self.max_concentration, "max_concentration", least=1e-20)
         if most > LARGEST_CONCENTRATION:
             raise ValueError(f"max_concentration must be at most {LARGEST_CONCENTRATION:g}, got {most:g}")
         kind = one_of(self.concentration_type, CONCENTRATIONS, "concentration_type")

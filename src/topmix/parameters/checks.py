@@ -10,8 +10,9 @@ import numpy as np
 from topmix import _core
 from topmix.parameters.declared import LARGEST_WHOLE, as_declared, plain
 
-LARGEST = 1e100  # of any number in a model: sums and products of a few of these are still finite
-SMALLEST = 1e-100  # of what must be positive
+LARGEST = 1e100  # of any number in a file: sums and products of a few of these are still finite
+SMALLEST = 1e-100  # of what must be positive in a file
+LEAST_POSITIVE, MOST_POSITIVE = 1e-30, 1e30  # of what a user sets: kernels compute in float32
 LARGEST_COUNT = 2**31 - 1  # of what kernels count with 32 bits
 
 
@@ -36,12 +37,12 @@ def whole_number_or_none(value: Any, parameter: str, *, least: int = 1, most: in
 
 
 def positive_number(value: Any, parameter: str, *, least: float = 0.0) -> float:
-    """A number larger than `least`, and of a size that products of a few keep in the range of a double."""
+    """A number larger than `least`, and of a size that kernels can compute with."""
     number = _number(value)
     if number is None or not least < number < np.inf:
         raise ValueError(f"{parameter} must be a number over {least:g}, got {value!r}")
-    if not SMALLEST <= number <= LARGEST:
-        raise ValueError(f"{parameter} must be a number from {SMALLEST:g} to {LARGEST:g}, got {value!r}")
+    if not LEAST_POSITIVE <= number <= MOST_POSITIVE:
+        raise ValueError(f"{parameter} must be a number from {LEAST_POSITIVE:g} to {MOST_POSITIVE:g}, got {value!r}")
     return number
 
 
@@ -62,11 +63,6 @@ def any_number(value: Any, parameter: str) -> float:
     return number
 
 
-def true_or_false(value: Any, parameter: str) -> bool:
-    flag = as_declared(value, bool)
-    if not isinstance(flag, bool):
-        raise ValueError(f"{parameter} must be True or False, got {value!r}")
-    return flag
 
 
 def one_of(value: Any, choices: Iterable[str], parameter: str) -> str:
@@ -91,7 +87,7 @@ def count_of_active(n_active: Any, K: int) -> int:
 
 def numbers_in_range(values: np.ndarray) -> bool:
     """Whether all of them are positive and of a size that `positive_number` takes."""
-    return bool(np.all((values >= SMALLEST) & (values <= LARGEST)))  # not true of NaN
+    return bool(np.all((values >= LEAST_POSITIVE) & (values <= MOST_POSITIVE)))  # not true of NaN
 
 
 def _number(value: Any) -> float | None:
