@@ -1,8 +1,8 @@
 """A fit that succeeds, or leaves the estimator as it was.
 
-`fit` and `partial_fit` run on a copy of the estimator. Its parameters are in the types that the signature declares; those
-of the user's estimator stay the objects that were passed, as scikit-learn wants it. What was learned moves over at the
-end, all of it at once: topics are never found under the vocabulary of another fit.
+`fit` and `partial_fit` run on a copy of the estimator. Its parameters are in the types that the signature declares;
+those of the user's estimator stay the objects that were passed, as scikit-learn wants it. What was learned moves over
+at the end, all of it at once: topics are never found under the vocabulary of another fit.
 """
 
 from __future__ import annotations

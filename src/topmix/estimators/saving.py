@@ -43,7 +43,8 @@ class SaveMixin:
     _saved_attributes: ClassVar[tuple[str, ...]] = ("n_iter_", "converged_", "elbo_")  # numbers, where they are set
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the fitted model to one file that `topmix.load` reads. Atomic: the whole file is written, or none.
+        """Writes the fitted model to one file that `topmix.load` reads. Atomic: the whole file is written, or none. It
+        is read back before it takes its name, so a model that was there before is replaced by one that loads.
 
         Any safetensors library reads its arrays. Callbacks are not saved. A parameter that is neither JSON, an array
         nor a component of topmix, for instance a RandomState, is left out: a note in the file says so, and the loaded
@@ -85,7 +86,17 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         about["topic_names"] = [[int(k), name] for k, name in sorted(estimator.names_.items())]
     if getattr(estimator, "input_", None):
         about["input"] = estimator.input_
-    write_file(Path(path), MODEL, out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}, about)
+    arrays = out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}
+
+    def read_back(file: IO[bytes]) -> None:
+        try:
+            _load(file, Path(path))
+        except (CorpusError, ValueError, RecursionError) as error:
+            raise ModelFileError(
+                f"{path}: was not written, because `load` would refuse it: {error}; use pickle or joblib instead"
+            ) from error
+
+    write_file(Path(path), MODEL, arrays, about, read_back)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -139,7 +150,9 @@ def _construct(cls: Any, file: CheckedReader, version: int) -> Any:
         if name in known and name in FAMILIES and isinstance(value, dict):
             parameters[name] = from_dict(value, FAMILIES[name], name)
         elif not isinstance(value, Component) and (
-            name not in known or name == "callbacks" or not (_is_json(value) if hints[name] is Any else fits(value, hints[name]))
+            name not in known
+            or name == "callbacks"
+            or not (_is_json(value) if hints[name] is Any else fits(value, hints[name]))
         ):
             raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be {str(value)[:60]!r}")
     for full_name in sorted(file.left):

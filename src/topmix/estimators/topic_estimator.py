@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 
+from topmix.data.atomic import check_can_write
 from topmix.data.corpus import Corpus
 from topmix.engines import Engine
 from topmix.estimators.all_or_nothing import all_or_nothing
@@ -115,6 +116,8 @@ class TopicEstimator(
         nor with CVB0.
         """
         clock = Clock()
+        if checkpoint is not None:
+            check_can_write(checkpoint)  # before the work
         learner, inference, n_init = self._learner(), self._inference(), whole_number(self.n_init, "n_init")
         reading = Reading(text, vectorizer, feature_names, layer)
         corpus = as_corpus(self, X, reset=not self._is_warm(), reading=reading)

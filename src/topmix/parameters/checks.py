@@ -63,8 +63,6 @@ def any_number(value: Any, parameter: str) -> float:
     return number
 
 
-
-
 def one_of(value: Any, choices: Iterable[str], parameter: str) -> str:
     names = list(choices)
     if not isinstance(value, str) or value not in names:
