@@ -150,9 +150,7 @@ def _construct(cls: Any, file: CheckedReader, version: int) -> Any:
         if name in known and name in FAMILIES and isinstance(value, dict):
             parameters[name] = from_dict(value, FAMILIES[name], name)
         elif not isinstance(value, Component) and (
-            name not in known
-            or name == "callbacks"
-            or not (_is_json(value) if hints[name] is Any else fits(value, hints[name]))
+            name not in known or name == "callbacks" or not _may_be(value, hints[name])
         ):
             raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be {str(value)[:60]!r}")
     for full_name in sorted(file.left):
@@ -189,6 +187,10 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         else:
             notes.append(f"{name} was a {type(value).__name__}, which a file cannot hold; the default stands for it")
     return values, arrays, notes
+
+
+def _may_be(value: Any, hint: Any) -> bool:
+    return _is_json(value) if hint is Any else fits(value, hint)
 
 
 def _is_array(value: Any) -> bool:
