@@ -123,7 +123,7 @@ STREAMS = ["LDA", "HDP", "GaussianMixture", "MultinomialMixture", "VonMisesFishe
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_failed_step_of_a_stream_changes_nothing(name, monkeypatch):
-    """New words have their place in the topics already when the step fails, and a blended total cannot be taken back."""
+    """New words have their place in the topics when the step fails, and a blended total cannot be taken back."""
     X = data(name, COUNTS, list("abcdefghi"))
     model = make(name).partial_fit(X)
     said, n_seen = answers(model, X), model.n_seen_

@@ -1,4 +1,4 @@
-"""Random parameters: a few hundred sets here; `python -m tests.parameters.random_sets 10000` makes as many as wanted."""
+"""Random parameters: a few hundred sets. `python -m tests.parameters.random_sets 10000` makes as many as wanted."""
 
 from __future__ import annotations
 
