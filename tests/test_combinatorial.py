@@ -150,6 +150,16 @@ def test_an_exchange_undoes_a_topic_held_twice_and_lowers_the_objective_by_what_
     np.testing.assert_array_equal(hard.z, planted.assignments)
 
 
+def test_only_topics_whose_halves_differ_are_split(planted):
+    z = planted.assignments.copy()
+    z[z == 5] = 2
+    hard = HardTopics(planted.corpus, 8, 6.0, 1)  # topic 5 is free for a half of topic 2
+    hard.start(z)
+    assert exchange(hard, np.random.default_rng(0), difference=np.log(2)) == 0
+    np.testing.assert_array_equal(hard.z, z)
+    assert exchange(hard, np.random.default_rng(0), difference=0.25) < 0
+
+
 def test_an_exchange_fills_an_empty_topic(planted):
     hard = HardTopics(planted.corpus, 9, 6.0, 1)
     z = np.where(planted.assignments == 7, 4, planted.assignments)

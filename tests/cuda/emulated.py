@@ -52,7 +52,7 @@ def library(name: str, L: int) -> ctypes.CDLL:
     return ctypes.CDLL(str(built))
 
 
-STRUCTS = ("SolveArgs", "TableArgs", "MemoArgs", "GibbsArgs")
+STRUCTS = ("SolveArgs", "TableArgs", "MemoArgs", "SampleArgs", "GibbsArgs")
 
 
 def kind_of(kernel: str) -> str:

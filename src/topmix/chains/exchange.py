@@ -21,8 +21,9 @@ SPLITS = 8  # topics that are tried at most, the largest first
 SPLIT_PASSES = 2  # the first brings nine tenths of what four would, where there is anything to gain
 
 
-def exchange(hard: HardTopics, rng: np.random.Generator) -> float:
-    """Makes the exchanges that lower the objective. Returns its change, which is not positive."""
+def exchange(hard: HardTopics, rng: np.random.Generator, difference: float = 0.0) -> float:
+    """Makes the exchanges that lower the objective. Returns its change, which is not positive. A topic is split only
+    where that brings its tokens nearer by more than `difference` nats on average: where the halves differ so much."""
     if hard.n_components < 3:
         return 0.0
     merges = cheapest_merges(hard)
@@ -37,8 +38,9 @@ def exchange(hard: HardTopics, rng: np.random.Generator) -> float:
         cost, a, b = merge
         owner = entries_of_tokens(hard.corpus) if owner is None else owner
         tokens = np.flatnonzero(hard.z == c)
-        gain, leaves = split(hard, part(hard.corpus, owner[tokens]), cost, rng)
-        if gain > cost:
+        least = max(cost, difference * len(tokens))
+        gain, leaves = split(hard, part(hard.corpus, owner[tokens]), least, rng)
+        if gain > least:
             hard.z[hard.z == b] = a
             hard.z[tokens[leaves]] = b
             touched |= {a, b, c}

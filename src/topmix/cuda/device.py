@@ -11,7 +11,7 @@ import numpy as np
 
 from topmix.cuda.sources import PRELUDE, PROGRAMS, kernels, program, struct
 
-RARE = ("solve_giant.cu", "gibbs.cu")  # compiled when they are needed
+RARE = ("solve_giant.cu", "sample.cu", "gibbs.cu")  # compiled when they are needed
 MIRRORED = 8  # arrays of a model, kept on the device from one update to the next
 
 

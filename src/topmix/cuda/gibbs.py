@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from topmix.cuda.device import Device
-
-PRIOR_BLOCK = 32  # topics to a running sum of the prior's part
-WARPS = 8  # per block
+from topmix.cuda.warps import PRIOR_BLOCK, WARPS, warps_that_sample
 
 
 class DeviceTokens:
@@ -43,13 +41,7 @@ class DeviceTokens:
         if self._e is None:
             self._e, self._mass = device.empty((V, K), np.float32), device.empty((V, blocks), np.float32)
         most = min(K, int(self.lengths.max(initial=1)))
-        shared = 4 * 2 * WARPS * most
-        if shared > device.shared_per_block:
-            raise ValueError(
-                f"engine='cuda' samples documents of at most {device.shared_per_block // (8 * WARPS)} topics, and one "
-                f"of these may have {most}: use engine='threads'"
-            )
-        per_processor = max(1, min(2048 // (32 * WARPS), device.shared_per_processor // (shared + 1024)))
+        per_processor, shared = warps_that_sample(device, most)
         sums, taken = device.zeros(1, np.int64), device.zeros(len(parts), np.int32)
         totals = [self.total, *device.zeros((len(parts), K), np.int64)]
         given = {

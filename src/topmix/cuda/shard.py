@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +26,16 @@ class DeviceColumns:
         return np.asarray(self.host, dtype)
 
 
+class DeviceTokenList(NamedTuple):
+    lengths: np.ndarray  # [documents] on the host
+    first: Any  # [documents + 1] int64, where the tokens of each document begin
+    word: Any  # [tokens] int32
+
+
 class DeviceShard:
     def __init__(self, shard: Shard, device: Device):
-        self.device, self.n_rows, self.n_entries = device, shard.n_rows, len(shard.index)
+        self.device, self.number = device, shard.number
+        self.n_rows, self.n_entries = shard.n_rows, len(shard.index)
         self.cols = DeviceColumns(shard.cols, device.array(shard.cols, np.int32))
         self.indptr = device.array(shard.indptr, np.int32)
         self.index, self.value = device.array(shard.index, np.int32), device.array(shard.value, np.float32)
@@ -42,6 +49,17 @@ class DeviceShard:
     def rows(self) -> Any:
         """Documents, longest first."""
         return self.device.array(self.order)
+
+    @cached_property
+    def tokens(self) -> DeviceTokenList:
+        """Tokens one by one, for sampling: an entry stands for as many as its count, which lie together."""
+        counts = self.device.get(self.value).astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(counts)])[self.device.get(self.indptr)]
+        return DeviceTokenList(
+            np.diff(first),
+            self.device.array(first, np.int64),
+            self.device.array(np.repeat(self.device.get(self.index), counts), np.int32),
+        )
 
     def most_topics(self, K: int, eps: float) -> np.ndarray:
         """[documents] how many topics a document can have at any time: each but one holds more than eps tokens."""
@@ -59,6 +77,15 @@ class DeviceShard:
             self._places = {key: (host, self.device.array(host, np.int64))}
         return self._places[key]
 
+    def most_sampled(self, K: int) -> int:
+        """Topics that a document can have while it is sampled, or that it comes with."""
+        return min(K, int(self.lengths.max(initial=0.0)) + 2)
+
+    def sampled_places(self, K: int) -> tuple[np.ndarray, Any]:
+        """As `places`, for documents whose tokens are sampled: a topic has at least one."""
+        host = np.concatenate([[0], np.cumsum(np.minimum(self.tokens.lengths, K))])
+        return host, self.device.array(host, np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class DeviceDocs:
@@ -71,8 +98,25 @@ class DeviceDocs:
     topic: Any  # uint16, ascending within a document
     count: Any  # float32
 
+    @classmethod
+    def of(cls, device: Device, docs: DocTopics) -> DeviceDocs:
+        """The same on the device."""
+        n = np.diff(docs.indptr)
+        return cls(
+            device,
+            docs.indptr,
+            device.array(docs.indptr, np.int64),
+            device.array(n, np.int32),
+            device.array(docs.topic, np.uint16),
+            device.array(docs.count, np.float32),
+        )
+
     def on_host(self) -> DocTopics:
         n = self.device.get(self.n)
         indptr = np.concatenate([[0], np.cumsum(n, dtype=np.int64)])
         at = np.repeat(self.host_places[:-1] - indptr[:-1], n) + np.arange(indptr[-1])
         return DocTopics(indptr, self.device.get(self.topic)[at], self.device.get(self.count)[at])
+
+    def as_last(self) -> dict[str, Any]:
+        """What kernels are given of the last visit."""
+        return {"last_places": self.places, "last_topic": self.topic, "last_count": self.count, "last_n": self.n}

@@ -110,7 +110,7 @@ def solve(
             "least": tables.words.least,
         }
     if (before := start if last is None else last) is not None:
-        given |= {"last_topic": before.topic, "last_count": before.count, "last_n": before.n}
+        given |= before.as_last()
     words = None
     if want_words:
         words = DeviceWordStats(
@@ -147,9 +147,16 @@ def _solved(
     iterations, *rest, lost = found[:SUMS].tolist()
     if lost:
         raise RuntimeError(f"{lost} documents did not fit on the device: please report this")
-    entropy, within, lengths, gammas, length_gammas, bound = (x / 2.0**24 for x in rest)
-    tokens, above, rise = found[SUMS:].reshape(3, K)
+    entropy, bound = rest[0] / 2.0**24, rest[-1] / 2.0**24
+    sums, tokens = document_sums(found, n_docs, K, unit)
     if words is not None:
-        words.totals = tokens / unit
-    sums = DocumentSums(n_docs, lengths, rise / 2.0**30, above / 2.0**30, within, gammas, length_gammas)
+        words.totals = tokens
     return Solved(words, docs, sums, entropy, bound, iterations)
+
+
+def document_sums(found: np.ndarray, n_docs: int, K: int, unit: float) -> tuple[DocumentSums, np.ndarray]:
+    """What kernels add up over documents, from integers (kernels/terms.hpp), and the tokens of each topic."""
+    within, lengths, gammas, length_gammas = (x / 2.0**24 for x in found[2:6].tolist())
+    tokens, above, rise = found[SUMS:].reshape(3, K)
+    sums = DocumentSums(n_docs, lengths, rise / 2.0**30, above / 2.0**30, within, gammas, length_gammas)
+    return sums, tokens / unit

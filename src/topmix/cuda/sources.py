@@ -15,6 +15,7 @@ PROGRAMS = (
     "solve_giant.cu",
     "table.cu",
     "word_total.cu",
+    "sample.cu",
     "gibbs.cu",
 )
 PRELUDE = """\

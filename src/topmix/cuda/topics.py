@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from topmix.cuda.device import Device
+from topmix.cuda.sample import sample
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import solve
 from topmix.local import StepResult
@@ -21,8 +24,13 @@ class CudaTopicStep:
     unit: float
 
     def __call__(self, shard: DeviceShard, tables: TopicTables, memory: Visit | None) -> StepResult:
-        times, kept, _ = memory or Visit(0)
+        times, kept, z = memory or Visit(0)
         last: Any = kept  # on the device
+        if (sampling := tables.documents.sampling) is not None:
+            sampled = sample(self.device, shard, tables, sampling, self.unit, z, last)
+            stats = tables.prior.stats(sampled.words, sampled.sums, 0.0)  # type: ignore[union-attr]
+            drawn: Any = Visit(0, sampled.docs, sampled.words.z)  # type: ignore[arg-type]
+            return StepResult(stats, drawn, {"moved": float(sampled.moved)})
         start = None if self.step.is_cold(times) else last
         discounts = tables.documents.own_discount > 0
         found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None)
@@ -48,6 +56,23 @@ class CudaFoldIn:
         stats = prior.stats(found.words, found.sums, found.entropy)  # type: ignore[union-attr]
         bound = found.bound + found.entropy + prior.documents(stats)  # Eq. (3.13)
         return StepResult(FoldedIn(found.docs.on_host(), bound))
+
+
+def on_host(device: Device, memory: Any) -> Any:
+    """What is remembered of a shard, as the processor would have it."""
+    if not isinstance(memory, Visit):
+        return memory
+    times, docs, z = memory
+    host: Any = docs.on_host() if isinstance(docs, DeviceDocs) else docs
+    return Visit(times, host, None if z is None else device.get(z))
+
+
+def on_device(device: Device, memory: Any) -> Any:
+    if not isinstance(memory, Visit):
+        return memory
+    times, docs, z = memory
+    there: Any = None if docs is None else DeviceDocs.of(device, docs)
+    return Visit(times, there, None if z is None else device.array(z, np.uint16))
 
 
 BACKENDS: dict[type, type] = {TopicStep: CudaTopicStep, FoldIn: CudaFoldIn}

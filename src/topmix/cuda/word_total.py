@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import digamma
@@ -36,19 +36,57 @@ class DeviceWordStats:
     def parts(self) -> tuple[DeviceWordStats, ...]:
         return (self,)
 
-    def plus(self, other: DeviceWordStats | SeveralShards) -> SeveralShards:
+    def plus(self, other: DeviceStats) -> SeveralShards:
         return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
+
+    kernel: ClassVar[str] = "add_memo"
+
+    def kernel_arguments(self, name: str) -> dict[str, Any]:
+        """What the kernel is given of statistics that come (`new`) or leave (`old`)."""
+        return {f"{name}_topic": self.topic, f"{name}_share": self.share, f"{name}_n": self.n}
+
+    @property
+    def n_entries(self) -> int:
+        return self.shard.n_entries
+
+
+@dataclass(eq=False)
+class DeviceTokenStats:
+    """The same where every token has one topic: the topics of tokens are all there is."""
+
+    shard: DeviceShard
+    z: Any  # [tokens] uint16
+    totals: np.ndarray  # [K] float64, on the host
+
+    @property
+    def parts(self) -> tuple[DeviceTokenStats, ...]:
+        return (self,)
+
+    def plus(self, other: DeviceStats) -> SeveralShards:
+        return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
+
+    kernel: ClassVar[str] = "add_tokens"
+
+    def kernel_arguments(self, name: str) -> dict[str, Any]:
+        return {f"{name}_z": self.z, "word": self.shard.tokens.word}
+
+    @property
+    def n_entries(self) -> int:
+        return int(self.shard.tokens.lengths.sum())
 
 
 @dataclass(eq=False)
 class SeveralShards:
     """The sum of what several shards report: whole numbers add up to the same in any order, so nothing is added yet."""
 
-    parts: tuple[DeviceWordStats, ...]
+    parts: tuple[DeviceWordStats | DeviceTokenStats, ...]
     totals: np.ndarray
 
-    def plus(self, other: DeviceWordStats | SeveralShards) -> SeveralShards:
+    def plus(self, other: DeviceStats) -> SeveralShards:
         return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
+
+
+DeviceStats = DeviceWordStats | DeviceTokenStats | SeveralShards
 
 
 @dataclass(eq=False)
@@ -62,7 +100,9 @@ class DeviceWordTotal:
     factor: float = 1.0
     pseudo: PseudoCounts | None = None
     pseudo_weight: float = 0.0
-    waiting: list[tuple[DeviceWordStats, float]] = field(default_factory=list)  # to be added, times a weight
+    waiting: list[tuple[DeviceWordStats | DeviceTokenStats, float]] = field(
+        default_factory=list
+    )  # to be added, times a weight
 
     @classmethod
     def of(cls, device: Device, total: WordTotal, unit: float) -> DeviceWordTotal:
@@ -103,7 +143,7 @@ class DeviceWordTotal:
         if isinstance(other, PseudoCounts):
             fade(self, other, weight)
             return self
-        if isinstance(other, DeviceWordStats | SeveralShards):
+        if isinstance(other, DeviceStats):
             self.waiting += [(part, weight / self.factor) for part in other.parts]
         else:
             self.settle()
@@ -126,31 +166,34 @@ class DeviceWordTotal:
     def settle(self) -> None:
         """Adds what is waiting. Old statistics of a shard that leave and new ones that come go in one kernel."""
         waiting, self.waiting = self.waiting, []
-        old = {id(stats.shard): stats for stats, weight in waiting if weight == -1.0}
+        old = {(stats.kernel, id(stats.shard)): stats for stats, weight in waiting if weight == -1.0}
         for stats, weight in waiting:
-            partner = old.pop(id(stats.shard), None) if weight == 1.0 else None
+            partner = old.pop((stats.kernel, id(stats.shard)), None) if weight == 1.0 else None
             if weight != -1.0:
                 self._add(stats, weight, partner)
         for stats in old.values():
             self._add(stats, -1.0, None)
 
-    def _add(self, stats: DeviceWordStats, weight: float, leaving: DeviceWordStats | None) -> None:
+    def _add(
+        self,
+        stats: DeviceWordStats | DeviceTokenStats,
+        weight: float,
+        leaving: DeviceWordStats | DeviceTokenStats | None,
+    ) -> None:
         shard = stats.shard
-        given = {
+        given = stats.kernel_arguments("new") | {
             "index": shard.index,
             "cols": shard.cols.device,
-            "new_topic": stats.topic,
-            "new_share": stats.share,
-            "new_n": stats.n,
             "counts": self.counts_,
             "weight": weight,
-            "n_entries": shard.n_entries,
+            "unit": self.unit,
+            "n_entries": stats.n_entries,
             "K": self.shape[1],
             "is_whole": int(weight == 1.0),
         }
         if leaving is not None:
-            given |= {"old_topic": leaving.topic, "old_share": leaving.share, "old_n": leaving.n}
-        self._launch_over(shard.n_entries, "add_memo", given)
+            given |= leaving.kernel_arguments("old")
+        self._launch_over(stats.n_entries, stats.kernel, given)
 
     def _launch_over(self, n: int, kernel: str, given: dict[str, Any]) -> None:
         if n:

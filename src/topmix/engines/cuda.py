@@ -14,7 +14,7 @@ import numpy as np
 
 from topmix.cuda.device import Device, cuda_device
 from topmix.cuda.shard import DeviceShard
-from topmix.cuda.topics import BACKENDS
+from topmix.cuda.topics import BACKENDS, on_device, on_host
 from topmix.cuda.word_total import UNIT, DeviceWordTotal
 from topmix.data.shard import Shards
 from topmix.engines.engine import Engine, ShardResult, Workers
@@ -47,7 +47,6 @@ class Cuda(Engine):
     memory: int | None = None
 
     has_checkpoints: ClassVar[bool] = False
-    samples: ClassVar[bool] = False
 
     def check(self) -> None:
         whole_number(self.device, "device", least=0)
@@ -98,10 +97,10 @@ class CudaWorkers:
         return replace(model, words=model.words.update(DeviceWordTotal.of(self.device, total, self.unit)))
 
     def recall(self) -> dict[int, Any]:
-        return dict(self._memory)
+        return {b: on_host(self.device, memory) for b, memory in self._memory.items()}
 
     def restore(self, memory: Mapping[int, Any]) -> None:
-        self._memory = dict(memory)
+        self._memory = {b: on_device(self.device, each) for b, each in memory.items()}
 
     def forget(self) -> None:
         self._memory = {}

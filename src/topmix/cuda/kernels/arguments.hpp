@@ -19,6 +19,7 @@ struct SolveArgs {
     const double* alpha;         // [K]
     const float* by_topic;       // [K] 1 / norm, where own tokens are discounted
     const i64* places;           // [documents + 1] where a document's topics are kept
+    const i64* last_places;      // and where those of the last visit are
     const TopicId* last_topic;   // the last visit; null: there was none, or nobody needs it
     const float* last_count;
     const int* last_n;   // [documents]
@@ -91,11 +92,54 @@ struct MemoArgs {
     const TopicId* old_topic;
     const u32* old_share;
     const unsigned char* old_n;  // null: nothing is taken out
+    const int* word;             // [tokens] words of the shard, where every token has one topic
+    const TopicId* new_z;        // [tokens]
+    const TopicId* old_z;        // null: nothing is taken out
     i64* counts;                 // [V, K]
     double weight;
+    double unit;  // parts of a token
     i64 n_entries;
     int K;
     int is_whole;  // weight is 1
+};
+
+struct SampleArgs {
+    const i64* first;         // [documents + 1] tokens
+    const int* word;          // [tokens] words of the shard
+    const TopicId* z;         // [tokens] their topics; null: they have none yet
+    TopicId* new_z;           // [tokens]
+    const int* rows;          // [n_rows] documents, longest first
+    int* next;                // how many documents have been taken
+    const float* table;       // [words, K]
+    const double* log_scale;  // [words]
+    float* mass;              // [words, blocks] running sums of concentration_k e_vk over blocks of 32 topics
+    float* by_word;           // [words] exp(-log_scale)
+    const float* weights;     // [K] of the prior while this sweep lasts
+    const float* by_topic;    // [K] 1 / norm
+    const double* alpha;      // [K] of the model
+    const i64* last_places;   // [documents + 1] the proportions of documents whose tokens have no topics yet; or null
+    const TopicId* last_topic;
+    const float* last_count;
+    const int* last_n;  // [documents]
+    const i64* places;  // [documents + 1] where a document's topics are kept
+    TopicId* doc_topic;
+    float* doc_count;
+    int* doc_n;
+    i64* topic_sums;  // [3, K] as in SolveArgs
+    i64* sums;        // [8] see the enum Sums; kIterations are tokens with another topic than before
+    u64 seed;
+    u64 sweep;
+    double alpha_total;
+    float unit;
+    float least;  // the smallest prior count of a word
+    int n_rows;
+    int n_words;
+    int K;
+    int most;    // topics that a document can have
+    int blocks;  // of 32 topics
+    int variational;
+    int learns_alpha;
+    int padding;
 };
 
 struct GibbsArgs {

@@ -116,7 +116,7 @@ struct Document {
     }
 
     __device__ void spread(int d) {
-        const i64 at = a.places[d];
+        const i64 at = a.last_places[d];
         for (int i = team.lane; i < a.last_n[d]; i += SIZE) body[a.last_topic[at + i]] = a.last_count[at + i];
         team.sync();
     }

@@ -14,7 +14,7 @@ __device__ inline void solve_documents(const SolveArgs& a, float* memory, float*
         if (taken >= n) break;
         const int d = taken < a.n_rows ? a.rows[taken] : a.more[taken - a.n_rows];
         if (a.indptr[d] == a.indptr[d + 1]) {
-            if (team.lane == 0) a.doc_n[d] = 0, Shares<SIZE>(a, document).add_length(0, sums);
+            if (team.lane == 0) a.doc_n[d] = 0, add_length(a, 0, sums);
             continue;
         }
         if (!document.read(d)) {

@@ -2,19 +2,7 @@
 // the objective. Tokens are integers of 1 / unit: a word's shares add up to its count exactly, and all sums are exact.
 #pragma once
 #include "document.hpp"
-
-/// Sums over the documents of one team, in registers until its last document.
-struct TeamSums {
-    i64 iterations = 0, entropy = 0, within = 0, lengths = 0, gammas = 0, length_gammas = 0, bound = 0;
-
-    __device__ void add_to(i64* sums) const {
-        add(&sums[kIterations], iterations), add(&sums[kEntropy], entropy), add(&sums[kWithin], within);
-        add(&sums[kLengths], lengths), add(&sums[kGammas], gammas), add(&sums[kLengthGammas], length_gammas);
-        add(&sums[kBound], bound);
-    }
-};
-
-__device__ inline i64 fixed(double x, double scale) { return i64(rint(x * scale)); }
+#include "terms.hpp"
 
 /// The shares of one word as integers: where the running sum of weights has got to, rounded.
 struct Rounding {
@@ -148,20 +136,9 @@ struct Shares {
             const int to = team.place(x > 0, n);
             if (x == 0) continue;
             const int k = document.topic[j];
-            const double count = double(x) / double(a.unit), prior = a.alpha[k];
-            a.doc_topic[at + to] = TopicId(k), a.doc_count[at + to] = float(count);
+            a.doc_topic[at + to] = TopicId(k), a.doc_count[at + to] = float(double(x) / double(a.unit));
             tokens += x;
-            add(&a.topic_sums[k], i64(x));
-            if (a.variational || a.learns_alpha) {
-                const double rise = digamma(count + prior) - digamma(prior);
-                add(&a.topic_sums[2 * a.K + k], fixed(rise, kTopicSums));
-            }
-            if (a.variational) {
-                gammas += log_gamma(count + prior) - log_gamma(prior);
-            } else {
-                add(&a.topic_sums[a.K + k], fixed(log_of((count + prior) / prior), kTopicSums));
-                within += count * log_of(count + prior);
-            }
+            add_topic(a, k, x, within, gammas);
         }
         entropy = team.over(entropy, Sum()), bound = team.over(bound, Sum());
         within = team.over(within, Sum()), gammas = team.over(gammas, Sum());
@@ -171,19 +148,8 @@ struct Shares {
             sums.iterations += document.iterations;
             sums.entropy += fixed(entropy, kSums), sums.bound += fixed(bound, kSums);
             sums.within += fixed(within, kSums), sums.gammas += fixed(gammas, kSums);
-            add_length(double(tokens) / double(a.unit), sums);
+            add_length(a, double(tokens) / double(a.unit), sums);
         }
         team.sync();
-    }
-
-  public:
-    /// The terms of Eq. (3.8) that depend on the document's length alone; sums.lengths is sum_d log or psi(N_d + a_0).
-    __device__ void add_length(double tokens, TeamSums& sums) const {
-        const double x = tokens + a.alpha_total;
-        sums.lengths += fixed(a.variational ? digamma(x) : log_of(x), kSums);
-        if (a.variational)
-            sums.length_gammas += fixed(log_gamma(x), kSums);
-        else
-            sums.within -= fixed(tokens * log_of(x), kSums);
     }
 };

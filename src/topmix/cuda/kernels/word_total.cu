@@ -27,6 +27,18 @@ extern "C" __global__ void __launch_bounds__(256) add_memo(MemoArgs a) {
     }
 }
 
+/// The same where every token has one topic.
+extern "C" __global__ void __launch_bounds__(256) add_tokens(MemoArgs a) {
+    const i64 step = i64(gridDim.x) * blockDim.x, amount = i64(rint(a.unit * a.weight));
+    for (i64 t = i64(blockIdx.x) * blockDim.x + threadIdx.x; t < a.n_entries; t += step) {
+        i64* S = a.counts + i64(a.cols[a.word[t]]) * a.K;
+        const int to = a.new_z[t], from = a.old_z ? a.old_z[t] : -1;
+        if (to == from) continue;
+        add(&S[to], amount);
+        if (from >= 0) add(&S[from], -amount);
+    }
+}
+
 /// counts *= weight, rounded.
 extern "C" __global__ void __launch_bounds__(256) scale_counts(MemoArgs a) {
     const i64 step = i64(gridDim.x) * blockDim.x;
