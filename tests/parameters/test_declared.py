@@ -85,6 +85,7 @@ REFUSED = {
     "a fraction": ("LDA", {"max_iter": 2.5}, "max_iter must be an integer, got 2.5"),
     "text": ("LDA", {"n_components": "4"}, "n_components must be an integer, got '4'"),
     "a flag that is none": ("LDA", {"warm_start": "no"}, "warm_start must be True or False"),
+    "a flag that is a number": ("LDA", {"warm_start": 2}, "warm_start must be True or False"),
     "none": ("LDA", {"tol": None}, "tol must be a number, got None"),
     "more than 64 bits": ("LDA", {"max_iter": 2**70}, "max_iter must be"),
     "not a number": ("GaussianMixture", {"tol": np.nan}, "tol must be a number"),

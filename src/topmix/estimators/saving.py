@@ -181,7 +181,7 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         elif _is_array(value):
             arrays[name] = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)  # labels stay whole
         elif isinstance(value, dict) and value and all(_is_array(np.asarray(v)) for v in value.values()):
-            arrays |= {f"{name}.{key}": np.atleast_1d(np.asarray(v, np.float64)) for key, v in value.items()}
+            arrays |= {f"{name}.{key}": np.atleast_1d(np.asarray(v, np.float64)) for key, v in sorted(value.items())}
         elif _is_json(value):
             values[name] = value
         else:

@@ -51,12 +51,14 @@ def as_declared(value: Any, hint: Any) -> Any:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of the declared type. An integer passes for a float, and true and false for either."""
+    """Whether a value is of the declared type. An integer passes for a float, true and false for either, and 0 and 1
+    for true and false."""
     kinds = _kinds(hint)
     if isinstance(value, float):
         return float in kinds
     if isinstance(value, bool | int):
-        return float in kinds or (any(kind in kinds for kind in (bool, int)) and abs(value) <= LARGEST_WHOLE)
+        is_flag = bool in kinds and value in (0, 1)
+        return float in kinds or is_flag or (int in kinds and abs(value) <= LARGEST_WHOLE)
     return (NoneType if value is None else type(value)) in kinds
 
 
