@@ -22,6 +22,7 @@ from topmix.allocations.stick_breaking import StickBreaking
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
 from topmix.data.table import Table
+from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklearn_callbacks
@@ -85,6 +86,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
     def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Any: ...
 
     @with_sklearn_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns the clusters of X, of shape (n_samples, n_features).
 
@@ -127,9 +129,13 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             self.n_batch_iter_ = self.n_iter_ * learner.updates_per_pass(len(batches))
             self._set_model(model)
             self.lower_bound_ = self.elbo_ / n_rows if self._fitted_objective() == "ml" else self.elbo_
+            self._look_back(data)
         if self.n_iter_ == max_iter > 0 and tol >= 0 and not self.converged_:
-            warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=3)
+            warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
         return self
+
+    def _look_back(self, data: Corpus | Table) -> None:
+        """What an estimator has to say of the data that it was fitted to."""
 
     def _learned(
         self, learner: Learner, task: Task, pseudo: Any, stopping: Stopping, log: Log, rng: np.random.Generator
@@ -156,6 +162,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             passes.close()
         return found.on_host(), converged
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read
         off the data, their priors; `total_samples` of `Stochastic` says how many rows the stream stands for."""
@@ -179,8 +186,12 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
 
     def _stepped(self, workers: Any, model: Mixture, pseudo: Any, *, is_first: bool) -> Mixture:
         """The model after one stochastic step on all that the workers have."""
-        model = workers.place(model)
-        total = model.no_stats().add(pseudo or model.as_stats()) if is_first else model.as_stats()
+        model, given = workers.place(model), model
+        total = model.as_stats()
+        if is_first:
+            total = model.no_stats().add(pseudo or total)
+        elif model is given:
+            total = copy.deepcopy(total)  # the step is made in place
         new = model.no_stats()
         for _, stats, _ in workers.run(model.tables, range(workers.n_shards)):
             new += stats
@@ -284,11 +295,14 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         data = self._data(X, reset=False)
         shards, step = Shards(data, in_order(data)), AssignStep(self._likelihood, L, keep_clusters)
         workers = self._component("engine").open(shards, step, self._threads())
+        first = 0
         try:
             results = workers.run(workers.place(self.model_).tables, range(len(shards)))
             for _ in range(len(shards)):
                 with use_threads(self._threads()):
                     _, assigned, _ = next(results)
+                _refuse_too_far(assigned.likelihood, first)
+                first += len(assigned.likelihood)
                 yield assigned
             del results  # which has the model where the workers read it
         finally:
@@ -325,6 +339,16 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         objective = file.choice("objective", OBJECTIVES)
         weights = WEIGHTS[file.choice("weights", tuple(WEIGHTS))].read(file.at("weights"), K, objective)
         self._set_model(Mixture(weights, self._read_likelihood(file, K, objective), file.n_features, K))
+
+
+def _refuse_too_far(likelihood: np.ndarray, first: int) -> None:
+    """Rows so far from all clusters that none of them has a likelihood. `first` is the number of the first row."""
+    far = np.flatnonzero(~np.isfinite(likelihood))
+    if len(far):
+        raise ValueError(
+            f"row {first + int(far[0])} of X is so far from all clusters that its likelihood is not a number; "
+            "float64 reaches further than float32"
+        )
 
 
 def count_of_samples(n_samples: Any) -> int:

@@ -151,7 +151,7 @@ class MultinomialMixture(MixtureEstimator):
     def _first(
         self, prepared: None, data: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator
     ) -> tuple[Categorical, np.ndarray | None]:
-        start = Categorical.start(data, weight, K, self.topic_word_prior, rng, self.objective)
+        start = Categorical.start(data, weight, K, float(self.topic_word_prior), rng, self.objective)
         return start, np.ones(K) if self.objective == "ml" else None
 
     def _set_attributes(self, model: Mixture) -> None:

@@ -27,6 +27,7 @@ from topmix.numerics.threads import threads
 from topmix.stats import Additive
 
 # Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
+LARGEST_SINGLE = 1e30  # of numbers whose products with others are still finite in float32
 TOLERANCE = 1e-3
 
 # Updates between two looks at which clusters are near each other: clusters move little, and the look takes K^2 D^2.
@@ -274,7 +275,9 @@ class Gaussian:
         weights = np.log(np.maximum(self.total.N, 1e-9))
         expected = constant + weights
         if parts:
-            expected = np.concatenate(parts, axis=1).astype(np.float32) @ W.T.astype(np.float32, copy=False) + expected
+            typical = np.concatenate(parts, axis=1)
+            kind = np.float32 if np.abs(typical).max() < LARGEST_SINGLE else np.float64
+            expected = typical.astype(kind) @ W.T.astype(kind, copy=False) + expected
         expected = np.broadcast_to(expected, (K, K)).copy()
         np.fill_diagonal(expected, np.inf)  # itself is always one
         return np.sort(np.argpartition(-expected, C - 1, axis=1)[:, :C], axis=1).astype(np.int32)
@@ -346,7 +349,7 @@ def _assigned(
     constant = (t.constant + log_weights).astype(dtype)
     a = GaussianAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), z, t)
     how = (t.shape.quadratic, t.linear, threads())
-    with one_thread():
+    with one_thread(), np.errstate(over="ignore"):  # the likelihood of a row that is too far is minus infinity
         _core.to_frame(x, t.origin, t.A, threads(), z)
         if was is None:
             _core.assign_gaussian(z, t.W, constant, *how, *a[:4])
