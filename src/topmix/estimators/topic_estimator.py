@@ -206,7 +206,7 @@ class TopicEstimator(
         return isinstance(self.init, str) and self.init in RESTARTED and not self._is_warm()
 
     def _sweeps(self, corpus: Corpus, learner: Learner, inference: Inference, max_iter: int) -> int:
-        """Of exploration: none where topics were given, passes or documents are few, or counts are not whole or large."""
+        """Of exploration: none where topics were given, passes or documents are few, or counts cannot be sampled."""
         starts_by_itself = isinstance(self.init, str) and not self._is_warm()
         can_sample = self._engine().samples and isinstance(learner, Memoized | Batch)
         if not (inference.sweeps and starts_by_itself and can_sample and max_iter >= FIRST_PASSES + LAST_PASSES):
