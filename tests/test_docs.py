@@ -83,7 +83,9 @@ NOT_FOR_USERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("module", ["inference", "learners", "engines", "search", "fitting", "data", "metrics"])
+@pytest.mark.parametrize(
+    "module", ["inference", "learners", "engines", "search", "fitting", "data", "metrics", "model_selection"]
+)
 def test_every_public_name_is_on_the_api_page(module):
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     listed = set(re.findall(rf"^::: topmix\.{module}\.(\w+)$", page, re.MULTILINE))

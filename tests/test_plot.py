@@ -40,6 +40,7 @@ def ax():
 def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
     X = np.random.default_rng(0).normal(size=(200, 4))
     gaussian = GaussianMixture(3, random_state=0).fit(X)
+    swept = topmix.sweep(corpus, [3, 6], seeds=2, estimator=LDA(max_iter=2), verbose=0)
     calls = {
         "convergence": lambda **more: plot.convergence(model, **more),
         "topic_sizes": lambda **more: plot.topic_sizes(model, **more),
@@ -48,6 +49,7 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
         "sparsity": lambda **more: plot.sparsity(model, corpus, **more),
         "ellipses": lambda **more: plot.ellipses(gaussian, X, **more),
         "patch_covariances": lambda **more: plot.patch_covariances(gaussian, **more),
+        "sweep": lambda **more: plot.sweep(swept, **more),
     }
     assert calls.keys() == set(plot.__all__)
     for draw in calls.values():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         VonMisesFisherMixture,
         load,
     )
+    from topmix.model_selection import sweep
 
 __all__ = [
     "HDP",
@@ -30,9 +31,23 @@ __all__ = [
     "VonMisesFisherMixture",
     "__version__",
     "load",
+    "sweep",
 ]
 
-_MODULES = ("data", "engines", "export", "fitting", "inference", "learners", "metrics", "plot", "report", "search")
+_MODULES = (
+    "data",
+    "engines",
+    "export",
+    "fitting",
+    "inference",
+    "learners",
+    "metrics",
+    "model_selection",
+    "plot",
+    "report",
+    "search",
+)
+_ROOM_OF = {"sweep": "model_selection"}  # the others are in estimators
 
 
 def __getattr__(name: str) -> Any:
@@ -41,7 +56,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"topmix.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'topmix' has no attribute {name!r}")
-    value = getattr(importlib.import_module("topmix.estimators"), name)
+    value = getattr(importlib.import_module(f"topmix.{_ROOM_OF.get(name, 'estimators')}"), name)
     globals()[name] = value
     return value
 

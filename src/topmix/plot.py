@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topmix.views.topic_map import hellinger, plane_positions
 from topmix.views.topics import proportions, view_of
@@ -20,7 +21,7 @@ from topmix.views.topics import proportions, view_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["convergence", "ellipses", "patch_covariances", "sparsity", "top_words", "topic_map", "topic_sizes"]
+__all__ = ["convergence", "ellipses", "patch_covariances", "sparsity", "sweep", "top_words", "topic_map", "topic_sizes"]
 
 BLUE, GREY = "#4477aa", "#888888"
 
@@ -189,6 +190,34 @@ def patch_covariances(
     return ax
 
 
+def sweep(result: Any, measure: str = "score", ax: Axes | None = None) -> Axes:
+    """A measure of a `SweepResult` against the number of topics: means over seeds, with their standard deviations.
+
+    Grey dots are single fits. The upright line is the recommended size, and the dashed line how low a score is as good
+    as the best.
+    """
+    measures = ("score", "coherence", "diversity", "stability", "seconds")
+    if measure not in measures:
+        raise ValueError(f"measure={measure!r} is not one of {', '.join(map(repr, measures))}")
+    ax = _axes(ax)
+    K = [size.n_components for size in result.sizes]
+    mean = np.array([size.mean(measure) for size in result.sizes])
+    spread = np.nan_to_num([size.spread(measure) for size in result.sizes])
+    each = [(fit.n_components, getattr(fit, measure)) for fit in result.fits]
+    ax.plot(*zip(*each), ".", color=GREY, markersize=5, alpha=0.7, zorder=3)
+    ax.errorbar(K, mean, yerr=spread, color=BLUE, marker="o", markersize=5, linewidth=1.5)
+    if measure == "score" and np.isfinite(mean).any():
+        ax.axhline(np.nanmax(mean[np.isfinite(mean)]) - result.allowed, color=GREY, linewidth=1, linestyle="--")
+    if result.recommended is not None:
+        ax.axvline(result.recommended, color=BLUE, linewidth=1, alpha=0.5)
+    ax.set_xscale("log")
+    ax.set_xticks(K, [str(k) for k in K])
+    ax.minorticks_off()
+    ax.set_xlabel("topics")
+    ax.set_ylabel({"score": "score, nats per token", "coherence": "coherence, NPMI"}.get(measure, measure))
+    return _tidy(ax)
+
+
 def _covariances(model: Any) -> np.ndarray:
     """[K, D, D] covariances for all covariance types."""
     C = np.asarray(model.covariances_)
@@ -204,13 +233,16 @@ def _covariances(model: Any) -> np.ndarray:
 
 
 def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
+    return ax if ax is not None else grid(1, 1)[0, 0]
+
+
+def grid(n_rows: int, n_columns: int, **settings: Any) -> NDArray[Any]:
+    """[rows, columns] axes of a new figure."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'topmix[plot]'") from error
-    return plt.subplots(layout="constrained")[1]
+    return plt.subplots(n_rows, n_columns, layout="constrained", squeeze=False, **settings)[1]
 
 
 def _tidy(ax: Axes) -> Axes:

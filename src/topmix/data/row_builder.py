@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.data.atomic import temporary_path
+from topmix.data.atomic import check_plain_file, temporary_path
 from topmix.data.errors import CorpusError
 from topmix.data.parts import CorpusParts
 from topmix.data.rows import MAX_WORDS, as_rows, check_lengths, check_n_words, tidy
@@ -36,6 +36,8 @@ class RowBuilder:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        if path is not None:
+            check_plain_file(path)
         self._path = None if path is None else Path(path)
         self._spools: list[Spool[Any]] = []
         self._remove = weakref.finalize(self, close_all, self._spools)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from topmix.data.atomic import atomic_write
+from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.csv_lines import csv_writer
 from topmix.data.errors import CorpusError
 from topmix.views.topics import proportions, view_of
@@ -64,6 +64,7 @@ def write_pyldavis(model: Any, path: Path, corpus: Any = None) -> None:
 
     if corpus is None:
         raise ValueError("pyLDAvis needs documents: pass a corpus")
+    check_can_write(path)  # before the work
     data = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in to_pyldavis(model, corpus).items()}
     with atomic_write(path) as file:
         file.write(json.dumps(data).encode())

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from topmix.data.atomic import atomic_write
+from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.corpus import Corpus
 from topmix.report.contents import contents
 
@@ -50,6 +50,7 @@ def write_report(
     title : str or None
         The title of the page. None takes the estimator and the name of the file.
     """
+    check_can_write(path)  # before the work
     name = title or f"{type(model).__name__} · {Path(path).stem}"
     data = contents(model, corpus, texts)
     with atomic_write(path) as file:
@@ -62,13 +63,18 @@ def page(title: str, data: dict[str, Any]) -> str:
     All content of documents is in one block of JSON, which a browser does not run. The content security policy allows
     only the script with the right hash, and forbids the page to load anything.
     """
-    style, text = _asset("page.css"), _asset("page.html")
+    style, text = theme() + _asset("page.css"), _asset("page.html")
     script = f'"use strict";\n(() => {{\n{"".join(map(_asset, SCRIPTS))}}})();\n'
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'"
     parts = {"title": html.escape(title), "policy": policy, "style": style, "script": script, "data": as_json(data)}
     # One pass over the template, so that "{{...}}" in a title or document is not replaced.
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], text)
+
+
+def theme() -> str:
+    """The colours and the font of pages, light and dark."""
+    return _asset("theme.css")
 
 
 def _asset(name: str) -> str:

@@ -1,0 +1,138 @@
+"""`topmix sweep`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from topmix.cli.command import app_of
+from topmix.cli.errors import INTERRUPTED, one_line_errors
+from topmix.cli.fit_command import FIT, FLAGS, MODEL, grouped
+from topmix.cli.flags import Flag, with_flags
+from topmix.cli.models import PREFERRED, configure, estimator_class
+from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
+from topmix.cli.output import note, print_json
+from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_to_fit
+from topmix.model_selection import sweep
+
+# --n-components is a list here, and --seeds a number of fits; the words that steer topics are for one fit.
+OTHERS = ("n_components", "seeds", "seed_strength")
+TOPIC_MODELS = ("LDA", "HDP", "GibbsLDA", "CombinatorialLDA")
+NUMBER = Flag("held_out", int | float, None)
+
+
+def groups() -> dict[str, list[Flag]]:
+    kept = {heading: [flag for flag in flags if flag.name not in OTHERS] for heading, flags in grouped().items()}
+    return {
+        heading: [replace(flag, default=1) if flag.name == "n_init" else flag for flag in flags]
+        for heading, flags in kept.items()
+    }
+
+
+@with_flags({**groups(), **FIT_GROUPS}, CLI_DEFAULTS, main=(MODEL, FIT))
+def sweep_sizes(
+    source: Documents,
+    *,
+    n_components: Annotated[
+        str, typer.Option("-k", "--n-components", help="The numbers of topics to try.", metavar="N,N,...")
+    ] = "20,50,100,200",
+    seeds: Annotated[
+        int,
+        typer.Option(help="Fits of each size, with different seeds. Stability needs two or more.", min=1, metavar="N"),
+    ] = 3,
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            help="The share (0.1) or number (500) of documents to score; a tenth, between 50 and 2000, if not given.",
+            metavar="X",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(help="Scores that differ by less, in nats per token, count as equal.", min=0, metavar="X")
+    ] = 0.01,
+    page: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a page with the table, the curves and the recommendation.", metavar="FILE"),
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            help=f"One of {', '.join(TOPIC_MODELS)}.",
+            metavar="NAME",
+            autocompletion=lambda: list(TOPIC_MODELS),
+            rich_help_panel=MODEL,
+        ),
+    ] = PREFERRED,
+    seed: Seed = 0,
+    threads: Threads = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    as_json: AsJson = False,
+    **settings: Any,
+) -> None:
+    """Find out how many topics to learn.
+
+    Fits each number of topics with several seeds, scores all fits on the same held-out documents, and recommends the
+    smallest number that predicts as well as the best. Nothing is saved but the page: fit the number that you choose
+    with `topmix fit`.
+
+    \b
+    topmix sweep docs/ -k 20,50,100,200 --seeds 3
+    topmix sweep docs/ -k 10,20,40 --html sweep.html
+    topmix sweep reviews.csv --field body -k 50,100 --inference.sweeps 0
+
+    Ctrl-C ends the sweep, and shows what has been measured so far.
+    """
+    with one_line_errors("stopped by Ctrl-C before the first fit ended"):
+        sizes = [_size(part) for part in n_components.split(",") if part.strip()]
+        share = None if held_out is None else NUMBER.parse(held_out)
+        if page is not None:
+            check_output(page)
+        estimator = estimator_class(model)()
+        if type(estimator).__name__ not in TOPIC_MODELS:
+            raise typer.BadParameter(
+                f"{type(estimator).__name__} is not a topic model: choose one of {', '.join(TOPIC_MODELS)}",
+                param_hint="--model",
+            )
+        configure(estimator, {name: settings.pop(name) for name in list(settings) if name in FLAGS})
+        if "n_jobs" in estimator.get_params(deep=False):
+            estimator.set_params(n_jobs=threads)
+        with Console(stderr=True).status(f"Reading {source} ..."):
+            corpus = read_to_fit(source, settings)
+        note(f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens of {corpus.n_words:,} words")
+        result = sweep(
+            corpus,
+            sizes,
+            seeds=range(seed, seed + seeds),
+            estimator=estimator,
+            held_out=share,
+            tolerance=tolerance,
+            random_state=seed,
+            verbose=int(sys.stderr.isatty() and not quiet),
+        )
+        if page is not None:
+            result.write_html(page, f"How many topics? {source.name or source}")
+        if as_json:
+            print_json(result.to_dict())
+        else:
+            Console().print(result)
+            if page is not None:
+                Console().print(f"\nWrote {page}: open it in a browser.", highlight=False, markup=False)
+        if result.interrupted:
+            raise typer.Exit(INTERRUPTED)
+
+
+def _size(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text.strip()!r} is not a whole number; give sizes as 20,50,100", param_hint="--n-components"
+        ) from None
+
+
+app = app_of(sweep_sizes)

@@ -1,0 +1,194 @@
+"""`topmix.sweep`: fits of several numbers of topics, each with several seeds, scored on the same held-out documents."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from topmix.estimators import LDA
+from topmix.estimators.inputs import as_corpus
+from topmix.estimators.reading import Reading
+from topmix.metrics import split_types
+from topmix.metrics.counts import Floats
+from topmix.model_selection.measure import Fit, by_size, measured, topics_of, with_stability
+from topmix.model_selection.progress import SweepProgress
+from topmix.model_selection.recommend import recommend
+from topmix.model_selection.result import SweepResult
+from topmix.model_selection.split import HeldOut, hold_out
+from topmix.parameters.checks import count_of_components, number_from, whole_number
+
+
+def sweep(
+    data: Any,
+    n_components: Iterable[int] = (20, 50, 100, 200),
+    *,
+    seeds: int | Iterable[int] = 3,
+    estimator: Any = None,
+    held_out: float | None = None,
+    tolerance: float = 0.01,
+    text: str | Sequence[str] | None = None,
+    vectorizer: Any = None,
+    feature_names: Sequence[str] | None = None,
+    layer: str | None = None,
+    random_state: int = 0,
+    verbose: int = 1,
+) -> SweepResult:
+    """Fits topic models of several sizes with several seeds, measures them, and recommends a size.
+
+    Every fit learns from the same documents and is scored on the same held-out documents. Ctrl-C ends the sweep and
+    returns what has been measured so far. The models are not kept: fit the size that you choose on all documents.
+
+    Parameters
+    ----------
+    data
+        Documents, as `LDA.fit` takes them: texts, a matrix, a table, a Corpus, a path.
+    n_components : list of int
+        The numbers of topics to try.
+    seeds : int or list of int
+        How many fits to make of each size, or their random seeds. Stability needs two or more.
+    estimator : topic model or None
+        What to fit, with its parameters; n_components and random_state are set. None is `LDA()`. Topic models of
+        scikit-learn work as well.
+    held_out : float, int or None
+        The share or number of documents to score. None is a tenth of them, at least 50 (if that is no more than a
+        third) and at most 2,000.
+    tolerance : float
+        Scores that differ by less count as equal, in nats per token. 0.01 is one percent of perplexity.
+    text, vectorizer, feature_names, layer
+        How to read the data, as in `LDA.fit`.
+    random_state : int
+        Chooses the documents that are held out.
+    verbose : int
+        1 shows progress on stderr: a bar on a terminal, a line per fit elsewhere. 0 shows nothing.
+
+    Examples
+    --------
+    >>> import topmix
+    >>> from topmix.data import sample_lda
+    >>> corpus = sample_lda(300, 80, 4, doc_length=60, random_state=0).corpus
+    >>> result = topmix.sweep(corpus, [2, 4, 8], seeds=2, verbose=0)
+    >>> result.recommended
+    4
+    """
+    sizes, chosen_seeds = _sizes(n_components), _seeds(seeds)
+    estimator = _checked(LDA() if estimator is None else estimator)
+    least = number_from(tolerance, "tolerance", 0.0)
+    seed_of_split = whole_number(random_state, "random_state", least=0)
+    reader = _reader(estimator)
+    corpus = as_corpus(reader, data, reset=True, reading=Reading(text, vectorizer, feature_names, layer))
+    split = hold_out(corpus, held_out, seed_of_split)
+    if sizes[-1] > split.train.n_docs:
+        raise ValueError(
+            f"n_components has {sizes[-1]}, but there are only {split.train.n_docs} documents to learn from, besides "
+            f"the {split.test.n_docs} that are held out: try fewer topics"
+        )
+    fits, interrupted = _all_fits(estimator, split, sizes, chosen_seeds, verbose)
+    n_tokens = np.asarray(split_types(split.test)[1].sum(axis=1), dtype=np.float64).ravel()
+    found = by_size(fits)
+    answer = recommend(found, n_tokens, least)
+    planned, reason = len(sizes) * len(chosen_seeds), answer.reason
+    if interrupted:
+        reason = f"Stopped by Ctrl-C after {len(fits)} of {planned} fits; this is of what was measured. {reason}"
+    return SweepResult(
+        sizes=tuple(found),
+        recommended=answer.n_components,
+        reason=reason,
+        allowed=answer.allowed,
+        interrupted=interrupted,
+        estimator=type(estimator).__name__,
+        n_docs=split.train.n_docs,
+        n_held_out=split.test.n_docs,
+        n_tokens=float(split.train.n_tokens),
+        n_words=split.train.n_words,
+        tolerance=least,
+        reader=reader,
+    )
+
+
+def _all_fits(
+    estimator: Any, data: HeldOut, sizes: list[int], seeds: list[int], verbose: int
+) -> tuple[list[Fit], bool]:
+    """The fits, small sizes first, and whether Ctrl-C ended them early. It raises if there is no fit yet."""
+    X: Any = data.train if _is_ours(estimator) else data.train.to_scipy()
+    fits: list[Fit] = []
+    of_size: list[Fit] = []
+    topics: list[Floats] = []  # of the present size alone
+    interrupted = False
+    try:
+        with SweepProgress(sizes, len(seeds), verbose) as progress:
+            for K in sizes:
+                of_size, topics = [], []
+                for seed in seeds:
+                    model = clone(estimator).set_params(n_components=K, random_state=seed)
+                    progress.begin(model, K, seed)
+                    begin = time.perf_counter()
+                    model.fit(X)
+                    seconds = time.perf_counter() - begin
+                    found = topics_of(model)
+                    fit = measured(found, seed, data, seconds)
+                    topics.append(found)
+                    of_size.append(fit)
+                    progress.end(fit)
+                fits += with_stability(of_size, topics)
+                of_size = []
+    except KeyboardInterrupt:
+        interrupted = True
+        fits += with_stability(of_size, topics)
+        if not fits:
+            raise
+    return fits, interrupted
+
+
+def _sizes(n_components: Any) -> list[int]:
+    given = [n_components] if isinstance(n_components, int | np.integer) else n_components
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise ValueError(f"n_components must be a list of numbers of topics, such as [20, 50, 100], got {given!r}")
+    sizes = [count_of_components(K) for K in given]
+    if not sizes:
+        raise ValueError("n_components is empty: pass the numbers of topics to try, such as [20, 50, 100]")
+    return sorted(set(sizes))
+
+
+def _seeds(seeds: Any) -> list[int]:
+    if isinstance(seeds, Iterable) and not isinstance(seeds, str):
+        chosen = [whole_number(seed, "a seed", least=0) for seed in seeds]
+        if not chosen or len(set(chosen)) < len(chosen):
+            raise ValueError(f"seeds must be a number, or a list of different seeds, got {seeds!r}")
+        return chosen
+    return list(range(whole_number(seeds, "seeds")))
+
+
+def _checked(estimator: Any) -> Any:
+    """The estimator, if it is a topic model whose number of topics can be chosen."""
+    if isinstance(estimator, type):
+        estimator = estimator()
+    name = type(estimator).__name__
+    parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    missing = [p for p in ("n_components", "random_state") if p not in parameters]
+    if missing:
+        raise ValueError(
+            f"estimator must be a topic model with the parameters n_components and random_state, such as LDA(); "
+            f"{name} has no {' and no '.join(missing)}"
+        )
+    if not (hasattr(estimator, "transform") and estimator.__sklearn_tags__().input_tags.positive_only):
+        raise ValueError(f"estimator must be a topic model of counts, such as LDA() or GibbsLDA(); {name} is none")
+    if parameters.get("search") is not None:
+        raise ValueError(f"{name} searches the number of topics by itself: fit it alone, or with search=None")
+    return estimator
+
+
+def _is_ours(estimator: Any) -> bool:
+    """Whether it takes a Corpus; others get a SciPy matrix."""
+    return type(estimator).__module__.partition(".")[0] == "topmix" or hasattr(estimator, "counts")
+
+
+def _reader(estimator: Any) -> LDA:
+    """Reads the data, and remembers of which kind tables should be."""
+    reader = LDA()
+    if hasattr(estimator, "_sklearn_output_config"):
+        reader._sklearn_output_config = dict(estimator._sklearn_output_config)
+    return reader

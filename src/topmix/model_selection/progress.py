@@ -1,0 +1,73 @@
+"""The progress of a sweep, on stderr: a bar over all fits on a terminal, a line per fit elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from topmix.fitting.history import Record
+from topmix.fitting.progress import in_time
+from topmix.fitting.view import PassView
+from topmix.model_selection.measure import Fit
+
+
+class SweepProgress:
+    """Shows nothing if `verbose` is 0."""
+
+    def __init__(self, sizes: list[int], n_seeds: int, verbose: int, console: Console | None = None):
+        self.console = console or Console(stderr=True, quiet=not verbose)
+        self.is_live = bool(verbose) and (self.console.is_terminal or self.console.is_jupyter)
+        self.has_lines = bool(verbose) and not self.is_live
+        self.n_fits, self.n_done = len(sizes) * n_seeds, 0
+        self.work, self.work_done = float(sum(sizes) * n_seeds), 0.0  # the time of a fit grows with its size
+        self.began = time.perf_counter()
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn("fits"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=self.console,
+        )
+        self.task = self.bar.add_task("Sweep", total=self.n_fits, left="")
+
+    def begin(self, model: Any, K: int, seed: int) -> None:
+        """Before a fit. Models of topmix tell the bar of each pass."""
+        if not self.is_live:
+            return
+        title = f"{K} topics, seed {seed}"
+        self.bar.update(self.task, description=title)
+        if "callbacks" in model.get_params(deep=False):
+
+            def show(record: Record, view: PassView) -> None:
+                self.bar.update(self.task, description=f"{title}, pass {record.n_pass}")
+
+            model.set_params(callbacks=[*(model.callbacks or ()), show])
+
+    def end(self, fit: Fit) -> None:
+        self.n_done += 1
+        self.work_done += fit.n_components
+        passed = time.perf_counter() - self.began
+        left = passed * (self.work - self.work_done) / self.work_done
+        if self.is_live:
+            self.bar.update(self.task, completed=self.n_done, left=f"about {in_time(left)} left" if left >= 1 else "")
+        if self.has_lines:
+            said = (
+                f"sweep: {self.n_done} of {self.n_fits}: {fit.n_components} topics, seed {fit.seed}, score "
+                f"{fit.score:.4f}, coherence {fit.coherence:.3f}, {fit.seconds:.1f} s"
+            )
+            self.console.print(said, highlight=False, markup=False, soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        if self.is_live:
+            self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self.is_live:
+            self.bar.stop()
