@@ -19,15 +19,15 @@ from topmix.estimators.groups import GroupsMixin
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.names import EMPTY, RELEVANCE, WORDS_PER_NAME, checked_name, distinct
 from topmix.estimators.topic_view import TopicView, view_of
+from topmix.estimators.tree import TreeMixin
 from topmix.metrics.coherence import npmi_coherence
 from topmix.parameters.checks import number_from, whole_number
 
 NO_TOPIC = -1
 NEAREST = 3  # topics named as neighbours of a topic
-LEAST_TOKENS = 1.0  # a topic with fewer is empty
 
 
-class TopicTablesMixin(GroupsMixin):
+class TopicTablesMixin(GroupsMixin, TreeMixin):
     """`topic_info`, `document_info`, `word_info`, `predict` and names of topics, for estimators with topics."""
 
     names_: dict[int, str]
@@ -184,8 +184,7 @@ class TopicTablesMixin(GroupsMixin):
 def _topic_words(view: TopicView, n: int, relevance: float) -> list[list[str]]:
     """The most relevant words of each topic, without other forms of the same word; none of an empty topic."""
     top = view.top(min(2 * n + 5, len(view.words)), relevance)
-    is_empty = (view.share * view.tokens < LEAST_TOKENS) if view.tokens else view.share <= 0
-    return [[] if empty else distinct(view.words_of(ids), n) for ids, empty in zip(top, is_empty)]
+    return [[] if empty else distinct(view.words_of(ids), n) for ids, empty in zip(top, view.is_empty())]
 
 
 def _nearest(topic_word: np.ndarray) -> list[list[int]]:
