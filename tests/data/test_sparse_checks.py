@@ -12,6 +12,7 @@ from tools.fuzz import as_npz
 from topmix import LDA, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus, CorpusError, read_corpus
 from topmix.data.sparse_checks import check_sparse
+from topmix.estimators import inputs
 from topmix.metrics import completion_score
 
 DENSE = np.random.default_rng(0).poisson(1.0, (12, 8)) + np.eye(12, 8, dtype=int)
@@ -150,3 +151,11 @@ def test_a_fit_shares_no_memory_with_the_matrix(estimator):
         thread.join()
         estimator.set_params(callbacks=None)
     np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("most", [0, 1 << 20])
+def test_a_matrix_is_copied_unless_it_is_large(monkeypatch, most):
+    monkeypatch.setattr(inputs, "MOST_COPIED", most)
+    X = sp.csr_array(np.random.default_rng(0).poisson(0.5, (30, 20)).astype(np.float32))
+    corpus = inputs.as_corpus(LDA(2), X, reset=True)
+    assert np.shares_memory(corpus.value, X.data) == (most == 0)

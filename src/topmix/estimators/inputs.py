@@ -22,6 +22,8 @@ from topmix.estimators.reading import Read, Reading, read, remembered
 CLONED = " (scikit-learn's clone empties estimators in parameters: pass its components_, or a FrozenEstimator)"
 AS_IT_IS = Reading()
 
+MOST_COPIED = 1 << 28  # bytes of the counts of a matrix
+
 
 def as_corpus(estimator: Any, X: Any, *, reset: bool, reading: Reading = AS_IT_IS) -> Corpus:
     """Counts from texts, a sparse or dense matrix, a table, a Corpus, an AnnData, or the path of any of them.
@@ -74,7 +76,9 @@ def _checked_matrix(estimator: Any, X: Any, names: Sequence[str] | None, reset: 
 
 def _own(X: Any, given: Any) -> Any:
     """A matrix that shares no memory with the user's: somebody who changes theirs during a fit changes nothing here.
-    Most matrices were converted, and so copied, before."""
+    Most matrices were converted, and so copied, before. A large one is not: it would need its memory twice."""
+    if sp.issparse(X) and X.data.nbytes > MOST_COPIED:
+        return X
     shared = sp.issparse(given) and any(
         np.may_share_memory(getattr(X, a), getattr(given, b, np.empty(0)))
         for a in ("data", "indices", "indptr") for b in ("data", "indices", "indptr", "row", "col"))  # fmt: skip
