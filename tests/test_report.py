@@ -206,6 +206,12 @@ def test_a_browser_filters_selects_and_looks_up(page, model):
     assert page.locator("#topic-title").inner_text() == f"Topic {k}"
     page.locator("#relevance").fill("1")
     assert "λ = 0.00" in page.locator("#relevance-value").inner_text()
+    page.click("#tab-tree")
+    assert page.locator("#tree circle").count() == 2  # joins of three topics
+    page.locator("#tree circle").last.hover()
+    assert "3 topics, 100%" in page.locator("#tree-facts").inner_text()
+    page.locator(f'#tree [data-topic="{k}"]').click()
+    assert page.locator("#topic-title").inner_text() == f"Topic {k}"
     page.click("#tab-training")
     assert page.locator("#curve circle").count() == model.n_iter_
     page.click("#tab-settings")
