@@ -37,9 +37,9 @@ def main(argv: list[str] | None = None) -> int:
         path = Path(folder) / "scale.topmix"
         for what, work in (
             ("build", lambda: build(path, a.gb * 1e9, a.words, a.length, a.block)),
-            ("open", lambda: Corpus.open(path)),
-            ("verify", lambda: Corpus.open(path).verify()),
-            ("read", lambda: [c.n_tokens for c in slices(Corpus.open(path))]),
+            ("open", lambda: Corpus.open(path, verify=False)),
+            ("verify", lambda: Corpus.open(path, verify=False).verify()),
+            ("read", lambda: [c.n_tokens for c in slices(Corpus.open(path, verify=False))]),
         ):
             with PeakMemory() as peak:
                 watch = Stopwatch()

@@ -28,7 +28,7 @@ SETTINGS = {
     Collapsed: {
         "min_topic_mass": (1.0, [-1.0, np.nan, "x", True]), "restarts": (3, [-1, 1.5]), "cold_visits": (None, [-1]),
         "selection": ("often", ["always", None, []]), "max_doc_update_iter": (7, [0, 1.5, None]),
-        "doc_tol": (0.5, [-0.1, np.nan, None]), "stopping": ("mean", ["min"]), "exclude": (True, ["x", None, 1]),
+        "doc_tol": (0.5, [-0.1, np.nan, None]), "stopping": ("mean", ["min"]), "exclude": (True, ["x", None, 2]),
         "own_discount": (0.25, [-0.1, 1.1, None]), "sweeps": (7, [-1, 1.5, None]),
     },
     SCVB0: {
@@ -36,7 +36,7 @@ SETTINGS = {
         "doc_decay": (0.6, [0.0, "x"]),
     },
     CVB0: {"doc_burn_in": (3, [-1, None])},
-    Memoized: {"batch_size": (20, [0, 1.5, "x", True]), "batches_per_update": (3, [0, None, 2.0])},
+    Memoized: {"batch_size": (20, [0, 1.5, "x", True]), "batches_per_update": (3, [0, None, 2.5])},
     Batch: {},
     Stochastic: {
         "batch_size": (20, [0]), "scale": (2.0, [0.0, None]), "offset": (1.0, [0.0, -1.0]), "decay": (0.9, [np.nan]),

@@ -56,10 +56,11 @@ def test_it_begins_early_where_passes_converge_and_ends_when_polishing_does(plan
         {"inference": Collapsed(sweeps=0)},
         {"inference": "variational"},
         {"max_iter": FIRST_PASSES + LAST_PASSES - 1},
+        {"n_components": 201},  # of 600 documents
         {"learner": Stochastic(batch_size=100)},
         {"init": np.ones((10, 300))},
     ],
-    ids=["none wanted", "variational", "few passes", "stochastic", "topics given"],
+    ids=["none wanted", "variational", "few passes", "few documents", "stochastic", "topics given"],
 )
 def test_no_exploration(planted, parameters):
     assert set(phases(lda(**parameters).fit(planted.corpus))) == {LEARNING}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from topmix import LDA, MultinomialMixture
-from topmix.data import Corpus, sample_lda
+from topmix.data import Corpus, CorpusError, sample_lda
 from topmix.export import (
     EXPORTS,
     export,
@@ -224,3 +224,44 @@ def test_what_cannot_be_is_said(model, corpus, tmp_path):
     assert _n_lines(tmp_path / "clusters.csv") == 1 + 3 * 40
     assert not (tmp_path / "x.xls").exists()
     assert READ_TOPICS.keys() == EXPORTS.keys()
+
+
+ODD = ["a\rb", "c\td", "e\nf", 'g"h', "i,j", "plain", "k\r\nl", " m"]
+
+
+@pytest.fixture(scope="module")
+def odd():
+    """Words and names that hold whatever separates cells and lines."""
+    counts = np.random.default_rng(0).poisson(2.0, (8, 8)) + 1
+    corpus = Corpus.from_scipy(counts, vocabulary=ODD, names=ODD)
+    return LDA(2, max_iter=2, random_state=0).fit(corpus), corpus
+
+
+@pytest.mark.parametrize(("write", "delimiter"), [(write_csv, ","), (write_tsv, "\t")])
+def test_tables_read_back_whatever_words_hold(odd, tmp_path, write, delimiter):
+    write(odd[0], tmp_path / "t", n_words=None)
+    with open(tmp_path / "t", encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file, delimiter=delimiter, strict=True)
+    assert [row[3] for row in rows] == [word for words in odd[0].top_words(8) for word in words]
+    assert {len(row) for row in rows} == {len(header)}
+    assert (tmp_path / "t").read_bytes().startswith(delimiter.join(header).encode() + b"\n")
+
+
+def test_shares_read_back_whatever_names_hold(tmp_path):
+    from topmix.cli.rows import open_writer
+
+    for kind, delimiter in (("csv", ","), ("tsv", "\t")):
+        with open_writer(tmp_path / kind, kind, None) as write:
+            write(ODD, np.ones((8, 2)))
+        with open(tmp_path / kind, encoding="utf-8", newline="") as file:
+            assert [row[0] for row in csv.reader(file, delimiter=delimiter, strict=True)] == ["id", *ODD]
+
+
+def test_mallet_refuses_words_and_names_that_it_cannot_hold(odd, model, corpus, tmp_path):
+    with pytest.raises(CorpusError, match=r"word 0 is 'a\\rb': tabs and line breaks separate"):
+        export(odd[0], tmp_path / "m", "mallet")
+    for name in ("a\tb", "a\nb", "a\rb"):
+        named = Corpus.from_scipy(corpus, names=[name, *corpus.names[1:]])
+        with pytest.raises(CorpusError, match="name 0 is"):
+            export(model, tmp_path / "m", "mallet", corpus=named)
+    assert not (tmp_path / "m").exists()

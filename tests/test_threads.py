@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import joblib
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from topmix import LDA, GaussianMixture
+from topmix import LDA, GaussianMixture, GibbsLDA
 from topmix.models.mixture import Mixture
 from topmix.models.topics import TopicModel
 from topmix.numerics.blas import one_thread
@@ -127,3 +127,15 @@ def test_a_fit_has_the_same_bits_in_a_thread_of_its_own():
     here, there = fitted(), in_a_thread(fitted)
     np.testing.assert_array_equal(here.means_, there.means_)
     np.testing.assert_array_equal(here.covariances_, there.covariances_)
+
+
+@pytest.mark.parametrize("kind", [LDA, GibbsLDA])
+def test_a_score_has_the_same_bits_for_any_number_of_threads_of_blas(kind):
+    """It is a sum over tens of thousands of words of documents, which BLAS would share among its threads."""
+    X = np.random.default_rng(2).poisson(0.5, (1000, 600))
+    model = kind(20, max_iter=1, random_state=0, n_jobs=1).fit(X)
+    scores = set()
+    for n in (1, 2, 3, 4):
+        with threadpool_limits(n, user_api="blas"):
+            scores.add(model.score(X))
+    assert len(scores) == 1

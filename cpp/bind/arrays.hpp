@@ -4,10 +4,12 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -56,14 +58,56 @@ inline void require(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
 }
 
-/// Sparse rows, checked for lengths only: ids and monotone indptr are checked once, where data comes in
-/// (data/corpus.py).
-inline Csr<float> csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index,
-                      const Vec<const float>& value) {
+/// Whether offsets rise from 0 to `last`.
+inline bool rises(std::span<const int64_t> offsets, size_t last) {
+    if (offsets.empty() || offsets.front() != 0 || offsets.back() != int64_t(last)) return false;
+    bool falls = false;
+    for (size_t n = 1; n < offsets.size(); ++n) falls |= offsets[n] < offsets[n - 1];
+    return !falls;
+}
+
+/// Whether all ids are from 0 to n - 1.
+template <class Id>
+bool all_below(std::span<const Id> ids, size_t n) {
+    std::make_unsigned_t<Id> largest = 0;  // a negative id is a large one
+    for (const Id id : ids) largest = std::max(largest, std::make_unsigned_t<Id>(id));
+    return ids.empty() || size_t(largest) < n;
+}
+
+/// Sparse rows whose offsets and ids nobody has looked at: for the functions that say what is wrong with them.
+inline Csr<float> unchecked_csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index,
+                                const Vec<const float>& value) {
     require(indptr.size() >= 1 && index.size() == value.size(), "indptr, index and value do not make sparse rows");
     require(indptr.data()[0] == 0 && indptr.data()[indptr.size() - 1] == int64_t(index.size()),
             "indptr must start at 0 and end at len(index)");
     return {view(indptr), view(index), view(value)};
+}
+
+/// Sparse rows for a kernel: nothing that it reads or writes by them lies outside of the arrays. Data is checked where
+/// it comes in (data/corpus.py, data/stored_rows.py), with better messages; here nothing gets past, whoever calls.
+inline Csr<float> csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index, const Vec<const float>& value,
+                      size_t n_words) {
+    const Csr<float> X = unchecked_csr(indptr, index, value);
+    require(rises(X.indptr, X.index.size()), "indptr must not fall");
+    require(all_below(X.index, n_words), "a word lies outside the vocabulary");
+    return X;
+}
+
+/// The entries of a shard, word by word, as `localise` gives them.
+inline void check_words(const Vec<const int64_t>& starts, const Vec<const int32_t>& order, size_t words,
+                        size_t entries) {
+    require(starts.size() == words + 1 && order.size() == entries && rises(view(starts), entries) &&
+                all_below(view(order), entries),
+            "starts and order do not fit this shard");
+}
+
+/// Topics of each of n rows, with a count each.
+template <class Id, class T>
+void check_topics(const Vec<const int64_t>& indptr, const Vec<const Id>& topic, const Vec<const T>& count, size_t n,
+                  size_t K, const char* what) {
+    require(indptr.size() == n + 1 && topic.size() == count.size() && rises(view(indptr), topic.size()) &&
+                all_below(view(topic), K),
+            what);
 }
 
 }  // namespace topmix

@@ -31,8 +31,8 @@ void make(AsynchronousTopics* self, Vec<const int64_t> indptr, Vec<const int32_t
           Vec<const int64_t> bounds, Vec<const int64_t> block_starts, Vec<const int32_t> words, size_t n_active,
           const std::string& rest, Mat<const double> counts, Vec<const double> alpha, Mat<const double> eta,
           size_t opening, size_t settle, uint64_t seed) {
-    const Csr<float> X = csr(indptr, index, value);
     const size_t V = counts.shape(0), K = counts.shape(1);
+    const Csr<float> X = csr(indptr, index, value, V);
     require(rest == "mean" || rest == "best", "rest must be 'mean' or 'best'");
     require(1 <= K && K <= kMaxTopics && 1 <= n_active && n_active <= K, "need 1 <= n_active <= K <= MAX_TOPICS");
     check_priors(alpha, eta, V, K);
@@ -52,7 +52,6 @@ void make(AsynchronousTopics* self, Vec<const int64_t> indptr, Vec<const int32_t
     asynchronous::WordBlocks blocks{{view(block_starts).begin(), view(block_starts).end()},
                                     {view(words).begin(), view(words).end()}};
     nb::gil_scoped_release nogil;
-    for (const int32_t v : X.index) require(v >= 0 && size_t(v) < V, "a word lies outside the vocabulary");
     new (self)
         AsynchronousTopics(X, V, view(bounds), std::move(blocks), K, n_active, rest == "best" ? Rest::best : Rest::mean,
                            {view(counts), K}, view(alpha), view(eta), eta.shape(0), opening, settle, seed);

@@ -67,10 +67,7 @@ void bind_draw(const TokenRows& rows, Vec<const int64_t> indptr, Vec<const Topic
     const TopicCounts counts = topic_counts(rows, word, total);
     const size_t K = counts.K();
     const Tokens tokens = rows.with(z);
-    require(indptr.size() == tokens.X.rows() + 1 && topic.size() == count.size() &&
-                indptr.data()[indptr.size() - 1] == int64_t(topic.size()),
-            "the documents' topics are of other documents");
-    for (const TopicId k : view(topic)) require(k < K, "a document's topic is not below K");
+    check_topics(indptr, topic, count, tokens.X.rows(), K, "the documents' topics are of other documents");
     require(e.shape(0) == rows.n_words && e.shape(1) == K && mass.shape(0) == rows.n_words &&
                 mass.shape(1) == prior_blocks(K) && alpha.size() == K,
             "table and counts disagree");

@@ -15,17 +15,17 @@ namespace {
 auto assign_categorical(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
                         Mat<const float> Elogphi, Vec<const double> offset, Vec<const float> Elogpi, size_t L,
                         int threads) {
-    const size_t words = Elogphi.shape(0), K = Elogphi.shape(1), n = indptr.size() - 1;
+    const size_t words = Elogphi.shape(0), K = Elogphi.shape(1);
     require(Elogpi.size() == K && offset.size() == words, "Elogphi, offset and Elogpi disagree on (words, K)");
     require(1 <= L && L <= K, "need 1 <= L <= K");
-    const Csr<float> X = csr(indptr, index, value);
+    const Csr<float> X = csr(indptr, index, value, words);
+    const size_t n = X.rows();
 
     std::vector<int32_t> cluster(n * L);
     std::vector<float> r(n * L);
     std::vector<double> entropy(n), likelihood(n);
     {
         nb::gil_scoped_release nogil;
-        for (const int32_t v : X.index) require(v >= 0 && size_t(v) < words, "a word lies outside the table");
         assign_rows(Categorical{view(Elogphi), view(offset), K}, view(Elogpi), X, L, threads,
                     {cluster, r, entropy, likelihood});
     }
@@ -38,7 +38,10 @@ auto sum_rows_by_word(Vec<const int64_t> starts, Vec<const int32_t> order, Vec<c
                       std::optional<Vec<const double>> weight, size_t K, int threads) {
     const size_t L = cluster.shape(1), n = cluster.shape(0);
     require(r.shape(0) == n && r.shape(1) == L, "cluster and r disagree");
-    require(order.size() == value.size() && row.size() == value.size(), "order, row and value disagree");
+    require(starts.size() >= 1 && row.size() == value.size(), "starts, row and value disagree");
+    check_words(starts, order, starts.size() - 1, value.size());
+    require(all_below(std::span<const int32_t>(view(row)), n), "a row is not there");
+    require(all_below(std::span<const int32_t>(view(cluster)), K), "a cluster is not below K");
     require(!weight || weight->size() == n, "need one weight a row");
     require(K <= kMaxTopics, "too many clusters: see MAX_TOPICS");
     WordStats out;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "bind/arrays.hpp"
+#include "data/crc32.hpp"
 #include "data/line_pieces.hpp"
 #include "data/rows.hpp"
 
@@ -63,7 +64,7 @@ void register_readers(nb::module_& m) {
     m.def(
         "check_rows",
         [](Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value, int64_t n_words) {
-            const Csr<float> X = csr(indptr, index, value);
+            const Csr<float> X = unchecked_csr(indptr, index, value);
             RowsReport report;
             {
                 nb::gil_scoped_release nogil;
@@ -75,11 +76,48 @@ void register_readers(nb::module_& m) {
         "Are these the rows of a corpus? Returns (problem or '', explicit zeros, sum of counts).");
 
     m.def(
+        "check_saved_rows",
+        [](Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value, int64_t n_words,
+           int64_t first_row, int threads) {
+            const Csr<float> X = unchecked_csr(indptr, index, value);
+            SavedRowsReport report;
+            {
+                nb::gil_scoped_release nogil;
+                report = check_saved_rows(X, n_words, first_row, threads);
+            }
+            return std::tuple(report.problem, report.n_tokens);
+        },
+        "indptr"_a, "index"_a, "value"_a, "n_words"_a, "first_row"_a, "threads"_a,
+        "Are these rows of a file the rows of a corpus, without zeros? Returns (problem or '', sum of counts).");
+
+    m.def(
+        "all_below",
+        [](nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu> ids, size_t n) {
+            const auto check = [&]<class Id>(Id) {
+                const std::span<const Id> all(static_cast<const Id*>(ids.data()), ids.size());
+                nb::gil_scoped_release nogil;
+                return all_below(all, n);
+            };
+            if (ids.dtype() == nb::dtype<int32_t>()) return check(int32_t());
+            require(ids.dtype() == nb::dtype<int64_t>(), "ids must be int32 or int64");
+            return check(int64_t());
+        },
+        "ids"_a.noconvert(), "n"_a, "Whether all ids, int32 or int64, are from 0 to n - 1.");
+
+    m.def(
+        "crc32",
+        [](Vec<const uint8_t> data, uint32_t crc, int threads) {
+            nb::gil_scoped_release nogil;
+            return crc32(view(data), crc, threads);
+        },
+        "data"_a.noconvert(), "crc"_a = 0, "threads"_a = 1, "As zlib.crc32, on several threads.");
+
+    m.def(
         "tidy_rows",
         [](Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
            std::optional<Vec<const int64_t>> remap, int64_t n_words, int64_t first_row, int threads,
            Vec<int64_t> out_indptr, Vec<int32_t> out_index, Vec<float> out_value) {
-            const Csr<float> X = csr(indptr, index, value);
+            const Csr<float> X = unchecked_csr(indptr, index, value);
             require(out_indptr.size() == indptr.size(), "out_indptr and indptr differ in length");
             require(out_index.size() >= index.size() && out_value.size() >= index.size(), "the output is too short");
             require(!remap || remap->size() > 0 || index.size() == 0, "remap is empty");

@@ -23,21 +23,17 @@ auto bind_sample_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<c
     const size_t words = table.shape(0), K = table.shape(1);
     require(1 <= K && K <= kMaxTopics && alpha.size() == K && norm.size() == K && log_scale.size() == words,
             "table, log_scale, norm and alpha disagree");
-    require(starts.size() == words + 1 && order.size() == index.size(), "starts and order do not fit this shard");
-    const Csr<float> X = csr(indptr, index, value);
+    check_words(starts, order, words, index.size());
+    const Csr<float> X = csr(indptr, index, value, words);
     GivenTopics proportions;
     if (given) {
         const auto& [given_indptr, topic, count] = *given;
-        require(given_indptr.size() == X.rows() + 1 && topic.size() == count.size() &&
-                    given_indptr.data()[X.rows()] == int64_t(topic.size()),
-                "the documents' topics are of other documents");
-        for (const TopicId k : view(topic)) require(k < K, "a document's topic is not below K");
+        check_topics(given_indptr, topic, count, X.rows(), K, "the documents' topics are of other documents");
         proportions = {view(given_indptr), view(topic), view(count)};
     }
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
-        for (const int32_t v : X.index) require(v >= 0 && size_t(v) < words, "a word lies outside the table");
         for (const float c : X.value)
             require(c >= 0 && c == std::floor(c) && c < 0x1p31f, "counts must be whole numbers");
         const std::vector<int64_t> entry = first_tokens(X.value);

@@ -12,19 +12,15 @@ namespace topmix {
 
 namespace {
 
-/// Checks that every array fits the shard; ids of words are checked by `known`.
+/// Checks that every array fits the shard.
 Csr<float> shard_rows(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index, const Vec<const float>& value,
                       const Vec<const int64_t>& starts, const Vec<const int32_t>& order, const Mat<const float>& table,
                       const Vec<const float>& alpha, size_t L) {
     const size_t words = table.shape(0), K = table.shape(1);
     require(alpha.size() == K && K <= kMaxTopics, "alpha and table disagree on K, or K is over MAX_TOPICS");
     require(1 <= L && L <= K, "need 1 <= L <= K");
-    require(starts.size() == words + 1 && order.size() == index.size(), "starts and order do not fit this shard");
-    return csr(indptr, index, value);
-}
-
-void known(const Csr<float>& X, size_t words) {
-    for (const int32_t v : X.index) require(v >= 0 && size_t(v) < words, "a word lies outside the table");
+    check_words(starts, order, words, index.size());
+    return csr(indptr, index, value, words);
 }
 
 auto give_words(WordStats&& S) {
@@ -50,7 +46,6 @@ auto bind_scvb0_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<co
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
-        known(X, table.shape(0));
         out = scvb0_step(X, view(starts), view(order), {view(table), K}, view(alpha),
                          {scale, offset, decay, burn_in, L, seed}, pass, threads, scratch, N);
     }
@@ -80,7 +75,6 @@ auto bind_cvb0_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<con
     Gammas next;
     {
         nb::gil_scoped_release nogil;
-        known(X, table.shape(0));
         for (const TopicId k : last.topic) require(k < K, "a topic of the last gammas is not below K");
         out = cvb0_step(X, view(starts), view(order), {{view(table), K}, view(log_scale), view(norm)}, view(alpha),
                         {L, burn_in, least}, last, threads, next);

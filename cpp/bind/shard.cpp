@@ -16,10 +16,10 @@ void register_shard(nb::module_& m) {
             Localised out;
             {
                 nb::gil_scoped_release nogil;
-                for (const int32_t v : view(index))
-                    require(v >= 0 && size_t(v) < n_words, "a column id lies outside the vocabulary");
                 require(index.size() < (size_t(1) << 31), "a shard holds at most 2^31 - 1 entries: use more shards");
-                out = localise(view(index), n_words);
+                std::vector<int32_t> ids(view(index).begin(), view(index).end());  // that nobody else can change
+                require(all_below(std::span<const int32_t>(ids), n_words), "a column id lies outside the vocabulary");
+                out = localise(std::move(ids), n_words);
             }
             return std::make_tuple(give(std::move(out.cols)), give(std::move(out.local)), give(std::move(out.starts)),
                                    give(std::move(out.order)));
@@ -33,13 +33,13 @@ void register_shard(nb::module_& m) {
         "add_word_stats",
         [](Vec<const int32_t> cols, Vec<const int64_t> indptr, Vec<const TopicId> topic, Vec<const float> value,
            double weight, int threads, Mat<double> total) {
-            require(indptr.size() == cols.size() + 1 && topic.size() == value.size() &&
-                        indptr.data()[cols.size()] == int64_t(topic.size()),
-                    "cols, indptr, topic and value disagree");
             const size_t words = total.shape(0), K = total.shape(1);
+            require(
+                indptr.size() == cols.size() + 1 && topic.size() == value.size() && rises(view(indptr), topic.size()),
+                "cols, indptr, topic and value disagree");
+            require(all_below(view(topic), K), "a topic lies outside the total");
             for (const int32_t v : view(cols)) require(v >= 0 && size_t(v) < words, "a word lies outside the total");
             nb::gil_scoped_release nogil;
-            for (const TopicId k : view(topic)) require(k < K, "a topic lies outside the total");
             add_word_stats(view(cols), view(indptr), view(topic), view(value), weight, threads, {view(total), K});
         },
         "cols"_a, "indptr"_a, "topic"_a, "value"_a, "weight"_a, "threads"_a, "total"_a.noconvert(),

@@ -9,24 +9,29 @@
 
 namespace topmix {
 
+/// The rows are copied before they are checked: a chain visits them for a long time, and a count that somebody changed
+/// meanwhile would lead it out of z.
 struct TokenRows {
-    Vec<const int64_t> indptr;
-    Vec<const int32_t> index;
-    Vec<const float> value;
+    std::vector<int64_t> indptr;
+    std::vector<int32_t> index;
+    std::vector<float> value;
     size_t n_words;
     std::vector<int64_t> first;  // [docs + 1]
 
-    TokenRows(Vec<const int64_t> indptr_, Vec<const int32_t> index_, Vec<const float> value_, size_t n_words_)
-        : indptr(std::move(indptr_)), index(std::move(index_)), value(std::move(value_)), n_words(n_words_) {
-        const Csr<float> X = csr(indptr, index, value);
+    TokenRows(const Vec<const int64_t>& indptr_, const Vec<const int32_t>& index_, const Vec<const float>& value_,
+              size_t n_words_)
+        : indptr(view(indptr_).begin(), view(indptr_).end()),
+          index(view(index_).begin(), view(index_).end()),
+          value(view(value_).begin(), view(value_).end()),
+          n_words(n_words_) {
+        require(index.size() == value.size() && rises(indptr, index.size()), "indptr must rise from 0 to len(index)");
+        require(all_below(std::span<const int32_t>(index), n_words), "a word is not below n_words");
         nb::gil_scoped_release nogil;
-        first.assign(X.rows() + 1, 0);
-        for (size_t d = 0; d < X.rows(); ++d) {
-            require(X.indptr[d] <= X.indptr[d + 1], "indptr must not fall");
+        first.assign(indptr.size(), 0);
+        for (size_t d = 0; d + 1 < indptr.size(); ++d) {
             first[d + 1] = first[d];
-            for (int64_t u = X.indptr[d]; u < X.indptr[d + 1]; ++u) {
-                const float c = X.value[size_t(u)];
-                require(X.index[size_t(u)] >= 0 && size_t(X.index[size_t(u)]) < n_words, "a word is not below n_words");
+            for (int64_t u = indptr[d]; u < indptr[d + 1]; ++u) {
+                const float c = value[size_t(u)];
                 require(c >= 0 && c == std::floor(c) && c < 0x1p31f, "counts must be whole numbers");
                 first[d + 1] += int64_t(c);
             }
@@ -35,7 +40,7 @@ struct TokenRows {
 
     Tokens with(Vec<TopicId>& z) const {
         require(int64_t(z.size()) == first.back(), "z must have one topic for each token");
-        return {{view(indptr), view(index), view(value)}, first, view(z)};
+        return {{indptr, index, value}, first, view(z)};
     }
 };
 

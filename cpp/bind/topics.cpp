@@ -75,14 +75,15 @@ auto bind_topics_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<c
     const size_t words = table.shape(0), K = table.shape(1);
     require(alpha.size() == K && K <= kMaxTopics, "alpha and table disagree on K, or K is over MAX_TOPICS");
     require(1 <= options.L && options.L <= K, "need 1 <= L <= K");
-    require(starts.size() == words + 1 && order.size() == index.size(), "starts and order do not fit this shard");
-    const Csr<float> X = csr(indptr, index, value);
+    check_words(starts, order, words, index.size());
+    const Csr<float> X = csr(indptr, index, value, words);
     Start start;
     if (start_dense) {
         require(start_dense->shape(0) == X.rows() && start_dense->shape(1) == K, "start must be [documents, K]");
         start.dense = view(*start_dense);
     } else if (start_indptr) {
-        require(start_indptr->size() == X.rows() + 1 && start_topic && start_count, "start does not fit this shard");
+        require(start_topic && start_count, "start needs topics and counts");
+        check_topics(*start_indptr, *start_topic, *start_count, X.rows(), K, "start does not fit this shard");
         start = {view(*start_indptr), view(*start_topic), view(*start_count), {}};
     }
     LastVisit last;
@@ -90,15 +91,13 @@ auto bind_topics_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<c
         const auto& [last_indptr, topic, count, log_scale, norm, least] = *last_visit;
         require(options.posterior == Posterior::collapsed,
                 "own tokens are discounted where the posterior is collapsed");
-        require(last_indptr.size() == X.rows() + 1 && topic.size() == count.size() && log_scale.size() == words &&
-                    norm.size() == K,
-                "the last visit does not fit this shard");
+        check_topics(last_indptr, topic, count, X.rows(), K, "the last visit does not fit this shard");
+        require(log_scale.size() == words && norm.size() == K, "the last visit does not fit this shard");
         last = {view(last_indptr), view(topic), view(count), view(log_scale), view(norm), least};
     }
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
-        for (const int32_t v : X.index) require(v >= 0 && size_t(v) < words, "a word lies outside the table");
         out = topics_step(X, view(starts), view(order), {view(table), K}, view(alpha), options, start,
                           last_visit ? &last : nullptr, want_words, threads, scratch);
     }

@@ -18,8 +18,8 @@ struct Localised {
     std::vector<int32_t> order;   // [nnz] entries grouped by word, in row order
 };
 
-/// Needs every id in [0, V) and fewer than 2^31 entries.
-inline Localised localise(std::span<const int32_t> index, size_t V) {
+/// Needs every id in [0, V) and fewer than 2^31 entries. The ids become local ones.
+inline Localised localise(std::vector<int32_t> index, size_t V) {
     std::vector<int32_t> local_of(V, 0);
     for (const int32_t v : index) ++local_of[v];
 
@@ -32,13 +32,13 @@ inline Localised localise(std::span<const int32_t> index, size_t V) {
             out.starts.push_back(out.starts.back() + count);
         }
 
-    out.local.resize(index.size());
     out.order.resize(index.size());
     std::vector<int64_t> next(out.starts.begin(), out.starts.end() - 1);
     for (size_t i = 0; i < index.size(); ++i) {
-        const int32_t j = out.local[i] = local_of[index[i]];
+        const int32_t j = index[i] = local_of[index[i]];
         out.order[next[j]++] = int32_t(i);
     }
+    out.local = std::move(index);
     return out;
 }
 

@@ -98,6 +98,17 @@ def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order
     Are these the rows of a corpus? Returns (problem or '', explicit zeros, sum of counts).
     """
 
+def check_saved_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_words: int, first_row: int, threads: int) -> tuple[str, float]:
+    """
+    Are these rows of a file the rows of a corpus, without zeros? Returns (problem or '', sum of counts).
+    """
+
+def all_below(ids: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], n: int) -> bool:
+    """Whether all ids, int32 or int64, are from 0 to n - 1."""
+
+def crc32(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], crc: int = 0, threads: int = 1) -> int:
+    """As zlib.crc32, on several threads."""
+
 def tidy_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], remap: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_words: int, first_row: int, threads: int, out_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], out_index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """
     Rename columns (remap[v], -1 drops), sort, sum duplicates, drop zeros. Returns the new nnz.

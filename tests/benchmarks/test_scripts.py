@@ -233,3 +233,12 @@ def test_cuda_measures_passes_and_compares_two_fits(script, tmp_path):
     (row,) = results.read(tmp_path / "out.jsonl")
     assert row["result"]["repeats"]
     assert len(row["result"]["passes"]) == 1
+
+
+def test_cuda_mixtures_measures_passes(script, tmp_path):
+    """Here on the processor; tools/gpu-check runs it on a GPU."""
+    said = script("benchmarks.cuda_mixtures", "--quick", "--engine", "threads", "--out", tmp_path / "out.jsonl")
+    assert "the same bits twice" in said
+    (row,) = results.read(tmp_path / "out.jsonl")
+    assert len(row["result"]["passes"]) == 1
+    assert row["settings"]["rows"] == 4_000

@@ -199,6 +199,13 @@ inline unsigned __ballot_sync(unsigned, bool x) {
     return mask;
 }
 
+inline unsigned __match_any_sync(unsigned, int x) {
+    const unsigned long long* all = emulated::exchanged(emulated::bits(x));
+    unsigned mask = 0;
+    for (int i = 0; i < 32; ++i) mask |= unsigned(all[i] == emulated::bits(x)) << i;
+    return mask;
+}
+
 inline unsigned __reduce_add_sync(unsigned, unsigned x) {
     const unsigned long long* all = emulated::exchanged(x);
     unsigned sum = 0;
@@ -216,5 +223,7 @@ T atomicAdd(T* at, U x) {
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
+inline unsigned half_bits(float x) { return unsigned(emulated::bits(_Float16(x))); }
+inline float half_value(unsigned x) { return float(emulated::from_bits<_Float16>(x)); }
 inline unsigned __float_as_uint(float x) { return emulated::from_bits<unsigned>(emulated::bits(x)); }
 inline float __uint_as_float(unsigned x) { return emulated::from_bits<float>(x); }

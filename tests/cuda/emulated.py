@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from topmix.cuda.device import Device, program_of
-from topmix.cuda.sources import PROGRAMS, kernels, program, struct
+from topmix.cuda.sources import PROGRAMS, STRUCTS, kernels, program, struct
 from topmix.engines import Cuda
 
 HEADER = Path(__file__).with_name("emulate.hpp")
@@ -33,6 +33,7 @@ def library(name: str, L: int) -> ctypes.CDLL:
     sizes = "".join(
         f"static_assert(offsetof({kind}, {field}) == {offset});\n"
         for kind in STRUCTS
+        if f"struct {kind} {{" in program(name)
         for field, (_, offset) in (struct(kind).fields or {}).items()
     )
     order = 'extern "C" void set_order(int seed) { emulated::order_seed = seed; }\n'
@@ -52,9 +53,6 @@ def library(name: str, L: int) -> ctypes.CDLL:
     return ctypes.CDLL(str(built))
 
 
-STRUCTS = ("SolveArgs", "TableArgs", "MemoArgs", "SampleArgs", "GibbsArgs")
-
-
 def kind_of(kernel: str) -> str:
     """The struct that a kernel takes."""
     name = program_of(kernel)
@@ -67,9 +65,11 @@ class EmulatedDevice(Device):
     n_processors = 1
     blocks_of_a_sum = 2
     arrays: ClassVar[list[weakref.ref[np.ndarray]]] = []  # all that were ever made
+    at_close: ClassVar[list[int]] = []  # arrays that a device still had when it was closed
 
     def __init__(self, order: int = 0, shared_per_block: int = 227 * 1024):
         super().__init__()
+        self._made: list[weakref.ref[np.ndarray]] = []
         self.order, self.shared_per_block, self.shared_per_processor = order, shared_per_block, shared_per_block + 1024
 
     def array(self, host, dtype=None):
@@ -77,7 +77,12 @@ class EmulatedDevice(Device):
 
     def _noted(self, array):
         EmulatedDevice.arrays.append(weakref.ref(array))
+        self._made.append(EmulatedDevice.arrays[-1])
         return array
+
+    def close(self):
+        super().close()
+        EmulatedDevice.at_close.append(sum(array() is not None for array in self._made))
 
     def empty(self, shape, dtype):
         """Of arbitrary contents, so that what nobody writes is seen."""
@@ -91,8 +96,16 @@ class EmulatedDevice(Device):
     def get(self, array):
         return array.copy()
 
+    def copy_to(self, array, host):
+        array[...] = host
+
     def address(self, array):
         return array.ctypes.data
+
+    def product(self, a, b, out, *, columns, scale, is_added):
+        of_a, of_b = columns
+        found = scale * (a[:, of_a].astype(out.dtype) @ b[:, of_b].astype(out.dtype).T)
+        out[: len(a)] = out[: len(a)] + found if is_added else found
 
     def start(self, kernel, L, blocks, threads, args, shared):
         assert shared <= self.shared_per_block

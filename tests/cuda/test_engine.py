@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topmix import HDP, LDA, MultinomialMixture
+from topmix import HDP, LDA
 from topmix.data import sample_lda
 from topmix.data.shard import Shards
 from topmix.engines import Cuda, Threads
@@ -153,7 +153,6 @@ def test_documents_without_words_are_no_error(engine):
         (LDA(4, inference="cvb0"), "cannot run CVB0Step"),
         (LDA(4, inference="scvb0"), "cannot run SCVB0Step"),
         (HDP(4), "HDP's prior"),
-        (MultinomialMixture(4), "cannot run MixtureStep"),
     ],
     ids=str,
 )

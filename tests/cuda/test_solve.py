@@ -9,8 +9,8 @@ from topmix.allocations.document_prior import DocumentPrior
 from topmix.cuda import plan
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import solve
+from topmix.cuda.topics import unit_of
 from topmix.data.shard import Shard
-from topmix.engines.cuda import unit_of
 from topmix.likelihoods.topic_words import WordTables
 from topmix.models.topics import TopicTables
 from topmix.reference.topics import LastVisit, Options, topics_step

@@ -161,7 +161,7 @@ def test_a_killed_process_leaves_only_temporary_files(tmp_path, during):
             builder.append([0, 2], [1, 0], [1, 2])
         if sys.argv[2] == "append":
             die()
-        store.zlib.crc32 = die  # in the middle of the arrays
+        store._core.crc32 = die  # in the middle of the arrays
         builder.finish(None)
     """
     path = tmp_path / "a.topmix"

@@ -198,16 +198,17 @@ def test_from_rows_and_from_gensim_build_in_a_file(tmp_path):
         Corpus.from_rows(rows, n_words=2)
 
 
-def test_open_verifies_when_asked(small, tmp_path):
+def test_open_verifies_unless_told_not_to(small, tmp_path):
     path = tmp_path / "a.topmix"
     small.save(path)
     data = bytearray(path.read_bytes())
     at = data.index(np.float32(250).tobytes())
     data[at : at + 4] = np.float32(251).tobytes()
     path.write_bytes(data)
-    assert Corpus.open(path).n_docs == 5
-    with pytest.raises(CorpusError, match="value does not match its checksum"):
-        Corpus.open(path, verify=True)
+    for read in (Corpus.open, read_corpus):
+        assert read(path, verify=False).n_docs == 5
+        with pytest.raises(CorpusError, match="value does not match its checksum"):
+            read(path)
 
 
 def test_meta_travels_with_a_corpus(small, tmp_path):

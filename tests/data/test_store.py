@@ -130,7 +130,7 @@ def test_verify_finds_rows_that_are_not_a_corpus(tmp_path):
     bad = np.array([0, 1]), np.array([5], np.int32), np.array([1], np.float32)
     write_store(tmp_path / "a.topmix", *bad, 3, vocabulary=None, names=None, meta={})
     with pytest.raises(CorpusError, match=r"a\.topmix: row 0, column 5: the column is outside"):
-        Corpus.open(tmp_path / "a.topmix", verify=True)
+        Corpus.open(tmp_path / "a.topmix").verify()
 
 
 def test_a_temporary_file_is_never_opened(small, tmp_path):

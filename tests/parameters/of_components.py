@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from topmix import LDA, GaussianMixture
+from topmix.data import Table
+from topmix.data.shard import Shards
 from topmix.learners import Asynchronous, Memoized, Stochastic
 from topmix.learners.asynchronous_topics import AsynchronousTopics
+from topmix.likelihoods.gaussian import Gaussian
+from topmix.local.mixture import MixtureStep
 
 from .facts import ROWS, X, differ, fact, found, in_use, iterations, same
 
@@ -226,3 +230,13 @@ def the_device_is_the_one_asked_for(fit):
     with patch("topmix.engines.cuda.cuda_device", opened), pytest.raises(RuntimeError, match="no such device"):
         fit(device=2, memory=10**9)
     assert asked == [(2, 10**9)]
+
+
+@fact("precision", "Cuda")
+def the_precision_is_the_one_that_mixtures_get(fit):
+    """What it does there is tested in cuda/test_mixtures.py, where there is a device."""
+    shards = Shards(Table(ROWS), [slice(0, 10)])
+    for precision in ("float32", "tf32"):
+        engine = fit.make(precision=precision).engine
+        with patch("topmix.engines.cuda.cuda_device", lambda *_: None):
+            assert engine.open(shards, MixtureStep(Gaussian, 2), 1).backend.precision == precision

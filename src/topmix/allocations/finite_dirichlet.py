@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topmix.files.reader import SMALLEST, CheckedReader
+from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.numerics import dirichlet
+from topmix.parameters.checks import SMALLEST
 
 
 @dataclass(frozen=True)

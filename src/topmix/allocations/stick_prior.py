@@ -13,8 +13,9 @@ from scipy.special import digamma, gammaln
 
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.topic_sticks import Evidence, Sticks
-from topmix.files.reader import LARGEST, SMALLEST, CheckedReader, ModelFileError
+from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
+from topmix.parameters.checks import LARGEST, SMALLEST
 from topmix.stats import PseudoCounts, TopicStats, WordStats, WordTotal
 
 CONCENTRATION_RANGE = (1e-3, 1e3)  # of alpha and gamma, when learned

@@ -11,7 +11,7 @@ from topmix.cli.command import app_of
 from topmix.cli.errors import one_line_errors
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.options import AsJson, Seed, Threads, check_output
+from topmix.cli.options import AsJson, Seed, Threads, check_output, check_output_folder
 from topmix.cli.output import note, print_json
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_all_for, read_to_fit
 from topmix.data import CorpusError, write_corpus
@@ -58,7 +58,7 @@ def convert(
         if not source.exists():
             raise ValueError(f"{source}: there is no such file or folder")
         if to == "mallet":
-            output.parent.mkdir(exist_ok=True)
+            check_output_folder(output)
         else:
             check_output(output)
         if is_model(source):
@@ -86,7 +86,8 @@ def is_model(path: Path) -> bool:
 
 def _convert_corpus(source: Path, output: Path, to: str | None, settings: dict[str, Any]) -> dict[str, Any]:
     ours = to == "topmix" or (to is None and output.suffix == ".topmix")
-    found = read_to_fit(source, settings, out=output if ours else None)
+    can_be_read = output.is_file() or not output.exists()  # not a device
+    found = read_to_fit(source, settings, out=output if ours and can_be_read else None)
     if not ours or found.path != output:
         write_corpus(found, output, to)
     return {"n_docs": found.n_docs, "n_words": found.n_words, "n_tokens": found.n_tokens}

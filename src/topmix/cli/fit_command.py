@@ -148,7 +148,11 @@ def fit(
         estimator.set_params(random_state=seed, n_jobs=threads)
         if resume:
             estimator.set_params(warm_start=True)
-        stopped = learn(estimator, data, limit, quiet, extra)
+        try:
+            stopped = learn(estimator, data, limit, quiet, extra)
+        except Stopped as interrupt:
+            tell(_what_was_lost(interrupt.n_passes, checkpoint))
+            raise typer.Exit(INTERRUPTED) from None
         if resume:
             estimator.set_params(warm_start=False)  # the next fit in Python starts from the data again
         estimator.save(output)
@@ -167,13 +171,21 @@ def fit(
             raise typer.Exit(INTERRUPTED)
 
 
+class Stopped(Exception):
+    """A second Ctrl-C, in the middle of a pass: nothing is left of those that were made before it."""
+
+    def __init__(self, n_passes: int):
+        self.n_passes = n_passes
+
+
 def learn(estimator: Any, data: Any, limit: float | None, quiet: bool, extra: dict[str, Any]) -> str | None:
-    """Fits with a progress bar. Returns what ended the fit early: "Ctrl-C", "time limit" or None."""
+    """Fits with a progress bar. Returns what ended the fit early: "Ctrl-C", "time limit" or None. Raises Stopped."""
     n_passes = int(estimator.get_params(deep=False).get("max_iter", 1)) * int(getattr(estimator, "n_init", 1))
     n_tokens = data.n_tokens if isinstance(data, Corpus) else len(data)
     vocabulary = data.vocabulary if isinstance(data, Corpus) else None
     console = Console(stderr=True, quiet=quiet)
     time_limit = None if limit is None else TimeLimit(limit)
+    lost: int | None = None
     with (
         StopOnInterrupt() as stop,
         FitProgress(
@@ -182,8 +194,15 @@ def learn(estimator: Any, data: Any, limit: float | None, quiet: bool, extra: di
     ):
         callbacks: list[Callback] = [progress, stop, *([time_limit] if time_limit else [])]
         estimator.set_params(callbacks=callbacks, verbose=0)
-        estimator.fit(data, **extra)
+        before = getattr(estimator, "model_", None)
+        try:
+            estimator.fit(data, **extra)
+        except KeyboardInterrupt:  # the second one: where the topics are whole at this moment, they are saved too
+            if getattr(estimator, "model_", None) is before:
+                lost = stop.n_passes
     estimator.set_params(callbacks=None)
+    if lost is not None:
+        raise Stopped(lost)
     if stop.stopped:
         return "Ctrl-C"
     return "time limit" if time_limit and time_limit.reached and not has_converged(estimator) else None
@@ -263,8 +282,21 @@ def _show(estimator: Any, result: dict[str, Any], n_words: int) -> None:
     )  # fmt: skip
 
 
+def _what_was_lost(n_passes: int, checkpoint: Path | None) -> str:
+    if n_passes == 0:
+        return "stopped by Ctrl-C before the first pass ended; nothing was saved"
+    made = f"stopped by a second Ctrl-C in the pass after {_count(n_passes)}"
+    if checkpoint is not None and checkpoint.exists():
+        return f"{made}; no model was saved. Run the same command again: it continues from {checkpoint}."
+    return f"{made}; no model was saved. The first Ctrl-C alone saves the model when its pass ends."
+
+
 def _passes(estimator: Any) -> str:
-    return f"{estimator.n_iter_} pass{'es' if estimator.n_iter_ != 1 else ''}"
+    return _count(estimator.n_iter_)
+
+
+def _count(n_passes: int) -> str:
+    return f"{n_passes} pass{'es' if n_passes != 1 else ''}"
 
 
 def _unit(data: Any) -> str:

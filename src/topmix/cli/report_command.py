@@ -59,7 +59,7 @@ def report(
             write_report(found, output, documents, texts=texts, title=title or model.stem)
         if as_json:
             print_json({"output": str(output), "bytes": output.stat().st_size})
-        else:
+        elif output.is_file():
             Console().print(
                 f"Wrote {output} ({output.stat().st_size / 1e6:.1f} MB): open it in a browser.", highlight=False
             )

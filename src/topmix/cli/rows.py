@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import sys
@@ -14,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from topmix.data.atomic import atomic_write
+from topmix.data.csv_lines import csv_writer
 
 Rows = np.ndarray  # [documents, K]
 Write = Callable[[Sequence[str], Rows], None]
@@ -60,7 +60,7 @@ def _jsonl(file: IO[bytes], top: int | None) -> Iterator[Write]:
 @contextmanager
 def _csv(file: IO[bytes], top: int | None, delimiter: str = ",") -> Iterator[Write]:
     text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="", write_through=True)
-    out = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    out = csv_writer(text, delimiter)
     state = {"header": False}
 
     def write(names: Sequence[str], rows: Rows) -> None:

@@ -19,7 +19,7 @@ def read_seeds(given: Any) -> Any:
     if path.suffix.lower() == ".json":
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise typer.BadParameter(f"{path} is not JSON: {error}", param_hint="--seeds") from error
     lines = [line.strip() for line in text.rstrip().splitlines() if not line.startswith("#")]
     return [[word.strip() for word in line.split("," if "," in line else None)] or None for line in lines]

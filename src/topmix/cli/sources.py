@@ -210,7 +210,7 @@ def _standard_input(reading: dict[str, Any]) -> Iterator[Document]:
         try:
             record = json.loads(line)
             yield str(record.get(id_field, n)), str(record[field])
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, RecursionError) as error:
             raise ValueError(f"standard input, line {n}: not a JSON object with a field {field!r}: {error}") from error
 
 

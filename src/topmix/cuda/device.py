@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from topmix.cuda.sources import PRELUDE, PROGRAMS, kernels, program, struct
+from topmix.cuda.sources import PRELUDE, PROGRAMS, TOGETHER, kernels, program, struct
 
-RARE = ("solve_giant.cu", "sample.cu", "gibbs.cu")  # compiled when they are needed
-MIRRORED = 8  # arrays of a model, kept on the device from one update to the next
+KEPT = 8  # arrays of a model, on the device from one update to the next
 
 
 class Device(ABC):
@@ -24,7 +24,8 @@ class Device(ABC):
     blocks_of_a_sum = 1024  # their number decides the bits of a sum of floats: the same for every GPU
 
     def __init__(self) -> None:
-        self._mirrored: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+        self._kept: dict[int, tuple[Any, Any]] = {}
+        self._constants: dict[Any, Any] = {}
 
     @abstractmethod
     def array(self, host: Any, dtype: Any = None) -> Any: ...
@@ -40,14 +41,24 @@ class Device(ABC):
         """A copy on the host, when all that was launched before is done."""
 
     @abstractmethod
+    def copy_to(self, array: Any, host: np.ndarray) -> None:
+        """Fills an array, which may be a part of another, from the host."""
+
+    @abstractmethod
     def address(self, array: Any) -> int: ...
+
+    @abstractmethod
+    def product(self, a: Any, b: Any, out: Any, *, columns: tuple[slice, slice], scale: float, is_added: bool) -> None:
+        """out = scale a b', plus what is there if `is_added`, of chosen columns of a [n, .] and b [m, .]: halves, whose
+        products are summed in float32, or doubles. The bits depend on the shapes alone."""
 
     @abstractmethod
     def start(self, kernel: str, L: int, blocks: int, threads: int, args: np.ndarray, shared: int) -> None: ...
 
     def close(self) -> None:
         """Gives back the memory that nobody uses. The device can be used again."""
-        self._mirrored.clear()
+        self._kept.clear()
+        self._constants.clear()
 
     def launch(
         self, kernel: str, kind: str, blocks: int, threads: int, given: dict[str, Any], *, L: int = 16, shared: int = 0
@@ -59,14 +70,25 @@ class Device(ABC):
                 values[name] = value if isinstance(value, int | float) else self.address(value)
         self.start(kernel, L, blocks, threads, np.array(tuple(values.values()), struct(kind)), shared)
 
+    def constant(self, key: Any, make: Callable[[], np.ndarray]) -> Any:
+        """What `make` returns, on the device: copied once."""
+        if key not in self._constants:
+            self._constants[key] = self.array(make())
+        return self._constants[key]
+
+    def kept(self, host: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returns: made once for each object `host` that it belongs to."""
+        found = self._kept.get(id(host))
+        if found is None or found[0] is not host:
+            while len(self._kept) >= KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            found = self._kept[id(host)] = host, make()
+        return found[1]
+
     def mirror(self, host: Any, *arrays: tuple[np.ndarray, Any]) -> tuple[Any, ...]:
         """`arrays`, each with a dtype, on the device: copied once for each object `host` that they belong to."""
-        found = self._mirrored.get(id(host))
-        if found is None or found[0] is not host:
-            while len(self._mirrored) >= MIRRORED:
-                self._mirrored.pop(next(iter(self._mirrored)))
-            found = self._mirrored[id(host)] = host, tuple(self.array(array, dtype) for array, dtype in arrays)
-        return found[1]
+        copies: tuple[Any, ...] = self.kept(host, lambda: tuple(self.array(array, dtype) for array, dtype in arrays))
+        return copies
 
 
 @cache
@@ -107,8 +129,8 @@ class CudaDevice(Device):
                 return make(*args)
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             raise MemoryError(
-                f"engine='cuda': the memory of device {self.number} is not enough ({error}). Use fewer topics, a "
-                "smaller n_active, smaller batches, or a larger `memory`."
+                f"engine='cuda': the memory of device {self.number} is not enough ({error}). Use fewer topics or "
+                "clusters, a smaller n_active, smaller batches, or a larger `memory`."
             ) from error
 
     def array(self, host: Any, dtype: Any = None) -> Any:
@@ -125,8 +147,27 @@ class CudaDevice(Device):
             host: np.ndarray = array.get()
         return host
 
+    def copy_to(self, array: Any, host: np.ndarray) -> None:
+        with self._device:
+            array.set(np.ascontiguousarray(host))
+
     def address(self, array: Any) -> int:
         return int(array.data.ptr)
+
+    def product(self, a: Any, b: Any, out: Any, *, columns: tuple[slice, slice], scale: float, is_added: bool) -> None:
+        """By cuBLAS, which counts columns first: its matrices are the transposes of ours."""
+        (of_a, of_b), cublas = columns, _cublas_of(self.cupy)
+        kind, total, compute = (2, 0, 68) if a.dtype == np.float16 else (1, 1, 70)  # CUDA_R_*, CUBLAS_COMPUTE_*
+        numbers = np.array([scale, float(is_added)], out.dtype)
+        at_a, at_b = (self.address(x) + x.itemsize * (s.start or 0) for x, s in ((a, of_a), (b, of_b)))
+        size, at = of_a.stop - (of_a.start or 0), numbers.ctypes.data
+        with self._device:
+            cublas.gemmEx(
+                self.cupy.cuda.device.get_cublas_handle(),
+                *(cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, len(b), len(a), size),
+                *(at, at_b, kind, b.shape[1], at_a, kind, a.shape[1]),
+                *(at + numbers.itemsize, self.address(out), total, out.shape[1], compute, -1),
+            )
 
     def start(self, kernel: str, L: int, blocks: int, threads: int, args: np.ndarray, shared: int) -> None:
         with self._device:
@@ -137,8 +178,7 @@ class CudaDevice(Device):
 
     def _function(self, kernel: str, L: int) -> Any:
         if (kernel, L) not in self._functions:
-            name = program_of(kernel)
-            names = [name] if name in RARE else [other for other in PROGRAMS if other not in RARE]
+            names = next(names for names in TOGETHER if program_of(kernel) in names)
             with ThreadPoolExecutor(len(names)) as threads:  # the compiler runs without the interpreter's lock
                 for found in threads.map(lambda each: self._compiled(each, L), names):
                     self._functions |= found
@@ -173,6 +213,16 @@ def _import_cupy() -> Any:
             "(cupy-cuda12x, cupy-cuda13x)"
         ) from error
     return cupy
+
+
+def _cublas_of(cupy: Any) -> Any:
+    try:
+        return cupy.cuda.cublas
+    except ImportError as error:
+        raise ImportError(
+            "engine='cuda' needs cuBLAS for mixtures, which CuPy does not find: install the CUDA toolkit, or CuPy with "
+            f"its libraries (pip install 'cupy-cuda13x[ctk]') ({error})"
+        ) from error
 
 
 def _count_of_devices(cupy: Any) -> int:

@@ -8,19 +8,39 @@ from importlib.resources import files
 
 import numpy as np
 
-PROGRAMS = (
-    "solve_short.cu",
-    "solve_middle.cu",
-    "solve_long.cu",
-    "solve_giant.cu",
-    "table.cu",
-    "word_total.cu",
-    "sample.cu",
-    "gibbs.cu",
+# Programs that are used together, and so compiled together.
+TOGETHER = (
+    ("table.cu", "word_total.cu"),
+    ("solve_short.cu", "solve_middle.cu", "solve_long.cu"),
+    ("solve_giant.cu",),
+    ("sample.cu",),
+    ("gibbs.cu",),
+    ("features.cu", "top.cu", "segments.cu", "moments.cu", "gaussian.cu"),
+    ("row_words.cu",),
 )
+PROGRAMS = tuple(name for names in TOGETHER for name in names)
+STRUCTS = {  # the file that each is in
+    **dict.fromkeys(("SolveArgs", "TableArgs", "MemoArgs", "SampleArgs", "GibbsArgs"), "arguments.hpp"),
+    **dict.fromkeys(
+        ("FeatureArgs", "WeightArgs", "TopArgs", "SegmentArgs", "MomentArgs", "AddArgs", "GaussianArgs", "RowWordArgs"),
+        "mixture_arguments.hpp",
+    ),
+}
 PRELUDE = """\
-#define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
+extern __shared__ __align__(16) unsigned char shared_memory[];
+#define DYNAMIC_SHARED(type, name) type* const name = reinterpret_cast<type*>(shared_memory)
 #define NOINLINE __noinline__
+/// Half precision without its header, which NVRTC would have to find.
+__device__ inline unsigned half_bits(float x) {
+    unsigned short h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+    return h;
+}
+__device__ inline float half_value(unsigned bits) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"((unsigned short)bits));
+    return x;
+}
 """
 
 _INCLUDE = re.compile(r'^#include "(\w+\.hpp)"\n', re.MULTILINE)
@@ -50,8 +70,8 @@ def program(name: str) -> str:
 
 @cache
 def struct(name: str) -> np.dtype:
-    """The layout of a struct of arguments.hpp; pointers are addresses."""
-    body = re.search(rf"struct {name} {{\n(.*?)\n}};", _read("arguments.hpp"), re.DOTALL)
+    """The layout of a struct of arguments; pointers are addresses."""
+    body = re.search(rf"struct {name} {{\n(.*?)\n}};", _read(STRUCTS[name]), re.DOTALL)
     assert body, name
     fields = []
     for line in body[1].splitlines():

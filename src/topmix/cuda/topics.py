@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,42 @@ from topmix.cuda.device import Device
 from topmix.cuda.sample import sample
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import solve
+from topmix.cuda.word_total import UNIT, DeviceWordTotal
+from topmix.data.shard import Shard, Shards
 from topmix.local import StepResult
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.local.topics import TopicStep, Visit
-from topmix.models.topics import TopicTables
+from topmix.models.topics import TopicModel, TopicTables
+from topmix.stats import WordTotal
 
 
 @dataclass(frozen=True)
-class CudaTopicStep:
-    step: TopicStep
+class TopicBackend:
+    """What both steps need: documents and models on the device."""
+
+    step: Any
     device: Device
     unit: float
+
+    @classmethod
+    def open(cls, step: Any, device: Device, shards: Shards, precision: str, threads: int) -> TopicBackend:
+        if getattr(step, "cold_start", None) is not None:
+            raise ValueError("engine='cuda' cannot start documents from given counts: use engine='threads'")
+        return cls(step, device, unit_of(float(np.max(shards.corpus.value, initial=0.0))))  # type: ignore[union-attr]
+
+    def shard(self, shard: Shard) -> DeviceShard:
+        return DeviceShard(shard, self.device)
+
+    def place(self, model: Any) -> Any:
+        total: Any = model.words.total if isinstance(model, TopicModel) else None
+        if not isinstance(total, WordTotal):
+            return model
+        return replace(model, words=model.words.update(DeviceWordTotal.of(self.device, total, self.unit)))
+
+
+@dataclass(frozen=True)
+class CudaTopicStep(TopicBackend):
+    step: TopicStep
 
     def __call__(self, shard: DeviceShard, tables: TopicTables, memory: Visit | None) -> StepResult:
         times, kept, z = memory or Visit(0)
@@ -42,10 +67,8 @@ class CudaTopicStep:
 
 
 @dataclass(frozen=True)
-class CudaFoldIn:
+class CudaFoldIn(TopicBackend):
     step: FoldIn
-    device: Device
-    unit: float
 
     def __call__(self, shard: DeviceShard, tables: TopicTables, memory: Any) -> StepResult:
         want_bound = self.step.want_bound
@@ -75,4 +98,13 @@ def on_device(device: Device, memory: Any) -> Any:
     return Visit(times, there, None if z is None else device.array(z, np.uint16))
 
 
-BACKENDS: dict[type, type] = {TopicStep: CudaTopicStep, FoldIn: CudaFoldIn}
+def unit_of(largest: float) -> float:
+    """Parts of a token that are counted: 2^20, or fewer where a word has so many tokens in a document that its share
+    would not fit into 32 bits."""
+    unit = UNIT
+    while unit * (largest + 1.0) > 2.0**32:
+        unit /= 2
+    return unit
+
+
+BACKENDS: dict[type, type[TopicBackend]] = {TopicStep: CudaTopicStep, FoldIn: CudaFoldIn}

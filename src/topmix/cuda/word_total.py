@@ -36,7 +36,7 @@ class DeviceWordStats:
     def parts(self) -> tuple[DeviceWordStats, ...]:
         return (self,)
 
-    def plus(self, other: DeviceStats) -> SeveralShards:
+    def plus(self, other: Any) -> SeveralShards:
         return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
 
     kernel: ClassVar[str] = "add_memo"
@@ -62,7 +62,7 @@ class DeviceTokenStats:
     def parts(self) -> tuple[DeviceTokenStats, ...]:
         return (self,)
 
-    def plus(self, other: DeviceStats) -> SeveralShards:
+    def plus(self, other: Any) -> SeveralShards:
         return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
 
     kernel: ClassVar[str] = "add_tokens"
@@ -79,14 +79,11 @@ class DeviceTokenStats:
 class SeveralShards:
     """The sum of what several shards report: whole numbers add up to the same in any order, so nothing is added yet."""
 
-    parts: tuple[DeviceWordStats | DeviceTokenStats, ...]
+    parts: tuple[Any, ...]
     totals: np.ndarray
 
-    def plus(self, other: DeviceStats) -> SeveralShards:
+    def plus(self, other: Any) -> SeveralShards:
         return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
-
-
-DeviceStats = DeviceWordStats | DeviceTokenStats | SeveralShards
 
 
 @dataclass(eq=False)
@@ -100,9 +97,7 @@ class DeviceWordTotal:
     factor: float = 1.0
     pseudo: PseudoCounts | None = None
     pseudo_weight: float = 0.0
-    waiting: list[tuple[DeviceWordStats | DeviceTokenStats, float]] = field(
-        default_factory=list
-    )  # to be added, times a weight
+    waiting: list[tuple[Any, float]] = field(default_factory=list)  # to be added, times a weight
 
     @classmethod
     def of(cls, device: Device, total: WordTotal, unit: float) -> DeviceWordTotal:
@@ -143,12 +138,16 @@ class DeviceWordTotal:
         if isinstance(other, PseudoCounts):
             fade(self, other, weight)
             return self
-        if isinstance(other, DeviceStats):
+        if not isinstance(other, WordTotal | DeviceWordTotal):  # what shards report
             self.waiting += [(part, weight / self.factor) for part in other.parts]
         else:
             self.settle()
-            (counts,) = self.device.mirror(other.raw, (other.raw, np.float64))
-            amount = counts * (weight * other.factor / self.factor * self.unit)
+            if isinstance(other, DeviceWordTotal):
+                other.settle()
+                counts, factor = other.counts_, other.factor / other.unit
+            else:
+                (counts,), factor = self.device.mirror(other.raw, (other.raw, np.float64)), other.factor
+            amount = counts * (weight * factor / self.factor * self.unit)
             self.counts_ += np.rint(amount).astype(np.int64)
         self.totals += weight * other.totals
         return self
@@ -174,12 +173,12 @@ class DeviceWordTotal:
         for stats in old.values():
             self._add(stats, -1.0, None)
 
-    def _add(
-        self,
-        stats: DeviceWordStats | DeviceTokenStats,
-        weight: float,
-        leaving: DeviceWordStats | DeviceTokenStats | None,
-    ) -> None:
+    def _add(self, stats: Any, weight: float, leaving: Any) -> None:
+        if not isinstance(stats, DeviceWordStats | DeviceTokenStats):  # who know how
+            stats.add_to(self.counts_, weight)
+            if leaving is not None:
+                leaving.add_to(self.counts_, -1.0)
+            return
         shard = stats.shard
         given = stats.kernel_arguments("new") | {
             "index": shard.index,
@@ -201,7 +200,9 @@ class DeviceWordTotal:
 
     # What topics make of it: the kernels behind likelihoods.TopicWords
 
-    def _prior(self, eta: np.ndarray, extra: PseudoCounts | None) -> dict[str, Any]:
+    def with_prior(self, eta: np.ndarray, extra: PseudoCounts | None = None) -> dict[str, Any]:
+        """Counts and prior as kernels take them."""
+        self.settle()
         V, K = self.shape
         (on_device,) = self.device.mirror(eta, (eta, np.float64))
         given = {
@@ -237,7 +238,7 @@ class DeviceWordTotal:
             cols = DeviceColumns(cols, device.array(cols, np.int32))
         table, log_scale = device.empty((n_words, K), np.float32), device.empty(n_words, np.float64)
         is_variational = posterior == "variational"
-        given = self._prior(eta, extra) | {
+        given = self.with_prior(eta, extra) | {
             "by_topic": device.array(digamma(norm) if is_variational else 1.0 / norm, np.float64),
             "cols": cols.device,
             "n_words": n_words,
@@ -273,7 +274,7 @@ class DeviceWordTotal:
         self.settle()
         blocks = self.device.blocks_of_a_sum
         partial = self.device.empty(blocks, np.float64)
-        given = self._prior(eta, extra) | {"partial": partial, "function": function}
+        given = self.with_prior(eta, extra) | {"partial": partial, "function": function}
         self.device.launch("sum_of_words", "TableArgs", blocks, 128, given)
         return float(self.device.get(partial).sum())
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
+from topmix.data.sparse_checks import check_sparse
 
 BLOCK_ENTRIES = 1 << 24  # numbers of a backed file in memory at a time
 
@@ -47,9 +48,12 @@ def from_anndata(adata: Any, layer: str | None = None, *, out: str | PathLike[st
         raise CorpusError(f"the AnnData has no X: pass layer=, one of {', '.join(map(repr, adata.layers.keys()))}")
     words, names = [str(gene) for gene in adata.var_names], [str(cell) for cell in adata.obs_names]
     if getattr(counts, "format", "") == "csc" and not sp.issparse(counts):  # rows of a file by columns: all at once
-        counts = sp.csr_array(counts.to_memory())
-    if sp.issparse(counts) and out is None:
-        return Corpus.from_scipy(counts, vocabulary=words, names=names)
+        counts = counts.to_memory()
+    if sp.issparse(counts):
+        if out is None:
+            return Corpus.from_scipy(counts, vocabulary=words, names=names)
+        check_sparse(counts)
+        counts = sp.csr_array(counts)
     n_cells, density = counts.shape[0], 1.0
     if hasattr(counts, "group"):  # sparse, in a file
         density = len(counts.group["indices"]) / max(np.prod(counts.shape, dtype=float), 1.0)

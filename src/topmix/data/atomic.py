@@ -3,34 +3,49 @@
 Data goes to a temporary file in the folder of the final file. Its name starts with a dot and ends in `.topmix-tmp`.
 When the temporary file is complete and synced to disk, it is renamed to the final name. A crash can leave a temporary
 file behind. All readers refuse such a file, and it can be deleted when no program is writing.
+
+A link stays, and the file that it leads to is replaced. A device or a pipe cannot be replaced by a file: what is
+complete is copied into it.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 TEMPORARY_SUFFIX = ".topmix-tmp"
+OPEN_FILES = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")  # what is open already, perhaps to be appended to
 
 
 def temporary_path(path: Path, part: str = "whole") -> Path:
-    """A new temporary name in the folder of `path`, for one part of that file."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{part}{TEMPORARY_SUFFIX}")
+    """A new temporary name in the folder of `path`, for one part of that file. A long name is cut, so that it fits."""
+    end = f".{secrets.token_hex(4)}.{part}{TEMPORARY_SUFFIX}"
+    kept = path.name.encode(errors="replace")[: _longest_name(path.parent) - len(end) - 1].decode(errors="ignore")
+    return path.with_name(f".{kept}{end}")
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file to write and seek in. It is renamed to `path` when the block ends, and removed on an exception."""
-    final = Path(path)
+    final, before = _target(path)
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        yield from _written_through(path)
+        return
     temporary = temporary_path(final)
     try:
-        with open(temporary, "x+b", buffering=1 << 20) as file:
+        with _named_after(path), open(temporary, "x+b", buffering=1 << 20) as file:
             yield file
             file.flush()
+            if before is not None:
+                _keep_mode(file.fileno(), before)
             os.fsync(file.fileno())
         os.replace(temporary, final)
     except BaseException:
@@ -39,12 +54,90 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     _sync_folder(final.parent)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Sync the folder, so that the rename survives a power cut. Windows cannot sync folders."""
+def check_can_write(path: str | os.PathLike[str]) -> None:
+    """Raises OSError where `atomic_write` could not: no such folder, no permission, a name that is too long. For those
+    who work long before they write."""
+    final, before = _target(path)
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return
+    temporary = temporary_path(final)
+    with _named_after(path):
+        open(temporary, "xb").close()
+    temporary.unlink()
+
+
+def check_plain_file(path: str | os.PathLike[str]) -> None:
+    """The same, for those who also read what they wrote: no device and no pipe."""
+    before = _target(path)[1]
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        raise OSError(errno.EINVAL, "is not a plain file, so it cannot be read again", str(path))
+    check_can_write(path)
+
+
+def _target(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:
+    """The file that is to be written, with links followed, and what is there now. Raises OSError for a folder."""
+    final = Path(os.path.realpath(path))
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        if not final.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "the folder does not exist; make it first", str(path)) from None
+        with suppress(FileNotFoundError):
+            os.lstat(final)  # a name that is too long is an error now
+        return final, None
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "is a folder; give the name of a file to write", str(path))
+    if str(path).startswith(OPEN_FILES) and stat.S_ISREG(found.st_mode):
+        return final, os.stat(os.devnull)  # as if it were a pipe: whoever opened it will go on writing
+    return final, found
+
+
+def _written_through(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    with tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        with _named_after(path), open(path, "ab") as out:
+            shutil.copyfileobj(file, out, 1 << 20)
+
+
+@contextmanager
+def _named_after(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors name the file that the user knows, not its temporary twin, nor none when the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and str(error.filename or TEMPORARY_SUFFIX).endswith(TEMPORARY_SUFFIX):
+            error.filename = str(path)
+        raise
+
+
+def _keep_mode(handle: int, before: os.stat_result) -> None:
+    """The new file has the owner and the permissions of the one that it replaces, as far as they may be given."""
     if os.name != "posix":
         return
-    handle = os.open(folder, os.O_RDONLY)
+    with suppress(OSError):
+        if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+            os.fchown(handle, before.st_uid, before.st_gid)
+    os.fchmod(handle, stat.S_IMODE(before.st_mode))
+
+
+def _longest_name(folder: Path) -> int:
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        return os.pathconf(folder, "PC_NAME_MAX")
+    except (AttributeError, OSError, ValueError):  # not on this system
+        return 255
+
+
+def _sync_folder(folder: Path) -> None:
+    """Sync the folder, so that the rename survives a power cut. Windows cannot sync folders, and one that may be
+    written but not read cannot be opened."""
+    if os.name != "posix":
+        return
+    with suppress(PermissionError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

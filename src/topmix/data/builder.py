@@ -24,11 +24,12 @@ class CorpusBuilder(RowBuilder):
         n_words: int | None = None,
         *,
         remap: NDArray[Any] | None = None,
+        shift: int = 0,
         meta: Mapping[str, Any] | None = None,
     ) -> Corpus:
         """The corpus of all appended rows.
 
-        `remap[old id]` is the new id of a word, or -1 to drop the word. Without a vocabulary and without `n_words`,
-        the number of words is the largest id that occurs plus one.
+        `remap[old id]` is the new id of a word, or -1 to drop the word; `shift` is subtracted from all ids instead.
+        Without a vocabulary and without `n_words`, the number of words is the largest id that occurs plus one.
         """
-        return Corpus.of_parts(self.finish_parts(vocabulary, n_words, remap=remap, meta=meta))
+        return Corpus.of_parts(self.finish_parts(vocabulary, n_words, remap=remap, shift=shift, meta=meta))

@@ -14,6 +14,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.parts import CorpusParts
 from topmix.data.row_builder import RowBuilder
 from topmix.data.rows import Rows, as_rows, check_n_words
+from topmix.data.sparse_checks import check_sparse
 
 Row = Mapping[int, float] | Iterable[tuple[int, float]]
 
@@ -29,7 +30,9 @@ def rows_from_array(X: Any) -> tuple[tuple[*Rows, int], Sequence[str] | None, Se
         if getattr(X, "index", None) is not None and type(X.index).__name__ != "RangeIndex":
             names = [str(i) for i in X.index]
         X = _frame_values(X)
-    if not sp.issparse(X):
+    if sp.issparse(X):
+        check_sparse(X)
+    else:
         X = np.asarray(X)
         if X.ndim != 2:
             raise CorpusError(f"expected an array of shape (documents, words), found an array with {X.ndim} dimensions")

@@ -2,6 +2,7 @@
 
 Row d holds the words index[i] with the counts value[i], for indptr[d] <= i < indptr[d + 1]. In each row the words are
 sorted and distinct, and the counts are positive. Rows may be empty. The arrays are in memory or in a mapped file.
+Rows of a file are checked before anybody sees them (stored_rows.py).
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ from topmix.data.convert import build_from_rows, rows_from_array
 from topmix.data.errors import CorpusError
 from topmix.data.parts import CorpusParts
 from topmix.data.remote_file import is_remote, local_copy
-from topmix.data.rows import MAX_WORDS, as_rows, check_lengths, check_n_words, tidy
+from topmix.data.rows import MAX_WORDS, Rows, as_rows, check_lengths, check_n_words, tidy
 from topmix.data.store import open_store, verify_store, write_store
+from topmix.data.stored_rows import StoredRows
 from topmix.data.strings import Strings
+from topmix.numerics.threads import threads
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
+
+ROW_ARRAYS = ("indptr", "index", "value")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +61,7 @@ class Corpus:
     vocabulary: Sequence[str] | None = None
     names: Sequence[str] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
-    path: Path | None = field(default=None, init=False)  # the file that the arrays are mapped from
+    path: Path | None = field(default=None, init=False)  # the file that the rows are mapped from
     url: str | None = field(default=None, init=False)  # where that file was fetched from
 
     def __post_init__(self) -> None:
@@ -84,31 +89,54 @@ class Corpus:
         names: Sequence[str] | None = None,
         *,
         meta: Mapping[str, Any] | None = None,
-        path: Path | None = None,
         n_tokens: float | None = None,
     ) -> Corpus:
-        """A corpus from arrays that were checked before. The arrays are not read: they may be a large mapped file."""
-        corpus = object.__new__(cls)
-        corpus.__dict__.update(
-            indptr=_frozen(indptr),
-            index=_frozen(index),
-            value=_frozen(value),
-            n_words=n_words,
-            vocabulary=_as_strings(vocabulary),
-            names=_as_strings(names),
-            meta=dict(meta or {}),
-            path=path,
-            url=None,
-            _n_tokens=n_tokens,
-        )
+        """A corpus from arrays that were checked before. The arrays are not read."""
+        corpus = cls._without_rows(n_words, vocabulary, names, meta)
+        corpus.__dict__.update(indptr=_frozen(indptr), index=_frozen(index), value=_frozen(value), _n_tokens=n_tokens)
         return corpus
 
     @classmethod
     def of_parts(cls, parts: CorpusParts) -> Corpus:
-        """A corpus of parts that were checked before."""
-        p = parts
-        rows = p.indptr, p.index, p.value, p.n_words
-        return cls.trusted(*rows, p.vocabulary, p.names, meta=p.meta, path=p.path, n_tokens=p.n_tokens)
+        """A corpus of rows that were checked before, or of rows of a file, which are checked before their first use."""
+        about = parts.n_words, parts.vocabulary, parts.names
+        if not isinstance(parts.rows, StoredRows):
+            return cls.trusted(*parts.rows, *about, meta=parts.meta)
+        corpus = cls._without_rows(*about, parts.meta)
+        corpus.__dict__.update(path=parts.rows.path, _stored=parts.rows, _n_tokens=parts.rows.n_tokens)
+        return corpus
+
+    @classmethod
+    def _without_rows(
+        cls, n_words: int, vocabulary: Sequence[str] | None, names: Sequence[str] | None, meta: Mapping[str, Any] | None
+    ) -> Corpus:
+        corpus = object.__new__(cls)
+        corpus.__dict__.update(
+            n_words=n_words,
+            vocabulary=_as_strings(vocabulary),
+            names=_as_strings(names),
+            meta=dict(meta or {}),
+            path=None,
+            url=None,
+            _stored=None,
+            _unverified=None,
+        )
+        return corpus
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The three arrays of a saved corpus: whoever asks for them gets all rows, and all are checked first."""
+            stored = self.__dict__.get("_stored")
+            if stored is None or name not in ROW_ARRAYS:
+                raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+            self.__dict__.update(zip(ROW_ARRAYS, map(_frozen, stored.all()), strict=True))
+            return self.__dict__[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Somebody who gets a copy gets rows that were checked."""
+        arrays = {name: getattr(self, name) for name in ROW_ARRAYS}
+        return self.__dict__ | arrays | {"_stored": None}
 
     @classmethod
     def from_scipy(cls, X: Any, vocabulary: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Corpus:
@@ -146,18 +174,25 @@ class Corpus:
         return cls.of_parts(build_from_rows(rows, vocabulary, names, n_words=n_words, out=out))
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Corpus:
-        """A saved corpus, mapped from its file. Opening reads only the header, whatever the size of the file.
+    def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Corpus:
+        """A saved corpus, mapped from its file. The file must not change while the corpus is in use.
 
-        The sizes in the header are checked against the file. `verify=True` also calls `Corpus.verify`. A URL such as
-        s3:// or gs:// is fetched once into the cache of this machine (needs fsspec).
+        Opening compares the checksums, for which it reads the file once. With `verify=False` it reads only the header,
+        whatever the size of the file. Rows are checked before their first use in either case. A URL such as s3:// or
+        gs:// is fetched once into the cache of this machine (needs fsspec).
         """
-        corpus = cls.of_parts(open_store(local_copy(path) if is_remote(path) else Path(path)))
+        corpus = cls.of_parts(open_store(local_copy(path) if is_remote(path) else Path(path), verify=verify))
         corpus.__dict__["url"] = path if is_remote(path) else None
-        return corpus.verify() if verify else corpus
+        return corpus
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a `.topmix` file, atomically. `Corpus.open` maps it, and any safetensors library can read it."""
+        """Write a `.topmix` file, atomically. `Corpus.open` maps it, and any safetensors library can read it.
+
+        Rows that come from a file are saved only if that file matches its checksums.
+        """
+        source = self.path or self.__dict__["_unverified"]
+        if source is not None and source.exists():
+            verify_store(source)
         vocabulary = None if self.vocabulary is None else Strings.pack(self.vocabulary, "word")
         names = None if self.names is None else Strings.pack(self.names, "name")
         arrays = self.indptr, self.index, self.value
@@ -168,9 +203,9 @@ class Corpus:
         where = "" if self.path is None else f"{self.path}: "
         if self.path is not None:
             verify_store(self.path)
-        problem, n_zeros, _ = _core.check_rows(self.indptr, self.index, self.value, self.n_words)
-        if problem or n_zeros:
-            raise CorpusError(where + (problem or f"{n_zeros} counts are zero"))
+        problem, _ = _core.check_saved_rows(self.indptr, self.index, self.value, self.n_words, 0, threads())
+        if problem:
+            raise CorpusError(where + problem)
         for what, strings in (("vocabulary", self.vocabulary), ("names", self.names)):
             if isinstance(strings, Strings) and self.path is not None and (problem := strings.problem()):
                 raise CorpusError(f"{where}{what}: {problem}")
@@ -178,20 +213,21 @@ class Corpus:
 
     @property
     def n_docs(self) -> int:
-        return len(self.indptr) - 1
+        return len(self._unchecked_rows()[0]) - 1
 
     @property
     def nnz(self) -> int:
         """Number of entries: pairs of a document and one of its distinct words."""
-        return len(self.index)
+        return len(self._unchecked_rows()[1])
 
     @property
     def n_tokens(self) -> int | float:
-        """Sum of all counts."""
+        """Sum of all counts. That of a saved corpus is compared with its rows."""
+        if self.__dict__["_stored"] is not None:
+            self.__dict__["_stored"].all()
         if self.__dict__["_n_tokens"] is None:
             self.__dict__["_n_tokens"] = float(self.value.sum(dtype=np.float64))
-        n: float = self.__dict__["_n_tokens"]
-        return int(n) if n == int(n) else n
+        return _whole(self.__dict__["_n_tokens"])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -255,7 +291,9 @@ class Corpus:
         where = f", mapped from {self.path.name}" if self.path else ""
         words = "words" if self.vocabulary is not None else "words without a vocabulary"
         size = f"{self.n_docs:,} documents × {self.n_words:,} {words}"
-        return f"Corpus({size}, {self.nnz:,} entries, {self.n_tokens:,} tokens{where})"
+        stored = self.__dict__["_stored"]  # whose rows are not read for this
+        tokens = self.n_tokens if stored is None else _whole(stored.n_tokens)
+        return f"Corpus({size}, {self.nnz:,} entries, {tokens:,} tokens{where})"
 
     def _word_mask(self, words: Iterable[str] | ArrayLike) -> NDArray[np.bool_]:
         if isinstance(words, str):
@@ -277,14 +315,45 @@ class Corpus:
         indptr = np.concatenate([[0], np.cumsum(used)])[self.indptr]
         words = None if self.vocabulary is None else [word for word, kept in zip(self.vocabulary, keep) if kept]
         index = new[self.index[used]].astype(np.int32)
-        return Corpus.trusted(indptr, index, self.value[used], int(keep.sum()), words, self.names, meta=self.meta)
+        part = Corpus.trusted(indptr, index, self.value[used], int(keep.sum()), words, self.names, meta=self.meta)
+        part.__dict__["_unverified"] = self._source()
+        return part
+
+    def _unchecked_rows(self) -> Rows:
+        stored = self.__dict__["_stored"]
+        if stored is not None and not stored.checked:
+            return stored.indptr, stored.index, stored.value
+        return self.indptr, self.index, self.value
+
+    def offsets(self) -> NDArray[np.int64]:
+        """`indptr`. Of a saved corpus it is checked by itself: the rows are not read."""
+        stored = self.__dict__["_stored"]
+        return self.indptr if stored is None else cast(NDArray[np.int64], stored.offsets())
+
+    def _part(self, rows: Rows, numbers: Iterable[int], names: Sequence[str] | None) -> Corpus:
+        """A corpus of rows of this one. Here rows of a file are checked."""
+        stored = self.__dict__["_stored"]
+        if stored is not None:
+            stored.check(rows, numbers)
+        part = Corpus.trusted(*rows, self.n_words, self.vocabulary, names, meta=self.meta)
+        part.__dict__["_unverified"] = self._source()
+        return part
+
+    def _source(self) -> Path | None:
+        """The file that the rows come from, if nobody has compared its checksums."""
+        stored = self.__dict__["_stored"]
+        if stored is None or stored.verified:
+            return cast(Path | None, self.__dict__["_unverified"])
+        return self.path
 
     def _slice(self, begin: int, end: int) -> Corpus:
-        first, last = int(self.indptr[begin]), int(self.indptr[end])
-        indptr = self.indptr[begin : end + 1]
+        offsets = self.offsets()
+        _, index, value = self._unchecked_rows()
+        first, last = int(offsets[begin]), int(offsets[end])
+        indptr = offsets[begin : end + 1]
         names = None if self.names is None else self.names[begin:end]
-        return Corpus.trusted(indptr - first if first else indptr, self.index[first:last], self.value[first:last],
-                              self.n_words, self.vocabulary, names, meta=self.meta)  # fmt: skip
+        rows = indptr - first if first else indptr, index[first:last], value[first:last]
+        return self._part(rows, range(begin, end), names)
 
     def _take(self, rows: NDArray[Any]) -> Corpus:
         if rows.ndim != 1:
@@ -301,13 +370,18 @@ class Corpus:
         if outside.size:
             raise IndexError(f"document {outside[0]} does not exist: the corpus has {self.n_docs}")
         rows = rows.astype(np.int64) % max(self.n_docs, 1)
-        starts, lengths = self.indptr[rows], self.indptr[rows + 1] - self.indptr[rows]
+        offsets = self.offsets()
+        _, index, value = self._unchecked_rows()
+        starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
         indptr = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(lengths, out=indptr[1:])
         entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
         names = None if self.names is None else [self.names[d] for d in rows.tolist()]
-        return Corpus.trusted(indptr, self.index[entries], self.value[entries], self.n_words, self.vocabulary, names,
-                              meta=self.meta)  # fmt: skip
+        return self._part((indptr, index[entries], value[entries]), rows, names)
+
+
+def _whole(n: float) -> int | float:
+    return int(n) if n == int(n) else n
 
 
 def _frozen(a: NDArray[Any]) -> NDArray[Any]:

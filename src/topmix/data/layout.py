@@ -120,9 +120,8 @@ def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str
     return entries, metadata, start
 
 
-def map_arrays(file: IO[bytes], entries: dict[str, Entry], start: int) -> dict[str, NDArray[Any]]:
-    """Read-only one-dimensional arrays, mapped from the file. Pages are read when they are used."""
-    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+def map_arrays(pages: mmap.mmap, entries: dict[str, Entry], start: int) -> dict[str, NDArray[Any]]:
+    """Read-only one-dimensional arrays of a mapped file. Pages are read when they are used."""
     arrays = {}
     for name, e in entries.items():
         arrays[name] = np.empty(0, DTYPES[e.dtype])  # frombuffer refuses an empty array at the end of the file

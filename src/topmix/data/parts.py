@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from topmix.data.rows import Rows
+from topmix.data.stored_rows import StoredRows
 from topmix.data.strings import Strings
 
 
 @dataclass(frozen=True)
 class CorpusParts:
-    """Arrays that were checked, in memory or mapped from a file. `Corpus.of_parts` makes a corpus of them."""
+    """Rows in memory that were checked, or rows of a file, which check themselves. `Corpus.of_parts` makes a corpus."""
 
-    indptr: NDArray[np.int64]
-    index: NDArray[np.int32]
-    value: NDArray[np.float32]
+    rows: Rows | StoredRows
     n_words: int
     vocabulary: Strings | None = None
     names: Strings | None = None
     meta: Mapping[str, Any] | None = None
-    path: Path | None = None  # where they are mapped from
-    n_tokens: float | None = None

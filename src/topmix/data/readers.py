@@ -24,6 +24,7 @@ def read_corpus(
     n_words: int | None = None,
     first_id: int | None = None,
     out: str | os.PathLike[str] | None = None,
+    verify: bool = True,
     **text: Any,
 ) -> Corpus:
     """Read a corpus from a file of counts, or from text: a folder, JSON lines, CSV, TSV, one document per line.
@@ -36,13 +37,16 @@ def read_corpus(
         The format of the file. None recognises it by the file's name and first bytes.
     vocabulary : sequence of str, path, False or None
         The words, or a file with one word per line. None looks for a file in the same folder: `vocab.X.txt` for
-        `docword.X.txt`, else `X.vocab.txt`, `X.vocab`, `X.tokens`, `vocab.txt`. False reads without a vocabulary.
+        `docword.X.txt`; for X.mtx `X.mtx.vocab.txt`, `X.vocab.txt`, `X.vocab`, `X.tokens`, `vocab.X.txt`, `vocab.txt`.
+        One that may belong to another corpus, such as X.ldac beside X.mtx, is refused. False reads without words.
     n_words : int, optional
         Number of words, for formats that do not store it (LDA-C, svmlight). Must agree with the file in the others.
     first_id : {0, 1}, optional
         The smallest word id, for LDA-C (default 0) and svmlight (default 0 if an id 0 occurs, else 1).
     out : path, optional
         Build the corpus in this `.topmix` file, in bounded memory, and map it from there.
+    verify : bool
+        Whether to compare the checksums of a `.topmix` file, for which the file is read once. See `Corpus.open`.
     **text
         For text only: options of `read_texts` (`field`, `id_field`, `encoding`, ...) and of `Vectorizer`
         (`stop_words`, `min_df`, ...).
@@ -65,7 +69,7 @@ def read_corpus(
     if text:
         raise ValueError(f"{', '.join(text)}: for text only, but {source} holds counts")
     chosen = _by_name(format) if format is not None else _recognise(source)
-    options = Options(vocabulary, n_words, first_id, None if out is None else Path(out))
+    options = Options(vocabulary, n_words, first_id, None if out is None else Path(out), verify)
     try:
         return chosen.read(source, options)
     except CorpusError as error:  # errors of the builder do not name the file
@@ -89,7 +93,8 @@ def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | Non
     """Write a corpus. Without `format`, the name of the file decides (`docword.X.txt`, `.mtx.gz`, ...).
 
     Text formats are compressed when the name ends in .gz. All formats except `.topmix` and Parquet write the vocabulary
-    to a second file in the same folder, and lose the names (except svmlight) and meta. Files are written atomically.
+    to a second file in the same folder, `vocab.X.txt` for `docword.X.txt` and `X.mtx.vocab.txt` for X.mtx, and lose the
+    names (except svmlight) and meta. Files are written atomically.
     """
     target = Path(path)
     if format is not None:

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.data.atomic import temporary_path
+from topmix.data.atomic import check_plain_file, temporary_path
 from topmix.data.errors import CorpusError
 from topmix.data.parts import CorpusParts
 from topmix.data.rows import MAX_WORDS, as_rows, check_lengths, check_n_words, tidy
@@ -36,6 +36,8 @@ class RowBuilder:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        if path is not None:
+            check_plain_file(path)
         self._path = None if path is None else Path(path)
         self._spools: list[Spool[Any]] = []
         self._remove = weakref.finalize(self, close_all, self._spools)
@@ -86,16 +88,19 @@ class RowBuilder:
         n_words: int | None = None,
         *,
         remap: NDArray[Any] | None = None,
+        shift: int = 0,
         meta: Mapping[str, Any] | None = None,
     ) -> CorpusParts:
         """The parts of a corpus of all appended rows.
 
-        `remap[old id]` is the new id of a word, or -1 to drop the word. Without a vocabulary and without `n_words`,
-        the number of words is the largest id that occurs plus one.
+        `remap[old id]` is the new id of a word, or -1 to drop the word; `shift` is subtracted from all ids instead.
+        Without a vocabulary and without `n_words`, the number of words is the largest id that occurs plus one.
         """
         self._check_open()
         if self._untidy and remap is None:
             raise ValueError("rows were appended with tidy_later=True: finish needs a remap")
+        if shift:
+            self._shift(shift)
         n_words = self._n_words(vocabulary, n_words, remap)
         if remap is not None:
             self._renumber(np.ascontiguousarray(remap, np.int64), n_words)
@@ -103,11 +108,11 @@ class RowBuilder:
         names = None if self._names is None else self._names.strings()
         arrays = self._indptr.array(), self._index.array(), self._value.array()
         if self._path is None:
-            parts = CorpusParts(*arrays, n_words, words, names, meta)
+            parts = CorpusParts(arrays, n_words, words, names, meta)
         else:
             write_store(self._path, *arrays, n_words, vocabulary=words, names=names, meta=meta or {})
             del arrays, names
-            parts = open_store(self._path)
+            parts = open_store(self._path, verify=False)
         self._finished = True
         self.close()
         return parts
@@ -152,6 +157,20 @@ class RowBuilder:
         if seen > n_words:
             raise CorpusError(f"word id {seen - 1} occurs, but there are only {n_words} words")
         return n_words
+
+    def _shift(self, by: int) -> None:
+        """Subtract a number from all ids: a remap would be as long as the largest id, which may be one of few."""
+        old, self._index = self._index, self._spool(np.int32, "index")
+        self._max_id = max(self._max_id - by, -1)
+        if self._path is None:
+            for block in old.blocks():
+                self._index.extend(block - np.int32(by))
+        else:
+            ids = old.array()
+            for begin in range(0, len(ids), BLOCK_ENTRIES):
+                self._index.extend(ids[begin : begin + BLOCK_ENTRIES] - np.int32(by))
+            del ids  # mapped from a file that close removes
+        old.close()
 
     def _renumber(self, remap: NDArray[np.int64], n_words: int) -> None:
         """Rewrite all rows with new column numbers, one block at a time."""

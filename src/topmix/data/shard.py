@@ -138,7 +138,7 @@ def in_order(corpus: Corpus | Table, entries: int = ENTRIES_PER_SHARD) -> list[s
         step = max(1, 8 * entries // corpus.shape[1])
         return [slice(a, min(a + step, len(corpus))) for a in range(0, len(corpus), step)] or [slice(0, 0)]
     n_shards = max(1, -(-corpus.nnz // entries))
-    at = np.searchsorted(corpus.indptr, np.arange(1, n_shards) * entries)
+    at = np.searchsorted(corpus.offsets(), np.arange(1, n_shards) * entries)
     cuts = np.unique(np.concatenate([[0], at, [corpus.n_docs]])).tolist()
     return [slice(a, b) for a, b in pairwise(cuts)] or [slice(0, 0)]
 

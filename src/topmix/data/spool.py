@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -67,7 +68,8 @@ class Spool(Generic[T]):
     def close(self) -> None:
         self._blocks = []
         if self._file is not None and self._path is not None:
-            self._file.close()
+            with suppress(OSError):  # a full disk: what was not written yet is not wanted any more
+                self._file.close()
             self._path.unlink(missing_ok=True)
 
 

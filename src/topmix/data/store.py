@@ -13,24 +13,28 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
+import mmap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix import _core
 from topmix._version import __version__
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
 from topmix.data.layout import DTYPES, Entry, encode_header, map_arrays, metadata_crc, plan, read_header
+from topmix.data.mapped_file import MappedFile
 from topmix.data.parts import CorpusParts
+from topmix.data.stored_rows import StoredRows
 from topmix.data.strings import Strings
+from topmix.numerics.threads import threads
 
 FORMAT = "topmix-corpus"
 FORMAT_VERSION = 1
-BLOCK = 1 << 23  # bytes written at a time
+BLOCK = 1 << 24  # bytes in memory at a time
 
 # In the order of the file: wide types first, so that each array is aligned.
 _DTYPES = {"indptr": "I64", "vocabulary_offsets": "I64", "names_offsets": "I64", "index": "I32", "value": "F32",
@@ -80,7 +84,7 @@ def write_store(
             step = BLOCK // DTYPES[e.dtype].itemsize
             for begin in range(0, e.shape[0], step):
                 block = np.ascontiguousarray(arrays[name][begin : begin + step], DTYPES[e.dtype])
-                checksums[name] = zlib.crc32(block.data, checksums[name])
+                checksums[name] = _core.crc32(block.view(np.uint8), checksums[name], threads())
                 if name == "value":
                     n_tokens += float(block.sum(dtype=np.float64))
                 file.write(block.data)
@@ -90,13 +94,16 @@ def write_store(
         file.write((len(text) - 8 + padding).to_bytes(8, "little") + text[8:] + b" " * padding)
 
 
-def open_store(path: Path) -> CorpusParts:
-    """Map a saved corpus. Checks the header against the file, and the first and last value of indptr."""
+def open_store(path: Path, *, verify: bool) -> CorpusParts:
+    """Map a saved corpus. Checks the header against the file, the ends of indptr, and with `verify` the checksums."""
     with open(path, "rb") as file:
         entries, metadata, start = read_header(file, path)
         counts = _check_metadata(path, metadata)
         _check_entries(path, entries, counts)
-        arrays = map_arrays(file, entries, start)
+        if verify:
+            _compare_checksums(file, path, entries, metadata, start)
+        mapped = MappedFile(path, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        arrays = map_arrays(mapped.pages, entries, start)
     indptr = arrays["indptr"]
     if indptr[0] != 0 or indptr[-1] != counts["nnz"]:
         at = start + entries["indptr"].begin
@@ -111,34 +118,43 @@ def open_store(path: Path) -> CorpusParts:
             if offsets[0] != 0 or offsets[-1] != len(arrays[name]):
                 at = start + entries[f"{name}_offsets"].begin
                 raise CorpusError(f"{path}: byte {at}: the offsets of {name} do not go from 0 to {len(arrays[name])}")
-            strings[name] = Strings(arrays[name], offsets)
-    return CorpusParts(
-        indptr, arrays["index"], arrays["value"], counts["n_words"], strings.get("vocabulary"), strings.get("names"),
-        json.loads(metadata["meta"]), path, float(metadata["n_tokens"]))  # fmt: skip
+            strings[name] = Strings(arrays[name], offsets, mapped)
+    rows = StoredRows(
+        mapped, indptr, arrays["index"], arrays["value"], counts["n_words"], float(metadata["n_tokens"]), verify
+    )
+    words, names = strings.get("vocabulary"), strings.get("names")
+    return CorpusParts(rows, counts["n_words"], words, names, json.loads(metadata["meta"]))
 
 
 def verify_store(path: Path) -> None:
     """Check the checksums of a corpus file, in bounded memory."""
-    where = f"{path}: "
     with open(path, "rb") as file:
         entries, metadata, start = read_header(file, path)
         _check_metadata(path, metadata)
-        checksums = json.loads(metadata["crc32"])
-        if checksums.keys() != entries.keys():
-            raise CorpusError(f"{where}the checksums in the header do not belong to the arrays of the file")
-        for name, crc in checksums.items():
-            begin, end = start + entries[name].begin, start + entries[name].end
-            file.seek(begin)
-            found, left = 0, end - begin
-            while left:
-                block = file.read(min(BLOCK, left))
-                if not block:
-                    raise CorpusError(f"{where}byte {end - left}: the file became shorter while it was read")
-                found, left = zlib.crc32(block, found), left - len(block)
-            if f"{found:08x}" != crc:
-                raise CorpusError(
-                    f"{where}bytes {begin} to {end}: {name} does not match its checksum: the file is corrupt"
-                )
+        _compare_checksums(file, path, entries, metadata, start)
+
+
+def _compare_checksums(
+    file: IO[bytes], path: Path, entries: dict[str, Entry], metadata: dict[str, str], start: int
+) -> None:
+    """Reads the file, and does not map it: a file that is cut meanwhile is an error and not the end of the process."""
+    checksums = json.loads(metadata["crc32"])
+    if checksums.keys() != entries.keys():
+        raise CorpusError(f"{path}: the checksums in the header do not belong to the arrays of the file")
+    buffer = np.empty(min(BLOCK, max((e.end - e.begin for e in entries.values()), default=0)), np.uint8)
+    for name, crc in checksums.items():
+        begin, end = start + entries[name].begin, start + entries[name].end
+        file.seek(begin)
+        found, left = 0, end - begin
+        while left:
+            n = file.readinto(buffer[:left].data)  # type: ignore[attr-defined]
+            if not n:
+                raise CorpusError(f"{path}: byte {end - left}: the file became shorter while it was read")
+            found, left = _core.crc32(buffer[:n], found, threads()), left - n
+        if f"{found:08x}" != crc:
+            raise CorpusError(
+                f"{path}: bytes {begin} to {end}: {name} does not match its checksum: the file is corrupt"
+            )
 
 
 def _check_metadata(path: Path, metadata: dict[str, str]) -> dict[str, int]:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topmix.data.errors import CorpusError
+from topmix.data.mapped_file import MappedFile
 
 
 class Strings(Sequence[str]):
     """A read-only list of strings: UTF-8 bytes, and where each string starts."""
 
-    def __init__(self, text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+    def __init__(self, text: NDArray[np.uint8], offsets: NDArray[np.int64], file: MappedFile | None = None) -> None:
         self.text = text  # [bytes]
         self.offsets = offsets  # [n + 1]: string i is text[offsets[i]:offsets[i + 1]]
+        self.file = file  # that both are mapped from
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"file": None}
 
     @classmethod
     def pack(cls, strings: Iterable[str], what: str = "string") -> Strings:
@@ -46,13 +51,17 @@ class Strings(Sequence[str]):
         if isinstance(i, slice):
             begin, end, step = i.indices(len(self))
             if step == 1:
-                return Strings(self.text, self.offsets[begin : max(begin, end) + 1])
+                return Strings(self.text, self.offsets[begin : max(begin, end) + 1], self.file)
             return Strings.pack(self[j] for j in range(begin, end, step))
         n = len(self)
         if not -n <= i < n:
             raise IndexError(f"string {i} does not exist: there are {n}")
         i %= n
+        if self.file is not None:
+            self.file.check_length()
         begin, end = int(self.offsets[i]), int(self.offsets[i + 1])
+        if not 0 <= begin <= end <= len(self.text):
+            raise CorpusError(f"string {i} goes from byte {begin} to {end} of {len(self.text)}")
         try:
             return self.text[begin:end].tobytes().decode()
         except UnicodeDecodeError as error:
@@ -62,8 +71,12 @@ class Strings(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, len(self), 4096):
+            if self.file is not None:
+                self.file.check_length()
             block = self.offsets[begin : begin + 4097]
             first = int(block[0])
+            if first < 0 or int(block[-1]) > len(self.text) or np.any(block[1:] < block[:-1]):
+                raise CorpusError(f"the offsets of strings {begin} to {begin + len(block) - 2} do not rise")
             text = self.text[first : int(block[-1])].tobytes()
             cuts = (block - first).tolist()
             for j, (a, b) in enumerate(pairwise(cuts)):

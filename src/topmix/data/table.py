@@ -57,14 +57,19 @@ class Table:
         path = Path(path)
         try:
             data = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError) as error:
+        except (FileNotFoundError, PermissionError, IsADirectoryError):
+            raise
+        except Exception as error:  # NumPy parses the header as Python: a damaged one raises nearly anything
             raise CorpusError(f"{path}: not a complete .npy file: {error}") from error
         if not isinstance(data, np.ndarray):
             data.close()
             raise CorpusError(f"{path}: this is an archive of several arrays; save one array with numpy.save")
         if data.dtype not in (np.float32, np.float64):
             raise CorpusError(f"{path}: the array is {data.dtype}; save it as float32 or float64")
-        table = cls(data, feature_names, check=False)
+        try:
+            table = cls(data, feature_names, check=False)
+        except CorpusError as error:
+            raise CorpusError(f"{path}: {error}") from error
         table.path = path
         return table
 

@@ -151,7 +151,7 @@ def _read_jsonl(path: Path, field: Fields, id_field: str | None, encoding: str, 
         where = f"{path}: line {n}"
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # brackets nested too deep, numbers with thousands of digits
             raise CorpusError(f"{where}: not JSON: {error}") from error
         if not isinstance(record, dict):
             raise CorpusError(f"{where}: expected a JSON object, found {type(record).__name__}")
@@ -207,12 +207,11 @@ def _read_parquet(path: Path, field: Fields, id_field: str | None) -> Iterator[D
 
 
 def _next_row(rows: Any) -> list[str] | None:
-    """The next row, or None. Raises the field limit of the csv module, which is global, for this call only."""
-    before = csv.field_size_limit(_CSV_LIMIT)
-    try:
-        return next(rows, None)
-    finally:
-        csv.field_size_limit(before)
+    """The next row, or None. The field limit of the csv module is global, and other threads read too: it is raised and
+    never lowered again."""
+    if csv.field_size_limit() < _CSV_LIMIT:
+        csv.field_size_limit(_CSV_LIMIT)
+    return next(rows, None)
 
 
 def _read_folder(folder: Path, pattern: str | None, encoding: str, errors: str) -> Iterator[Document]:

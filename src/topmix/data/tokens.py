@@ -13,11 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from topmix.data.time_limit import time_limit
 
 Tokenizer = Callable[[str], Iterable[str]]
+T = TypeVar("T")
 
 DEFAULT_PATTERN = r"(?u)\b\w\w+\b"  # as in scikit-learn: two or more letters, digits or underscores
+SECONDS_PER_TEXT = 20
 _ASCII = [chr(c) for c in range(128)]
 _NATIVE = re.compile(
     r"""(?:\(\?u\))? (?P<left>\\b)?
@@ -56,6 +60,18 @@ def native_rule(pattern: str) -> NativeRule | None:
     return NativeRule(chars, min_length, True) if bounds == 2 and within_words else None
 
 
+def in_time(search: Callable[[str], list[T]], token_pattern: str) -> Callable[[str], list[T]]:
+    """The search, with a limit for one text: some patterns try more ways than there are atoms, and a pattern may come
+    from a model file that somebody else wrote."""
+    message = f"token_pattern={token_pattern!r} takes more than {SECONDS_PER_TEXT} seconds for one text"
+
+    def cut(text: str) -> list[T]:
+        with time_limit(SECONDS_PER_TEXT, message):
+            return search(text)
+
+    return cut
+
+
 class Tokenization:
     """Cuts texts into tokens, by a pattern or by the tokenizer of the user."""
 
@@ -79,13 +95,13 @@ class Tokenization:
             return
         try:
             pattern = re.compile(token_pattern)
-        except re.error as error:
+        except (re.error, RecursionError, OverflowError) as error:
             raise ValueError(f"token_pattern={token_pattern!r} is not a regular expression: {error}") from error
         if pattern.groups > 1:  # findall would return tuples
             raise ValueError(
                 f"token_pattern={token_pattern!r} has more than one capturing group; write (?:...) instead of (...)"
             )
-        self.cut = pattern.findall
+        self.cut = in_time(pattern.findall, token_pattern)
         self.rule = native_rule(token_pattern) if stem is None else None
 
     def documents(self, texts: Sequence[str | list[str]]) -> Sequence[str | list[str]]:

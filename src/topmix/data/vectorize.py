@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix import _core
+from topmix.data.atomic import check_plain_file
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.languages import looks_english, resolve_stop_words, stemmer_of
@@ -244,6 +245,8 @@ class Vectorizer(TransformerParameters):
         return self._count(blocks, out, vocabulary)
 
     def _count(self, blocks: Blocks, out: str | PathLike[str] | None, vocabulary: Sequence[str] | None) -> Corpus:
+        if out is not None:
+            check_plain_file(out)  # before a text is read
         if not hasattr(self, "stop_words_"):
             first = next(blocks, None)
             self.stop_words_ = self._decided_stop_words([] if first is None else first[1])

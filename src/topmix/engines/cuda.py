@@ -7,26 +7,28 @@ finds, not equal: sums have another order there, and counts are rounded to 2^-20
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from topmix.cuda import mixture, topics
 from topmix.cuda.device import Device, cuda_device
-from topmix.cuda.shard import DeviceShard
-from topmix.cuda.topics import BACKENDS, on_device, on_host
-from topmix.cuda.word_total import UNIT, DeviceWordTotal
+from topmix.cuda.mixture import MixtureBackend
+from topmix.cuda.scores import PRECISIONS
+from topmix.cuda.topics import TopicBackend, on_device, on_host
 from topmix.data.shard import Shards
 from topmix.engines.engine import Engine, ShardResult, Workers
 from topmix.local import LocalStep
-from topmix.models.topics import TopicModel
-from topmix.parameters.checks import whole_number
-from topmix.stats import WordTotal
+from topmix.local.candidates import CandidateStep
+from topmix.parameters.checks import one_of, whole_number
+
+BACKENDS: dict[type, type[TopicBackend] | type[MixtureBackend]] = {**topics.BACKENDS, **mixture.BACKENDS}
 
 
 @dataclass(frozen=True, repr=False)
 class Cuda(Engine):
-    """An NVIDIA GPU, through CuPy: `pip install topmix[cuda]`. For LDA.
+    """An NVIDIA GPU, through CuPy: `pip install topmix[cuda]`. For LDA and mixtures.
 
     Parameters
     ----------
@@ -34,6 +36,9 @@ class Cuda(Engine):
         Which GPU, counted from 0.
     memory : int or None
         Bytes of its memory to use at most. None is all of it.
+    precision : {"float32", "tf32"}
+        Of the products of matrices that mixtures are scored with, where the model asks for float32. "tf32" has eleven
+        bits instead of 22 and is faster. Topics have no such products.
 
     Examples
     --------
@@ -45,6 +50,7 @@ class Cuda(Engine):
 
     device: int = 0
     memory: int | None = None
+    precision: str = "float32"
 
     has_checkpoints: ClassVar[bool] = False
 
@@ -52,16 +58,18 @@ class Cuda(Engine):
         whole_number(self.device, "device", least=0)
         if self.memory is not None:
             whole_number(self.memory, "memory")
+        one_of(self.precision, PRECISIONS, "precision")
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
+        if isinstance(step, CandidateStep):
+            raise ValueError("engine='cuda' scores rows by all clusters: use candidates=None, or engine='threads'")
         if type(step) not in BACKENDS:
             raise ValueError(
                 f"engine='cuda' cannot run {type(step).__name__}: it has LDA with inference='collapsed' or "
-                "'variational'; use engine='threads'"
+                "'variational', and mixtures; use engine='threads'"
             )
-        if getattr(step, "cold_start", None) is not None:
-            raise ValueError("engine='cuda' cannot start documents from given counts: use engine='threads'")
-        return CudaWorkers(shards, step, self.opened())
+        device = self.opened()
+        return CudaWorkers(shards, BACKENDS[type(step)].open(step, device, shards, self.precision, threads), device)
 
     def opened(self) -> Device:
         """The device; an error where there is none says what is missing."""
@@ -69,32 +77,27 @@ class Cuda(Engine):
 
 
 class CudaWorkers:
-    def __init__(self, shards: Shards, step: LocalStep, device: Device):
+    def __init__(self, shards: Shards, backend: TopicBackend | MixtureBackend, device: Device):
         self.n_shards, self.n_rows = len(shards), shards.n_rows
-        self.shards, self.device = shards, device
-        self.unit = unit_of(float(np.max(shards.corpus.value, initial=0.0)))  # type: ignore[union-attr]
-        self.backend = BACKENDS[type(step)](step, device, self.unit)
-        self._shards: dict[int, DeviceShard] = {}
+        self.shards, self.device, self.backend = shards, device, backend
+        self._shards: dict[int, Any] = {}
         self._memory: dict[int, Any] = {}
 
     def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[ShardResult]:
         for b in shards:
             shard = self._shard(b)
-            stats, memory, info = self.backend(shard, tables(shard.cols), self._memory.get(b))  # type: ignore[arg-type]
+            stats, memory, info = self.backend(shard, tables(shard.cols), self._memory.get(b))  # type: ignore[operator]
             if memory is not None:
                 self._memory[b] = memory
             yield ShardResult(b, stats, info)
 
-    def _shard(self, b: int) -> DeviceShard:
+    def _shard(self, b: int) -> Any:
         if b not in self._shards:
-            self._shards[b] = DeviceShard(self.shards[b], self.device)
+            self._shards[b] = self.backend.shard(self.shards[b])
         return self._shards[b]
 
     def place(self, model: Any) -> Any:
-        total: Any = model.words.total if isinstance(model, TopicModel) else None
-        if not isinstance(total, WordTotal):
-            return model
-        return replace(model, words=model.words.update(DeviceWordTotal.of(self.device, total, self.unit)))
+        return self.backend.place(model)
 
     def recall(self) -> dict[int, Any]:
         return {b: on_host(self.device, memory) for b, memory in self._memory.items()}
@@ -108,12 +111,3 @@ class CudaWorkers:
     def close(self) -> None:
         self._memory, self._shards = {}, {}
         self.device.close()
-
-
-def unit_of(largest: float) -> float:
-    """Parts of a token that are counted: 2^20, or fewer where a word has so many tokens in a document that its share
-    would not fit into 32 bits."""
-    unit = UNIT
-    while unit * (largest + 1.0) > 2.0**32:
-        unit /= 2
-    return unit

@@ -16,6 +16,8 @@ from topmix.chains.exchange import exchange
 from topmix.chains.hard_topics import ALGORITHMS, HardTopics, place
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
+from topmix.estimators.all_or_nothing import all_or_nothing
+from topmix.estimators.components import threads_of
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.multinomial import MultinomialMixture
 from topmix.estimators.reading import Reading, refuse_iterator
@@ -29,8 +31,15 @@ from topmix.files.writer import Writer
 from topmix.fitting.history import Callback, Clock, Record
 from topmix.fitting.passes import Log, Stopping, run_passes
 from topmix.fitting.progress import shown
-from topmix.numerics.threads import count_of_threads
-from topmix.parameters.checks import count_of_components, one_of, whole_number
+from topmix.parameters.checks import (
+    MOST_POSITIVE,
+    any_number,
+    count_of_components,
+    number_from,
+    one_of,
+    positive_number,
+    whole_number,
+)
 
 
 class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMixin, BaseEstimator):
@@ -127,6 +136,7 @@ class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -145,18 +155,17 @@ class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         corpus = as_corpus(self, X, reset=not warm, reading=reading)
         check_whole_counts(corpus, type(self).__name__)
         one_of(self.algorithm, ALGORITHMS, "algorithm")
-        if not (np.isfinite(self.smoothing) and self.smoothing > 0):
-            raise ValueError(f"smoothing must be positive, got {self.smoothing!r}")
+        positive_number(self.smoothing, "smoothing")
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter")
         penalty = penalty_for(self.penalty, K, corpus)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        hard = HardTopics(corpus, K, penalty, count_of_threads(self.n_jobs))
+        hard = HardTopics(corpus, K, penalty, threads_of(self))
         self._start(hard, warm, rng)
         history: list[Record] = []
         self.history_ = history  # now, so that an interrupted fit has it too
         with shown(self.verbose, max_iter, corpus.n_tokens, type(self).__name__) as display:
             log = Log(clock, self._fitted_copy, [*(self.callbacks or ()), *display], history)
-            stopping = Stopping(max_iter, self.tol * max(corpus.n_tokens, 1.0), "falls")
+            stopping = Stopping(max_iter, any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0), "falls")
             _, converged = run_passes(hard.run(self.algorithm, rng, exchange), stopping, log)
         self.n_iter_, self.converged_, self.penalty_ = len(history), converged, penalty
         self.objective_ = history[-1].objective
@@ -234,7 +243,7 @@ class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
         check_whole_counts(corpus, type(self).__name__)
-        return place(corpus, self.model_, self.penalty_, self.smoothing, count_of_threads(self.n_jobs))
+        return place(corpus, self.model_, self.penalty_, float(self.smoothing), threads_of(self))
 
     def _set_counts(self, word: np.ndarray) -> None:
         self.model_ = word  # [V, K]
@@ -261,8 +270,7 @@ class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         raw = file.array("words.raw", file.n_features, K)
         if not np.all((raw >= 0) & (raw == np.floor(raw)) & (raw < 2**31)):
             raise ModelFileError("array 'words.raw' has entries that are not counts")
-        if not (isinstance(self.smoothing, int | float) and self.smoothing > 0):
-            raise ModelFileError(f"smoothing is {str(self.smoothing)[:60]}, expected a positive number")
+        positive_number(self.smoothing, "smoothing")
         if not 0 <= getattr(self, "penalty_", -1.0) < np.inf:
             raise ModelFileError("has no penalty_ that is a number and not negative")
         self.token_topics_ = read_token_topics(file, K)
@@ -291,6 +299,4 @@ def penalty_for(given: Any, K: int, corpus: Corpus) -> float:
         n_docs = max(int(np.count_nonzero(np.diff(corpus.indptr))), 1)
         length = max(float(corpus.n_tokens) / n_docs, 1.0)
         return float(np.log(K) + np.log(length))
-    if not (np.isfinite(given) and given >= 0):
-        raise ValueError(f"penalty must not be negative, got {given!r}")
-    return float(given)
+    return number_from(given, "penalty", 0.0, MOST_POSITIVE)

@@ -14,6 +14,7 @@ from topmix.inference import INFERENCES
 from topmix.learners import LEARNERS
 from topmix.numerics.threads import count_of_threads
 from topmix.parameters.component import resolved, with_settings
+from topmix.parameters.declared import as_declared
 from topmix.search import SEARCHES
 
 FAMILIES: dict[str, Mapping[str, type[Any]]] = {
@@ -22,6 +23,11 @@ FAMILIES: dict[str, Mapping[str, type[Any]]] = {
     "engine": ENGINES,
     "search": SEARCHES,
 }
+
+
+def threads_of(estimator: Any) -> int:
+    """What `n_jobs` asks for."""
+    return count_of_threads(as_declared(estimator.n_jobs, int))
 
 
 class ComponentParameters:
@@ -57,7 +63,7 @@ class ComponentParameters:
 
     def _threads(self) -> int:
         """Threads of this process, by `n_jobs` and the engine."""
-        threads: int = self._component("engine").threads(count_of_threads(self.n_jobs))  # type: ignore[attr-defined]
+        threads: int = self._component("engine").threads(threads_of(self))
         return threads
 
     def _component(self, name: str, missing: Any = "refused") -> Any:

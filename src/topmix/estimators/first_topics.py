@@ -11,7 +11,7 @@ from topmix.data.corpus import Corpus
 from topmix.estimators.inputs import CLONED
 from topmix.models.topic_start import STARTS, at_seeds
 from topmix.models.topics import TopicModel
-from topmix.parameters.checks import count_of_components, one_of
+from topmix.parameters.checks import MOST_POSITIVE, count_of_components, one_of
 from topmix.stats import PseudoCounts, WordTotal
 
 
@@ -43,7 +43,12 @@ def _given_counts(given: Any, V: int, K: int) -> np.ndarray:  # [V, K]
         if not hasattr(given, "components_"):
             raise ValueError(f"init must be fitted before; this {type(given).__name__} has no topics yet{CLONED}")
         given = given.components_
-    counts = np.ascontiguousarray(np.asarray(given, dtype=np.float64).T)
+    try:
+        counts = np.ascontiguousarray(np.asarray(given, dtype=np.float64).T)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init must be numbers of shape ({K}, {V}), got {str(given)[:60]}") from error
     if counts.shape != (V, K) or not np.all(np.isfinite(counts)) or counts.min() < 0:
         raise ValueError(f"init must be finite, not negative and of shape ({K}, {V}), got {counts.T.shape}")
+    if counts.max() > MOST_POSITIVE:
+        raise ValueError(f"init must not have counts over {MOST_POSITIVE:g}, got {counts.max():g}")
     return counts

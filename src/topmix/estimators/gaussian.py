@@ -56,8 +56,8 @@ class GaussianMixture(MixtureEstimator):
         batch, gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate. Asynchronous
         workers keep their share of the rows while clusters travel between them; they hold the rows and their n_active
         clusters in memory.
-    engine : {"threads", "serial", "ray"} or an object of topmix.engines
-        Who runs the kernels. The results are the same for any engine.
+    engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
     weight_concentration_prior : float or None

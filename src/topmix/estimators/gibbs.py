@@ -14,7 +14,8 @@ from topmix.chains.gibbs import SAMPLERS, Chain
 from topmix.chains.gibbs_cuda import CudaChain
 from topmix.data.corpus import Corpus
 from topmix.engines import Cuda, Engine
-from topmix.estimators.components import ComponentParameters
+from topmix.estimators.all_or_nothing import all_or_nothing
+from topmix.estimators.components import ComponentParameters, threads_of
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
 from topmix.estimators.reading import Reading
@@ -36,7 +37,7 @@ from topmix.fitting.progress import shown
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
-from topmix.numerics.threads import count_of_threads, use_threads
+from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import count_of_components, one_of, whole_number, whole_number_or_none
 from topmix.stats import WordTotal
 
@@ -167,6 +168,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -199,7 +201,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         history: list[Record] = []
         self.history_ = history  # now, so that an interrupted fit has it too
         with (
-            use_threads(count_of_threads(self.n_jobs)),
+            use_threads(threads_of(self)),
             shown(self.verbose, max_iter, corpus.n_tokens, type(self).__name__) as display,
         ):
             log = Log(clock, self._fitted_copy, [*(self.callbacks or ()), *display], history)
@@ -223,13 +225,13 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         if given is None:
             random = not warm and (self.init is None or (isinstance(self.init, str) and self.init == "random"))
             return min(MOST_ANNEALING, burn_in // 2) if random and self.sampler == "parallel" else 0
-        if not isinstance(given, int | np.integer) or not 0 <= given <= burn_in:
+        if isinstance(given, bool) or not 0 <= given <= burn_in:
             raise ValueError(f"annealing must be None or from 0 to the {burn_in} sweeps of burn-in, got {given!r}")
-        return int(given)
+        return given
 
     def _start(self, corpus: Corpus, warm: bool, annealing: int) -> Chain:
         K, V = count_of_components(self.n_components), corpus.n_words
-        threads = count_of_threads(self.n_jobs)
+        threads = threads_of(self)
         sampler = one_of(self.sampler, SAMPLERS, "sampler")
         if warm and self.model_.n_components != K:
             raise ValueError(f"warm_start keeps {self.model_.n_components} topics, but n_components is now {K}")

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_n_features, check_array, check_non_n
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
+from topmix.data.sparse_checks import check_sparse
 from topmix.data.table import Table
 from topmix.data.tabular import BLOCK_CELLS
 from topmix.estimators.frames import kind_of_frame
@@ -20,6 +21,8 @@ from topmix.estimators.reading import Read, Reading, read, remembered
 
 CLONED = " (scikit-learn's clone empties estimators in parameters: pass its components_, or a FrozenEstimator)"
 AS_IT_IS = Reading()
+
+MOST_COPIED = 1 << 28  # bytes of the counts of a matrix
 
 
 def as_corpus(estimator: Any, X: Any, *, reset: bool, reading: Reading = AS_IT_IS) -> Corpus:
@@ -50,6 +53,9 @@ def as_corpus(estimator: Any, X: Any, *, reset: bool, reading: Reading = AS_IT_I
 
 def _checked_matrix(estimator: Any, X: Any, names: Sequence[str] | None, reset: bool) -> Corpus:
     how: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
+    given = X
+    if sp.issparse(X):
+        check_sparse(X)
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.size > BLOCK_CELLS and X.dtype.kind in "iuf":
         validate_data(estimator, X, skip_check_array=True, reset=reset)
         corpus = _checked_blocks(estimator, X, how)
@@ -58,14 +64,25 @@ def _checked_matrix(estimator: Any, X: Any, names: Sequence[str] | None, reset: 
         X = check_array(X, input_name="X", estimator=estimator, **how)
         _check_n_features(estimator, X, reset=False)
         check_non_negative(X, type(estimator).__name__)
-        corpus = Corpus.from_scipy(X)
+        corpus = Corpus.from_scipy(_own(X, given))
     else:
         X = validate_data(estimator, X, reset=reset, **how)
         check_non_negative(X, type(estimator).__name__)
-        corpus = Corpus.from_scipy(X)
+        corpus = Corpus.from_scipy(_own(X, given))
     if reset and names is not None:
         estimator.feature_names_in_ = np.asarray(_checked_names(names, corpus.n_words), dtype=object)
     return corpus
+
+
+def _own(X: Any, given: Any) -> Any:
+    """A matrix that shares no memory with the user's: somebody who changes theirs during a fit changes nothing here.
+    Most matrices were converted, and so copied, before. A large one is not: it would need its memory twice."""
+    if sp.issparse(X) and X.data.nbytes > MOST_COPIED:
+        return X
+    shared = sp.issparse(given) and any(
+        np.may_share_memory(getattr(X, a), getattr(given, b, np.empty(0)))
+        for a in ("data", "indices", "indptr") for b in ("data", "indices", "indptr", "row", "col"))  # fmt: skip
+    return X.copy() if shared else X
 
 
 def _checked_blocks(estimator: Any, X: np.ndarray, how: dict[str, Any]) -> Corpus:

@@ -43,8 +43,8 @@ class LDA(EditMixin, TopicEstimator):
         which is mean-field inference as in scikit-learn.
     learner : {"memoized", "batch", "stochastic", "asynchronous"} or an object of topmix.learners
         How the documents are visited. "asynchronous" needs inference="variational".
-    engine : {"threads", "serial", "ray"} or an object of topmix.engines
-        Who runs the kernels. The results are the same for any engine.
+    engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
     doc_topic_prior : float, array of shape (n_components,), "auto" or None
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value per topic after
         each pass. Documents that drop small topics (min_topic_mass) lead to a smaller alpha.

@@ -6,6 +6,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from topmix.allocations.stick_breaking import StickBreaking
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
 from topmix.data.table import Table
+from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklearn_callbacks
@@ -84,6 +86,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
     def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Any: ...
 
     @with_sklearn_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learns the clusters of X, of shape (n_samples, n_features).
 
@@ -117,7 +120,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
                     log = Log(clock, self._fitted_copy, callbacks)
                     self.history_ = log.history  # now, so that an interrupted fit has it too
                     stopping = Stopping(max_iter, tol * float(len(data)), before=before)
-                    model, converged = self._learned(learner, task, State(pseudo_counts=pseudo), stopping, log, rng)
+                    model, converged = self._learned(learner, task, pseudo, stopping, log, rng)
                     if best is None or last_objective(log.history) > last_objective(best[1]):
                         best = model, log.history, converged
             assert best is not None
@@ -126,29 +129,40 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             self.n_batch_iter_ = self.n_iter_ * learner.updates_per_pass(len(batches))
             self._set_model(model)
             self.lower_bound_ = self.elbo_ / n_rows if self._fitted_objective() == "ml" else self.elbo_
+            self._look_back(data)
         if self.n_iter_ == max_iter > 0 and tol >= 0 and not self.converged_:
-            warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=3)
+            warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
         return self
 
+    def _look_back(self, data: Corpus | Table) -> None:
+        """What an estimator has to say of the data that it was fitted to."""
+
     def _learned(
-        self, learner: Learner, task: Task, state: State, stopping: Stopping, log: Log, rng: np.random.Generator
+        self, learner: Learner, task: Task, pseudo: Any, stopping: Stopping, log: Log, rng: np.random.Generator
     ) -> tuple[Mixture, bool]:
         """Passes until they are enough: the model, and whether it has converged."""
         if stopping.max_iter == 0:
             return task.model, False
-        workers = log.workers = learner.open(task, rng)
-        passes = learner.passes(task.model, workers, state)
+        with closing(learner.open(task, rng)) as workers:
+            log.workers = workers
+            return self._passes_made(learner, workers, task.model, State(pseudo_counts=pseudo), stopping, log)
+
+    def _passes_made(
+        self, learner: Learner, workers: Any, model: Mixture, state: State, stopping: Stopping, log: Log
+    ) -> tuple[Mixture, bool]:
+        """What is on a device is known here alone, so that it is gone when the workers close."""
+        passes = learner.passes(workers.place(model), workers, state)
         try:
-            model, converged = run_passes(passes, stopping, log)
+            found, converged = run_passes(passes, stopping, log)
         except KeyboardInterrupt:
-            if (now := learner.interrupted(workers, task.model)) is not None:
+            if (now := learner.interrupted(workers, model)) is not None:
                 self._set_model(now)
             raise
         finally:
             passes.close()
-            workers.close()
-        return model, converged
+        return found.on_host(), converged
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read
         off the data, their priors; `total_samples` of `Stochastic` says how many rows the stream stands for."""
@@ -158,26 +172,34 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             weight = _weights(sample_weight, data)
             if first:
                 model, pseudo = self._started(self._prepared(data, weight, K), data, weight, K, self._rng())
-                total = model.no_stats().add(pseudo or model.as_stats())
                 self.n_batch_iter_, self.n_seen_, self.history_ = 0, 0.0, []
             else:
-                model = self.model_
-                total = model.as_stats()
+                model, pseudo = self.model_, None
             shards = Shards(data, in_order(data), weight)
             self.n_seen_ = getattr(self, "n_seen_", 0.0) + shards.n_rows
             step = MixtureStep(self._likelihood, count_of_active(self.n_active, model.n_components))
-            workers = self._component("engine").open(shards, step, threads)
-            new = model.no_stats()
-            for _, stats, _ in workers.run(model.tables, range(len(shards))):
-                new += stats
-            workers.close()
-            learner = self._component("learner")
-            stream = learner if isinstance(learner, Stochastic) else Stochastic()
-            size = stream.step_size(getattr(self, "n_batch_iter_", 0))
-            model = model.update(blend(total, new, size, float(stream.total_samples or self.n_seen_), new.n_rows))
+            with closing(self._component("engine").open(shards, step, threads)) as workers:
+                model = self._stepped(workers, model, pseudo, is_first=first)
             self.n_batch_iter_ = getattr(self, "n_batch_iter_", 0) + 1
             self._set_model(model)
         return self
+
+    def _stepped(self, workers: Any, model: Mixture, pseudo: Any, *, is_first: bool) -> Mixture:
+        """The model after one stochastic step on all that the workers have."""
+        model, given = workers.place(model), model
+        total = model.as_stats()
+        if is_first:
+            total = model.no_stats().add(pseudo or total)
+        elif model is given:
+            total = copy.deepcopy(total)  # the step is made in place
+        new = model.no_stats()
+        for _, stats, _ in workers.run(model.tables, range(workers.n_shards)):
+            new += stats
+        learner = self._component("learner")
+        stream = learner if isinstance(learner, Stochastic) else Stochastic()
+        size = stream.step_size(getattr(self, "n_batch_iter_", 0))
+        stands_for = float(stream.total_samples or self.n_seen_)
+        return model.update(blend(total, new, size, stands_for, new.n_rows)).on_host()
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """`fit`, then `predict`."""
@@ -273,12 +295,16 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         data = self._data(X, reset=False)
         shards, step = Shards(data, in_order(data)), AssignStep(self._likelihood, L, keep_clusters)
         workers = self._component("engine").open(shards, step, self._threads())
-        results = workers.run(self.model_.tables, range(len(shards)))
+        first = 0
         try:
+            results = workers.run(workers.place(self.model_).tables, range(len(shards)))
             for _ in range(len(shards)):
                 with use_threads(self._threads()):
                     _, assigned, _ = next(results)
+                _refuse_too_far(assigned.likelihood, first)
+                first += len(assigned.likelihood)
                 yield assigned
+            del results  # which has the model where the workers read it
         finally:
             workers.close()
 
@@ -290,7 +316,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
     def _fitted_copy(self, model: Mixture) -> Self:
         """A fitted copy of the estimator with this model, for callbacks."""
         now = snapshot(self)
-        now._set_model(copy.deepcopy(model))
+        now._set_model(copy.deepcopy(model.on_host()))
         return now
 
     def _write(self, out: Writer) -> None:
@@ -313,6 +339,16 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         objective = file.choice("objective", OBJECTIVES)
         weights = WEIGHTS[file.choice("weights", tuple(WEIGHTS))].read(file.at("weights"), K, objective)
         self._set_model(Mixture(weights, self._read_likelihood(file, K, objective), file.n_features, K))
+
+
+def _refuse_too_far(likelihood: np.ndarray, first: int) -> None:
+    """Rows so far from all clusters that none of them has a likelihood. `first` is the number of the first row."""
+    far = np.flatnonzero(~np.isfinite(likelihood))
+    if len(far):
+        raise ValueError(
+            f"row {first + int(far[0])} of X is so far from all clusters that its likelihood is not a number; "
+            "float64 reaches further than float32"
+        )
 
 
 def count_of_samples(n_samples: Any) -> int:

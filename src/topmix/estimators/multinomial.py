@@ -40,8 +40,8 @@ class MultinomialMixture(MixtureEstimator):
     learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
         How the data is visited. Memoized and batch climb the same bound, and memoized, which moves after each batch,
         gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate.
-    engine : {"threads", "serial", "ray"} or an object of topmix.engines
-        Who runs the kernels. The results are the same for any engine.
+    engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
         The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
     weight_concentration_prior : float or None
@@ -151,7 +151,7 @@ class MultinomialMixture(MixtureEstimator):
     def _first(
         self, prepared: None, data: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator
     ) -> tuple[Categorical, np.ndarray | None]:
-        start = Categorical.start(data, weight, K, self.topic_word_prior, rng, self.objective)
+        start = Categorical.start(data, weight, K, float(self.topic_word_prior), rng, self.objective)
         return start, np.ones(K) if self.objective == "ml" else None
 
     def _set_attributes(self, model: Mixture) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from topmix.estimators.topic_view import TopicView
 from topmix.files.reader import ModelFileError
 
 RELEVANCE = 0.6  # the weight of a word's probability against its lift; Sievert and Shirley (2014) found it best
@@ -53,6 +54,12 @@ def distinct(words: Iterable[str], n: int) -> list[str]:
         if not any(same_form(word, other) for other in kept):
             kept.append(word)
     return kept
+
+
+def relevant_words(view: TopicView, n: int, relevance: float = RELEVANCE) -> list[list[str]]:
+    """The most relevant words of each topic, without other forms of the same word; none of an empty topic."""
+    top = view.top(min(2 * n + 5, len(view.words)), relevance)
+    return [[] if empty else distinct(view.words_of(ids), n) for ids, empty in zip(top, view.is_empty())]
 
 
 def checked_name(name: Any) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from topmix.parameters.checks import positive_number
+from topmix.parameters.checks import LEAST_POSITIVE, MOST_POSITIVE, numbers_in_range, positive_number
 
+IN_RANGE = f", from {LEAST_POSITIVE:g} to {MOST_POSITIVE:g}"
 DOCUMENT_TOTAL = 0.5  # alpha, summed over topics
 WORD_PRIOR = 0.03  # eta
 COLLAPSED_WORD_PRIOR = 0.08  # eta of collapsed topics while they are learned: what is rare in a topic weighs less there
@@ -21,15 +22,15 @@ def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
         raise ValueError(f"doc_topic_prior must be a number, an array, 'auto' or None, got {given!r}")
     value = DOCUMENT_TOTAL / K if given is None or learned else given
     alpha = np.array(np.broadcast_to(_numbers(value, "doc_topic_prior"), (K,)))
-    if not np.all(np.isfinite(alpha) & (alpha > 0)):
-        raise ValueError(f"doc_topic_prior must be positive, got {given!r}")
+    if not numbers_in_range(alpha):
+        raise ValueError(f"doc_topic_prior must be positive{IN_RANGE}, got {given!r}")
     return alpha, learned
 
 
 def _numbers(value: Any, parameter: str) -> np.ndarray:
     try:
         return np.asarray(value, dtype=np.float64)
-    except TypeError as error:  # a table, for instance from a file
+    except (TypeError, ValueError) as error:  # a table, for instance from a file
         raise ValueError(f"{parameter} must be a number, an array, 'auto' or None, got {value!r}") from error
 
 
@@ -51,8 +52,8 @@ def word_prior(given: Any, V: int, K: int) -> tuple[np.ndarray, bool]:
     if learned and given != "auto":
         raise ValueError(f"topic_word_prior must be a number, an array, 'auto' or None, got {given!r}")
     eta = _numbers(WORD_PRIOR if given is None or learned else given, "topic_word_prior")
-    if not np.all(np.isfinite(eta) & (eta > 0)):
-        raise ValueError("topic_word_prior must be positive and finite everywhere")
+    if not numbers_in_range(eta):
+        raise ValueError(f"topic_word_prior must be positive and finite everywhere{IN_RANGE}")
     if eta.ndim == 0:
         return eta.reshape(1, 1), learned
     if eta.shape == (V,):
@@ -80,6 +81,7 @@ def concentration(given: Any, default: float, parameter: str) -> tuple[float, bo
     if learned and given != "auto":
         raise ValueError(f"{parameter} must be a number, 'auto' or None, got {given!r}")
     value = default if given is None or learned else given
-    if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
-        raise ValueError(f"{parameter} must be one positive number, got {given!r}")
-    return float(value), learned
+    try:
+        return positive_number(value, parameter), learned
+    except ValueError as error:
+        raise ValueError(f"{parameter} must be one positive number{IN_RANGE}, got {given!r}") from error

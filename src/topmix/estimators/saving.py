@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-import typing
 from abc import abstractmethod
 from pathlib import Path
-from types import NoneType
 from typing import IO, Any, ClassVar
 
 import numpy as np
@@ -22,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from topmix import _core
 from topmix._version import __version__
 from topmix.data.errors import CorpusError
-from topmix.estimators.components import FAMILIES
+from topmix.estimators.all_or_nothing import declared_parameters
+from topmix.estimators.components import FAMILIES, threads_of
 from topmix.estimators.first_format import upgrade_model, upgrade_parameters
 from topmix.estimators.names import checked_topic_names
 from topmix.estimators.reading import checked_input
@@ -30,10 +29,9 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import MODEL, open_file, write_file
 from topmix.files.writer import Writer
 from topmix.fitting.history import read_history
-from topmix.numerics.threads import count_of_threads
 from topmix.parameters.component import Component, from_dict
+from topmix.parameters.declared import declared_types, fits, plain
 
-LARGEST_INTEGER = 2**31  # of a parameter: what kernels count with
 ESTIMATORS: dict[str, Any] = {}  # the classes that `load` knows, by name; filled in __init__.py
 
 logger = logging.getLogger(__name__)
@@ -45,7 +43,8 @@ class SaveMixin:
     _saved_attributes: ClassVar[tuple[str, ...]] = ("n_iter_", "converged_", "elbo_")  # numbers, where they are set
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the fitted model to one file that `topmix.load` reads. Atomic: the whole file is written, or none.
+        """Writes the fitted model to one file that `topmix.load` reads. Atomic: the whole file is written, or none. It
+        is read back before it takes its name, so a model that was there before is replaced by one that loads.
 
         Any safetensors library reads its arrays. Callbacks are not saved. A parameter that is neither JSON, an array
         nor a component of topmix, for instance a RandomState, is left out: a note in the file says so, and the loaded
@@ -87,7 +86,17 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         about["topic_names"] = [[int(k), name] for k, name in sorted(estimator.names_.items())]
     if getattr(estimator, "input_", None):
         about["input"] = estimator.input_
-    write_file(Path(path), MODEL, out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}, about)
+    arrays = out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}
+
+    def read_back(file: IO[bytes]) -> None:
+        try:
+            _load(file, Path(path))
+        except (CorpusError, ValueError, RecursionError) as error:
+            raise ModelFileError(
+                f"{path}: was not written, because `load` would refuse it: {error}; use pickle or joblib instead"
+            ) from error
+
+    write_file(Path(path), MODEL, arrays, about, read_back)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -110,7 +119,7 @@ def _load(opened: IO[bytes], path: Path) -> Any:
     if version == 1:
         upgrade_model(file, name)
     estimator = _construct(ESTIMATORS[name], file, version)
-    count_of_threads(estimator.n_jobs)  # every question to a model asks for it
+    threads_of(estimator)  # every question to a model asks for it
     estimator.n_features_in_ = file.n_features
     if (words := file.strings("feature_names", file.n_features)) is not None:
         estimator.feature_names_in_ = np.array(words, dtype=object)
@@ -133,7 +142,7 @@ def _load(opened: IO[bytes], path: Path) -> Any:
 
 def _construct(cls: Any, file: CheckedReader, version: int) -> Any:
     """The estimator with its parameters: known names, and values of the types that its signature declares."""
-    hints, known = typing.get_type_hints(cls.__init__), cls._get_param_names()
+    hints, known = declared_types(cls.__init__), cls._get_param_names()
     parameters = dict(file.table("parameters") or {})
     if version == 1:
         parameters = upgrade_parameters(cls.__name__, parameters)
@@ -141,7 +150,7 @@ def _construct(cls: Any, file: CheckedReader, version: int) -> Any:
         if name in known and name in FAMILIES and isinstance(value, dict):
             parameters[name] = from_dict(value, FAMILIES[name], name)
         elif not isinstance(value, Component) and (
-            name not in known or name == "callbacks" or not _fits(value, hints[name])
+            name not in known or name == "callbacks" or not _may_be(value, hints[name])
         ):
             raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be {str(value)[:60]!r}")
     for full_name in sorted(file.left):
@@ -161,24 +170,27 @@ def _construct(cls: Any, file: CheckedReader, version: int) -> Any:
 
 def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[str]]:
     """Those that JSON holds, those that are arrays, and a note on each that is neither."""
-    plain: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     arrays: dict[str, NDArray[Any]] = {}
     notes = []
-    for name, value in estimator.get_params(deep=False).items():
+    for name, value in declared_parameters(estimator).items():
         if name == "callbacks":
             continue
-        value = value.item() if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
         if isinstance(value, Component) and type(value) in FAMILIES.get(name, {}).values():  # `load` knows its class
-            plain[name] = value.to_dict()
+            values[name] = value.to_dict()
         elif _is_array(value):
             arrays[name] = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)  # labels stay whole
         elif isinstance(value, dict) and value and all(_is_array(np.asarray(v)) for v in value.values()):
-            arrays |= {f"{name}.{key}": np.atleast_1d(np.asarray(v, np.float64)) for key, v in value.items()}
+            arrays |= {f"{name}.{key}": np.atleast_1d(np.asarray(v, np.float64)) for key, v in sorted(value.items())}
         elif _is_json(value):
-            plain[name] = value
+            values[name] = value
         else:
             notes.append(f"{name} was a {type(value).__name__}, which a file cannot hold; the default stands for it")
-    return plain, arrays, notes
+    return values, arrays, notes
+
+
+def _may_be(value: Any, hint: Any) -> bool:
+    return _is_json(value) if hint is Any else fits(value, hint)
 
 
 def _is_array(value: Any) -> bool:
@@ -190,16 +202,5 @@ def _is_json(value: Any) -> bool:
         return all(_is_json(v) for v in value)
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_json(v) for key, v in value.items())
-    return value is None or isinstance(value, bool | int | float | str | np.number)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value may be a parameter declared so. An integer passes for a float, and true and false for either."""
-    if hint is Any:
-        return _is_json(value)
-    kinds = typing.get_args(hint) or (hint,)
-    if isinstance(value, float):
-        return float in kinds
-    if isinstance(value, bool | int):
-        return float in kinds or (any(kind in kinds for kind in (bool, int)) and abs(value) < LARGEST_INTEGER)
-    return (NoneType if value is None else type(value)) in kinds
+    value = plain(value)
+    return value is None or isinstance(value, bool | int | float | str)

@@ -21,9 +21,9 @@ def seed_weights(seed: Any) -> dict[str | int, float]:
     if isinstance(seed, str) or not isinstance(seed, Iterable):
         raise ValueError(f"a seed is a list of words or a table of their weights, got {str(seed)[:60]!r}")
     weights = dict(seed) if isinstance(seed, Mapping) else dict.fromkeys(seed, 1.0)
-    if not weights or not all(np.isfinite(w) and w > 0 for w in weights.values()):
+    if not weights:
         raise ValueError(f"a seed needs at least one word, and positive weights, got {str(seed)[:60]}")
-    return weights
+    return {word: positive_number(w, f"the weight of seed word {word!r}") for word, w in weights.items()}
 
 
 def word_places(words: Sequence[str | int], names: Any, n_words: int) -> list[int]:

@@ -17,7 +17,7 @@ from topmix.data.shard import row_sums
 from topmix.estimators.frames import frame
 from topmix.estimators.groups import GroupsMixin
 from topmix.estimators.inputs import as_corpus
-from topmix.estimators.names import EMPTY, RELEVANCE, WORDS_PER_NAME, checked_name, distinct
+from topmix.estimators.names import EMPTY, RELEVANCE, WORDS_PER_NAME, checked_name, relevant_words
 from topmix.estimators.topic_view import TopicView, view_of
 from topmix.estimators.tree import TreeMixin
 from topmix.metrics.coherence import npmi_coherence
@@ -55,7 +55,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
         check_is_fitted(self, "components_")
         view = view_of(self)
         order, names = view.by_size(), self.topic_names_
-        words = _topic_words(view, whole_number(n_words, "n_words"), number_from(relevance, "relevance", 0.0, 1.0))
+        words = relevant_words(view, whole_number(n_words, "n_words"), number_from(relevance, "relevance", 0.0, 1.0))
         coherence = np.full(view.n_topics, np.nan)
         if X is not None:
             corpus, n = as_corpus(self, X, reset=False), min(10, len(view.words))
@@ -146,7 +146,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
     def topic_names_(self) -> list[str]:
         """One name per topic: that which `name_topics` gave, or else its most distinctive words."""
         check_is_fitted(self, "components_")
-        made = _topic_words(view_of(self), WORDS_PER_NAME, RELEVANCE)
+        made = relevant_words(view_of(self), WORDS_PER_NAME, RELEVANCE)
         given = getattr(self, "names_", {})
         return [given.get(k, ", ".join(words) if words else EMPTY) for k, words in enumerate(made)]
 
@@ -161,7 +161,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
         check_is_fitted(self, "components_")
         view = view_of(self)
         if callable(names):
-            words = _topic_words(view, whole_number(n_words, "n_words"), RELEVANCE)
+            words = relevant_words(view, whole_number(n_words, "n_words"), RELEVANCE)
             named = {k: names(of_topic) for k, of_topic in enumerate(words) if of_topic}
         elif isinstance(names, Mapping):
             named = dict(names)
@@ -179,12 +179,6 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
         """Shares of the topics that documents use, and known tokens of the documents."""
         tokens = row_sums(corpus.indptr, corpus.value)
         return sp.csr_array(self._proportions(corpus, True, True)), tokens
-
-
-def _topic_words(view: TopicView, n: int, relevance: float) -> list[list[str]]:
-    """The most relevant words of each topic, without other forms of the same word; none of an empty topic."""
-    top = view.top(min(2 * n + 5, len(view.words)), relevance)
-    return [[] if empty else distinct(view.words_of(ids), n) for ids, empty in zip(top, view.is_empty())]
 
 
 def _nearest(topic_word: np.ndarray) -> list[list[int]]:

@@ -12,11 +12,20 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.estimators.inputs import CLONED
 from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.parameters.checks import LARGEST_COUNT
 from topmix.stats import PseudoCounts
 
 
 def check_whole_counts(corpus: Corpus, estimator: str) -> None:
-    """Tokens are whole: a count that is not is an error, with its place."""
+    """Tokens are whole: a count that is not is an error, with its place. Counters of tokens have 32 bits."""
+    if corpus.n_tokens > LARGEST_COUNT:
+        words = np.bincount(corpus.index, weights=corpus.value, minlength=corpus.n_words)
+        for what, tokens in (("word", words), ("document", row_sums(corpus.indptr, corpus.value))):
+            if tokens.max() > LARGEST_COUNT:
+                raise ValueError(
+                    f"{estimator} gives every token a topic, and counts at most {LARGEST_COUNT:,} tokens of a {what}; "
+                    f"{what} {int(tokens.argmax())} has {tokens.max():,.0f}. Use LDA, or divide the counts."
+                )
     bad = not_whole(corpus)
     if len(bad):
         at = int(bad[0])

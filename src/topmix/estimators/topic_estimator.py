@@ -13,8 +13,10 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 
+from topmix.data.atomic import check_can_write
 from topmix.data.corpus import Corpus
 from topmix.engines import Engine
+from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.checkpoints import checkpoint_of
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.first_topics import first_topics
@@ -42,6 +44,7 @@ from topmix.models.topic_start import RESTARTED
 from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import (
+    any_number,
     count_of_active,
     count_of_components,
     positive_number,
@@ -50,6 +53,7 @@ from topmix.parameters.checks import (
 )
 
 MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
+FEWEST_DOCUMENTS = 3  # per topic: where topics stand for single documents, sampling loses more than it finds
 
 
 class TopicEstimator(
@@ -82,6 +86,7 @@ class TopicEstimator(
         """Priors and options of documents, and no counts yet."""
 
     @with_sklearn_callbacks
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -112,6 +117,8 @@ class TopicEstimator(
         nor with CVB0.
         """
         clock = Clock()
+        if checkpoint is not None:
+            check_can_write(checkpoint)  # before the work
         learner, inference, n_init = self._learner(), self._inference(), whole_number(self.n_init, "n_init")
         reading = Reading(text, vectorizer, feature_names, layer)
         corpus = as_corpus(self, X, reset=not self._is_warm(), reading=reading)
@@ -166,7 +173,7 @@ class TopicEstimator(
             threads=threads,
             n_active=count_of_active(self.n_active, K),
             max_iter=max_iter,
-            tol=self.tol,
+            tol=any_number(self.tol, "tol"),
             sweeps=self._sweeps(corpus, learner, inference, max_iter) if searches else 0,
             max_time=self.max_time,
             is_warm=self._is_warm(),
@@ -199,10 +206,12 @@ class TopicEstimator(
         return isinstance(self.init, str) and self.init in RESTARTED and not self._is_warm()
 
     def _sweeps(self, corpus: Corpus, learner: Learner, inference: Inference, max_iter: int) -> int:
-        """Of exploration: none where topics were given, passes are too few, or counts are not whole or very large."""
+        """Of exploration: none where topics were given, passes or documents are few, or counts cannot be sampled."""
         starts_by_itself = isinstance(self.init, str) and not self._is_warm()
         can_sample = self._engine().samples and isinstance(learner, Memoized | Batch)
         if not (inference.sweeps and starts_by_itself and can_sample and max_iter >= FIRST_PASSES + LAST_PASSES):
+            return 0
+        if corpus.n_docs < FEWEST_DOCUMENTS * self.n_components:
             return 0
         is_countable = corpus.n_tokens <= MOST_COPIES * corpus.nnz and not len(not_whole(corpus))
         return inference.sweeps if is_countable else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
+from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.new_words import in_known_columns
 from topmix.estimators.reading import Reading
@@ -46,6 +48,7 @@ class StreamMixin:
     @abstractmethod
     def _set_model(self, model: TopicModel) -> None: ...
 
+    @all_or_nothing
     def partial_fit(
         self,
         X: Any,
@@ -108,19 +111,21 @@ class StreamMixin:
         self.n_tokens_seen_ = before + corpus.n_tokens
 
     def _grown(self, corpus: Corpus) -> TopicModel:
-        """The model with room for the words of this corpus, which are its own and perhaps more."""
-        if corpus.n_words == self.n_features_in_:
-            return self.model_
-        if self.model_.words.eta.shape[0] > 1:
-            raise ValueError("new words need a topic_word_prior that is one number, or one per topic, not one per word")
+        """A copy of the model, for steps are made in place, with room for the words of this corpus, which are its own
+        and perhaps more."""
         words = self.model_.words
+        words = replace(words, total=copy.deepcopy(words.total))
+        if corpus.n_words == self.n_features_in_:
+            return replace(self.model_, words=words)
+        if words.eta.shape[0] > 1:
+            raise ValueError("new words need a topic_word_prior that is one number, or one per topic, not one per word")
         words.total.grow(corpus.n_words)
         if words.extra is not None:
-            self.model_ = replace(self.model_, words=replace(words, extra=words.extra.grown(corpus.n_words)))
+            words = replace(words, extra=words.extra.grown(corpus.n_words))
         self.n_features_in_: int = corpus.n_words
         if corpus.vocabulary is not None:
             self.feature_names_in_ = np.array(list(corpus.vocabulary), dtype=object)
-            vectorizer = getattr(self, "vectorizer_", None)
-            if vectorizer is not None:
-                vectorizer.vocabulary_ = list(corpus.vocabulary)
-        return self.model_
+            if getattr(self, "vectorizer_", None) is not None:
+                self.vectorizer_: Any = copy.copy(self.vectorizer_)
+                self.vectorizer_.vocabulary_ = list(corpus.vocabulary)
+        return replace(self.model_, words=words)

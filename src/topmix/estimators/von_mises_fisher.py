@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from topmix.data.corpus import Corpus
 from topmix.data.directions import Directions
 from topmix.data.errors import CorpusError
 from topmix.data.table import Table
@@ -50,8 +51,8 @@ class VonMisesFisherMixture(MixtureEstimator):
     learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
         How the data is visited. Memoized and batch climb the same objective, and memoized, which updates clusters after
         each batch, gets there sooner. Stochastic forgets a batch once it is over, and its objective is an estimate.
-    engine : {"threads", "serial", "ray"} or an object of topmix.engines
-        Who runs the kernels. The results are the same for any engine.
+    engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
     weight_concentration_prior : float or None
         Dirichlet prior on the weight of each cluster, alpha / K, under "map". None is 1 / K.
     prior_rows : float
@@ -170,12 +171,8 @@ class VonMisesFisherMixture(MixtureEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learns the clusters of X, of shape (n_samples, n_features)."""
-        rows = self._data(X, reset=not (self.warm_start and hasattr(self, "model_")))
-        super().fit(rows, y, sample_weight)
-        self.labels_ = self.predict(rows)
-        return self
+    def _look_back(self, data: Corpus | Table) -> None:
+        self.labels_ = self.predict(data)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """`fit`, then its labels."""
@@ -216,8 +213,8 @@ class VonMisesFisherMixture(MixtureEstimator):
         if isinstance(self.init_params, str):
             one_of(self.init_params, STARTS, "init_params")
         self._allocation(K)
-        b = positive_number(self.prior_rows, "prior_rows")
-        most = positive_number(self.max_concentration, "max_concentration")
+        b = positive_number(self.prior_rows, "prior_rows", least=1e-20)
+        most = positive_number(self.max_concentration, "max_concentration", least=1e-20)
         if most > LARGEST_CONCENTRATION:
             raise ValueError(f"max_concentration must be at most {LARGEST_CONCENTRATION:g}, got {most:g}")
         kind = one_of(self.concentration_type, CONCENTRATIONS, "concentration_type")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterator
@@ -11,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from topmix.data.atomic import atomic_write
+from topmix.data.atomic import atomic_write, check_can_write
+from topmix.data.csv_lines import csv_writer
+from topmix.data.errors import CorpusError
 from topmix.views.topics import proportions, view_of
 
 TOP_WORDS = 100
@@ -26,7 +27,7 @@ def write_csv(
     """
     with atomic_write(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        out = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+        out = csv_writer(text, delimiter)
         out.writerow(["topic", "share", "rank", "word", "probability"])
         for k, share, words, probabilities in _topics(model, n_words):
             rows = zip(words, probabilities)
@@ -63,6 +64,7 @@ def write_pyldavis(model: Any, path: Path, corpus: Any = None) -> None:
 
     if corpus is None:
         raise ValueError("pyLDAvis needs documents: pass a corpus")
+    check_can_write(path)  # before the work
     data = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in to_pyldavis(model, corpus).items()}
     with atomic_write(path) as file:
         file.write(json.dumps(data).encode())
@@ -76,6 +78,11 @@ def write_mallet(model: Any, path: Path, corpus: Any = None) -> None:
     doc-topics.txt           document, name, the proportion of each topic; only if a corpus is given
     """
     view = view_of(model)
+    names = None if corpus is None else corpus.names
+    for what, strings in (("word", view.words), ("name", names or ())):
+        for n, string in enumerate(strings):
+            if any(separator in string for separator in "\t\n\r"):
+                raise CorpusError(f"{what} {n} is {string!r}: tabs and line breaks separate what MALLET's files hold")
     path.mkdir(parents=True, exist_ok=True)
     alpha = np.broadcast_to(np.asarray(getattr(model, "doc_topic_prior_", 1.0 / view.n_topics)), (view.n_topics,))
     top = view.top(20)
@@ -92,7 +99,7 @@ def write_mallet(model: Any, path: Path, corpus: Any = None) -> None:
         ),
     )
     if corpus is not None:
-        names = [str(d) for d in range(corpus.n_docs)] if corpus.names is None else corpus.names
+        names = [str(d) for d in range(corpus.n_docs)] if names is None else names
         rows = proportions(model, corpus)
         _write_lines(
             path / "doc-topics.txt",

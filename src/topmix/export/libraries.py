@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import LatentDirichletAllocation
 
+from topmix.data.atomic import atomic_write
 from topmix.data.corpus import Corpus
 from topmix.numerics import dirichlet
 from topmix.views.topics import proportions, view_of, word_names
@@ -78,7 +79,8 @@ def to_pyldavis(model: Any, corpus: Corpus) -> dict[str, Any]:
 def save_sklearn(model: Any, path: Path, corpus: Any = None) -> None:
     import joblib
 
-    joblib.dump(to_sklearn(model), path)
+    with atomic_write(path) as file:
+        joblib.dump(to_sklearn(model), file)
 
 
 def save_gensim(model: Any, path: Path, corpus: Any = None) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LARGEST = 1e100  # of any saved number: sums and products of a few of these are still finite
-SMALLEST = 1e-100  # of what must be positive
+from topmix.parameters.checks import LARGEST, SMALLEST
+
 MAX_FEATURES = 2**31 - 1
 
 

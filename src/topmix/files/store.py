@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,8 +30,17 @@ FORMAT_VERSION = 2
 BLOCK = 1 << 23  # bytes written at a time
 
 
-def write_file(path: Path, kind: str, arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> None:
-    """Arrays, and a table that JSON can hold. Atomic: the file is the old one or this one."""
+def write_file(
+    path: Path,
+    kind: str,
+    arrays: dict[str, NDArray[Any]],
+    about: dict[str, Any],
+    read_back: Callable[[IO[bytes]], None] | None = None,
+) -> None:
+    """Arrays, and a table that JSON can hold. Atomic: the file is the old one or this one.
+
+    `read_back` is given the file when it is complete, before it takes its name: an error leaves the old one.
+    """
     stored = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
     arrays = {name: np.ascontiguousarray(a, a.dtype.newbyteorder("<")) for name, a in arrays.items()}
     arrays = dict(sorted(arrays.items(), key=lambda item: -item[1].itemsize))  # stable; keeps every array aligned
@@ -54,6 +64,10 @@ def write_file(path: Path, kind: str, arrays: dict[str, NDArray[Any]], about: di
             flat = a.reshape(-1)
             for begin in range(0, flat.size, BLOCK // a.itemsize):
                 file.write(flat[begin : begin + BLOCK // a.itemsize].data)
+        if read_back is not None:
+            file.flush()
+            file.seek(0)
+            read_back(file)
 
 
 def open_file(file: IO[bytes], path: Path, kind: str) -> tuple[CheckedReader, int]:

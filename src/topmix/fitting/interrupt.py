@@ -18,8 +18,10 @@ class StopOnInterrupt:
 
     def __init__(self) -> None:
         self.stopped = False
+        self.n_passes = 0  # that are over
 
     def __call__(self, record: Record, view: PassView) -> bool:
+        self.n_passes += 1
         return self.stopped
 
     def __enter__(self) -> Self:

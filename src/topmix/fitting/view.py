@@ -34,20 +34,27 @@ class PassView:
     @property
     def weights(self) -> np.ndarray:
         """[K] the share of each topic or cluster."""
-        return np.asarray(self._model.weights())
+        return np.array(self._model.weights())
 
     def counts(self) -> np.ndarray | None:
-        """[V, K] tokens of each word in each topic, not to be changed; None where rows are not words."""
+        """[V, K] tokens of each word in each topic, not to be written to; None where rows are not words."""
         of_tokens = getattr(self._model, "word", None)  # where each token has one topic
         if isinstance(of_tokens, np.ndarray):
-            return of_tokens
+            return _read_only(of_tokens)
         for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
             total: Any = getattr(holder, "total", None)
             total = total.on_host() if hasattr(total, "on_host") else total
             if isinstance(total, WordTotal):
-                return total.raw if total.factor == 1.0 else total.counts()
+                return _read_only(total.raw) if total.factor == 1.0 else total.counts()
         return None
 
     def fitted(self) -> Any:
         """A fitted copy of the estimator as it is now: yours to keep, to score and to save."""
         return self._fitted(self._model)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """The fit goes on with this array: a callback that writes to it is an error, not a spoilt fit."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from topmix.inference.inference import Inference
 from topmix.learners import Asynchronous, Learner, Stochastic
 from topmix.local import LocalStep
 from topmix.local.topics import TopicStep
 from topmix.models.document_options import DocumentOptions
-from topmix.parameters.checks import number_from, one_of, whole_number, whole_number_or_none
+from topmix.parameters.checks import LARGEST_COUNT, number_from, one_of, whole_number, whole_number_or_none
 
 MIN_TOPIC_MASS = 2.5  # tokens
 
@@ -32,10 +30,10 @@ class FixedPoint(Inference):
     def check(self) -> None:
         if self.min_topic_mass is not None:
             number_from(self.min_topic_mass, "min_topic_mass", 0.0)
-        whole_number_or_none(self.restarts, "restarts", least=0)
+        whole_number_or_none(self.restarts, "restarts", least=0, most=LARGEST_COUNT)
         whole_number_or_none(self.cold_visits, "cold_visits", least=0)
         one_of(self.selection, ("last", "often"), "selection")
-        whole_number(self.max_doc_update_iter, "max_doc_update_iter")
+        whole_number(self.max_doc_update_iter, "max_doc_update_iter", most=LARGEST_COUNT)
         number_from(self.doc_tol, "doc_tol", 0.0)
         one_of(self.stopping, ("max", "mean"), "stopping")
 
@@ -131,14 +129,12 @@ class Collapsed(FixedPoint):
 
     def check(self) -> None:
         super().check()
-        if not isinstance(self.exclude, bool | np.bool_):
-            raise ValueError(f"exclude must be True or False, got {self.exclude!r}")
         number_from(self.own_discount, "own_discount", 0.0, 1.0)
         whole_number(self.sweeps, "sweeps", least=0)
 
     def documents(self, n_active: int | None) -> DocumentOptions:
         shared = super().documents(n_active)
-        return replace(shared, exclude=bool(self.exclude), own_discount=float(self.own_discount))
+        return replace(shared, exclude=self.exclude, own_discount=self.own_discount)
 
     def check_learner(self, learner: Learner) -> None:
         if isinstance(learner, Asynchronous):

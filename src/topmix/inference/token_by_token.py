@@ -12,7 +12,7 @@ from topmix.local import LocalStep
 from topmix.local.cvb0 import CVB0Step
 from topmix.local.scvb0 import SCVB0Step
 from topmix.models.document_options import DocumentOptions
-from topmix.parameters.checks import positive_number, whole_number
+from topmix.parameters.checks import LARGEST_COUNT, positive_number, whole_number
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,7 +24,7 @@ class TokenByToken(Inference):
     posterior: ClassVar[str] = "collapsed"
 
     def check(self) -> None:
-        whole_number(self.doc_burn_in, "doc_burn_in", least=0)
+        whole_number(self.doc_burn_in, "doc_burn_in", least=0, most=LARGEST_COUNT)
 
     def documents(self, n_active: int | None) -> DocumentOptions:
         return Collapsed(own_discount=0.0).documents(n_active)

@@ -17,7 +17,7 @@ from topmix.data.table import Table
 from topmix.engines import Workers
 from topmix.learners.learner import Learner, Passes, PassResult, State, count_of_batches
 from topmix.local import Info, add_info
-from topmix.parameters.checks import any_number, positive_number, whole_number_or_none
+from topmix.parameters.checks import MOST_POSITIVE, number_from, positive_number, whole_number_or_none
 
 DOCUMENTS_PER_BATCH = 512
 ROWS_PER_BATCH = 4096  # of a table
@@ -53,7 +53,7 @@ class Stochastic(Learner):
         whole_number_or_none(self.batch_size, "batch_size")
         positive_number(self.scale, "scale")
         positive_number(self.offset, "offset")
-        any_number(self.decay, "decay")
+        number_from(self.decay, "decay", 0.0, MOST_POSITIVE)
         if self.total_samples is not None:
             positive_number(self.total_samples, "total_samples")
 
@@ -65,7 +65,10 @@ class Stochastic(Learner):
         return n_batches
 
     def step_size(self, t: int) -> float:
-        return min(1.0, self.scale / (self.offset + t) ** self.decay)
+        try:
+            return min(1.0, self.scale / (self.offset + t) ** self.decay)
+        except (OverflowError, ZeroDivisionError):  # a huge decay
+            return 0.0 if self.offset + t > 1 else 1.0
 
     def passes(self, model: Any, workers: Workers, state: State) -> Passes:
         amount = workers.n_rows if state.n_tokens is None else state.n_tokens

@@ -116,16 +116,13 @@ class Shape:
         B, inverse = (np.empty((len(second), self.D, self.D)) for _ in range(2))
         log_det = np.empty(len(second))
         _core.update_precisions(second, N, base, reg, beta, m, threads(), B, inverse, log_det)
-        if np.isnan(log_det).any():
-            raise _singular(np.flatnonzero(np.isnan(log_det)))
+        refuse_singular(log_det)
         return B, inverse, log_det
 
     def refuse_rounding(self, P: np.ndarray) -> None:
         """Raises where a precision is so large, in a frame of unit variance, that rounding alone made it finite."""
         diagonal = np.diagonal(P, axis1=1, axis2=2) if self.is_matrix else P.reshape(len(P), -1)
-        thin = np.flatnonzero(1.0 / diagonal.max(axis=1) < ROUNDING)
-        if len(thin):
-            raise _singular(thin)
+        refuse_thin(diagonal.max(axis=1))
 
     def log_det(self, B: np.ndarray) -> np.ndarray:
         """log |B_k|, summed over copies."""
@@ -179,6 +176,19 @@ class Shape:
 
 
 SHAPES = ("full", "diag", "spherical", "tied")
+
+
+def refuse_singular(log_det: np.ndarray) -> None:
+    """Raises where a determinant is NaN: that matrix could not be inverted."""
+    if np.isnan(log_det).any():
+        raise _singular(np.flatnonzero(np.isnan(log_det)))
+
+
+def refuse_thin(largest: np.ndarray) -> None:
+    """Raises where the largest diagonal entry of a precision says that no digits are left."""
+    thin = np.flatnonzero(1.0 / largest < ROUNDING)
+    if len(thin):
+        raise _singular(thin)
 
 
 def _singular(clusters: np.ndarray) -> SingularCovariance:

@@ -27,6 +27,7 @@ from topmix.numerics.threads import threads
 from topmix.stats import Additive
 
 # Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
+LARGEST_SINGLE = 1e30  # of numbers whose products with others are still finite in float32
 TOLERANCE = 1e-3
 
 # Updates between two looks at which clusters are near each other: clusters move little, and the look takes K^2 D^2.
@@ -274,7 +275,9 @@ class Gaussian:
         weights = np.log(np.maximum(self.total.N, 1e-9))
         expected = constant + weights
         if parts:
-            expected = np.concatenate(parts, axis=1).astype(np.float32) @ W.T.astype(np.float32, copy=False) + expected
+            typical = np.concatenate(parts, axis=1)
+            kind = np.float32 if np.abs(typical).max() < LARGEST_SINGLE else np.float64
+            expected = typical.astype(kind) @ W.T.astype(kind, copy=False) + expected
         expected = np.broadcast_to(expected, (K, K)).copy()
         np.fill_diagonal(expected, np.inf)  # itself is always one
         return np.sort(np.argpartition(-expected, C - 1, axis=1)[:, :C], axis=1).astype(np.int32)
@@ -289,11 +292,7 @@ class Gaussian:
         shape, q = self.shape, self.posterior
         C = q.B / q.nu.reshape(-1, *[1] * (q.B.ndim - 1))
         size = shape.sd(C) ** 2 + q.m**2  # [K, D], what squares of typical rows are
-        terms = np.einsum("kd,kd->k", size, shape.apply(np.square(q.P), size))
-        order = np.argsort(terms)
-        held = np.cumsum(np.maximum(self.total.N, 0.0)[order])
-        worst = order[min(np.searchsorted(held, 0.99 * held[-1]), len(order) - 1)]
-        return float(np.sqrt(terms[worst])) * 16 / np.sqrt(1 + shape.D / 16) * 2.0**-24
+        return rounding_of(np.einsum("kd,kd->k", size, shape.apply(np.square(q.P), size)), self.total.N, shape.D)
 
     @staticmethod
     def assign(shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int) -> GaussianAssignment:
@@ -333,6 +332,14 @@ class Gaussian:
         return g
 
 
+def rounding_of(terms: np.ndarray, N: np.ndarray, D: int) -> float:
+    """Gaussian.rounding, from the summed squares of the terms of a typical score of each cluster."""
+    order = np.argsort(terms)
+    held = np.cumsum(np.maximum(N, 0.0)[order])
+    worst = order[min(np.searchsorted(held, 0.99 * held[-1]), len(order) - 1)]
+    return float(np.sqrt(terms[worst])) * 16 / np.sqrt(1 + D / 16) * 2.0**-24
+
+
 def _assigned(
     shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int, was: np.ndarray | None
 ) -> GaussianAssignment:
@@ -342,7 +349,7 @@ def _assigned(
     constant = (t.constant + log_weights).astype(dtype)
     a = GaussianAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), z, t)
     how = (t.shape.quadratic, t.linear, threads())
-    with one_thread():
+    with one_thread(), np.errstate(over="ignore"):  # the likelihood of a row that is too far is minus infinity
         _core.to_frame(x, t.origin, t.A, threads(), z)
         if was is None:
             _core.assign_gaussian(z, t.W, constant, *how, *a[:4])

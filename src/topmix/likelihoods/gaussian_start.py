@@ -19,6 +19,7 @@ from topmix.likelihoods.frame import LEAST, Frame
 from topmix.likelihoods.gaussian import Gaussian, GaussianPrior, GaussianStats, moments
 from topmix.numerics.blas import one_thread
 
+LARGEST_SQUARE = 1e90  # of anything that is squared or summed: files hold numbers up to 1e100
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 40
 STARTS = ("auto", "k-means++", "kmeans", "random", "random_from_data")
@@ -39,7 +40,7 @@ def summary(table: Table, weight: np.ndarray | None, covariance_type: str, zero_
     about = np.zeros(D) if zero_mean else np.asarray(table.data[0], np.float64)
     first, second = np.zeros(D), np.zeros((D, D) if is_matrix else D)
     begin, total = 0, 0.0
-    with one_thread():
+    with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused below
         for block in table.blocks():
             x = np.ascontiguousarray(block) - about
             w = None if weight is None else weight[begin : begin + len(x), None]
@@ -49,6 +50,8 @@ def summary(table: Table, weight: np.ndarray | None, covariance_type: str, zero_
             total += len(x) if w is None else float(w.sum())
             begin += len(x)
     mean = first / max(total, 1e-300)
+    if not (np.abs(second).max(initial=0.0) < LARGEST_SQUARE and np.abs(about + mean).max() < LARGEST_SQUARE**0.5):
+        raise ValueError("X has values of more than 1e45, whose squares do not add up: divide X by a constant")
     if zero_mean:
         return Summary(total, np.zeros(D), second / max(total, 1e-300))
     second -= total * (np.outer(mean, mean) if is_matrix else mean**2)
@@ -88,6 +91,12 @@ def empty(
             nu=float(D if degrees_of_freedom_prior is None else degrees_of_freedom_prior),
             B=np.asarray(frame.covariances(np.asarray(covariance_prior, np.float64))).reshape(reg.shape),
             reg=reg,
+        )
+    sizes = (prior.reg, prior.B, np.square(prior.m), np.square(frame.A))
+    if not all(np.abs(size).max() < LARGEST_SQUARE for size in sizes):
+        raise ValueError(
+            "the values of X differ by so little, compared with reg_covar and the priors, that their squares are lost: "
+            "multiply X by a constant"
         )
     none = GaussianStats(np.zeros(K), np.zeros((K, D)), np.zeros((shape.n_matrices(K), shape.quadratic_size())))
     return Gaussian(covariance_type, objective, zero_mean, dtype, frame, prior, none)

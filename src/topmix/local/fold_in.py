@@ -13,6 +13,7 @@ from topmix.data.shard import Shard
 from topmix.local.solve import solve
 from topmix.local.step import StepResult
 from topmix.models.topics import TopicTables
+from topmix.numerics.blas import one_thread
 
 
 class FoldedIn(NamedTuple):
@@ -32,4 +33,6 @@ class FoldIn:
         word = np.repeat(np.arange(len(shard.cols)), np.diff(words.indptr))
         log_phi = np.log(table[word, words.topic].astype(np.float64)) + log_scale[word]
         stats = tables.prior.summarise(words, docs, shard.lengths, H)
-        return StepResult(FoldedIn(docs, float(words.value @ log_phi) + H + tables.prior.documents(stats)))
+        with one_thread():  # a sum of many terms has other last digits on several
+            of_words = float(words.value @ log_phi)
+        return StepResult(FoldedIn(docs, of_words + H + tables.prior.documents(stats)))

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from topmix.data.sparse_checks import check_sparse
+
 Floats = NDArray[np.float64]
 RandomState = int | np.random.Generator | None
 
@@ -15,6 +17,8 @@ RandomState = int | np.random.Generator | None
 def as_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
     """[D, V] float64 rows without duplicates and zeros, from a Corpus, a sparse matrix or an array."""
     X = X.to_scipy() if hasattr(X, "to_scipy") else X
+    if sp.issparse(X):
+        check_sparse(X)
     rows = sp.csr_array(X if sp.issparse(X) else np.atleast_2d(np.asarray(X)), dtype=np.float64, copy=True)
     rows.sum_duplicates()
     rows.eliminate_zeros()

@@ -53,6 +53,11 @@ class Mixture:
             "allocation": self.allocation.bound(total.N),
         }
 
+    def on_host(self) -> Mixture:
+        """The same without a device."""
+        likelihood: Any = self.likelihood
+        return replace(self, likelihood=likelihood.on_host()) if hasattr(likelihood, "on_host") else self
+
     def weights(self) -> np.ndarray:
         """[K] the expected share of each cluster."""
         return self.allocation.weights()

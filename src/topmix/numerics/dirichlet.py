@@ -49,6 +49,8 @@ def most_likely(mean_log: np.ndarray, start: np.ndarray, max_iter: int = 50) -> 
     def objective(a: np.ndarray) -> float:
         return float(log_normaliser(a) + a @ mean_log)
 
+    if len(start) == 1:  # a share of one, whatever a is
+        return start
     a, now = start, objective(start)
     for _ in range(max_iter):
         g = digamma(a.sum()) - digamma(a) + mean_log

@@ -8,68 +8,92 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.parameters.declared import LARGEST_WHOLE, as_declared, plain
+
+LARGEST = 1e100  # of any number in a file: sums and products of a few of these are still finite
+SMALLEST = 1e-100  # of what must be positive in a file
+LEAST_POSITIVE, MOST_POSITIVE = 1e-30, 1e30  # of what a user sets: kernels compute in float32
+LARGEST_COUNT = 2**31 - 1  # of what kernels count with 32 bits
 
 
-def whole_number(value: Any, parameter: str, *, least: int = 1) -> int:
-    """An integer that is not smaller than `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+def whole_number(value: Any, parameter: str, *, least: int = 1, most: int = LARGEST_WHOLE) -> int:
+    """An integer from `least` to `most`; 2.0 is one."""
+    number = as_declared(value, int)
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
         wanted = {0: "0 or a positive integer", 1: "a positive integer"}.get(least, f"an integer, {least} or more")
         raise ValueError(f"{parameter} must be {wanted}, got {value!r}")
-    return int(value)
+    if number > most:
+        raise ValueError(f"{parameter} must be at most {most}, got {value!r}")
+    return number
 
 
-def whole_number_or_none(value: Any, parameter: str, *, least: int = 1) -> int | None:
+def whole_number_or_none(value: Any, parameter: str, *, least: int = 1, most: int = LARGEST_WHOLE) -> int | None:
     if value is None:
         return None
     try:
-        return whole_number(value, parameter, least=least)
+        return whole_number(value, parameter, least=least, most=most)
     except ValueError as error:
         raise ValueError(str(error).replace("must be ", "must be None or ")) from None
 
 
 def positive_number(value: Any, parameter: str, *, least: float = 0.0) -> float:
-    """A finite number larger than `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not least < float(value) < np.inf:
+    """A number larger than `least`, and of a size that kernels can compute with."""
+    number = _number(value)
+    if number is None or not least < number < np.inf:
         raise ValueError(f"{parameter} must be a number over {least:g}, got {value!r}")
-    return float(value)
+    if not LEAST_POSITIVE <= number <= MOST_POSITIVE:
+        raise ValueError(f"{parameter} must be a number from {LEAST_POSITIVE:g} to {MOST_POSITIVE:g}, got {value!r}")
+    return number
 
 
 def number_from(value: Any, parameter: str, low: float, high: float = np.inf) -> float:
     """A number from `low` to `high`, both included; never NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not low <= float(value) <= high:
+    number = _number(value)
+    if number is None or not low <= number <= high:
         wanted = f"from {low:g} to {high:g}" if high < np.inf else f"that is not smaller than {low:g}"
         raise ValueError(f"{parameter} must be a number {wanted}, got {value!r}")
-    return float(value)
+    return number
 
 
 def any_number(value: Any, parameter: str) -> float:
     """A number, which may be infinite."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or np.isnan(float(value)):
+    number = _number(value)
+    if number is None or np.isnan(number):
         raise ValueError(f"{parameter} must be a number, got {value!r}")
-    return float(value)
+    return number
 
 
 def one_of(value: Any, choices: Iterable[str], parameter: str) -> str:
     names = list(choices)
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         raise ValueError(f"{parameter}={value!r} is not one of {', '.join(map(repr, names))}")
     return str(value)
 
 
 def count_of_components(n_components: Any) -> int:
-    if (
-        isinstance(n_components, bool)
-        or not isinstance(n_components, int | np.integer)
-        or not 1 <= n_components <= _core.MAX_TOPICS
-    ):
+    number = as_declared(n_components, int)
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _core.MAX_TOPICS:
         raise ValueError(f"n_components must be an integer from 1 to {_core.MAX_TOPICS}, got {n_components!r}")
-    return int(n_components)
+    return number
 
 
 def count_of_active(n_active: Any, K: int) -> int:
     """L, the clusters kept: None keeps all K, and more than K means K."""
-    if n_active is None:
-        return K
-    if isinstance(n_active, bool) or not isinstance(n_active, int | np.integer) or n_active < 1:
-        raise ValueError(f"n_active must be None or a positive integer, got {n_active!r}")
-    return min(int(n_active), K)
+    number = whole_number_or_none(n_active, "n_active")
+    return K if number is None else min(number, K)
+
+
+def numbers_in_range(values: np.ndarray) -> bool:
+    """Whether all of them are positive and of a size that `positive_number` takes."""
+    return bool(np.all((values >= LEAST_POSITIVE) & (values <= MOST_POSITIVE)))  # not true of NaN
+
+
+def _number(value: Any) -> float | None:
+    """None where it is not a number; a whole number that no double holds is infinite."""
+    number = plain(value)
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return None
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf if number > 0 else -np.inf

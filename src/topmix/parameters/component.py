@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+from topmix.parameters.declared import all_as_declared, declared_types
 
 
 @dataclass(frozen=True, repr=False)
@@ -17,6 +19,8 @@ class Component:
     """Base of all components. Subclasses with settings are frozen dataclasses with `repr=False`."""
 
     def __post_init__(self) -> None:
+        for name, value in all_as_declared(self.settings(), declared_types(cast(Any, type(self)))).items():
+            object.__setattr__(self, name, value)  # 2.0 is 2: equal components are equal to the letter, in files too
         self.check()
 
     def check(self) -> None:

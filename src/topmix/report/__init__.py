@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from topmix.data.atomic import atomic_write
+from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.corpus import Corpus
 from topmix.report.contents import contents
 
@@ -50,6 +50,7 @@ def write_report(
     title : str or None
         The title of the page. None takes the estimator and the name of the file.
     """
+    check_can_write(path)  # before the work
     name = title or f"{type(model).__name__} · {Path(path).stem}"
     data = contents(model, corpus, texts)
     with atomic_write(path) as file:

@@ -1,6 +1,7 @@
 """The data of the page, for JSON. Long arrays are packed as base64, so that a thousand topics stay small.
 
-about, settings, history    the model, its parameters, and [pass, seconds, objective] of each pass
+about, settings, history    the model, its parameters, and [pass, seconds, objective, phase] of each pass
+labels, names               per topic: its most relevant words, and the name that somebody gave it or null
 words, frequency            all words that the page shows, the most frequent first, and log p(w)
 share, x, y, near           per topic: its share, its position on the map, and its nearest topics
 sizes, candidates, probabilities    per topic: the number of candidates, their word ids, and log p(w | k), best first
@@ -20,13 +21,21 @@ from numpy.typing import NDArray
 
 from topmix._version import __version__
 from topmix.data.corpus import Corpus
+from topmix.estimators.names import RELEVANCE, relevant_words
 from topmix.report.documents import chosen_documents
 from topmix.views.topic_map import hellinger, plane_positions
 from topmix.views.topics import TopicView, tree_of, view_of
 
-RELEVANCES = (1.0, 0.7, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for values between
+RELEVANCES = (
+    1.0,
+    RELEVANCE,
+    0.4,
+    0.2,
+    0.0,
+)  # candidates are the best words for each; the page sorts for others
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
 NEIGHBOURS = 5
+WORDS_PER_LABEL = 10
 
 
 def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None) -> dict[str, Any]:
@@ -44,8 +53,10 @@ def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None) -> 
     documents, of_topic = chosen_documents(model, view, corpus, texts)
     return {
         "about": _about(model, view, corpus),
-        "history": [[r.n_pass, round(r.seconds, 4), r.objective] for r in getattr(model, "history_", [])],
+        "history": [[r.n_pass, round(r.seconds, 4), r.objective, r.phase] for r in getattr(model, "history_", [])],
         "settings": _settings(model),
+        "labels": relevant_words(view, WORDS_PER_LABEL),
+        "names": [getattr(model, "names_", {}).get(k) for k in range(view.n_topics)],
         "words": [view.words[v] for v in order.tolist()],
         "frequency": pack(np.log(np.maximum(view.frequency[order], 1e-30)), "<f4"),
         "share": [float(f"{s:.5g}") for s in view.share],

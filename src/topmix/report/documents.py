@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
-from topmix.data.tokens import DEFAULT_PATTERN
+from topmix.data.tokens import DEFAULT_PATTERN, in_time
 from topmix.views.summary import EXAMPLE_SMOOTHING
 from topmix.views.topics import TopicView, proportions
 
@@ -86,13 +86,15 @@ class _TopicMarker:
         self.view = view
         self.id_of = {word: v for v, word in enumerate(view.words)}
         self.lower = bool(settings.get("lowercase", True))
-        self.pattern = re.compile(str(settings.get("token_pattern", DEFAULT_PATTERN)))
+        pattern = str(settings.get("token_pattern", DEFAULT_PATTERN))
+        compiled = re.compile(pattern)
+        self.tokens = in_time(lambda text: list(compiled.finditer(text)), pattern)
 
     def mark_text(self, text: str, top: NDArray[np.intp], mix: NDArray[np.float64]) -> tuple[Pieces, bool]:
         """(pieces of the text, whether the text was cut)."""
         found: Pieces = []
         end = 0
-        for token in self.pattern.finditer(text[:CHARACTERS]):
+        for token in self.tokens(text[:CHARACTERS]):
             word = token[0].lower() if self.lower else token[0]
             if (v := self.id_of.get(word)) is None:
                 continue

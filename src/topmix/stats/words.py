@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from scipy.special import digamma
 
 from topmix import _core
-from topmix.files.reader import LARGEST, SMALLEST, CheckedReader, ModelFileError
+from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.numerics.threads import threads
+from topmix.parameters.checks import LARGEST, SMALLEST
 from topmix.stats.pseudo_counts import PseudoCounts
 
 LEAST_WEIGHT = 1e-9  # of pseudo-counts that have faded: less is what rounding left

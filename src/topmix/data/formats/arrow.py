@@ -36,7 +36,10 @@ def matches(head: bytes) -> bool:
 
 def read(path: Path, options: Options) -> Corpus:
     with open_batches(path) as (schema, batches), CorpusBuilder(options.out) as builder:
-        saved = json.loads((schema.metadata or {}).get(KEY, b"{}"))
+        try:
+            saved = json.loads((schema.metadata or {}).get(KEY, b"{}"))
+        except (ValueError, RecursionError) as error:
+            raise CorpusError(f"{path}: the metadata of topmix in the schema is not JSON: {error}") from error
         if not isinstance(saved, dict) or not isinstance(saved.get("vocabulary") or [], list):
             raise CorpusError(f"{path}: the metadata of topmix in the schema is not valid")
         vocabulary = find_vocabulary(path, options)
@@ -193,7 +196,7 @@ def open_batches(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
                 yield reader.schema, _checked(reader.get_batch(i) for i in range(reader.num_record_batches))
     except (CorpusError, FileNotFoundError):
         raise
-    except (pa.ArrowException, json.JSONDecodeError, UnicodeDecodeError, OSError, MemoryError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError, MemoryError) as error:
         raise CorpusError(f"{path}: not a complete Parquet or Arrow file: {error}") from error
 
 

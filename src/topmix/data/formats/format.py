@@ -12,6 +12,11 @@ from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.textfile import read_lines, write_lines
 
+# Endings of files of counts whose words lie beside them.
+COUNTS = (".mtx", ".mm", ".ldac", ".dat", ".npz", ".svmlight", ".svm", ".libsvm")
+
+UCI = "vocab.{}.txt"  # the words of docword.{}.txt
+
 VocabularyLike = Sequence[str] | str | os.PathLike[str] | Literal[False] | None
 
 
@@ -23,6 +28,7 @@ class Options:
     n_words: int | None = None
     first_id: int | None = None
     out: Path | None = None
+    verify: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,12 +63,9 @@ def find_vocabulary(path: Path, options: Options, n_words: int | None = None) ->
     if given is False:
         return None
     if given is None:
-        base = stem(path)
-        beside = [f"vocab.{base.removeprefix('docword.')}.txt", f"{base}.vocab.txt", f"{base}.vocab", f"{base}.tokens"]
-        found = [path.with_name(name) for name in [*beside, "vocab.txt"] if path.with_name(name).is_file()]
-        if not found:
+        given = _file_beside(path)
+        if given is None:
             return None
-        given = found[0]
     if not isinstance(given, str | os.PathLike):
         if n_words is not None and len(given) != n_words:
             raise CorpusError(f"{path}: the file has {n_words} words, but the given vocabulary has {len(given)}")
@@ -76,15 +79,56 @@ def find_vocabulary(path: Path, options: Options, n_words: int | None = None) ->
     return words
 
 
-def write_vocabulary(corpus: Corpus, path: Path) -> None:
-    """Write the vocabulary to the file in which `find_vocabulary` looks. A corpus without one leaves no such file: its
-    words would be those of the corpus that was here before."""
+def _own_file(path: Path) -> Path:
+    """The file with the words of this file of counts and no other."""
     base = stem(path)
-    name = f"vocab.{base.removeprefix('docword.')}.txt" if base.startswith("docword.") else f"{base}.vocab.txt"
+    if base.startswith("docword."):
+        return path.with_name(UCI.format(base.removeprefix("docword.")))
+    return path.with_name(f"{path.name}.vocab.txt")
+
+
+def _shared_files(path: Path) -> list[Path]:
+    """Files with the words of every X.*, where `path` is X.mtx."""
+    base = stem(path)
+    return [path.with_name(name) for name in (f"{base}.vocab.txt", f"{base}.vocab", f"{base}.tokens", UCI.format(base))]
+
+
+def _sharing(path: Path, words: Path) -> list[str]:
+    """Other files of counts that one of the `_shared_files` may belong to: X.ldac for X.mtx."""
+    names = [stem(path) + ending for ending in COUNTS]
+    if words.name == UCI.format(stem(path)):
+        names.append(f"docword.{stem(path)}.txt")
+    beside = (path.with_name(name + gz) for name in names for gz in ("", ".gz"))
+    return [other.name for other in beside if other != path and other.is_file()]
+
+
+def _file_beside(path: Path) -> Path | None:
+    own = [_own_file(path), path.with_name(f"{plain_name(path)}.vocab.txt")]
+    for file in own:
+        if file.is_file():
+            return file
+    for file in _shared_files(path):
+        if file.is_file():
+            if others := _sharing(path, file):
+                raise CorpusError(
+                    f"{path}: {file.name} may hold the words of {path.name} or of {', '.join(others)}: rename it to "
+                    f"{own[0].name}, pass it as vocabulary=, or pass vocabulary=False"
+                )
+            return file
+    everyone = path.with_name("vocab.txt")
+    return everyone if everyone.is_file() else None
+
+
+def write_vocabulary(corpus: Corpus, path: Path) -> None:
+    """Write the vocabulary to the file in which `find_vocabulary` looks first. A corpus without one leaves no such
+    file: its words would be those of the corpus that was here before."""
     if corpus.vocabulary is not None:
-        write_lines(corpus.vocabulary, path.with_name(name))
-    else:
-        path.with_name(name).unlink(missing_ok=True)
+        write_lines(corpus.vocabulary, _own_file(path))
+        return
+    _own_file(path).unlink(missing_ok=True)
+    shared = _shared_files(path)[0]  # where words were written before each file had a file of its own
+    if path.exists() and not _sharing(path, shared):
+        shared.unlink(missing_ok=True)
 
 
 def check_whole_counts(corpus: Corpus, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Format, Options, find_vocabulary, write_vocabulary
 from topmix.data.rows import check_n_words
+from topmix.data.sparse_checks import check_sparse
 
 BLOCK_ROWS = 1 << 14
 
@@ -43,8 +45,12 @@ def read(path: Path, options: Options) -> Corpus:
             if layout == "csr":
                 _stream_csr(path, archive, n_docs, builder)
             else:
-                X = sp.csr_array(sp.load_npz(path))
-                builder.append(X.indptr, X.indices, X.data)
+                for name in archive.namelist():
+                    _Member(archive, name.removesuffix(".npy"), 3)
+                X = sp.load_npz(path)
+                check_sparse(X)
+                rows = sp.csr_array(X)
+                builder.append(rows.indptr, rows.indices, rows.data)
             return builder.finish(vocabulary, n_words)
 
 
@@ -80,15 +86,16 @@ def _stream_csr(path: Path, archive: zipfile.ZipFile, n_docs: int, builder: Corp
 class _Member:
     """One array of the archive, read from its start to its end."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
+    def __init__(self, archive: zipfile.ZipFile, name: str, most_dimensions: int = 1) -> None:
         self._file: IO[bytes] = archive.open(f"{name}.npy")
         version = np.lib.format.read_magic(self._file)
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         self.shape, _, self.dtype = read_header(self._file)
-        if self.dtype.hasobject or len(self.shape) > 1:
-            raise ValueError(
-                f"{name}.npy is {self.dtype} of shape {self.shape}, not a one-dimensional array of numbers"
-            )
+        if self.dtype.hasobject or len(self.shape) > most_dimensions:
+            raise ValueError(f"{name}.npy is {self.dtype} of shape {self.shape}, not an array of numbers")
+        size = archive.getinfo(f"{name}.npy").file_size
+        if math.prod(self.shape) * self.dtype.itemsize > size:  # nobody makes room for what is not there
+            raise EOFError(f"{name}.npy has {size} bytes, too few for {self.dtype} of shape {self.shape}")
 
     def __len__(self) -> int:
         return int(self.shape[0]) if self.shape else 1

@@ -16,11 +16,11 @@ def matches(head: bytes) -> bool:
 def read(path: Path, options: Options) -> Corpus:
     if options.vocabulary or options.n_words is not None or options.first_id is not None:
         raise CorpusError(f"{path}: a saved corpus holds its words; leave out vocabulary, n_words and first_id")
-    corpus = Corpus.open(path)
+    corpus = Corpus.open(path, verify=options.verify)
     if options.out is None:
         return corpus
-    corpus.verify().save(options.out)
-    return Corpus.open(options.out)
+    corpus.save(options.out)
+    return Corpus.open(options.out, verify=False)  # its rows were checked a moment ago, and are checked again when used
 
 
 def write(corpus: Corpus, path: Path) -> None:

@@ -11,8 +11,6 @@ import math
 import re
 from pathlib import Path
 
-import numpy as np
-
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
@@ -35,17 +33,14 @@ def read(path: Path, options: Options) -> Corpus:
     n_words = options.n_words if vocabulary is None else len(vocabulary)
     low = options.first_id or 0
     last_id = None if n_words is None else n_words - 1 + (1 if options.first_id is None else low)
-    smallest, largest = 1, -1
+    smallest = 1
     with TextFile(path, block=1 << 20) as file, CorpusBuilder(options.out) as builder:
         for rows in read_pairs(file, counted=False, first_id=low, last_id=last_id):
             smallest = min(smallest, int(rows.word.min(initial=1)))
-            largest = max(largest, int(rows.word.max(initial=-1)))
             names = [_label(x) for x in rows.label.tolist()]
             builder.append(rows.indptr, rows.word - low if low else rows.word, rows.value, names)
-        remap = None
-        if options.first_id is None and smallest > 0:
-            remap = np.arange(max(largest, 0) + 1) - 1  # id 1 is column 0; id 0 does not occur
-        return builder.finish(vocabulary, n_words, remap=remap)
+        shift = 1 if options.first_id is None and smallest > 0 else 0  # id 1 is column 0; id 0 does not occur
+        return builder.finish(vocabulary, n_words, shift=shift)
 
 
 def write(corpus: Corpus, path: Path) -> None:

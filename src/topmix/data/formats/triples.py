@@ -57,6 +57,14 @@ def check_header(file: TextFile, n_docs: int, n_words: int, nnz: int) -> None:
             raise file.error(f"the header says {n} {what}; the limit is {MAX_WORDS}", file.line - 1)
     if nnz > n_docs * n_words:
         raise file.error(f"the header says {nnz} entries, more than {n_docs} × {n_words}", file.line - 1)
+    if n_docs > most_documents(nnz):
+        raise file.error(f"the header says {n_docs} documents, but only {nnz} entries", file.line - 1)
+
+
+def most_documents(n_entries: int) -> int:
+    """Documents that a file may have up to its n-th entry. Nearly all of more would be empty, and they would take the
+    memory of a machine for a file of three lines."""
+    return 1_000_000 + 100 * n_entries
 
 
 def _read(
@@ -116,14 +124,17 @@ class _Entries:
 
 def _in_order(file: TextFile, header: Header, builder: CorpusBuilder, _: Path | None) -> None:
     entries = _Entries()
-    done = n = 0  # rows appended; entries in the buffers
+    done = n = seen = 0  # rows appended; entries in the buffers, and in all
     for n in entries.blocks(file, header):
+        seen += n - entries.held
         doc = entries.doc[max(entries.held - 1, 0) : n]
         if (doc[1:] < doc[:-1]).any():
             raise _OutOfOrder
         if not n:
             continue
         last = int(entries.doc[n - 1])  # this document may continue in the next block
+        if last > most_documents(seen):
+            raise file.error(f"document {last + 1} after {seen} entries: nearly all documents before it are empty")
         cut = int(np.searchsorted(entries.doc[:n], last))
         append_sorted(builder, entries.doc[:cut], entries.word[:cut], entries.value[:cut], done, last)
         entries.keep_from(cut, n)

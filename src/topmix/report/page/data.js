@@ -32,7 +32,7 @@ const angle = data.x.map((x, k) => (Math.atan2(data.y[k], x) * 180 / Math.PI + 3
 const hue = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light))`;
 const soft = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light) / .38)`;
 
-const state = { topic: 0, word: null, relevance: 1, query: "", sort: "size", shown: [], documents: 3 };
+const state = { topic: 0, word: null, relevance: 0.6, query: "", sort: "size", shown: [], documents: 3 };
 
 function bestWords(k, n, relevance) {
   const found = [];
@@ -42,7 +42,8 @@ function bestWords(k, n, relevance) {
   }
   return found.sort((a, b) => b[0] - a[0]).slice(0, n);
 }
-const topWords = Array.from({ length: K }, (_, k) => bestWords(k, 10, 1).map(([, v]) => words[v]));
+const topWords = data.labels;
+const titleOf = (k) => data.names[k] ?? `Topic ${k}`, labelOf = (k) => data.names[k] ?? topWords[k].slice(0, 2).join(" ");
 
 function topicsOf(v) {
   const n = data.lookup.n, found = [];

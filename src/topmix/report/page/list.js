@@ -37,7 +37,7 @@ function drawList() {
   for (let i = first; i < last; i++) {
     const k = state.shown[i];
     rows.push(element("div", { class: "topic", role: "option", id: `topic-${k}`, "data-topic": k, hue: hue(k), "aria-selected": k === state.topic, style: `top:${i * HEIGHT}px;--hue:${hue(k)}`, onclick: () => selectTopic(k) },
-      element("span", { class: "number" }, String(k)), element("span", { class: "said" }, topWords[k].slice(0, 8).join(" ")),
+      element("span", { class: "number" }, String(k)), element("span", { class: "said" }, data.names[k] ? element("b", {}, data.names[k] + " ") : null, topWords[k].slice(0, 8).join(" ")),
       element("span", { class: "share" }, percent(data.share[k])),
       element("span", { class: "bar" }, element("i", { style: `width:${100 * data.share[k] / largest}%` }))));
   }

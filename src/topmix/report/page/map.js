@@ -24,9 +24,11 @@ function updateMap() {
   const left = box.x + (box.w - w) / 2, upper = box.y + (box.w - h) / 2;
   const first = state.word === null ? [state.topic] : topicsOf(state.word).map(([k]) => k);
   for (const k of [...first, ...orders.size]) {  // largest topics first, as many labels as fit without overlap
-    const x = data.x[k], y = -data.y[k];
+    const y = -data.y[k];
+    let x = data.x[k];
     if (labels.length > 60 || (data.share[k] < 0.2 / K && !first.includes(k)) || x < left || x > left + w || y < upper || y > upper + h || labels.some((l) => l.k === k)) continue;
-    const text = topWords[k].slice(0, 2).join(" "), half = text.length * size * 0.29;
+    const text = labelOf(k), half = text.length * size * 0.29;
+    x = Math.min(Math.max(x, left + half), left + w - half);  // whole labels only
     const mine = [x - half, y - size * 0.75, x + half, y + size * 0.75];
     if (taken.some((t) => mine[0] < t[2] && mine[2] > t[0] && mine[1] < t[3] && mine[3] > t[1])) continue;
     taken.push(mine);
@@ -37,7 +39,7 @@ function updateMap() {
 
 function showTip(k, event) {
   const node = $("tip"), frame = $("map-pane").getBoundingClientRect();
-  node.replaceChildren(element("b", {}, `Topic ${k}`), ` ${percent(data.share[k])}`, element("br"), element("span", {}, topWords[k].join(" ")));
+  node.replaceChildren(element("b", {}, titleOf(k)), ` ${percent(data.share[k])}`, element("br"), element("span", {}, topWords[k].join(" ")));
   node.hidden = false;
   node.style.left = Math.min(event.clientX - frame.left + 14, frame.width - node.offsetWidth - 8) + "px";
   node.style.top = Math.min(event.clientY - frame.top + 14, frame.height - node.offsetHeight - 8) + "px";

@@ -16,7 +16,7 @@ function drawTopic() {
   const k = state.topic, detail = $("detail");
   detail.style.setProperty("--hue", hue(k));
   detail.style.setProperty("--hue-soft", soft(k));
-  $("topic-title").textContent = `Topic ${k}`;
+  $("topic-title").textContent = titleOf(k);
   const rank = orders.size.indexOf(k) + 1;
   const tokens = data.about.tokens ? `, about ${number.format(Math.round(data.share[k] * data.about.tokens))} tokens` : "";
   $("topic-facts").textContent = `${percent(data.share[k])} of all ${data.about.tokens ? "tokens" : "documents"}${tokens}; number ${rank} of ${number.format(K)} by size`;
@@ -53,12 +53,12 @@ function drawDocuments() {
 }
 
 function documentCard(d) {
-  const bar = element("div", { class: "mixture" }, ...d.topics.map(([k, share]) => element("button", { style: `width:${100 * share}%`, hue: hue(k), title: `Topic ${k}: ${percent(share)} (${topWords[k].slice(0, 4).join(" ")})`, "aria-label": `Topic ${k}, ${percent(share)}`, onclick: () => selectTopic(k) })));
+  const bar = element("div", { class: "mixture" }, ...d.topics.map(([k, share]) => element("button", { style: `width:${100 * share}%`, hue: hue(k), title: `${titleOf(k)}: ${percent(share)} (${topWords[k].slice(0, 4).join(" ")})`, "aria-label": `Topic ${k}, ${percent(share)}`, onclick: () => selectTopic(k) })));
   const text = element("div", { class: "text" });
   for (const [piece, k] of d.pieces) {
     if (k < 0) text.append(piece);
-    else if (k === state.topic) text.append(element("mark", { title: `Topic ${k}` }, piece));
-    else text.append(element("span", { hue: hue(k), title: `Topic ${k}`, onclick: () => selectTopic(k) }, piece));
+    else if (k === state.topic) text.append(element("mark", { title: titleOf(k) }, piece));
+    else text.append(element("span", { hue: hue(k), title: titleOf(k), onclick: () => selectTopic(k) }, piece));
   }
   if (d.cut) text.append(" …");
   const node = element("article", { class: "document" }, element("div", { class: "name" }, d.name), bar, text);

@@ -10,6 +10,11 @@ function drawCurve() {
     const o = low + range * i / 4;
     svg.append(element("svg:line", { class: "axis", x1: L, x2: W - 20, y1: y(o), y2: y(o) }), element("svg:text", { x: L - 8, y: y(o) + 4, "text-anchor": "end" }, Number(o.toPrecision(5)).toLocaleString("en")));
   }
+  const sweeps = rows.flatMap((r, i) => (r[3] === "exploring" ? [i] : []));
+  if (sweeps.length) {
+    const from = x(sweeps[0] - 0.5), to = x(sweeps.at(-1) + 0.5);
+    svg.prepend(element("svg:rect", { class: "exploring", x: from, y: 10, width: to - from, height: H - B - 10 }), element("svg:text", { x: (from + to) / 2, y: 28, "text-anchor": "middle" }, "exploring: the topic of every token is sampled"));
+  }
   svg.append(element("svg:path", { d: rows.map((r, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(r[2]).toFixed(1)}`).join("") }));
   const every = Math.ceil(rows.length / 15);
   rows.forEach((r, i) => {

@@ -1,0 +1,229 @@
+"""Gaussian clusters with full covariances on the device: moments, the conjugate update, and what rows need of it.
+
+A cluster has D (D + 1) / 2 second moments and as many entries of its precision. They stay on the device; the host has
+some numbers of each cluster. The formulas are those of likelihoods/gaussian.py, and so are the names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topmix.cuda.clusters import Clusters
+from topmix.cuda.device import Device
+from topmix.cuda.rows import DeviceRows
+from topmix.cuda.scores import features_of, made, padded
+from topmix.cuda.segments import Moments
+from topmix.likelihoods.covariance import refuse_singular, refuse_thin
+from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats, rounding_of
+
+ABOUT = 11  # numbers of a cluster: the enum About of mixture_arguments.hpp
+
+
+@dataclass(eq=False)
+class DeviceGaussianStats:
+    """Moments, as `likelihoods.gaussian.GaussianStats` are on the host."""
+
+    device: Device
+    N: np.ndarray  # [K] on the host
+    first: Any  # [K, D] float64
+    second: Any  # [K, Q] float64
+
+    @classmethod
+    def zeros(cls, device: Device, K: int, D: int) -> DeviceGaussianStats:
+        return cls(
+            device, np.zeros(K), device.zeros((K, D), np.float64), device.zeros((K, D * (D + 1) // 2), np.float64)
+        )
+
+    def add(self, other: DeviceGaussianStats | GaussianStats, weight: float = 1.0) -> DeviceGaussianStats:
+        """self += weight * other, in place."""
+        self.N += weight * other.N
+        first, second = other.first, other.second
+        if isinstance(other, GaussianStats):
+            first, second = self.device.mirror(other, (first, np.float64), (second, np.float64))
+        self._launch(self.first, 1.0, first, weight)
+        self._launch(self.second, 1.0, second, weight)
+        return self
+
+    def scale(self, c: float) -> DeviceGaussianStats:
+        """self *= c, in place."""
+        self.N *= c
+        self._launch(self.first, c, None, 0.0)
+        self._launch(self.second, c, None, 0.0)
+        return self
+
+    def plus(self, other: DeviceGaussianStats) -> DeviceGaussianStats:
+        return self.copy().add(other)
+
+    def copy(self) -> DeviceGaussianStats:
+        return DeviceGaussianStats.zeros(self.device, *self.first.shape).add(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DeviceGaussianStats:
+        return self.copy()
+
+    def on_host(self) -> GaussianStats:
+        return GaussianStats(self.N.copy(), self.device.get(self.first), self.device.get(self.second))
+
+    def _launch(self, to: Any, factor: float, other: Any, weight: float) -> None:
+        given = {"to": to, "from": other, "factor": factor, "weight": weight, "n": int(to.size)}
+        self.device.launch("add_scaled", "AddArgs", min(-(-to.size // 256), 32 * self.device.n_processors), 256, given)
+
+
+class DevicePosterior(NamedTuple):
+    """As likelihoods.gaussian.Posterior; P, m and Pm are on the device, the rest on the host."""
+
+    beta: np.ndarray  # [K]
+    nu: np.ndarray  # [K]
+    P: Any  # [K, Q] packed
+    m: Any  # [K, D]
+    Pm: Any  # [K, D]
+    log_det: np.ndarray  # [K]
+    mPm: np.ndarray  # [K]
+    rounding: np.ndarray  # [K] sum of the squared terms of a typical score
+    second: np.ndarray  # [K] P : S, and the same of reg and the prior; P m times first and the prior's first moments
+    reg: np.ndarray
+    base: np.ndarray
+    first: np.ndarray
+    prior_first: np.ndarray
+    Elog: np.ndarray  # [K] E log |Lambda|
+    log_gamma: np.ndarray  # [K] of the Wishart's constant
+    wobble: np.ndarray  # [K]
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceGaussian:
+    """q(mu_k, Lambda_k), or a point. It borrows the total it was made from."""
+
+    device: Device
+    settings: Gaussian  # all but its total
+    total: DeviceGaussianStats
+    jacobian: float
+
+    @classmethod
+    def of(cls, device: Device, host: Gaussian) -> DeviceGaussian:
+        total = DeviceGaussianStats.zeros(device, *host.total.first.shape).add(host.total)
+        return cls(device, host, total, host.frame.log_det())
+
+    def on_host(self) -> Gaussian:
+        return replace(self.settings, total=self.total.on_host())
+
+    def zeros(self, n_features: int, K: int) -> DeviceGaussianStats:
+        return DeviceGaussianStats.zeros(self.device, K, n_features)
+
+    def update(self, S: DeviceGaussianStats, N: np.ndarray) -> DeviceGaussian:
+        """Conjugate update.  Eq. (G.6)."""
+        new = replace(self, total=S)
+        new.posterior  # noqa: B018  (now, before the learner changes the total)
+        return new
+
+    @cached_property
+    def posterior(self) -> DevicePosterior:
+        device, g, t = self.device, self.settings, self.total
+        shape, p = g.shape, g.prior
+        (K, D), Q = t.first.shape, shape.quadratic_size()
+        N = np.maximum(t.N, 0.0)  # rounding may leave less than nothing
+        beta, nu = p.beta + N, p.nu + N
+        base = p.B if g.zero_mean else p.B + shape.prior_outer(K, p.beta, p.m)[0]
+        constants = device.kept(p, lambda: [device.array(shape.packed(x[None])[0]) for x in (base, p.reg)])
+        P, m, Pm = (device.empty((K, n), np.float64) for n in (Q, D, D))
+        about = device.empty((K, ABOUT), np.float64)
+        shared, blocks, room = 8 * (4 * D + D * D), K, None
+        if shared > device.shared_per_block - 2048:
+            shared, blocks = 8 * 4 * D, min(K, 2 * device.n_processors)
+            room = device.empty((blocks, D, D), np.float64)
+        given = {
+            "N": device.array(N),
+            "beta": device.array(beta),
+            "nu": device.array(nu),
+            "first": t.first,
+            "second": t.second,
+            "base": constants[0],
+            "reg": constants[1],
+            "prior_first": device.array(p.beta * p.m),
+            "P": P,
+            "m": m,
+            "Pm": Pm,
+            "about": about,
+            "room": room,
+            "K": K,
+            "D": D,
+            "zero_mean": int(g.zero_mean),
+        }
+        device.launch("update_gaussians", "GaussianArgs", blocks, 256, given, shared=shared)
+        log_det, mPm, largest, rounding, second, reg, of_base, first, prior_first, psi, gamma = device.get(about).T
+        refuse_singular(log_det)
+        if g.objective == "ml" and not np.any(p.reg):
+            refuse_thin(largest)
+        return DevicePosterior(
+            beta=beta,
+            nu=nu,
+            P=P,
+            m=m,
+            Pm=Pm,
+            log_det=log_det,
+            mPm=mPm,
+            rounding=rounding,
+            second=second,
+            reg=reg,
+            base=of_base,
+            first=first,
+            prior_first=prior_first,
+            Elog=(psi + D * np.log(2.0) if g.objective == "vb" else D * np.log(nu)) - log_det,
+            log_gamma=0.25 * D * (D - 1) * np.log(np.pi) + gamma,
+            wobble=D / beta if g.objective == "vb" and not g.zero_mean else np.zeros_like(beta),
+        )
+
+    def bound(self, S: DeviceGaussianStats, N: np.ndarray) -> float:
+        """As Gaussian.bound, for the total that this was made from."""
+        assert S is self.total
+        g, q, K, D = self.settings, self.posterior, len(S.N), self.settings.shape.D
+        shape, p, is_bayes, has_prior = g.shape, g.prior, g.objective == "vb", float(g.objective != "ml")
+        degrees, beta = has_prior * p.nu + S.N, has_prior * p.beta + S.N
+        first, second = has_prior * q.prior_first + q.first, q.second + S.N * q.reg + has_prior * q.base
+        value = S.N.sum() * (self.jacobian - 0.5 * D * np.log(2 * np.pi))
+        if is_bayes:
+            degrees, second = degrees - q.nu, second - q.nu * D  # P : B = nu D
+            value -= np.sum(0.5 * q.nu * (q.log_det - D * np.log(2.0)) - q.log_gamma)
+            if not g.zero_mean:
+                beta, first, second = beta - q.beta, first - q.beta * q.mPm, second - q.beta * q.mPm
+                value -= 0.5 * D * np.log(q.beta / (2 * np.pi)).sum()
+        if has_prior:
+            value += K * float(shape.log_normaliser(np.array([p.nu]), shape.log_det(p.B[None]))[0])
+            if not g.zero_mean:
+                value += 0.5 * K * D * np.log(p.beta / (2 * np.pi))
+        value += 0.5 * float(degrees @ q.Elog) - 0.5 * second.sum()
+        if not g.zero_mean:
+            value += first.sum() - 0.5 * float(beta @ (q.mPm + q.wobble))
+        return float(value)
+
+    def tables(self, cols: np.ndarray) -> Clusters:
+        return self._tables
+
+    @cached_property
+    def _tables(self) -> Clusters:
+        device, g, q = self.device, self.settings, self.posterior
+        (K, D), linear = self.total.first.shape, not g.zero_mean
+        wide = g.dtype == "float64" or rounding_of(q.rounding, self.total.N, D) > TOLERANCE
+        dtype, kind = (np.dtype(np.float64), "double") if wide else (np.dtype(np.float32), "float")
+        F = len(features_of(D, "products", linear))
+        W, centre = device.zeros((padded(K, 8), F), dtype), device.empty((K, D), dtype)
+        given = {"P": q.P, "linear": q.Pm if linear else None, "m": q.m, "W": W, "centre": centre, "D": D, "F": F}
+        device.launch(f"gaussian_weights_{kind}", "WeightArgs", K, 256, given)
+        return Clusters(
+            weights=made(device, D, "products", linear, W, K, dtype),
+            constant=0.5 * (q.Elog - q.wobble - q.mPm - D * np.log(2 * np.pi)),
+            centre=centre,
+            origin=g.frame.origin,
+            A=np.ascontiguousarray(g.frame.scale),
+            jacobian=self.jacobian,
+            root=None,
+            sums=_stay,
+        )
+
+
+def _stay(clusters: Clusters, rows: DeviceRows, moments: Moments) -> DeviceGaussianStats:
+    device = moments.device
+    return DeviceGaussianStats(device, device.get(moments.N), moments.first, moments.second)
