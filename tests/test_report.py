@@ -65,6 +65,8 @@ def test_the_page_holds_what_the_model_says(report, model, corpus):
     assert len(data["history"]) == len(model.history_)
     assert ["n_components", "3"] in data["settings"]
     assert set(data["words"]) == set(corpus.vocabulary)
+    assert data["tree"]["order"] == model.topic_tree()["topics"].iloc[-1]
+    assert [join["node"] for join in data["tree"]["joins"]] == [3, 4]
     for k, mine in enumerate(data["of_topic"]):
         assert 3 <= len(mine) <= 12
         for d in mine:
@@ -197,17 +199,23 @@ def test_a_browser_filters_selects_and_looks_up(page, model):
     assert page.locator("#word-card").is_hidden()
     assert page.locator(".topic").count() == 3
     before = page.locator("#topic-title").inner_text()
-    page.keyboard.press(
-        "ArrowDown" if page.locator(".topic").last.get_attribute("aria-selected") == "false" else "ArrowUp"
-    )
+    page.keyboard.press("ArrowDown")
+    if page.locator("#topic-title").inner_text() == before:  # it was the last of the list
+        page.keyboard.press("ArrowUp")
     assert page.locator("#topic-title").inner_text() != before
     circle = page.locator(f'#map circle[data-topic="{k}"]')
     circle.click()
     assert page.locator("#topic-title").inner_text() == f"Topic {k}"
     page.locator("#relevance").fill("1")
     assert "λ = 0.00" in page.locator("#relevance-value").inner_text()
+    page.click("#tab-tree")
+    assert page.locator("#tree circle").count() == 2  # joins of three topics
+    page.locator("#tree circle").last.hover()
+    assert "3 topics, 100%" in page.locator("#tree-facts").inner_text()
+    page.locator(f'#tree [data-topic="{k}"]').click()
+    assert page.locator("#topic-title").inner_text() == f"Topic {k}"
     page.click("#tab-training")
-    assert page.locator("#curve circle").count() == model.n_iter_
+    assert page.locator("#curve circle").count() == len(model.history_)
     page.click("#tab-settings")
     assert "n_components" in page.locator("#settings").inner_text()
     page.click("#tab-topics")

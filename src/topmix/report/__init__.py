@@ -23,7 +23,7 @@ from topmix.report.contents import contents
 __all__ = ["write_report"]
 
 # Joined in this order inside one function: the files share the names that they define.
-SCRIPTS = ("data.js", "list.js", "map.js", "topic.js", "word.js", "training.js", "main.js")
+SCRIPTS = ("data.js", "list.js", "map.js", "topic.js", "word.js", "tree.js", "training.js", "main.js")
 
 
 def write_report(

@@ -5,6 +5,7 @@ labels, names               per topic: its most relevant words, and the name tha
 words, frequency            all words that the page shows, the most frequent first, and log p(w)
 share, x, y, near           per topic: its share, its position on the map, and its nearest topics
 sizes, candidates, probabilities    per topic: the number of candidates, their word ids, and log p(w | k), best first
+tree                        the order of topics, and joins of topics or earlier joins, nearest first
 lookup                      per word: its most likely topics and p(k | w)
 documents, of_topic         example documents, and per topic the positions of its examples in that list
 """
@@ -23,7 +24,7 @@ from topmix.data.corpus import Corpus
 from topmix.estimators.names import RELEVANCE, relevant_words
 from topmix.report.documents import chosen_documents
 from topmix.views.topic_map import hellinger, plane_positions
-from topmix.views.topics import TopicView, view_of
+from topmix.views.topics import TopicView, tree_of, view_of
 
 RELEVANCES = (
     1.0,
@@ -70,6 +71,7 @@ def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None) -> 
             ]
             for k in range(view.n_topics)
         ],
+        "tree": _tree(view),
         "lookup": _lookup(view, order),
         "documents": documents,
         "of_topic": of_topic,
@@ -100,6 +102,16 @@ def _candidates(view: TopicView, n: int) -> list[NDArray[np.intp]]:
 
 def _logs(view: TopicView, k: int, ids: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.log(np.maximum(view.topic_word[k, ids], 1e-30))
+
+
+def _tree(view: TopicView) -> dict[str, Any]:
+    tree = tree_of(view)
+    joins = [
+        {"node": b.node, "left": b.left, "right": b.right, "distance": round(b.distance, 4),
+         "share": float(f"{b.share:.5g}"), "words": b.words}
+        for b in tree.branches
+    ]  # fmt: skip
+    return {"order": tree.branches[-1].topics if tree.branches else tree.leaves, "joins": joins}
 
 
 def _lookup(view: TopicView, order: NDArray[np.intp]) -> dict[str, Any]:

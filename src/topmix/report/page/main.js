@@ -1,6 +1,6 @@
 // Tabs, events of the keyboard and the controls, and the first drawing of the page.
 
-const tabs = ["topics", "training", "settings"];
+const tabs = ["topics", "tree", "training", "settings"];
 function openTab(name) {
   for (const tab of tabs) {
     $(`tab-${tab}`).setAttribute("aria-selected", tab === name);
@@ -69,6 +69,7 @@ if (a.passes) facts.push(`${a.passes} passes in ${a.seconds} s`);
 $("about").textContent = facts.join(" · ");
 $("made").textContent = `topmix ${a.version}`;
 $("settings").tBodies[0].append(...data.settings.map(([name, value]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, value))));
+drawTree();
 drawCurve();
 drawMap();
 filterTopics();
