@@ -369,13 +369,15 @@ def run_apart(kind: str, numbers: range) -> tuple[dict[str, int], list[str]]:
             child.kill()
             out, error = child.communicate()
             error += "timed out"
-        *said, last = out.strip().splitlines() or [""]
+        started = [line for line in out.splitlines() if line.isdecimal()]
         if child.returncode == 0:
-            for end, n in json.loads(last).items():
+            for end, n in json.loads(out.splitlines()[-1]).items():
                 total[end] = total.get(end, 0) + n
             at = stop
+        elif not started:
+            raise RuntimeError(f"no case could be started: {error.strip()[-600:]}")
         else:
-            case = int((last if last.isdecimal() else said[-1]) or at)
+            case = int(started[-1])
             wrong.append(f"case {case} of {kind}: exit status {child.returncode}: {error.strip()[-600:]}")
             at = case + 1
     return total, wrong

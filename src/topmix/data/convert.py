@@ -14,7 +14,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.parts import CorpusParts
 from topmix.data.row_builder import RowBuilder
 from topmix.data.rows import Rows, as_rows, check_n_words
-from topmix.data.sparse_checks import check_sparse
+from topmix.data.sparse import check_sparse
 
 Row = Mapping[int, float] | Iterable[tuple[int, float]]
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_n_features, check_array, check_non_n
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
-from topmix.data.sparse_checks import check_sparse
+from topmix.data.sparse import check_sparse
 from topmix.data.table import Table
 from topmix.data.tabular import BLOCK_CELLS
 from topmix.estimators.frames import kind_of_frame

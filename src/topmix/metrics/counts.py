@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.data.sparse_checks import check_sparse
+from topmix.numerics.sparse_checks import check_sparse
 
 Floats = NDArray[np.float64]
 RandomState = int | np.random.Generator | None

@@ -20,7 +20,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Format, Options, find_vocabulary, write_vocabulary
 from topmix.data.rows import check_n_words
-from topmix.data.sparse_checks import check_sparse
+from topmix.data.sparse import check_sparse
 
 BLOCK_ROWS = 1 << 14
 

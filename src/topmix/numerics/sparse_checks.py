@@ -11,11 +11,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from topmix import _core
-from topmix.data.errors import CorpusError
 
 
 def check_sparse(X: Any) -> None:
-    """Raise CorpusError unless the arrays of a sparse matrix describe a matrix of its shape."""
+    """Raise ValueError unless the arrays of a sparse matrix describe a matrix of its shape."""
     if len(X.shape) != 2:
         _refuse(X, f"has {len(X.shape)} dimensions; expected a matrix of shape (documents, words)")
     n_rows, n_cols = (int(n) for n in X.shape)
@@ -94,4 +93,4 @@ def _check_lists(X: Any, n_rows: int, n_cols: int) -> None:
 
 
 def _refuse(X: Any, problem: str) -> NoReturn:
-    raise CorpusError(f"the sparse matrix ({X.format}) {problem}")
+    raise ValueError(f"the sparse matrix ({X.format}) {problem}")
