@@ -49,6 +49,7 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
         "sparsity": lambda **more: plot.sparsity(model, corpus, **more),
         "ellipses": lambda **more: plot.ellipses(gaussian, X, **more),
         "patch_covariances": lambda **more: plot.patch_covariances(gaussian, **more),
+        "topic_tree": lambda **more: plot.topic_tree(model, **more),
         "sweep": lambda **more: plot.sweep(swept, **more),
     }
     assert calls.keys() == set(plot.__all__)
@@ -215,3 +216,12 @@ def test_patches_show_the_direction_of_most_variance(ax):
     np.testing.assert_allclose(np.corrcoef(np.ravel(first), stripe)[0, 1], 1, atol=1e-3)
     with pytest.raises(ValueError, match="9 features"):
         plot.patch_covariances(GaussianMixture(1, random_state=0).fit(X), ax=ax, shape=(2, 4))
+
+
+def test_the_tree_shows_every_topic_with_its_name(model, ax):
+    plot.topic_tree(model, ax=ax)
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    order = model.topic_tree()["topics"].iloc[-1]
+    assert shown == [f"{k}  {model.topic_names_[k]}" for k in order]
+    with pytest.raises(ValueError, match="needs two topics"):
+        plot.topic_tree(LDA(1, max_iter=1).fit(np.eye(3)))

@@ -141,7 +141,7 @@ def test_what_is_not_there_is_named(sample):
         (lambda: model.seed_topics(["word03"]), r"a list of words"),
         (lambda: model.seed_topics([]), r"no seeds"),
         (lambda: model.seed_topics([[]]), r"at least one word"),
-        (lambda: model.seed_topics([{"word03": -1}]), r"positive weights"),
+        (lambda: model.seed_topics([{"word03": -1}]), r"weight of seed word .word03. must be a number over 0"),
         (lambda: model.seed_topics([["word03"]], strength=0), r"strength"),
         (lambda: model.seed_topics([["word03"]] * 2, topics=[1, 1]), r"2 seeds need as many different topics"),
     ]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         load,
     )
     from topmix.model_selection import sweep
+    from topmix.views.clusters import describe_clusters
 
 __all__ = [
     "HDP",
@@ -30,6 +31,7 @@ __all__ = [
     "MultinomialMixture",
     "VonMisesFisherMixture",
     "__version__",
+    "describe_clusters",
     "load",
     "sweep",
 ]
@@ -47,7 +49,7 @@ _MODULES = (
     "report",
     "search",
 )
-_ROOM_OF = {"sweep": "model_selection"}  # the others are in estimators
+_ROOM_OF = {"sweep": "model_selection", "describe_clusters": "views.clusters"}  # the others are in estimators
 
 
 def __getattr__(name: str) -> Any:

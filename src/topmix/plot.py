@@ -16,12 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.views.topic_map import hellinger, plane_positions
-from topmix.views.topics import proportions, view_of
+from topmix.views.topics import proportions, tree_of, view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["convergence", "ellipses", "patch_covariances", "sparsity", "sweep", "top_words", "topic_map", "topic_sizes"]
+__all__ = [
+    "convergence",
+    "ellipses",
+    "patch_covariances",
+    "sparsity",
+    "sweep",
+    "top_words",
+    "topic_map",
+    "topic_sizes",
+    "topic_tree",
+]
 
 BLUE, GREY = "#4477aa", "#888888"
 
@@ -90,6 +100,28 @@ def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes
     ax.margins(0.12)
     ax.set_axis_off()
     return ax
+
+
+def topic_tree(model: Any, ax: Axes | None = None) -> Axes:
+    """The hierarchy of the topics, as `topic_tree` of the model has it: where two branches meet is their distance.
+
+    Each line at the right is a topic with its number and name. Empty topics are left out.
+    """
+    from scipy.cluster.hierarchy import dendrogram
+
+    tree, names = tree_of(view_of(model)), model.topic_names_
+    if len(tree.leaves) < 2:
+        raise ValueError(f"a tree needs two topics that are not empty, and the model has {len(tree.leaves)}")
+    ax = grid(1, 1, figsize=(7.5, 0.8 + 0.21 * len(tree.leaves)))[0, 0] if ax is None else ax
+    labels = [f"{k}  {names[k]}" for k in tree.leaves]
+    dendrogram(
+        tree.linkage, orientation="left", labels=labels, ax=ax, color_threshold=0, above_threshold_color=BLUE
+    )  # fmt: skip
+    ax.invert_yaxis()  # the first topic of the order is at the top
+    ax.tick_params(axis="y", labelsize="small")
+    ax.set_xlabel("Hellinger distance")
+    ax.spines["left"].set_visible(False)
+    return _tidy(ax)
 
 
 def sparsity(model: Any, X: Any, ax: Axes | None = None, *, most: int = 32) -> Axes:

@@ -8,6 +8,7 @@ lda(K, learner=Stochastic(decay=0.9)).
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -83,5 +84,8 @@ def gaussians_of(fitted: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def fitted_with(estimator: Any, model: Any) -> Any:
-    """A fitted copy of an estimator with the model that its learner has in the middle of a pass."""
-    return PassView(model, estimator._fitted_copy).fitted().set_params(engine="threads")
+    """A fitted copy of an estimator with the model that its learner has in the middle of a pass. The estimator itself
+    has learned nothing before the fit ends."""
+    begun = copy.copy(estimator)
+    begun.history_ = []
+    return PassView(model, begun._fitted_copy).fitted().set_params(engine="threads")

@@ -9,15 +9,19 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from topmix.estimators.frames import frame
+from topmix.estimators.inputs import as_corpus
+from topmix.estimators.merges import nearest_pairs, sampled, weighed
 from topmix.estimators.priors import word_prior_as_given
 from topmix.estimators.seeding import Seed, seed_counts, seed_weights, word_places
+from topmix.estimators.topic_view import view_of
 from topmix.models import edit
 from topmix.models.topics import TopicModel
-from topmix.parameters.checks import count_of_components
+from topmix.parameters.checks import count_of_components, whole_number
 
 
 class EditMixin:
-    """`merge_topics`, `drop_topics` and `seed_topics`, for estimators with a topic model.
+    """`merge_topics`, `suggest_merges`, `drop_topics` and `seed_topics`, for estimators with a topic model.
 
     An edit changes the fitted topics and n_components. Where priors or `init` were given topic by topic, they are
     changed in the same way; history_ and elbo_ stay those of the last fit. To continue learning from the edited topics,
@@ -29,7 +33,9 @@ class EditMixin:
     doc_topic_prior: Any
     topic_word_prior: Any
     init: Any
+    topic_names_: Any
     _set_model: Callable[[TopicModel], None]
+    _fitted_copy: Callable[[TopicModel], Any]
 
     def merge_topics(self, groups: Iterable[Sequence[int]]) -> Self:
         """Makes one topic of each pair (or larger group) of topics, for instance [(2, 7), (3, 4)].
@@ -47,6 +53,32 @@ class EditMixin:
             joined = [other for other in joined if not other & group] + [group.union(*overlapping)]
         self._rename_without([k for group in joined for k in sorted(group)[1:]])
         return self._edited(edit.merged(self.model_, [sorted(group) for group in joined]))
+
+    def suggest_merges(self, X: Any, *, n_pairs: int = 10, max_docs: int = 2000, random_state: int = 0) -> Any:
+        """The nearest pairs of topics, and what merging each alone would do to the objective of documents X: a table.
+
+        `distance` is the Hellinger distance of the two topics, and `share` what both have of all tokens. `change` is
+        how `score(X)` per token would change: near 0 if the two say the same, and negative if documents need both. The
+        best pair to merge is first. At most `max_docs` random documents are used. Nothing is merged:
+        `merge_topics([(2, 7)])` does it.
+        """
+        check_is_fitted(self, "model_")
+        n, most = whole_number(n_pairs, "n_pairs"), whole_number(max_docs, "max_docs")
+        corpus = sampled(as_corpus(self, X, reset=False), most, whole_number(random_state, "random_state", least=0))
+        view, names = view_of(self), self.topic_names_
+        pairs = weighed(
+            self, lambda pair: self._fitted_copy(edit.merged(self.model_, [pair])), nearest_pairs(view, n), corpus
+        )
+        columns = {
+            "topic": [pair.topic for pair in pairs],
+            "other": [pair.other for pair in pairs],
+            "name": [names[pair.topic] for pair in pairs],
+            "other_name": [names[pair.other] for pair in pairs],
+            "distance": [pair.distance for pair in pairs],
+            "share": [float(view.share[[pair.topic, pair.other]].sum()) for pair in pairs],
+            "change": [pair.change for pair in pairs],
+        }
+        return frame(self, columns)
 
     def drop_topics(self, topics: Iterable[int]) -> Self:
         """Removes topics; later ones move up. Their tokens go to other topics when documents are next visited."""

@@ -13,7 +13,6 @@ RELEVANCE = 0.6  # the weight of a word's probability against its lift; Sievert 
 WORDS_PER_NAME = 3
 LONGEST = 200  # characters of a name
 EMPTY = "(empty)"
-LEAST_TOKENS = 1.0  # a topic with fewer is empty
 _ENDINGS = {
     "",
     "s",
@@ -60,8 +59,7 @@ def distinct(words: Iterable[str], n: int) -> list[str]:
 def relevant_words(view: TopicView, n: int, relevance: float = RELEVANCE) -> list[list[str]]:
     """The most relevant words of each topic, without other forms of the same word; none of an empty topic."""
     top = view.top(min(2 * n + 5, len(view.words)), relevance)
-    is_empty = (view.share * view.tokens < LEAST_TOKENS) if view.tokens else view.share <= 0
-    return [[] if empty else distinct(view.words_of(ids), n) for ids, empty in zip(top, is_empty)]
+    return [[] if empty else distinct(view.words_of(ids), n) for ids, empty in zip(top, view.is_empty())]
 
 
 def checked_name(name: Any) -> str:

@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from topmix.metrics.top_words import top_ids
 
+LEAST_TOKENS = 1.0  # a topic with fewer is empty
+
 
 @dataclass(frozen=True)
 class TopicView:
@@ -41,9 +43,17 @@ class TopicView:
 
     def relevance_of(self, k: int, weight: float) -> NDArray[np.float64]:
         """[V] weight log p(w | k) + (1 - weight) log(p(w | k) / p(w)). A small weight prefers words of few topics."""
+        return self.relevance(self.topic_word[k], weight)
+
+    def relevance(self, probability: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
+        """The same for any distribution over the words, [V]."""
         with np.errstate(divide="ignore"):
-            log_p, log_base = np.log(self.topic_word[k]), np.log(np.maximum(self.frequency, 1e-300))
+            log_p, log_base = np.log(probability), np.log(np.maximum(self.frequency, 1e-300))
         return np.maximum(log_p - (1.0 - weight) * log_base, -1e9)
+
+    def is_empty(self) -> NDArray[np.bool_]:
+        """[K] topics with less than one token, or no share where the number of tokens is not known."""
+        return (self.share * self.tokens < LEAST_TOKENS) if self.tokens else self.share <= 0
 
     def by_size(self) -> NDArray[np.intp]:
         """The numbers of the topics, largest topic first."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping
 from functools import cache
-from types import NoneType
+from types import NoneType, UnionType
 from typing import Any
 
 import numpy as np
@@ -78,4 +78,6 @@ def all_as_declared(parameters: Mapping[str, Any], hints: Mapping[str, Any]) -> 
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:
-    return typing.get_args(hint) or (hint,)
+    """The types of a union; a type alone."""
+    is_union = typing.get_origin(hint) in (typing.Union, UnionType)
+    return typing.get_args(hint) if is_union else (hint,)
