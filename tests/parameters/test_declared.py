@@ -28,6 +28,7 @@ SAVED = {  # each wrote a file that `load` refused, or was refused though it say
     "labels": ("GaussianMixture", {"init_params": (np.arange(300) % 4).astype(np.uint8)}),
     "whole priors": ("GaussianMixture", {"mean_prior": [0, 0, 0], "covariance_prior": np.eye(3, dtype=int),
                                          "mean_precision_prior": 2, "degrees_of_freedom_prior": np.int64(5)}),
+    "a small precision": ("GaussianMixture", {"mean_precision_prior": 1e-29, "degrees_of_freedom_prior": 2.5}),
     "large batches": ("GibbsLDA", {"batch_size": 2**31}),
     "large batches as a float": ("GibbsLDA", {"batch_size": 1e12, "thin": 2.0, "annealing": 1.0}),
     "a large component": ("LDA", {"learner": Memoized(batch_size=2**40)}),

@@ -24,6 +24,7 @@ from topmix.likelihoods.frame import Frame
 from topmix.numerics.blas import one_thread
 from topmix.numerics.dirichlet import NEGLIGIBLE
 from topmix.numerics.threads import threads
+from topmix.parameters.checks import LEAST_POSITIVE
 from topmix.stats import Additive
 
 # Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
@@ -80,7 +81,8 @@ class GaussianPrior:
         B, reg = (np.asarray(file.array(name, *shape.one())) for name in ("B", "reg"))
         if shape.name == "spherical":
             B, reg = np.asarray(B[0]), np.asarray(reg[0])
-        return cls(file.number("beta", 1e-20), file.array("m", shape.D), file.number("nu", 1e-20), B, reg)
+        beta, nu = (file.number(name, LEAST_POSITIVE) for name in ("beta", "nu"))
+        return cls(beta, file.array("m", shape.D), nu, B, reg)
 
 
 class GaussianTables(NamedTuple):
