@@ -40,15 +40,7 @@ def sample(
     blocks, most = -(-K // PRIOR_BLOCK), shard.most_sampled(K)
     per_processor, shared = warps_that_sample(device, most)
     host_places, places = shard.sampled_places(K)
-    capacity = int(host_places[-1])
-    found = DeviceDocs(
-        device,
-        host_places,
-        places,
-        device.empty(shard.n_rows, np.int32),
-        device.empty(capacity, np.uint16),
-        device.empty(capacity, np.float32),
-    )
+    found = DeviceDocs.empty(device, host_places, places)
     drawn = device.empty(int(tokens.lengths.sum()), np.uint16)
     sums, taken = device.zeros(SUMS + 3 * K, np.int64), device.zeros(1, np.int32)
     weights = prior.alpha * (sampling.concentration / prior.alpha.sum())

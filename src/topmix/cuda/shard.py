@@ -99,6 +99,12 @@ class DeviceDocs:
     count: Any  # float32
 
     @classmethod
+    def empty(cls, device: Device, host_places: np.ndarray, places: Any) -> DeviceDocs:
+        """Room for what a kernel writes."""
+        n, room = device.empty(len(host_places) - 1, np.int32), int(host_places[-1])
+        return cls(device, host_places, places, n, device.empty(room, np.uint16), device.empty(room, np.float32))
+
+    @classmethod
     def of(cls, device: Device, docs: DocTopics) -> DeviceDocs:
         """The same on the device."""
         n = np.diff(docs.indptr)

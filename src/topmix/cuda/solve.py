@@ -65,15 +65,8 @@ def solve(
     log_scale = device.array(log_scale) if isinstance(log_scale, np.ndarray) else log_scale
     K, L = table.shape[1], options.L(table.shape[1])
     host_places, places = shard.places(K, L, options.eps)
-    capacity, n_entries = int(host_places[-1]), shard.n_entries
-    docs = DeviceDocs(
-        device,
-        host_places,
-        places,
-        device.empty(shard.n_rows, np.int32),
-        device.empty(capacity, np.uint16),
-        device.empty(capacity, np.float32),
-    )
+    n_entries = shard.n_entries
+    docs = DeviceDocs.empty(device, host_places, places)
     sums = device.zeros(SUMS + 3 * K, np.int64)
     given: dict[str, Any] = {
         "indptr": shard.indptr,

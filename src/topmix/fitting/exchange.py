@@ -20,7 +20,7 @@ from topmix.data.shard import Batches
 MOST_TOKENS = 10_000_000  # of a corpus: topics of tokens come together in one place
 PENALTY = 8.0  # for a topic that a document uses, in nats
 # Nats per token that a split must gain: two subjects in one topic gain .3 to .4 (planted ones), the halves of a large
-# topic of filler words .05 to .2 (kos), and a reader has nothing from two of those.
+# topic of filler words .04 to .21 (kos), and a reader has nothing from two of those.
 DIFFERENCE = 0.25
 
 
