@@ -63,7 +63,7 @@ def models() -> list[Any]:
         HDP(n_components=3, inference=Variational(), search=TopicSearch(polish=2), max_iter=12, random_state=0),
         MultinomialMixture(n_components=3, learner=Stochastic(batch_size=20), max_iter=5, random_state=0),
         GaussianMixture(n_components=3, init_params={"means": means}, max_iter=5, random_state=0),
-        GibbsLDA(n_components=3, max_iter=20, random_state=0),
+        GibbsLDA(n_components=12, max_iter=20, random_state=0),
         CombinatorialLDA(n_components=3, max_iter=5, random_state=0),
         VonMisesFisherMixture(n_components=3, max_iter=5, random_state=0),
     ]

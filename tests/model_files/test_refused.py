@@ -105,7 +105,7 @@ def _component(parameter, name, **settings):
 HOSTILE = {
     "an unknown class": (_set("about", "estimator", to="os.system"), "does not know"),
     "no class": (_set("about", "estimator", to=["LDA"]), "not a string"),
-    "a newer format": (_set("table", "__metadata__", "format_version", to="3"), "newer topmix"),
+    "a newer format": (_set("table", "__metadata__", "format_version", to="4"), "newer topmix"),
     "a format version that is no number": (_set("table", "__metadata__", "format_version", to="9" * 5000), "number"),
     "another format": (_set("table", "__metadata__", "format", to="pt"), "not a model"),
     "a corpus": (_set("table", "__metadata__", "format", to="topmix-corpus"), "Corpus.open"),

@@ -139,6 +139,15 @@ def read_array(file: IO[bytes], path: Path, entry: Entry, start: int) -> NDArray
     return array.reshape(entry.shape)
 
 
+def map_array(pages: mmap.mmap, entry: Entry, start: int) -> NDArray[Any]:
+    """One array of a mapped file, read-only; a copy of it where it does not lie at a multiple of its item size."""
+    dtype, n = DTYPES[entry.dtype], math.prod(entry.shape)
+    if not n:
+        return np.empty(entry.shape, dtype)
+    array = np.frombuffer(pages, dtype, n, start + entry.begin).reshape(entry.shape)
+    return array if (start + entry.begin) % dtype.itemsize == 0 else array.copy()
+
+
 def _entry(path: Path, name: str, e: Any) -> Entry:
     try:
         dtype, shape, (begin, end) = e["dtype"], e["shape"], e["data_offsets"]

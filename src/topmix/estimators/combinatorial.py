@@ -40,6 +40,7 @@ from topmix.parameters.checks import (
     positive_number,
     whole_number,
 )
+from topmix.stats.sparse_counts import SparseCounts, read_counts, write_counts
 
 
 class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMixin, BaseEstimator):
@@ -263,11 +264,12 @@ class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
 
     def _write(self, out: Writer) -> None:
         out.value("n_components", self.model_.shape[1])
-        out.array("words.raw", self.model_.astype(np.float64))
+        write_counts(out.at("words"), self.model_.astype(np.float64))
         out.array("token_topics", self.token_topics_.astype(np.uint16))
 
     def _read(self, file: CheckedReader, K: int) -> None:
-        raw = file.array("words.raw", file.n_features, K)
+        found = read_counts(file.at("words"), file.n_features, K)
+        raw = found.toarray() if isinstance(found, SparseCounts) else found
         if not np.all((raw >= 0) & (raw == np.floor(raw)) & (raw < 2**31)):
             raise ModelFileError("array 'words.raw' has entries that are not counts")
         positive_number(self.smoothing, "smoothing")

@@ -131,7 +131,7 @@ class EditMixin:
         weights = seed_weights(seed)
         ids = self._word_ids(list(weights))
         total = self.model_.words.total
-        tokens = np.maximum(total.factor * total.raw[ids], 0.0).sum(axis=1)
+        tokens = np.maximum(total.rows(np.asarray(ids, np.int64)), 0.0).sum(axis=1)
         counts = seed_counts(weights.values(), tokens, strength)
         return sp.csc_array((counts, (ids, np.zeros(len(ids), int))), shape=(self.model_.words.shape[0], 1))
 

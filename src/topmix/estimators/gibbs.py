@@ -278,8 +278,12 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         self.model_ = model
         self.doc_topic_prior_ = document_prior_as_given(model.prior.alpha, model.prior.learned)
         self.topic_word_prior_ = word_prior_as_given(model.words.eta)
-        self.components_ = model.words.pseudo_counts()
-        self.topic_word_ = self.components_ / self.components_.sum(axis=1, keepdims=True)
+        self._forget_made()
+
+    def _topic_word(self) -> np.ndarray:
+        components = self.model_.words.pseudo_counts()
+        components /= components.sum(axis=1, keepdims=True)
+        return components
 
     def _write(self, out: Writer) -> None:
         out.value("n_components", self.model_.n_components)

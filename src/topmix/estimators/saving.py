@@ -90,7 +90,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     def read_back(file: IO[bytes]) -> None:
         try:
-            _load(file, Path(path))
+            _load(file, Path(path), mapped=True)  # without a second model in memory
         except (CorpusError, ValueError, RecursionError) as error:
             raise ModelFileError(
                 f"{path}: was not written, because `load` would refuse it: {error}; use pickle or joblib instead"
@@ -99,20 +99,24 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     write_file(Path(path), MODEL, arrays, about, read_back)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """The estimator that `save` wrote, ready to predict, to be fitted further or to be saved again."""
+def load(path: str | os.PathLike[str], *, mapped: bool = False) -> Any:
+    """The estimator that `save` wrote, ready to predict, to be fitted further or to be saved again.
+
+    With `mapped`, its arrays stay in the file, which is mapped into memory: processes that load the same file share
+    them. Replace such a file by another, as `save` does, and do not write into it.
+    """
     path = Path(path)
     with open(path, "rb") as file:
         try:
-            return _load(file, path)
+            return _load(file, path, mapped=mapped)
         except CorpusError as error:  # the layout's own, which is the corpus's too
             raise ModelFileError(str(error)) from error
         except (ValueError, RecursionError) as error:  # ModelFileError, or a parameter that its estimator refuses
             raise ModelFileError(f"{path}: {error}") from error
 
 
-def _load(opened: IO[bytes], path: Path) -> Any:
-    file, version = open_file(opened, path, MODEL)
+def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> Any:
+    file, version = open_file(opened, path, MODEL, mapped=mapped)
     name = file.text("estimator")
     if name not in ESTIMATORS:
         raise ModelFileError(f"holds a {name!r}, which topmix {__version__} does not know")

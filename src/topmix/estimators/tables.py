@@ -41,7 +41,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
 
     def counts(self, X: Any) -> Corpus:
         """X as the model reads it: a Corpus in the words of the model."""
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "model_")
         return as_corpus(self, X, reset=False)
 
     def topic_info(self, X: Any = None, *, n_words: int = 10, relevance: float = RELEVANCE) -> Any:
@@ -52,7 +52,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
         `coherence` (NPMI of the most probable words) needs documents, X, and is NaN without. `nearest` are the nearest
         topics by Hellinger distance.
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "model_")
         view = view_of(self)
         order, names = view.by_size(), self.topic_names_
         words = relevant_words(view, whole_number(n_words, "n_words"), number_from(relevance, "relevance", 0.0, 1.0))
@@ -79,7 +79,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
         `entropy` of the topic proportions is in nats: 0 for one topic, log K for all alike. A document without a known
         word has topic -1, and weight and entropy NaN.
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "model_")
         n, corpus = whole_number(n_topics, "n_topics"), as_corpus(self, X, reset=False)
         shares, tokens = self._sparse_shares(corpus)
         topics, weights = _best(shares, n)
@@ -105,7 +105,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
         `probability` is p(word | topic), `rank` its place among the words of the topic, from 1, and `share` the part of
         the word's tokens that belongs to the topic, p(topic | word).
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "model_")
         view, names = view_of(self), self.topic_names_
         v = _word_id(view, word, hasattr(self, "feature_names_in_"))
         p = view.topic_word[:, v]
@@ -123,7 +123,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
     def predict(self, X: Any, *, min_weight: float = 0.0) -> np.ndarray:
         """The main topic of each document; -1 where it has no known word, or where the weight of its main topic is less
         than `min_weight`, from 0 to 1."""
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "model_")
         least = number_from(min_weight, "min_weight", 0.0, 1.0)
         shares, _ = self._sparse_shares(as_corpus(self, X, reset=False))
         main, weight = _main(*_best(shares, 1))
@@ -133,7 +133,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
     def annotate(self, adata: Any, *, key: str = "topics") -> Any:
         """Writes into an AnnData, and returns it: proportions of its cells into obsm["X_topics"], probabilities of its
         genes into varm["topics"], the main topic of each cell into obs["topics"], names into uns["topics"]."""
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "model_")
         corpus, view = as_corpus(self, adata, reset=False), view_of(self)
         shares = np.asarray(self._proportions(corpus, True, False))
         adata.obsm[f"X_{key}"] = shares
@@ -145,7 +145,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
     @property
     def topic_names_(self) -> list[str]:
         """One name per topic: that which `name_topics` gave, or else its most distinctive words."""
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "model_")
         made = relevant_words(view_of(self), WORDS_PER_NAME, RELEVANCE)
         given = getattr(self, "names_", {})
         return [given.get(k, ", ".join(words) if words else EMPTY) for k, words in enumerate(made)]
@@ -158,7 +158,7 @@ class TopicTablesMixin(GroupsMixin, TreeMixin):
         A mapping {topic: name} names some topics and a list names all of them. A function, for instance one that asks a
         language model, is called with the `n_words` most relevant words of each topic that is not empty.
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "model_")
         view = view_of(self)
         if callable(names):
             words = relevant_words(view, whole_number(n_words, "n_words"), RELEVANCE)

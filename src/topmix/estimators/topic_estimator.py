@@ -236,8 +236,7 @@ class TopicEstimator(
         self.topic_word_prior_ = word_prior_as_given(model.words.eta)
         extra = model.words.extra
         self.seed_counts_ = None if extra is None else sp.csr_array(extra.by_word().T)
-        self.components_ = model.words.pseudo_counts()
-        self.topic_word_ = model.words.mean()
+        self._forget_made()
 
     def _write(self, out: Writer) -> None:
         out.value("n_components", self.model_.n_components)

@@ -6,6 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -28,12 +29,16 @@ from topmix.models.topics import TopicModel
 from topmix.numerics import dirichlet
 from topmix.numerics.threads import use_threads
 
+MADE_WHEN_ASKED = ("components_", "topic_word_")
+
 
 class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """For estimators with `model_` and `components_`, which say how documents are solved under fixed topics."""
+    """For estimators with `model_`, which say how documents are solved under fixed topics.
+
+    `components_` and `topic_word_` are [K, V] and dense: they are made when somebody asks for them, and then kept.
+    """
 
     model_: TopicModel
-    components_: np.ndarray
     n_jobs: int | None
     random_state: Any
 
@@ -42,6 +47,30 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
 
     @abstractmethod
     def _set_model(self, model: TopicModel) -> None: ...
+
+    @cached_property
+    def components_(self) -> np.ndarray:
+        """[K, V] counts of words in topics, plus the prior."""
+        return self._fitted_model("components_").words.pseudo_counts()
+
+    @cached_property
+    def topic_word_(self) -> np.ndarray:
+        """[K, V] probabilities of words in topics."""
+        self._fitted_model("topic_word_")
+        return self._topic_word()
+
+    def _topic_word(self) -> np.ndarray:
+        return self.model_.words.mean()
+
+    def _fitted_model(self, wanted: str) -> TopicModel:
+        if "model_" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} has no {wanted} before it is fitted")
+        return self.model_
+
+    def _forget_made(self) -> None:
+        """For `_set_model`: what was made of the model before."""
+        for name in MADE_WHEN_ASKED:
+            vars(self).pop(name, None)
 
     def _prior_of_documents(self) -> np.ndarray:
         return self.model_.prior.alpha
@@ -141,4 +170,4 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.components_)
+        return self.model_.n_components

@@ -49,7 +49,7 @@ class TreeMixin:
         nested=True gives the same as dicts: a node has `children`, a topic has `topic` and `name`. It is None if there
         are no topics.
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "model_")
         view = view_of(self)
         tree = tree_of(view, whole_number(n_words, "n_words"))
         if nested:

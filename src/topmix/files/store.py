@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import mmap
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -22,11 +23,11 @@ from numpy.typing import NDArray
 from topmix._version import __version__
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
-from topmix.data.layout import DTYPES, encode_header, metadata_crc, plan, read_array, read_header
+from topmix.data.layout import DTYPES, encode_header, map_array, metadata_crc, plan, read_array, read_header
 from topmix.files.reader import CheckedReader, ModelFileError
 
 MODEL, CHECKPOINT = "topmix-model", "topmix-checkpoint"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3  # 2: components by name; 3: counts of words may be sparse
 BLOCK = 1 << 23  # bytes written at a time
 
 
@@ -70,15 +71,21 @@ def write_file(
             read_back(file)
 
 
-def open_file(file: IO[bytes], path: Path, kind: str) -> tuple[CheckedReader, int]:
-    """The parts of a file, each read when it is taken; and the version of its format."""
+def open_file(file: IO[bytes], path: Path, kind: str, *, mapped: bool = False) -> tuple[CheckedReader, int]:
+    """The parts of a file, each read when it is taken; and the version of its format.
+
+    With `mapped`, arrays are read-only views of the file. Processes that map the same file share its memory.
+    """
     entries, metadata, start = read_header(file, path)
     about, checksums, version = _check_metadata(metadata, kind)
     if checksums.keys() != entries.keys():
         raise ModelFileError("the checksums are not those of the arrays in the file")
 
+    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else None
+
     def read(name: str) -> NDArray[Any]:
-        array = read_array(file, path, entries[name], start)
+        entry = entries[name]
+        array = read_array(file, path, entry, start) if pages is None else map_array(pages, entry, start)
         if f"{zlib.crc32(array.data):08x}" != checksums[name]:
             raise ModelFileError(f"array {name!r} does not match its checksum: the file is corrupt")
         return array

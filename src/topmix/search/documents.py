@@ -72,7 +72,7 @@ class Documents:
         memo = [replace(m, S=_renamed_words(m.S, names, K), H=m.H - lost * part) for m, part in zip(self.memo, share)]
         docs = [DocTopics(*_renamed_rows(d.indptr, d.topic, d.count, names, K)) for d in self.docs]
         words = self.model.words
-        counts = replace(words.total, raw=np.zeros((words.shape[0], K)), totals=np.zeros(K), factor=1.0)
+        counts = replace(words.total, held=np.zeros((words.shape[0], K)), totals=np.zeros(K), factor=1.0)
         changed = replace(self, model=replace(self.model, words=words.update(counts)), memo=memo, docs=docs)
         return changed.under(renamed_prior(self.prior, names, self.total.D))
 

@@ -39,6 +39,13 @@ class PseudoCounts:
         """The sparse rows as kernels take them."""
         return self.indptr, self.topic, self.value
 
+    def rows_of(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The sparse rows of these words."""
+        begin, size = self.indptr[words], np.diff(self.indptr)[words]
+        indptr = np.concatenate([[0], np.cumsum(size)])
+        at = np.repeat(begin - indptr[:-1], size) + np.arange(indptr[-1])
+        return indptr, self.topic[at], self.value[at]
+
     def by_word(self) -> sp.csr_array:  # [V, K]
         """The sparse rows."""
         return sp.csr_array(

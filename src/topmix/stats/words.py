@@ -15,6 +15,7 @@ from topmix.files.writer import Writer
 from topmix.numerics.threads import threads
 from topmix.parameters.checks import LARGEST, SMALLEST
 from topmix.stats.pseudo_counts import PseudoCounts
+from topmix.stats.sparse_counts import SparseCounts, blocks, read_counts, write_counts
 
 LEAST_WEIGHT = 1e-9  # of pseudo-counts that have faded: less is what rounding left
 
@@ -89,9 +90,12 @@ class WordTotal:
     Stochastic learning scales every entry at every step. The scale is one number here, so a step costs what the words
     of its batch cost, not V x K. Pseudo-counts that fade would cost V x K at every step as well; they stay beside the
     counts, with a weight, and only tables see them.
+
+    A total from a file may be sparse. Tables of words are made from it as it is, and it becomes dense when somebody
+    asks for `raw`, for instance to add to it.
     """
 
-    raw: np.ndarray  # [V, K] float64; the counts are factor * raw
+    held: np.ndarray | SparseCounts  # [V, K] float64; the counts are factor times these
     totals: np.ndarray  # [K] float64, sum over words of the counts
     factor: float = 1.0
     pseudo: PseudoCounts | None = None
@@ -107,9 +111,24 @@ class WordTotal:
         return cls(counts, counts.sum(axis=0))
 
     @property
+    def raw(self) -> np.ndarray:
+        """[V, K] float64; the counts are factor * raw."""
+        if isinstance(self.held, SparseCounts):
+            self.held = self.held.toarray()
+        return self.held
+
+    @raw.setter
+    def raw(self, counts: np.ndarray) -> None:
+        self.held = counts
+
+    @property
     def shape(self) -> tuple[int, int]:
-        V, K = self.raw.shape
+        V, K = self.held.shape
         return V, K
+
+    def rows(self, words: np.ndarray) -> np.ndarray:  # [words, K]
+        """The counts of some words."""
+        return self.factor * (self.held.rows(words) if isinstance(self.held, SparseCounts) else self.held[words])
 
     @property
     def is_exact(self) -> bool:
@@ -125,7 +144,11 @@ class WordTotal:
         return self
 
     def counts(self) -> np.ndarray:  # [V, K]
-        return self.raw * self.factor
+        return self._passing() * self.factor
+
+    def _passing(self) -> np.ndarray:
+        """The dense counts for one use: what is sparse stays so."""
+        return self.held.toarray() if isinstance(self.held, SparseCounts) else self.held
 
     def add(self, other: WordStats | WordTotal | PseudoCounts, weight: float = 1.0) -> WordTotal:
         if isinstance(other, PseudoCounts):
@@ -155,34 +178,49 @@ class WordTotal:
     ) -> tuple[np.ndarray, np.ndarray]:
         """[words, K] weights of words in topics, each row over its largest entry, and the logarithm of that entry."""
         table, log_scale = np.empty((len(cols), self.shape[1]), np.float32), np.empty(len(cols))
+        if isinstance(self.held, SparseCounts) and self.pseudo is None:
+            self._sparse_table(self.held, posterior, eta, extra, norm, cols, table, log_scale)
+            return table, log_scale
         pseudo = None
         if (start := self.pseudo) is not None:
             pseudo = (start.common, start.share, *start.rows, self.pseudo_weight)
-        _core.topic_table(
-            posterior,
-            self.raw,
-            self.factor,
-            eta,
-            None if extra is None else extra.rows,
-            pseudo,
-            norm,
-            cols,
-            threads(),
-            table,
-            log_scale,
-        )
+        rows = None if extra is None else extra.rows
+        _core.topic_table(posterior, self.raw, self.factor, eta, rows, pseudo, norm, cols, threads(), table, log_scale)
         return table, log_scale
+
+    def _sparse_table(
+        self,
+        counts: SparseCounts,
+        posterior: str,
+        eta: np.ndarray,
+        extra: PseudoCounts | None,
+        norm: np.ndarray,
+        cols: np.ndarray,
+        table: np.ndarray,
+        log_scale: np.ndarray,
+    ) -> None:
+        """The same bits, from dense rows of a few words at a time."""
+        cols = np.asarray(cols)
+        for part in blocks(len(cols), self.shape[1]):
+            words = cols[part]
+            eta_of = eta if len(eta) == 1 else eta[words]
+            rows = None if extra is None else extra.rows_of(words)
+            order = np.arange(len(words), dtype=np.int32)
+            _core.topic_table(
+                posterior, counts.rows(words), self.factor, eta_of, rows, None, norm, order, threads(),
+                table[part], log_scale[part],
+            )  # fmt: skip
 
     def bound(self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None) -> tuple[float, np.ndarray]:
         """The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta, and [K] sums of x over words."""
         norm, rows = np.empty(self.shape[1]), None if extra is None else extra.rows
-        return _core.topic_bound(posterior, self.raw, self.factor, eta, rows, threads(), norm), norm
+        return _core.topic_bound(posterior, self._passing(), self.factor, eta, rows, threads(), norm), norm
 
     def by_topic(self, eta: np.ndarray, extra: PseudoCounts | None, *, as_shares: bool = False) -> np.ndarray:  # [K, V]
         """counts + eta; `as_shares`: each row over its sum."""
         out = np.empty(self.shape[::-1])
         rows = None if extra is None else extra.rows
-        _core.topic_rows(self.raw, self.factor, eta, rows, as_shares, threads(), out)
+        _core.topic_rows(self._passing(), self.factor, eta, rows, as_shares, threads(), out)
         return out
 
     def sum_of_digamma(self, eta: np.ndarray, extra: PseudoCounts | None) -> float:
@@ -195,12 +233,12 @@ class WordTotal:
         return self
 
     def write(self, out: Writer) -> None:
-        """The counts as they are kept, with the factor beside them: the total that is read has the same bits."""
-        out.array("raw", self.raw)
+        """The counts as they are kept, with the factor beside them: the total that is read has the same bits. They are
+        sparse where that is smaller."""
+        write_counts(out, self.held)
         out.array("totals", self.totals)
         out.value("factor", self.factor)
 
     @classmethod
     def read(cls, file: CheckedReader, V: int, K: int) -> WordTotal:
-        raw, totals = file.array("raw", V, K), file.array("totals", K)
-        return cls(raw, totals, file.number("factor", SMALLEST, LARGEST))
+        return cls(read_counts(file, V, K), file.array("totals", K), file.number("factor", SMALLEST, LARGEST))
