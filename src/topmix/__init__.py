@@ -16,8 +16,10 @@ if TYPE_CHECKING:
         GaussianMixture,
         GibbsLDA,
         MultinomialMixture,
+        Predictor,
         VonMisesFisherMixture,
         load,
+        load_predictor,
     )
     from topmix.model_selection import sweep
     from topmix.views.clusters import describe_clusters
@@ -29,10 +31,12 @@ __all__ = [
     "GaussianMixture",
     "GibbsLDA",
     "MultinomialMixture",
+    "Predictor",
     "VonMisesFisherMixture",
     "__version__",
     "describe_clusters",
     "load",
+    "load_predictor",
     "sweep",
 ]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from topmix.data.time_limit import time_limit
@@ -22,6 +23,7 @@ T = TypeVar("T")
 
 DEFAULT_PATTERN = r"(?u)\b\w\w+\b"  # as in scikit-learn: two or more letters, digits or underscores
 SECONDS_PER_TEXT = 20
+MOST_STEMS = 1 << 20
 _ASCII = [chr(c) for c in range(128)]
 _NATIVE = re.compile(
     r"""(?:\(\?u\))? (?P<left>\\b)?
@@ -39,6 +41,7 @@ class NativeRule(NamedTuple):
     whole_words: bool  # the pattern has \b on both sides
 
 
+@lru_cache(maxsize=64)
 def native_rule(pattern: str) -> NativeRule | None:
     """The rule with which the native counter cuts ASCII text as the pattern does, or None if there is none."""
     parts = _NATIVE.fullmatch(pattern)
@@ -125,18 +128,22 @@ class Tokenization:
 
 
 class _Stems:
-    """Stems of words, each computed once."""
+    """Stems of words. Those of the last words are kept, and not of all, for a service may meet new words for ever."""
 
     def __init__(self, stem: Callable[[str], str], stop_words: Iterable[str]):
         self.stem = stem
-        self.known: dict[str, str] = dict.fromkeys(stop_words, "")
+        self.stopped: dict[str, str] = dict.fromkeys(stop_words, "")
+        self.known = self.stopped.copy()
 
     def of(self, words: Iterable[str]) -> list[str]:
         found = []
+        known = self.known
+        if len(known) > MOST_STEMS:
+            known = self.known = self.stopped.copy()
         for word in words:
-            stem = self.known.get(word)
+            stem = known.get(word)
             if stem is None:
-                stem = self.known[word] = self.stem(word)
+                stem = known[word] = self.stem(word)
             if stem:
                 found.append(stem)
         return found

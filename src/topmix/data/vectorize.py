@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from topmix.data.atomic import check_plain_file
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.languages import looks_english, resolve_stop_words, stemmer_of
+from topmix.data.strings import Strings
 from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer
 from topmix.data.transformer import TransformerParameters
 from topmix.data.vocabulary import check_cut, given_vocabulary, packed_terms, select_terms
@@ -34,6 +35,15 @@ _END: Any = object()
 Text = str | list[str]  # a text, or its tokens
 Document = tuple[str, Text]  # (name, text)
 Blocks = Iterator[tuple[list[str] | None, list[Text]]]  # (names, texts)
+
+
+class KnownTerms(NamedTuple):
+    """A vocabulary, and what was made of it."""
+
+    vocabulary: Sequence[str]
+    settings: tuple[Any, ...]
+    words: Strings
+    counter: _core.TermCounter
 
 
 class Vectorizer(TransformerParameters):
@@ -253,22 +263,49 @@ class Vectorizer(TransformerParameters):
             blocks = blocks if first is None else chain([first], blocks)
         stop_words = resolve_stop_words(self.stop_words_)
         tokenization = self._tokenization(stop_words)
-        rule = tokenization.rule or _NO_RULE
-        shortest, longest = (int(n) for n in self.ngram_range)
-        counter = _core.TermCounter(*rule, bool(self.lowercase), stop_words, shortest, longest, vocabulary)
+        known = None if vocabulary is None else self._known_terms(tokenization, stop_words, vocabulary)
+        counter = self._new_counter(tokenization, stop_words, None) if known is None else known.counter
+        unknown_before = counter.n_unknown
         with CorpusBuilder(out) as builder:
             for names, texts in blocks:
                 rows = counter.count(tokenization.documents(texts), threads())
-                builder.append(*rows, names=names, tidy_later=vocabulary is None)
+                builder.append(*rows, names=names, tidy_later=known is None)
             meta = {"tokenizer": self.to_dict()}
-            if vocabulary is not None:
-                self.n_unknown_ = counter.n_unknown
-                return builder.finish(vocabulary, meta=meta)
+            if known is not None:
+                self.n_unknown_ = counter.n_unknown - unknown_before
+                return builder.finish(known.words, meta=meta)
             kept = select_terms(counter, self.min_df, self.max_df, self.max_features, bool(stop_words), self.phrases)
             remap = np.full(counter.n_terms, -1, np.int32)
             remap[kept] = np.arange(len(kept), dtype=np.int32)
             self.vocabulary_ = packed_terms(counter, kept)
             return builder.finish(self.vocabulary_, remap=remap, meta=meta)
+
+    def _new_counter(
+        self, tokenization: Tokenization, stop_words: list[str], vocabulary: Sequence[str] | None
+    ) -> _core.TermCounter:
+        rule = tokenization.rule or _NO_RULE
+        shortest, longest = (int(n) for n in self.ngram_range)
+        return _core.TermCounter(*rule, bool(self.lowercase), stop_words, shortest, longest, vocabulary)
+
+    def _known_terms(self, tokenization: Tokenization, stop_words: list[str], vocabulary: Sequence[str]) -> KnownTerms:
+        """What counting the words of this vocabulary needs. It is kept: making it takes longer than most texts."""
+        settings = (tokenization.rule, bool(self.lowercase), tuple(stop_words), tuple(self.ngram_range))
+        known = vars(self).get("_known")
+        if known is None or known.vocabulary is not vocabulary or known.settings != settings:
+            counter = self._new_counter(tokenization, stop_words, vocabulary)
+            self._known = known = KnownTerms(vocabulary, settings, Strings.pack(vocabulary, "word"), counter)
+        return known
+
+    def _ready(self) -> tuple[Tokenization, KnownTerms]:
+        """For those who count one text after another: what `transform` makes before it counts."""
+        if not hasattr(self, "stop_words_"):
+            self.stop_words_ = self._decided_stop_words([])
+        stop_words = resolve_stop_words(self.stop_words_)
+        tokenization = self._tokenization(stop_words)
+        return tokenization, self._known_terms(tokenization, stop_words, self._known_vocabulary())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_known"}
 
     def _tokenization(self, stop_words: list[str]) -> Tokenization:
         stem = None if self.stemmer is None else stemmer_of(self.stemmer)

@@ -6,6 +6,7 @@ from topmix.estimators.gibbs import GibbsLDA
 from topmix.estimators.hdp import HDP
 from topmix.estimators.lda import LDA
 from topmix.estimators.multinomial import MultinomialMixture
+from topmix.estimators.predictor import Predictor, load_predictor
 from topmix.estimators.saving import ESTIMATORS, load
 from topmix.estimators.von_mises_fisher import VonMisesFisherMixture
 
@@ -30,6 +31,8 @@ __all__ = [
     "GaussianMixture",
     "GibbsLDA",
     "MultinomialMixture",
+    "Predictor",
     "VonMisesFisherMixture",
     "load",
+    "load_predictor",
 ]

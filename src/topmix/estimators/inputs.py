@@ -17,6 +17,7 @@ from topmix.data.sparse_checks import check_sparse
 from topmix.data.table import Table
 from topmix.data.tabular import BLOCK_CELLS
 from topmix.estimators.frames import kind_of_frame
+from topmix.estimators.known_words import known_words
 from topmix.estimators.reading import Read, Reading, read, remembered
 
 CLONED = " (scikit-learn's clone empties estimators in parameters: pass its components_, or a FrozenEstimator)"
@@ -120,6 +121,8 @@ def _known_corpus(estimator: Any, corpus: Corpus, reset: bool) -> Corpus:
     if 0 in corpus.shape:
         size = f"{corpus.shape[0]} documents and {corpus.shape[1]} words"
         raise ValueError(f"the corpus has {size}, but {type(estimator).__name__} needs at least one of each")
+    if not reset and corpus.vocabulary is not None and known_words(estimator).are(corpus.vocabulary):
+        return corpus
     names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
     if reset:
         estimator.n_features_in_ = corpus.shape[1]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from topmix.estimators.topic_view import TopicView
+import numpy as np
+
+from topmix.estimators.topic_view import LEAST_TOKENS, TopicView
 from topmix.files.reader import ModelFileError
+from topmix.likelihoods.topic_words import TopicWords
+from topmix.stats.sparse_counts import blocks
 
 RELEVANCE = 0.6  # the weight of a word's probability against its lift; Sievert and Shirley (2014) found it best
 WORDS_PER_NAME = 3
@@ -60,6 +65,28 @@ def relevant_words(view: TopicView, n: int, relevance: float = RELEVANCE) -> lis
     """The most relevant words of each topic, without other forms of the same word; none of an empty topic."""
     top = view.top(min(2 * n + 5, len(view.words)), relevance)
     return [[] if empty else distinct(view.words_of(ids), n) for ids, empty in zip(top, view.is_empty())]
+
+
+def distinctive_words(words: TopicWords, names: Sequence[str], n: int, relevance: float = RELEVANCE) -> list[list[str]]:
+    """`relevant_words` without an array of topics times words: a few words at a time, each topic keeping its best."""
+    V, K = words.shape
+    sizes = np.maximum(words.total.totals, 0.0)
+    share = sizes / sizes.sum() if sizes.sum() > 0 else np.full(K, 1.0 / K)
+    smoothed = words if words.smoothing is None else replace(words, eta=np.full((1, 1), words.smoothing))
+    norm, most = smoothed.norm()[:, None], min(2 * n + 5, V)
+    best, ids = np.full((K, most), -np.inf), np.zeros((K, most), np.int64)  # best first
+    for part in blocks(V, K):
+        p = smoothed.of_words(np.arange(part.start, part.stop)).pseudo_counts() / norm  # [K, words]
+        with np.errstate(divide="ignore"):
+            found = np.log(p) - (1.0 - relevance) * np.log(np.maximum(share @ p, 1e-300))
+        is_better = np.maximum(found, -1e9, out=found) > best[:, -1:]
+        for k in np.flatnonzero(is_better.any(axis=1)).tolist():
+            new = np.flatnonzero(is_better[k])
+            values, of_values = np.append(best[k], found[k, new]), np.append(ids[k], part.start + new)
+            order = np.argsort(-values, kind="stable")[:most]  # of equals, the first word
+            best[k], ids[k] = values[order], of_values[order]
+    is_empty = sizes < LEAST_TOKENS if sizes.sum() > 0 else share <= 0
+    return [[] if is_empty[k] else distinct([names[v] for v in ids[k].tolist()], n) for k in range(K)]
 
 
 def checked_name(name: Any) -> str:

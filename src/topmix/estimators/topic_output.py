@@ -19,6 +19,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order, row_sums
 from topmix.engines import Engine, Threads
 from topmix.estimators.inputs import as_corpus
+from topmix.estimators.predictor import Predictor, predictor_of
 from topmix.estimators.reading import refuse_iterator
 from topmix.estimators.snapshot import snapshot
 from topmix.estimators.tables import TopicTablesMixin
@@ -131,6 +132,13 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         check_is_fitted(self, "model_")
         corpus = as_corpus(self, X, reset=False)
         return float(np.exp(-self.score(corpus) / max(corpus.n_tokens, 1.0)))
+
+    def predictor(self) -> Predictor:
+        """A read-only object that gives the topics of one text at a time, quickly, from any number of threads, with
+        the numbers of `transform`. It solves documents on the processor, whatever the engine. `topmix.load_predictor`
+        makes it from a file, and lets processes share it."""
+        check_is_fitted(self, "model_")
+        return predictor_of(self)
 
     def top_words(self, n: int = 10) -> list[list[str]]:
         """The n most probable words of each topic, best first."""

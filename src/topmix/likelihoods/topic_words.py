@@ -51,10 +51,8 @@ class TopicWords:
         return np.ascontiguousarray(np.broadcast_to(self.eta, self.shape) + self.extra.counts())
 
     def tables(self, cols: np.ndarray) -> WordTables:
-        norm, total = self.total.totals + self.prior_totals(), self.total
-        if total.pseudo is not None:
-            norm += total.pseudo_weight * total.pseudo.totals
-        table, log_scale = total.table(self.posterior, self.eta, self.extra, norm, cols)
+        norm = self.norm()
+        table, log_scale = self.total.table(self.posterior, self.eta, self.extra, norm, cols)
         eta = self.eta if len(self.eta) == 1 else self.eta[np.asarray(cols)]
         return WordTables(table, log_scale, norm, float(eta.min(initial=np.inf)))
 
@@ -70,6 +68,19 @@ class TopicWords:
         if not (per_word > 0 and per_topic > 0):
             return self
         return replace(self, eta=np.full((1, 1), max(eta * per_word / per_topic, 1e-6)))
+
+    def norm(self) -> np.ndarray:
+        """[K] tokens and prior counts of each topic."""
+        norm, total = self.total.totals + self.prior_totals(), self.total
+        if total.pseudo is not None:
+            norm += total.pseudo_weight * total.pseudo.totals
+        return norm
+
+    def of_words(self, words: np.ndarray) -> TopicWords:
+        """These words alone: a small model, with the sizes of topics as they are."""
+        total = WordTotal(self.total.raw_rows(words), self.total.totals, self.total.factor)
+        extra = None if self.extra is None else PseudoCounts.sparse(self.extra.by_word()[words])
+        return replace(self, eta=self.eta if len(self.eta) == 1 else self.eta[words], total=total, extra=extra)
 
     def pseudo_counts(self) -> np.ndarray:
         """[K, V] eta + S."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from topmix.data.shard import row_sums
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 
@@ -95,6 +96,10 @@ class SparseCounts:
         self.single.add_to(out, words)
         self.double.add_to(out, words)
         return out
+
+    def by_word(self) -> np.ndarray:
+        """[V] the sum of each row."""
+        return row_sums(*self.single[::2]) + row_sums(*self.double[::2])
 
     def toarray(self) -> np.ndarray:  # [V, K]
         V, K = self.shape

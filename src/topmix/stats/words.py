@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -128,7 +128,19 @@ class WordTotal:
 
     def rows(self, words: np.ndarray) -> np.ndarray:  # [words, K]
         """The counts of some words."""
-        return self.factor * (self.held.rows(words) if isinstance(self.held, SparseCounts) else self.held[words])
+        return self.factor * self.raw_rows(words)
+
+    def raw_rows(self, words: np.ndarray) -> np.ndarray:  # [words, K]
+        return self.held.rows(words) if isinstance(self.held, SparseCounts) else self.held[words]
+
+    def by_word(self) -> np.ndarray:
+        """[V] tokens of each word."""
+        return self.factor * (self.held.by_word() if isinstance(self.held, SparseCounts) else self.held.sum(axis=1))
+
+    def slim(self) -> WordTotal:
+        """The same counts, sparse where that is smaller."""
+        sparse = None if isinstance(self.held, SparseCounts) else SparseCounts.if_smaller(self.held)
+        return self if sparse is None else replace(self, held=sparse)
 
     @property
     def is_exact(self) -> bool:
@@ -200,7 +212,7 @@ class WordTotal:
         log_scale: np.ndarray,
     ) -> None:
         """The same bits, from dense rows of a few words at a time."""
-        cols = np.asarray(cols)
+        cols = np.asarray(cols, np.int64)
         for part in blocks(len(cols), self.shape[1]):
             words = cols[part]
             eta_of = eta if len(eta) == 1 else eta[words]
