@@ -71,7 +71,7 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
     def _forget_made(self) -> None:
         """For `_set_model`: what was made of the model before."""
         for name in MADE_WHEN_ASKED:
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def _prior_of_documents(self) -> np.ndarray:
         return self.model_.prior.alpha
