@@ -192,7 +192,7 @@ def _read_parquet(path: Path, field: Fields, id_field: str | None) -> Iterator[D
 
     fields = _field_list(field)
     n = 0
-    with open_batches(path) as (schema, batches):
+    with open_batches(path, n_rows=1 << 10) as (schema, batches):
         wanted = [*fields, id_field or DEFAULT_ID_FIELD]
         for column in [*fields, *([id_field] if id_field else [])]:
             if column not in schema.names:

@@ -26,6 +26,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Format, Options, find_vocabulary
 
 BLOCK_ROWS = 4096
+BUFFER = 1 << 20  # bytes of a column that are read at a time
 KEY = b"topmix"
 SHAPES = ({"words", "counts"}, {"doc", "word", "count"})
 
@@ -179,8 +180,9 @@ def _no_nulls(column: Any, what: str) -> None:
 
 
 @contextmanager
-def open_batches(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
-    """The schema, and an iterator of validated record batches. Reading an unchecked batch could crash."""
+def open_batches(path: Path, n_rows: int = 1 << 16) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """The schema, and an iterator of validated record batches of up to `n_rows`. Reading an unchecked batch could
+    crash. Row groups are read through a buffer: one may be larger than memory."""
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
@@ -189,8 +191,8 @@ def open_batches(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
             magic = file.read(4)
             file.seek(0)
             if magic == b"PAR1":
-                table = pq.ParquetFile(file, page_checksum_verification=True)
-                yield table.schema_arrow, _checked(table.iter_batches(batch_size=1 << 16))
+                table = pq.ParquetFile(file, page_checksum_verification=True, buffer_size=BUFFER, pre_buffer=False)
+                yield table.schema_arrow, _checked(table.iter_batches(batch_size=n_rows))
             else:
                 reader = pa.ipc.open_file(file)
                 yield reader.schema, _checked(reader.get_batch(i) for i in range(reader.num_record_batches))
