@@ -21,6 +21,7 @@ topmix fit docs/ -k 30 -o model     topics of a folder of text files, of a CSV, 
 topmix topics model                 the topics: their sizes and words
 topmix infer model new/ -o theta.jsonl
                                     the share of each topic in new documents
+topmix serve model                  the same over HTTP, one text at a time
 topmix eval model held_out/         scores of the model
 topmix sweep docs/ -k 20,50,100     how many topics to learn
 topmix report model -o report.html  a page to explore the model
@@ -42,6 +43,7 @@ COMMANDS = {
     "infer": "Write the share of each topic in documents.",
     "eval": "Score a model on documents, preferably ones it was not fitted on.",
     "sweep": "Find out how many topics to learn.",
+    "serve": "Answer over HTTP: the topics of texts, one at a time, with health and metrics.",
     "report": "Write one HTML page that explains a model.",
     "convert": "Write a corpus in another format, or a model for another program.",
     "demo": "Learn topics from documents that are already on this machine.",

@@ -73,14 +73,19 @@ def configure(estimator: Any, settings: dict[str, Any]) -> None:
 
 def load_model(path: Path, threads: int | None = None) -> Any:
     """The model in a file, set to use this many threads."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; a model is one file, as `topmix fit ... -o FILE` writes it")
-    if not path.exists():
-        raise ValueError(f"{path}: there is no such model file; `topmix fit ... -o {path}` writes one")
+    check_model_file(path)
     model = load(path)
     if "n_jobs" in model.get_params(deep=False):
         model.set_params(n_jobs=threads)
     return model
+
+
+def check_model_file(path: Path) -> None:
+    """Raises ValueError where there is no file."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; a model is one file, as `topmix fit ... -o FILE` writes it")
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such model file; `topmix fit ... -o {path}` writes one")
 
 
 def can_checkpoint(cls: Any) -> bool:

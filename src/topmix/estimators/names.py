@@ -63,17 +63,23 @@ def distinct(words: Iterable[str], n: int) -> list[str]:
 
 def relevant_words(view: TopicView, n: int, relevance: float = RELEVANCE) -> list[list[str]]:
     """The most relevant words of each topic, without other forms of the same word; none of an empty topic."""
-    top = view.top(min(2 * n + 5, len(view.words)), relevance)
+    top = view.top(candidates(n, len(view.words)), relevance)
     return [[] if empty else distinct(view.words_of(ids), n) for ids, empty in zip(top, view.is_empty())]
 
 
-def distinctive_words(words: TopicWords, names: Sequence[str], n: int, relevance: float = RELEVANCE) -> list[list[str]]:
-    """`relevant_words` without an array of topics times words: a few words at a time, each topic keeping its best."""
+def candidates(n: int, V: int) -> int:
+    """How many of the best words are looked at for n words that are no forms of each other."""
+    return min(2 * n + 5, V)
+
+
+def best_words(words: TopicWords, names: Sequence[str], most: int, relevance: float = RELEVANCE) -> list[list[str]]:
+    """The most relevant words of each topic; none of an empty one. The words that `relevant_words` begins with, without
+    an array of topics times words: a few words at a time, each topic keeping its best."""
     V, K = words.shape
     sizes = np.maximum(words.total.totals, 0.0)
     share = sizes / sizes.sum() if sizes.sum() > 0 else np.full(K, 1.0 / K)
     smoothed = words if words.smoothing is None else replace(words, eta=np.full((1, 1), words.smoothing))
-    norm, most = smoothed.norm()[:, None], min(2 * n + 5, V)
+    norm = smoothed.norm()[:, None]
     best, ids = np.full((K, most), -np.inf), np.zeros((K, most), np.int64)  # best first
     for part in blocks(V, K):
         p = smoothed.of_words(np.arange(part.start, part.stop)).pseudo_counts() / norm  # [K, words]
@@ -86,7 +92,7 @@ def distinctive_words(words: TopicWords, names: Sequence[str], n: int, relevance
             order = np.argsort(-values, kind="stable")[:most]  # of equals, the first word
             best[k], ids[k] = values[order], of_values[order]
     is_empty = sizes < LEAST_TOKENS if sizes.sum() > 0 else share <= 0
-    return [[] if is_empty[k] else distinct([names[v] for v in ids[k].tolist()], n) for k in range(K)]
+    return [[] if is_empty[k] else [names[v] for v in ids[k].tolist()] for k in range(K)]
 
 
 def checked_name(name: Any) -> str:

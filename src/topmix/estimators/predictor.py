@@ -15,7 +15,7 @@ from topmix import _core
 from topmix.data.shard import Shard
 from topmix.data.vectorize import Text, Vectorizer
 from topmix.estimators.known_words import vectorizer_of
-from topmix.estimators.names import EMPTY, WORDS_PER_NAME, distinctive_words
+from topmix.estimators.names import EMPTY, WORDS_PER_NAME, best_words, candidates, distinct
 from topmix.estimators.saving import load
 from topmix.estimators.topic_view import word_names
 from topmix.likelihoods.topic_words import TopicWords, WordTables
@@ -25,6 +25,7 @@ from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import whole_number
 
 NO_SCALE = np.zeros(0)  # it is for bounds, which nobody asks for here
+N_WORDS = 10  # of each topic, for people
 KEPT_BYTES = 1 << 25  # of weights of words, which are made when a text first has them
 
 
@@ -81,8 +82,10 @@ class Predictor:
     True
     """
 
-    def __init__(self, model: TopicModel, vectorizer: Vectorizer | None, names: Sequence[str]) -> None:
-        self._model, self._vectorizer, self._names = model, vectorizer, list(names)
+    def __init__(
+        self, model: TopicModel, vectorizer: Vectorizer | None, names: Sequence[str], words: Sequence[Sequence[str]]
+    ) -> None:
+        self._model, self._vectorizer, self._names, self._words = model, vectorizer, list(names), words
         self._prepare()
 
     def _prepare(self) -> None:
@@ -92,7 +95,7 @@ class Predictor:
         self._counter = None if self._vectorizer is None else self._vectorizer._ready()[1].counter
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in ("_model", "_vectorizer", "_names")}
+        return {name: vars(self)[name] for name in ("_model", "_vectorizer", "_names", "_words")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -105,6 +108,16 @@ class Predictor:
     def topic_names(self) -> list[str]:
         """One name per topic."""
         return list(self._names)
+
+    @property
+    def topic_words(self) -> list[list[str]]:
+        """The most relevant words of each topic, best first, as in `topic_info` of the model."""
+        return [list(words) for words in self._words]
+
+    @property
+    def topic_shares(self) -> np.ndarray:
+        """[K] the share of all tokens of the training data that each topic has."""
+        return self._model.weights()
 
     def __call__(self, text: Text, top: int = 5) -> list[TopicShare]:
         return self.topics(text, top)
@@ -165,12 +178,13 @@ def predictor_of(estimator: Any) -> Predictor:
     words = replace(model.words, total=model.words.total.slim())
     has_names = getattr(estimator, "feature_names_in_", None) is not None
     vectorizer = copy.copy(vectorizer_of(estimator)) if has_names else None  # its counter is not that of the model
-    given = getattr(estimator, "names_", {})
-    made: list[list[str]] = [[]] * model.n_components
-    if len(given) < model.n_components:
-        made = distinctive_words(words, word_names(estimator, words.shape[0]), WORDS_PER_NAME)
-    names = [given.get(k, ", ".join(made[k]) or EMPTY) for k in range(model.n_components)]
-    return Predictor(replace(model, words=words, documents=estimator._documents(), partner=None), vectorizer, names)
+    V, given = words.shape[0], getattr(estimator, "names_", {})
+    best = best_words(words, word_names(estimator, V), candidates(N_WORDS, V))
+    made = [", ".join(distinct(found[: candidates(WORDS_PER_NAME, V)], WORDS_PER_NAME)) or EMPTY for found in best]
+    names = [given.get(k, name) for k, name in enumerate(made)]
+    shown = [distinct(found, N_WORDS) for found in best]
+    plain = replace(model, words=words, documents=estimator._documents(), partner=None)
+    return Predictor(plain, vectorizer, names, shown)
 
 
 def load_predictor(path: str | os.PathLike[str]) -> Predictor:
