@@ -58,12 +58,15 @@ class WordWeights:
             return self.rows[place]
         words, missing = self.words, np.flatnonzero(~is_made)
         made, _ = words.total.table(words.posterior, words.eta, words.extra, self.norm, cols[missing])
-        table = np.empty((len(cols), self.norm.size), np.float32)
-        table[is_made] = self.rows[place[is_made]]
-        table[missing] = made
-        kept = place[missing] >= 0
-        self.rows[place[missing[kept]]] = made[kept]
-        self.is_made[place[missing[kept]]] = True
+        if len(missing) == len(cols):
+            table = made
+        else:
+            table = self.rows[place]  # some of these are any row
+            table[missing] = made
+        to_keep = place[missing]
+        if (is_frequent := to_keep >= 0).any():
+            self.rows[to_keep[is_frequent]] = made[is_frequent]
+            self.is_made[to_keep[is_frequent]] = True
         return table
 
 

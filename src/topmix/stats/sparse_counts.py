@@ -14,6 +14,8 @@ from topmix.files.writer import Writer
 
 BLOCK_CELLS = 1 << 20  # of a dense array that is made in passing
 
+FEW_WORDS = 16
+
 
 class Pairs(NamedTuple):
     """A row of (topic, count) for each word, topics ascending."""
@@ -28,8 +30,12 @@ class Pairs(NamedTuple):
 
     def add_to(self, out: np.ndarray, words: np.ndarray) -> None:
         """Fills out [words, K] with the counts of these words."""
-        begin = self.indptr[words]
-        size = self.indptr[words + 1] - begin
+        begin, end = self.indptr[words], self.indptr[words + 1]
+        if len(words) <= FEW_WORDS:  # those of one short text
+            for row, a, b in zip(out, begin.tolist(), end.tolist()):
+                row[self.topic[a:b]] = self.value[a:b]
+            return
+        size = end - begin
         before = np.cumsum(size) - size
         at = np.repeat(begin - before, size) + np.arange(int(size.sum()))
         place = np.repeat(np.arange(len(words)) * out.shape[1], size) + self.topic[at]
