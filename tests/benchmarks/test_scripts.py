@@ -142,6 +142,7 @@ def test_combinatorial_topics_recover_better_with_each_refinement(paper, tmp_pat
         ("top_l", "vs numpy"),
         ("corpus_scale", "verify"),
         ("exploration", "GibbsLDA"),
+        ("serving", "at the 99th percentile"),
     ],
 )
 def test_a_benchmark_writes_rows(script, tmp_path, name, says):
