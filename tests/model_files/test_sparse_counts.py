@@ -71,6 +71,23 @@ def test_a_loaded_model_has_the_same_bits(fitted, path, corpus, mapped):
     assert path.with_name("again").read_bytes() == path.read_bytes()
 
 
+def test_dense_counts_are_mapped_too(corpus, tmp_path):
+    model = topmix.LDA(4, max_iter=2, topic_word_prior="auto", random_state=0).fit(corpus)
+    dense = pickle.loads(pickle.dumps(model))
+    dense.model_.words.total.raw[:] += 1 / 3
+    dense.model_.words.total.totals[:] += V / 3
+    dense.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model", mapped=True)
+    assert isinstance(total(loaded).held, np.ndarray)
+    assert not total(loaded).held.flags.writeable
+    np.testing.assert_array_equal(loaded.transform(corpus), dense.transform(corpus))
+    np.testing.assert_array_equal(loaded.components_, dense.components_)
+    for other in (loaded, dense):
+        other.partial_fit(corpus[:60])
+        other.set_params(warm_start=True).fit(corpus)
+    np.testing.assert_array_equal(loaded.components_, dense.components_)
+
+
 def test_questions_leave_the_counts_sparse(fitted, path, corpus):
     loaded = topmix.load(path)
     if type(fitted).__name__ in DENSE:
