@@ -99,6 +99,10 @@ class EmulatedDevice(Device):
     def copy_to(self, array, host):
         array[...] = host
 
+    def nonzero(self, array):
+        row, column = np.nonzero(array)
+        return row, column, array[row, column]
+
     def address(self, array):
         return array.ctypes.data
 

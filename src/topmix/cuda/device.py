@@ -45,6 +45,10 @@ class Device(ABC):
         """Fills an array, which may be a part of another, from the host."""
 
     @abstractmethod
+    def nonzero(self, array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, columns and values of what is not zero in a matrix, row by row, on the host."""
+
+    @abstractmethod
     def address(self, array: Any) -> int: ...
 
     @abstractmethod
@@ -150,6 +154,11 @@ class CudaDevice(Device):
     def copy_to(self, array: Any, host: np.ndarray) -> None:
         with self._device:
             array.set(np.ascontiguousarray(host))
+
+    def nonzero(self, array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        row, column = self._allocated(array.nonzero)
+        value = self._allocated(lambda: array[row, column])
+        return self.get(row), self.get(column), self.get(value)
 
     def address(self, array: Any) -> int:
         return int(array.data.ptr)

@@ -42,7 +42,7 @@ class DeviceShard:
         self.n_words = np.diff(shard.indptr)  # [documents] distinct ones
         self.lengths = shard.lengths
         self.order = np.argsort(-self.n_words, kind="stable").astype(np.int32)
-        self.plans: dict[tuple[int, float, bool], Any] = {}  # see plan.py
+        self.plans: dict[tuple[int, float, bool, int], Any] = {}  # see plan.py
         self._places: dict[tuple[int, int, float], tuple[np.ndarray, Any]] = {}
 
     @cached_property
@@ -97,6 +97,7 @@ class DeviceDocs:
     n: Any  # [documents] int32
     topic: Any  # uint16, ascending within a document
     count: Any  # float32
+    most: int = 0  # topics of the document with most, where they are not from a visit
 
     @classmethod
     def empty(cls, device: Device, host_places: np.ndarray, places: Any) -> DeviceDocs:
@@ -115,6 +116,7 @@ class DeviceDocs:
             device.array(n, np.int32),
             device.array(docs.topic, np.uint16),
             device.array(docs.count, np.float32),
+            int(n.max(initial=0)),
         )
 
     def on_host(self) -> DocTopics:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from topmix.cuda.scores import PRECISIONS
 from topmix.cuda.topics import TopicBackend, on_device, on_host
 from topmix.data.shard import Shards
 from topmix.engines.engine import Engine, ShardResult, Workers
+from topmix.engines.rounds import LocalRounds, Memo, Rounds
 from topmix.local import LocalStep
 from topmix.local.candidates import CandidateStep
 from topmix.parameters.checks import one_of, whole_number
@@ -51,8 +52,6 @@ class Cuda(Engine):
     device: int = 0
     memory: int | None = None
     precision: str = "float32"
-
-    has_checkpoints: ClassVar[bool] = False
 
     def check(self) -> None:
         whole_number(self.device, "device", least=0)
@@ -98,6 +97,12 @@ class CudaWorkers:
 
     def place(self, model: Any) -> Any:
         return self.backend.place(model)
+
+    def rounds(self, memo: Memo) -> Rounds:
+        """Statistics that come from a checkpoint are on the host, and go to the device."""
+        for b, stats in memo.items():
+            memo[b] = self.backend.placed(self._shard(b), stats)
+        return LocalRounds(self, memo)
 
     def recall(self) -> dict[int, Any]:
         return {b: on_host(self.device, memory) for b, memory in self._memory.items()}
