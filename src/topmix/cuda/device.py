@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from topmix.cuda.parking import Held, Parking
 from topmix.cuda.sources import PRELUDE, PROGRAMS, TOGETHER, kernels, program, struct
 
 KEPT = 8  # arrays of a model, on the device from one update to the next
@@ -23,7 +24,10 @@ class Device(ABC):
     shared_per_processor: int
     blocks_of_a_sum = 1024  # their number decides the bits of a sum of floats: the same for every GPU
 
+    capacity: int  # bytes of memory
+
     def __init__(self) -> None:
+        self.parking = Parking(self)
         self._kept: dict[int, tuple[Any, Any]] = {}
         self._constants: dict[Any, Any] = {}
 
@@ -36,9 +40,24 @@ class Device(ABC):
     @abstractmethod
     def zeros(self, shape: Any, dtype: Any) -> Any: ...
 
-    @abstractmethod
     def get(self, array: Any) -> np.ndarray:
         """A copy on the host, when all that was launched before is done."""
+        return self.fetch(array() if isinstance(array, Held) else array)
+
+    @abstractmethod
+    def fetch(self, array: Any) -> np.ndarray: ...
+
+    @abstractmethod
+    def copy_out(self, array: Any) -> tuple[np.ndarray, Any]: ...  # these four: see parking.py
+
+    @abstractmethod
+    def copy_in(self, host: np.ndarray) -> tuple[Any, Any]: ...
+
+    @abstractmethod
+    def wait(self, token: Any) -> None: ...
+
+    @abstractmethod
+    def finish(self, token: Any) -> None: ...
 
     @abstractmethod
     def copy_to(self, array: Any, host: np.ndarray) -> None:
@@ -61,6 +80,7 @@ class Device(ABC):
 
     def close(self) -> None:
         """Gives back the memory that nobody uses. The device can be used again."""
+        self.parking.clear()
         self._kept.clear()
         self._constants.clear()
 
@@ -69,9 +89,13 @@ class Device(ABC):
     ) -> None:
         """Starts a kernel whose only argument is a struct `kind`. A field that is not given is zero, or null."""
         values: dict[str, int | float] = dict.fromkeys(struct(kind).names or (), 0)
+        arrays = []  # which stay where they are until the kernel is launched
         for name, value in given.items():
             if value is not None:
-                values[name] = value if isinstance(value, int | float) else self.address(value)
+                if not isinstance(value, int | float):
+                    arrays.append(value() if isinstance(value, Held) else value)
+                    value = self.address(arrays[-1])
+                values[name] = value
         self.start(kernel, L, blocks, threads, np.array(tuple(values.values()), struct(kind)), shared)
 
     def constant(self, key: Any, make: Callable[[], np.ndarray]) -> Any:
@@ -122,20 +146,24 @@ class CudaDevice(Device):
                 f"has {self._device.compute_capability[:-1]}.{self._device.compute_capability[-1]}"
             )
         self.pool = cupy.cuda.MemoryPool()
-        if memory is not None:
-            with self._device:
+        with self._device:
+            self.capacity = memory or self._device.mem_info[1]
+            if memory is not None:
                 self.pool.set_limit(size=memory)
+            self._to_host, self._from_host = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
         self._functions: dict[tuple[str, int], Any] = {}
 
     def _allocated(self, make: Any, *args: Any) -> Any:
-        try:
-            with self._device, self.cupy.cuda.using_allocator(self.pool.malloc):
-                return make(*args)
-        except self.cupy.cuda.memory.OutOfMemoryError as error:
-            raise MemoryError(
-                f"engine='cuda': the memory of device {self.number} is not enough ({error}). Use fewer topics or "
-                "clusters, a smaller n_active, smaller batches, or a larger `memory`."
-            ) from error
+        while True:
+            try:
+                with self._device, self.cupy.cuda.using_allocator(self.pool.malloc):
+                    return make(*args)
+            except self.cupy.cuda.memory.OutOfMemoryError as error:
+                if not self.parking.make_room():
+                    raise MemoryError(
+                        f"engine='cuda': the memory of device {self.number} is not enough ({error}). Use fewer topics "
+                        "or clusters, a smaller n_active, smaller batches, or a larger `memory`."
+                    ) from error
 
     def array(self, host: Any, dtype: Any = None) -> Any:
         return self._allocated(lambda: self.cupy.asarray(np.ascontiguousarray(host, dtype)))
@@ -146,10 +174,38 @@ class CudaDevice(Device):
     def zeros(self, shape: Any, dtype: Any) -> Any:
         return self._allocated(self.cupy.zeros, shape, dtype)
 
-    def get(self, array: Any) -> np.ndarray:
+    def fetch(self, array: Any) -> np.ndarray:
         with self._device:
             host: np.ndarray = array.get()
         return host
+
+    def copy_out(self, array: Any) -> tuple[np.ndarray, Any]:
+        with self._device:
+            host = self._pinned(array.shape, array.dtype)
+            self._to_host.wait_event(self.cupy.cuda.get_current_stream().record())
+            array.get(stream=self._to_host, out=host, blocking=False)
+            return host, self._to_host.record()
+
+    def copy_in(self, host: np.ndarray) -> tuple[Any, Any]:
+        array = self.empty(host.shape, host.dtype)
+        with self._device:
+            self._from_host.wait_event(self.cupy.cuda.get_current_stream().record())  # its memory was another's
+            array.set(host, stream=self._from_host)
+            return array, self._from_host.record()
+
+    def wait(self, token: Any) -> None:
+        with self._device:
+            self.cupy.cuda.get_current_stream().wait_event(token)
+
+    def finish(self, token: Any) -> None:
+        with self._device:
+            token.synchronize()
+
+    def _pinned(self, shape: Any, dtype: Any) -> np.ndarray:
+        """Memory of the host that the device reads and writes beside its kernels."""
+        size = int(np.prod(shape))
+        memory = self.cupy.cuda.alloc_pinned_memory(max(1, size * dtype.itemsize))
+        return np.frombuffer(memory, dtype, size).reshape(shape)
 
     def copy_to(self, array: Any, host: np.ndarray) -> None:
         with self._device:

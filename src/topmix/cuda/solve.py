@@ -101,21 +101,19 @@ def solve(
         }
     if (before := start if last is None else last) is not None:
         given |= before.as_last()
-    words = None
+    memo: tuple[Any, ...] | None = None
     if want_words:
-        words = DeviceWordStats(
-            shard,
+        memo = (
             device.empty((L, n_entries), np.uint16),
             device.empty((L, n_entries), np.uint32),
             device.empty(n_entries, np.uint8),
-            np.zeros(K),
         )
-        given |= {"memo_topic": words.topic, "memo_share": words.share, "memo_n": words.n}
+        given |= dict(zip(("memo_topic", "memo_share", "memo_n"), memo))
     if shard.n_rows:
         given_topics = 0 if before is None else before.most
         plan_of(device, shard, K, options.eps, start is None, given_topics).run(given, L)
-    found = device.get(sums)
-    return _solved(found, words, docs, shard.n_rows, K, unit)
+    words = None if memo is None else DeviceWordStats(shard, *memo, np.zeros(K))
+    return _solved(device.get(sums), words, docs.held(), shard.n_rows, K, unit)
 
 
 def _first_selection(device: Device, table: Any, L: int) -> dict[str, Any]:

@@ -46,7 +46,6 @@ class TopicBackend:
             return model
         return replace(model, words=model.words.update(DeviceWordTotal.of(self.device, total, self.unit)))
 
-
     def placed(self, shard: DeviceShard, stats: Any) -> Any:
         """Statistics of a shard, on the device: as they are, or from a file."""
         if isinstance(stats.S, EntryStats):
@@ -112,7 +111,7 @@ def on_device(device: Device, memory: Any) -> Any:
         return memory
     times, docs, z = memory
     there: Any = None if docs is None else DeviceDocs.of(device, docs)
-    return Visit(times, there, None if z is None else device.array(z, np.uint16))
+    return Visit(times, there, None if z is None else device.parking.hold(device.array(z, np.uint16)))
 
 
 def unit_of(largest: float) -> float:

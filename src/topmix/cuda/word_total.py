@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import digamma
 
 from topmix.cuda.device import Device
+from topmix.cuda.parking import Held
 from topmix.cuda.shard import DeviceColumns, DeviceShard
 from topmix.files.writer import Writer
 from topmix.stats import PseudoCounts, WordStats, WordTotal
@@ -34,14 +35,19 @@ class DeviceWordStats:
     n: Any  # [entries] uint8, how many of the L are used
     totals: np.ndarray  # [K] float64, on the host
 
+    HOLDS: ClassVar[tuple[str, ...]] = ("topic", "share", "n")
+    kernel: ClassVar[str] = "add_memo"
+
+    def __post_init__(self) -> None:
+        hold = self.shard.device.parking.hold
+        self.topic, self.share, self.n = hold(self.topic), hold(self.share), hold(self.n)
+
     @property
     def parts(self) -> tuple[DeviceWordStats, ...]:
         return (self,)
 
     def plus(self, other: Any) -> SeveralShards:
         return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
-
-    kernel: ClassVar[str] = "add_memo"
 
     def kernel_arguments(self, name: str) -> dict[str, Any]:
         """What the kernel is given of statistics that come (`new`) or leave (`old`)."""
@@ -103,8 +109,10 @@ class DeviceTokenStats:
     """The same where every token has one topic: the topics of tokens are all there is."""
 
     shard: DeviceShard
-    z: Any  # [tokens] uint16
+    z: Held  # [tokens] uint16
     totals: np.ndarray  # [K] float64, on the host
+
+    HOLDS: ClassVar[tuple[str, ...]] = ("z",)
 
     @property
     def parts(self) -> tuple[DeviceTokenStats, ...]:
@@ -117,7 +125,7 @@ class DeviceTokenStats:
 
     @classmethod
     def of(cls, shard: DeviceShard, stats: TokenStats) -> DeviceTokenStats:
-        return cls(shard, shard.device.array(stats.z, np.uint16), stats.totals)
+        return cls(shard, shard.device.parking.hold(shard.device.array(stats.z, np.uint16)), stats.totals)
 
     def write(self, out: Writer) -> None:
         TokenStats(self.shard.device.get(self.z), self.totals).write(out)
@@ -157,10 +165,13 @@ class DeviceWordTotal:
     @classmethod
     def of(cls, device: Device, total: WordTotal, unit: float) -> DeviceWordTotal:
         """The same counts on the device, rounded to integers of 1 / unit."""
+        _check_room(device, *total.raw.shape)
         factor = total.factor if SMALLEST_FACTOR <= total.factor <= 1.0 else 1.0
-        made = cls(device, device.zeros(total.raw.shape, np.int64), total.totals.copy(), unit, factor)
         if total.totals.any():
-            made.counts_ = device.array(np.rint(total.raw * (total.factor / factor * unit)).astype(np.int64))
+            counts = device.array(np.rint(total.raw * (total.factor / factor * unit)).astype(np.int64))
+        else:
+            counts = device.zeros(total.raw.shape, np.int64)
+        made = cls(device, counts, total.totals.copy(), unit, factor)
         made.pseudo, made.pseudo_weight = total.pseudo, total.pseudo_weight
         return made
 
@@ -345,6 +356,16 @@ def _launch_over(device: Device, n: int, kernel: str, given: dict[str, Any], kin
     """A lane for each of n entries."""
     if n:
         device.launch(kernel, kind, min(-(-n // 256), 32 * device.n_processors), 256, given)
+
+
+def _check_room(device: Device, V: int, K: int) -> None:
+    """What cannot make room for anything: counts, and a table of a shard, which may have all words."""
+    per_topic = V * (8 + 4)
+    if K * per_topic > device.capacity:
+        raise MemoryError(
+            f"engine='cuda': {K} topics of {V} words need {K * per_topic / 1e9:.3g} GB, and the device has "
+            f"{device.capacity / 1e9:.3g} GB: at most {device.capacity // per_topic} topics fit, or fewer words"
+        )
 
 
 def zip_rows(name: str, rows: tuple[Any, ...]) -> dict[str, Any]:

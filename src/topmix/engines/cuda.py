@@ -81,11 +81,17 @@ class CudaWorkers:
         self.shards, self.device, self.backend = shards, device, backend
         self._shards: dict[int, Any] = {}
         self._memory: dict[int, Any] = {}
+        self._memo: Memo = {}
 
     def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[ShardResult]:
         for b in shards:
+            self.device.parking.visit += 1
             shard = self._shard(b)
-            stats, memory, info = self.backend(shard, tables(shard.cols), self._memory.get(b))  # type: ignore[operator]
+            of_shard = tables(shard.cols)
+            after = (b + 1) % self.n_shards
+            of_memo = getattr(self._memo.get(after), "S", None)
+            self.device.parking.ask_ahead([self._shards.get(after), self._memory.get(after), of_memo])
+            stats, memory, info = self.backend(shard, of_shard, self._memory.get(b))  # type: ignore[operator]
             if memory is not None:
                 self._memory[b] = memory
             yield ShardResult(b, stats, info)
@@ -102,6 +108,7 @@ class CudaWorkers:
         """Statistics that come from a checkpoint are on the host, and go to the device."""
         for b, stats in memo.items():
             memo[b] = self.backend.placed(self._shard(b), stats)
+        self._memo = memo
         return LocalRounds(self, memo)
 
     def recall(self) -> dict[int, Any]:
@@ -114,5 +121,5 @@ class CudaWorkers:
         self._memory = {}
 
     def close(self) -> None:
-        self._memory, self._shards = {}, {}
+        self._memory, self._shards, self._memo = {}, {}, {}
         self.device.close()
