@@ -68,5 +68,5 @@ if "gpu" in ENGINES:
 
 
 def test_topics_that_can_never_fit_are_refused_with_the_number_that_does():
-    with pytest.raises(MemoryError, match="500 topics of 40 words need .* at most 20 topics fit"):
+    with pytest.raises(MemoryError, match=r"500 topics of 40 words need .* at most 20 topics fit"):
         LDA(500, engine=Emulated(memory=10_000)).fit(CORPUS)

@@ -16,6 +16,8 @@ from typing import Any, Protocol
 class Copies(Protocol):
     """Copies that a device makes beside its kernels. Each has a token for whoever waits."""
 
+    capacity: int  # bytes
+
     def copy_out(self, array: Any) -> tuple[Any, Any]:
         """(a copy on the host, token)"""
         ...
@@ -37,7 +39,7 @@ class Held:
     """An array on the device that nobody writes any more; perhaps on the host alone, until it is used."""
 
     def __init__(self, parking: Parking, array: Any):
-        self._parking, self._array = parking, array
+        self._parking, self._array, self.n_bytes = parking, array, int(array.nbytes)
         self._host: Any = None
         self._coming: Any = None  # the token of a copy that is on its way
         self.visit = parking.visit  # when it was used last
@@ -87,21 +89,28 @@ class Parking:
         return held
 
     def make_room(self) -> bool:
-        """Some of it; False where there is none to make."""
+        """Some of it, a sixteenth of the device where that can be; False where there is none to make. A failed allocation
+        costs more than a copy, so much leaves at a time."""
         if self.leaving:
-            _, token = self.leaving.popleft()
-            self.copies.finish(token)
+            self._see_off()
             return True
         here = [held for held in self._held if held.is_here and not (self.is_early and held.visit >= self.visit - 1)]
         if not here:
             return False
-        self.is_used = True
-        max(here, key=lambda held: (held.visit < self.visit - 1, held.visit)).park()
+        self.is_used, n_bytes = True, 0
+        for held in sorted(here, key=lambda held: (held.visit < self.visit - 1, held.visit), reverse=True):
+            held.park()
+            n_bytes += held.n_bytes
+            if n_bytes * 16 >= self.copies.capacity or held.visit >= self.visit - 1:
+                break
         return True
 
-    def clear(self) -> None:
+    def _see_off(self) -> None:
         while self.leaving:
             self.copies.finish(self.leaving.popleft()[1])
+
+    def clear(self) -> None:
+        self._see_off()
         self._held.clear()
         self.is_used = False
 

@@ -101,7 +101,7 @@ def solve(
         }
     if (before := start if last is None else last) is not None:
         given |= before.as_last()
-    memo: tuple[Any, ...] | None = None
+    memo: tuple[Any, Any, Any] | None = None
     if want_words:
         memo = (
             device.empty((L, n_entries), np.uint16),

@@ -111,7 +111,8 @@ def on_device(device: Device, memory: Any) -> Any:
         return memory
     times, docs, z = memory
     there: Any = None if docs is None else DeviceDocs.of(device, docs)
-    return Visit(times, there, None if z is None else device.parking.hold(device.array(z, np.uint16)))
+    topics: Any = None if z is None else device.parking.hold(device.array(z, np.uint16))
+    return Visit(times, there, topics)
 
 
 def unit_of(largest: float) -> float:
