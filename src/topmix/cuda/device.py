@@ -148,31 +148,40 @@ class CudaDevice(Device):
         self.pool = cupy.cuda.MemoryPool()
         with self._device:
             self.capacity = memory or self._device.mem_info[1]
-            if memory is not None:
-                self.pool.set_limit(size=memory)
             self._to_host, self._from_host = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
         self._functions: dict[tuple[str, int], Any] = {}
 
-    def _allocated(self, make: Any, *args: Any) -> Any:
+    def _allocated(self, make: Any, *args: Any, n_bytes: int = 0) -> Any:
+        if self.pool.total_bytes() + n_bytes > 0.9 * self.capacity:  # a failed allocation would cost more
+            while self.pool.used_bytes() + n_bytes > 0.9 * self.capacity and self.parking.make_room():
+                pass
+            if self.pool.total_bytes() > self.capacity:
+                self.pool.free_all_blocks()
+            if self.pool.used_bytes() + n_bytes > self.capacity:
+                raise self._too_small(f"{n_bytes} bytes more are needed")
         while True:
             try:
                 with self._device, self.cupy.cuda.using_allocator(self.pool.malloc):
                     return make(*args)
             except self.cupy.cuda.memory.OutOfMemoryError as error:
                 if not self.parking.make_room():
-                    raise MemoryError(
-                        f"engine='cuda': the memory of device {self.number} is not enough ({error}). Use fewer topics "
-                        "or clusters, a smaller n_active, smaller batches, or a larger `memory`."
-                    ) from error
+                    raise self._too_small(str(error)) from error
+
+    def _too_small(self, why: str) -> MemoryError:
+        return MemoryError(
+            f"engine='cuda': the memory of device {self.number} is not enough ({why}). Use fewer topics or clusters, a "
+            "smaller n_active, smaller batches, or a larger `memory`."
+        )
 
     def array(self, host: Any, dtype: Any = None) -> Any:
-        return self._allocated(lambda: self.cupy.asarray(np.ascontiguousarray(host, dtype)))
+        given = np.ascontiguousarray(host, dtype)
+        return self._allocated(self.cupy.asarray, given, n_bytes=given.nbytes)
 
     def empty(self, shape: Any, dtype: Any) -> Any:
-        return self._allocated(self.cupy.empty, shape, dtype)
+        return self._allocated(self.cupy.empty, shape, dtype, n_bytes=int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
     def zeros(self, shape: Any, dtype: Any) -> Any:
-        return self._allocated(self.cupy.zeros, shape, dtype)
+        return self._allocated(self.cupy.zeros, shape, dtype, n_bytes=int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
     def fetch(self, array: Any) -> np.ndarray:
         with self._device:
