@@ -197,6 +197,7 @@ class WordTotal:
         if (start := self.pseudo) is not None:
             pseudo = (start.common, start.share, *start.rows, self.pseudo_weight)
         rows = None if extra is None else extra.rows
+        cols = np.asarray(cols)  # of an engine that has them elsewhere, too
         _core.topic_table(posterior, self.raw, self.factor, eta, rows, pseudo, norm, cols, threads(), table, log_scale)
         return table, log_scale
 
