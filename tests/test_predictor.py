@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -184,6 +185,22 @@ def test_a_vectorizer_keeps_its_counter_until_its_words_or_settings_change(lda):
     assert vectorizer.transform(["cat dog cow"]).to_scipy().toarray().tolist() == [[1.0, 1.0]]
     again = pickle.loads(pickle.dumps(vectorizer))
     assert again.transform(["cow"]).to_scipy().toarray().tolist() == [[0.0, 1.0]]
+
+
+def test_vectorizers_of_a_model_share_what_was_made_and_nothing_else(lda):
+    one, two = Vectorizer.of(lda), Vectorizer.of(lda)
+    assert one is not two
+    assert one._known is two._known
+    one.transform(["unheard"])
+    assert (one.n_unknown_, two.n_unknown_) == (1, 0)
+    one.vocabulary_ = ["cow"]
+    one.set_params(lowercase=False)
+    assert two.transform(["Cat cow"]).n_tokens == Vectorizer.of(lda).transform(["Cat cow"]).n_tokens == 1
+    odd = SimpleNamespace(feature_names_in_=np.array(["cat", "cow"], object))  # which no table takes as a key
+    assert Vectorizer.of(odd).transform(["cow"]).n_tokens == 1
+    mine = Vectorizer.of(lda, tokenizer=str.split)
+    assert mine._known_vocabulary() == list(lda.feature_names_in_)
+    assert mine.transform(["cat. dog"]).n_tokens == 1
 
 
 def test_a_model_whose_words_change_reads_texts_in_the_new_ones():

@@ -7,10 +7,13 @@ one block of texts, and the rows if the corpus is built in memory.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice, zip_longest
 from os import PathLike
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +34,10 @@ BLOCK_TEXTS = 1 << 15
 RUN_TEXTS = 32
 _NO_RULE = NativeRule(bytes(128), 1, False)
 _END: Any = object()
+
+# Vectorizers of fitted models, and the words and settings that they were made from. With a large vocabulary
+# making one takes longer than most texts.
+_MADE: WeakKeyDictionary[Any, tuple[Any, Any, Vectorizer]] = WeakKeyDictionary()
 
 Text = str | list[str]  # a text, or its tokens
 Document = tuple[str, Text]  # (name, text)
@@ -239,9 +246,23 @@ class Vectorizer(TransformerParameters):
                 "it on texts, a Corpus with a vocabulary or a DataFrame"
             )
         settings = getattr(model, "tokenizer_", None)
-        if settings is None:
-            settings = {"lowercase": all(word == word.lower() for word in map(str, words))}
-        return cls.from_dict(settings, vocabulary=[str(word) for word in words], tokenizer=tokenizer)
+        kept = _made_for(model) if tokenizer is None else None
+        if kept is None or kept[0] is not words or kept[1] is not settings:
+            how = {"lowercase": all(word == word.lower() for word in map(str, words))} if settings is None else settings
+            made = cls.from_dict(how, vocabulary=tuple(str(word) for word in words), tokenizer=tokenizer)
+            if tokenizer is not None or _is_auto(made.stop_words):
+                return made
+            made._ready()
+            kept = words, settings, made
+            with suppress(TypeError):  # a model that cannot be a key
+                _MADE[model] = kept
+        return kept[2]._twin()
+
+    def _twin(self) -> Vectorizer:
+        """A copy to change, which shares what was made of the vocabulary."""
+        twin = copy.copy(self)
+        twin._known, twin.n_unknown_ = self._known, 0
+        return twin
 
     def _fit_documents(self, documents: Iterable[Document], out: str | PathLike[str] | None) -> Corpus:
         return self._fit_blocks(document_blocks(documents), out)
@@ -321,6 +342,13 @@ class Vectorizer(TransformerParameters):
         counter.count(tokenization.documents(texts), threads())
         terms = counter.terms(np.arange(counter.n_terms, dtype=np.int32))
         return "english" if looks_english(zip(terms, counter.term_frequency().tolist())) else None
+
+
+def _made_for(model: Any) -> tuple[Any, Any, Vectorizer] | None:
+    try:
+        return _MADE.get(model)
+    except TypeError:  # it cannot be a key
+        return None
 
 
 def from_texts(

@@ -1,5 +1,4 @@
-"""The words of a fitted estimator in the forms that reading texts needs. They are made once per estimator: for a large
-vocabulary each takes longer than a short text does."""
+"""The words of a fitted estimator, packed once, so that a Corpus in the same words is recognised at once."""
 
 from __future__ import annotations
 
@@ -12,19 +11,16 @@ import numpy as np
 
 from topmix.data.errors import CorpusError
 from topmix.data.strings import Strings
-from topmix.data.vectorize import Vectorizer
 
 
 class KnownWords:
-    """Made from the `feature_names_in_` and the `tokenizer_` of an estimator, and valid while it has those."""
+    """Made from the `feature_names_in_` of an estimator, and valid while it has those."""
 
     def __init__(self, estimator: Any) -> None:
-        self.names, self.tokenizer = _words_of(estimator)
-        self.vectorizer: Vectorizer | None = None
+        self.names = _words_of(estimator)
 
     def is_of(self, estimator: Any) -> bool:
-        names, tokenizer = _words_of(estimator)
-        return names is self.names and tokenizer is self.tokenizer
+        return _words_of(estimator) is self.names
 
     @cached_property
     def strings(self) -> Strings | None:
@@ -51,13 +47,5 @@ def known_words(estimator: Any) -> KnownWords:
     return known
 
 
-def vectorizer_of(estimator: Any) -> Vectorizer:
-    """`Vectorizer.of(estimator)`, which is kept."""
-    known = known_words(estimator)
-    if known.vectorizer is None:
-        known.vectorizer = Vectorizer.of(estimator)
-    return known.vectorizer
-
-
-def _words_of(estimator: Any) -> tuple[Any, Any]:
-    return getattr(estimator, "feature_names_in_", None), getattr(estimator, "tokenizer_", None)
+def _words_of(estimator: Any) -> Any:
+    return getattr(estimator, "feature_names_in_", None)

@@ -14,7 +14,6 @@ import numpy as np
 from topmix import _core
 from topmix.data.shard import Shard
 from topmix.data.vectorize import Text, Vectorizer
-from topmix.estimators.known_words import vectorizer_of
 from topmix.estimators.names import EMPTY, WORDS_PER_NAME, best_words, candidates, distinct
 from topmix.estimators.saving import load
 from topmix.estimators.topic_view import word_names
@@ -180,7 +179,7 @@ def predictor_of(estimator: Any) -> Predictor:
     model: TopicModel = estimator.model_
     words = replace(model.words, total=model.words.total.slim())
     has_names = getattr(estimator, "feature_names_in_", None) is not None
-    vectorizer = copy.copy(vectorizer_of(estimator)) if has_names else None  # its counter is not that of the model
+    vectorizer = copy.copy(Vectorizer.of(estimator)) if has_names else None  # its counter is not that of the model
     V, given = words.shape[0], getattr(estimator, "names_", {})
     best = best_words(words, word_names(estimator, V), candidates(N_WORDS, V))
     made = [", ".join(distinct(found[: candidates(WORDS_PER_NAME, V)], WORDS_PER_NAME)) or EMPTY for found in best]

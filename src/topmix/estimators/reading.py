@@ -21,7 +21,6 @@ from topmix.data.tabular import BLOCK_CELLS, as_tabular
 from topmix.data.texts import DEFAULT_TEXT_FIELD, read_texts
 from topmix.data.vectorize import Blocks, Vectorizer, document_blocks, text_blocks
 from topmix.estimators.frames import FRAMES
-from topmix.estimators.known_words import vectorizer_of
 from topmix.files.reader import ModelFileError
 
 DEFAULTS: dict[str, Any] = {"stop_words": "auto", "min_df": "auto", "max_df": "auto"}  # of texts, without vectorizer=
@@ -145,7 +144,7 @@ def _count(estimator: Any, blocks: Blocks, reading: Reading, fitted: bool) -> Re
 
 def _vectorizer_of(estimator: Any) -> Vectorizer:
     try:
-        return vectorizer_of(estimator)
+        return Vectorizer.of(estimator)
     except ValueError as error:
         if not (getattr(estimator, "tokenizer_", None) or {}).get("tokenizer"):
             raise
