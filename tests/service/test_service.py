@@ -152,10 +152,10 @@ def begin(*arguments, **environment):
 
 
 def test_the_command_serves_until_ctrl_c(path, model):
-    running = begin(path, "--port", "0")
+    running = begin(path, "--port", "0", "--json")
     try:
-        address = running.stdout.readline().split(" at ")[1].strip()
-        token = running.stdout.readline().split()[1]
+        said = json.loads("".join(running.stdout.readline() for _ in range(5)))
+        address, token = said["address"], said["token"]
         assert address.startswith("http://127.0.0.1:")
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:

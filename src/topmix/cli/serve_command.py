@@ -9,8 +9,8 @@ import typer
 from topmix.cli.command import app_of
 from topmix.cli.errors import one_line_errors
 from topmix.cli.models import check_model_file
-from topmix.cli.options import ModelFile
-from topmix.cli.output import tell
+from topmix.cli.options import ModelFile, Seed, Threads
+from topmix.cli.output import print_json, tell
 
 MEGABYTE = 1 << 20
 
@@ -41,6 +41,9 @@ def serve(
         ),
     ] = None,
     max_body: Annotated[int, typer.Option(help="Megabytes of a request, at most.", min=1, max=1024, metavar="N")] = 1,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the address and the token as JSON.")] = False,
 ) -> None:
     """Answer over HTTP: the topics of texts, one at a time, with health and metrics.
 
@@ -64,7 +67,7 @@ def serve(
         from topmix.service.app import OPEN_PATHS
         from topmix.web import Server
 
-        app = service(load_predictor(model), model.name)
+        app = service(load_predictor(model), model.name, threads)
         server = Server(
             app,
             host=host,
@@ -74,9 +77,12 @@ def serve(
             open_paths=OPEN_PATHS,
             max_body=max_body * MEGABYTE,
         )
-        typer.echo(f"Serving {model} at {server.address}")
-        if server.token is not None and token is None:
-            typer.echo(f"Token: {server.token}")
+        if as_json:
+            print_json({"model": str(model), "address": server.address, "token": server.token})
+        else:
+            typer.echo(f"Serving {model} at {server.address}")
+            if server.token is not None and token is None:
+                typer.echo(f"Token: {server.token}")
         if not server.is_private:
             tell("other machines can reach this address, and HTTP hides nothing: put a proxy with TLS before it")
         server.run()

@@ -11,6 +11,7 @@ Errors are {"error": why} with status 400 and above.
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from starlette.applications import Starlette
@@ -20,6 +21,7 @@ from starlette.routing import Route
 
 from topmix._version import __version__
 from topmix.estimators import Predictor
+from topmix.numerics.threads import count_of_threads
 from topmix.parameters.checks import whole_number
 from topmix.service.metrics import Measured, Metrics
 from topmix.web import answer_in_json, json_reply
@@ -35,8 +37,10 @@ ENDPOINTS = {
 }
 
 
-def service(predictor: Predictor, name: str = "") -> Any:
-    """The ASGI application for a model; `name` is what the answers call it."""
+def service(predictor: Predictor, name: str = "", threads: int | None = None) -> Any:
+    """The ASGI application for a model; `name` is what the answers call it. Requests are solved in so many threads at a
+    time; None is all cores."""
+    at_a_time = threading.BoundedSemaphore(count_of_threads(threads))
     about = {"model": name, "topics": predictor.n_topics, "words": predictor.n_words, "version": __version__}
     metrics = Metrics(**about)
 
@@ -54,7 +58,8 @@ def service(predictor: Predictor, name: str = "") -> Any:
 
     def solve(request: Request, fields: dict[str, Any]) -> dict[str, Any]:
         texts, top = _asked(fields)
-        found = [[share._asdict() for share in predictor(text, top)] for text in texts]
+        with at_a_time:
+            found = [[share._asdict() for share in predictor(text, top)] for text in texts]
         metrics.solved(len(texts), sum(not topics for topics in found))
         return {"topics": found[0]} if "text" in fields else {"documents": [{"topics": topics} for topics in found]}
 
