@@ -90,6 +90,7 @@ class StreamMixin:
             stands_for = stream.stands_for(self.n_seen_)
             if problem.weighs_tokens:
                 stands_for *= self.n_tokens_seen_ / self.n_seen_
+            self._batch_sizes = np.zeros(model.n_components)  # tokens of each topic in these documents
             workers = problem.engine.open(Shards(corpus, in_order(corpus)), problem.step, threads)
             try:
                 model = workers.place(model)
@@ -98,6 +99,7 @@ class StreamMixin:
                         seen = tokens(new) if problem.weighs_tokens else new.n_rows
                         size = stream.step_size(self.n_batch_iter_, new.n_rows)
                         model = model.update(blend(model.past_stats(), new, size, stands_for, seen))
+                        self._batch_sizes += np.asarray(new.S.totals)
                         self.n_batch_iter_ += 1
                 model = model.on_host()
             finally:
