@@ -1,4 +1,4 @@
-"""Topics merged, dropped, seeded and started again, words taken out: a topic model in, another out.
+"""Topics merged, dropped and seeded, words taken out: a topic model in, another out.
 
 The next pass adapts documents to it.
 """
@@ -64,17 +64,6 @@ def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None)
         extra = sp.csc_array(extra + seeds @ place)
     fixed = replace(model, words=replace(model.words, learned=False))  # a prior that differs by word is not learned
     return _with(fixed, total, alpha, eta, extra, np.arange(len(alpha)))
-
-
-def reborn(model: TopicModel, merged: Sequence[tuple[int, int]], born: np.ndarray, counts: np.ndarray) -> TopicModel:
-    """As many topics as before: of each pair (kept, gone) the first has the tokens of both, and topics `born` have
-    `counts` [V, born] in the place of theirs."""
-    total = model.words.total.counts()
-    for kept, gone in merged:
-        total[:, kept] += total[:, gone]
-        total[:, gone] = 0.0
-    total[:, born] = counts
-    return replace(model, words=replace(model.words, total=WordTotal.of(total)))
 
 
 def with_words(model: TopicModel, kept: np.ndarray) -> TopicModel:

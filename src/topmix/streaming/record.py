@@ -10,7 +10,7 @@ BatchId = str | int
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """One batch. Topics are numbers, which stay the same unless a topic is born again in the place of another."""
+    """One batch. Topics are numbers, which stay the same."""
 
     batch: int  # 1 is the first
     id: BatchId | None
@@ -21,8 +21,7 @@ class BatchRecord:
     drift: float  # 0 to 1: how far its topics are from those of the past, half the sum of absolute differences
     grown: tuple[int, ...] = ()  # topics with more than twice their usual share
     shrunk: tuple[int, ...] = ()  # with less than half of it
-    born: tuple[int, ...] = ()  # topics that start again from documents that none explained
-    merged: tuple[tuple[int, int], ...] = ()  # (kept, gone): two that had become the same
+    appeared: tuple[int, ...] = ()  # grown ones that had next to nothing before
     admitted: int = 0  # words that are new in the model
     retired: int = 0  # words that left it
     words: int = 0  # that the model has now
@@ -34,9 +33,8 @@ class BatchRecord:
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """What `to_dict` gave, read from JSON. Raises ValueError or TypeError."""
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
-        for name in ("grown", "shrunk", "born"):
+        for name in ("grown", "shrunk", "appeared"):
             known[name] = tuple(int(k) for k in known.get(name, ()))
-        known["merged"] = tuple((int(kept), int(gone)) for kept, gone in known.get("merged", ()))
         numbers = ("batch", "documents", "tokens", "unknown", "score", "drift", "admitted", "retired", "words")
         if not all(isinstance(known[name], int | float) for name in numbers if name in known):
             raise ValueError("a record has something else than numbers")

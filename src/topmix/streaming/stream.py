@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from topmix.allocations.stick_prior import StickPrior
 from topmix.data.corpus import Corpus
 from topmix.data.items import is_texts, plain
 from topmix.data.vectorize import Vectorizer
@@ -25,10 +24,8 @@ from topmix.parameters.checks import whole_number
 from topmix.streaming import folder
 from topmix.streaming.folder import Kept
 from topmix.streaming.record import BatchId, BatchRecord
-from topmix.streaming.topics import Drift, Moves, Scores, drift, renewed
+from topmix.streaming.topics import Drift, score
 from topmix.streaming.words import Words, in_columns
-
-BIRTHS = 0x62697274  # the seed of what starts topics again; the number of the batch is the other part
 
 
 class Stream:
@@ -53,9 +50,6 @@ class Stream:
     max_words : int
         Words of the model, and as many that wait to be admitted. If there are more, those leave that the fewest
         documents had.
-    births : bool
-        Whether a topic with next to no tokens starts again from documents that the topics explain badly, and of two
-        topics that became the same the smaller does. Not for HDP.
     vectorizer : topmix.data.Vectorizer or None
         Cuts texts into words; its min_df, max_df and max_features are not used. None leaves out English stop words, if
         the texts of the first batch are English.
@@ -82,7 +76,6 @@ class Stream:
         *,
         admit: int = 5,
         max_words: int = 50_000,
-        births: bool = False,
         vectorizer: Vectorizer | None = None,
         remember: int = 10_000,
         save_every: int = 1,
@@ -91,12 +84,10 @@ class Stream:
             raise ValueError(f"a stream needs an LDA or an HDP, got {estimator!r:.200}")
         if vectorizer is not None and not isinstance(vectorizer, Vectorizer):
             raise ValueError(f"vectorizer must be a topmix.data.Vectorizer or None, got {vectorizer!r:.200}")
-        self.estimator, self.vectorizer, self.births = estimator, vectorizer, bool(births)
+        self.estimator, self.vectorizer = estimator, vectorizer
         self.path = None if path is None else Path(path)
         self.admit, self.max_words = whole_number(admit, "admit"), whole_number(max_words, "max_words")
         self.remember, self.save_every = whole_number(remember, "remember"), whole_number(save_every, "save_every")
-        if self.births and isinstance(estimator._empty_model(1).prior, StickPrior):
-            raise ValueError(f"births=True is not for {type(estimator).__name__}, whose topics are in order of size")
         learner = estimator._learner()
         self._half_life = learner.half_life if isinstance(learner, Stochastic) else None
         found = None if self.path is None else folder.opened(self.path)
@@ -134,28 +125,24 @@ class Stream:
             return None
         before, corpus = self._kept, self._counted(batch)
         is_first = not hasattr(before.model, "model_")
-        scores = None if is_first else Scores.of(before.model, in_columns(corpus, before.words.names))
         fade = 1.0 if self._half_life is None else 0.5 ** (corpus.n_docs / self._half_life)
         words, stay, admitted = before.words.seen(corpus, fade, self.admit, self.max_words)
         if not words.names:
             raise ValueError(f"no word is in {self.admit} documents of the first batch: send more, or reduce admit=")
-        known = in_columns(corpus, words.names)
         model = copy.copy(before.model) if stay.all() else keep_words(before.model, stay)
-        model.partial_fit(known)
-        changes = Drift(0.0, (), ()) if is_first else drift(before.model.model_.weights(), _shares(model))
-        moves = self._moves(model, known, scores)
+        model.partial_fit(in_columns(corpus, words.names))
+        change = Drift() if is_first else Drift.between(before.model.model_.weights(), _shares(model))
         record = BatchRecord(
             batch=before.n_batches + 1,
             id=id,
             documents=corpus.n_docs,
             tokens=float(corpus.n_tokens),
-            unknown=before.words.unknown(corpus) if before.words.names else 1.0,
-            score=float("nan") if scores is None else scores.mean,
-            drift=changes.distance,
-            grown=changes.grown,
-            shrunk=changes.shrunk,
-            born=moves.born if moves else (),
-            merged=moves.merged if moves else (),
+            unknown=before.words.unknown(corpus),
+            score=float("nan") if is_first else score(before.model, in_columns(corpus, before.words.names)),
+            drift=change.distance,
+            grown=change.grown,
+            shrunk=change.shrunk,
+            appeared=change.appeared,
             admitted=len(admitted),
             retired=int((~stay).sum()),
             words=len(words.names),
@@ -173,7 +160,7 @@ class Stream:
 
         Words that the model does not have are left out.
         """
-        return Scores.of(self.model, in_columns(self._counted(batch), self._kept.words.names)).mean
+        return score(self.model, in_columns(self._counted(batch), self._kept.words.names))
 
     def info(self) -> Any:
         """One row per batch, the last ones, as a DataFrame: the fields of `BatchRecord`."""
@@ -213,6 +200,8 @@ class Stream:
 
     def _counted(self, batch: Any) -> Corpus:
         if isinstance(batch, Corpus) and batch.vocabulary is not None:
+            if len(set(batch.vocabulary)) < batch.n_words:
+                raise ValueError("a word is in the vocabulary of the batch twice, and words are known by name")
             return batch
         if not is_texts(batch):
             raise ValueError(
@@ -228,17 +217,6 @@ class Stream:
         vectorizer.set_params(vocabulary=None, min_df=1, max_df=1.0, max_features=None)
         with use_threads(self.estimator._threads()):
             return vectorizer.fit_transform(list(plain(batch)))
-
-    def _moves(self, model: Any, known: Corpus, scores: Scores | None) -> Moves | None:
-        """Topics that are born and merged, in place: the model is ours alone until the batch is done."""
-        if not self.births or scores is None or not len(rows := scores.unexplained()):
-            return None
-        rng = np.random.default_rng([BIRTHS, self.n_batches])
-        moves = renewed(model.model_, model.topic_word_, known[rows], rng)
-        if moves is not None:
-            model._set_model(moves.model)
-            model.names_ = {k: name for k, name in getattr(model, "names_", {}).items() if k not in moves.born}
-        return moves
 
 
 def _shares(model: Any) -> np.ndarray:
