@@ -126,7 +126,7 @@ def planted(before: int, after: int, size: int = 200) -> list[tuple[sp.csr_array
 def change(before: int, threads: int, out: Results, after: int = 50, size: int = 200) -> None:
     parts = planted(before, after, size)
     for method, inference in METHODS.items():
-        for half_life in (None, 5.0 * size):
+        for half_life in (None, 3.0 * size):
             model = lda(10, inference, threads, Stochastic(half_life=half_life))
 
             def behind(part: int, model: LDA = model) -> float:

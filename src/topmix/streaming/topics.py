@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix.data.corpus import Corpus
-from topmix.metrics.completion import completion_scores
+from topmix.metrics.splits import split_types
 
-SCORED = 200  # documents of a batch, at most: enough for a mean
+SCORED = 1000  # documents of a batch, at most: enough for a mean
+BLOCK = 1 << 22  # probabilities at a time
+LEAST_PROBABILITY = 1e-300
 TIMES = 2.0  # a topic has grown, or shrunk, if its share is that many times another
 LEAST = 0.2  # of the mean topic: changes of smaller ones are noise
 ABSENT = 0.05  # of the mean topic: it was not there
@@ -36,7 +38,16 @@ class Drift(NamedTuple):
 
 
 def score(model: Any, corpus: Corpus) -> float:
-    """Nats per token that some documents, spread over a batch, hold out; NaN where none of them has two words."""
+    """Nats per token of held-out words: `completion_score`, where the model itself finds the topics of documents, which
+    is much faster. NaN where no document has two words."""
     rows = np.unique(np.linspace(0, corpus.n_docs - 1, min(SCORED, corpus.n_docs)).astype(np.int64))
-    scores = completion_scores(model.topic_word_, corpus[rows])
-    return scores.mean if scores.n_tokens.sum() else float("nan")
+    seen, held_out = split_types(corpus[rows])
+    if not held_out.nnz:
+        return float("nan")
+    theta = model._proportions(Corpus.from_scipy(seen), True, False)
+    document = np.repeat(np.arange(len(rows)), np.diff(held_out.indptr))
+    total, topics = 0.0, model.topic_word_.T
+    for part in np.array_split(np.arange(held_out.nnz), -(-held_out.nnz * len(topics.T) // BLOCK)):
+        p = np.einsum("nk,nk->n", theta[document[part]], topics[held_out.indices[part]])
+        total += float(held_out.data[part] @ np.log(np.maximum(p, LEAST_PROBABILITY)))
+    return total / float(held_out.data.sum())
