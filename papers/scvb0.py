@@ -44,7 +44,9 @@ STREAM: Settings = {
     "learner": "stochastic", "learner__batch_size": 100, "learner__scale": 10.0, "learner__offset": 1000.0,
     "learner__decay": 0.9,
 }  # fmt: skip
-SCVB0: Settings = priors() | STREAM | {"inference": "scvb0", "n_active": None, "inference__doc_burn_in": 1}
+SCVB0: Settings = priors() | STREAM | {
+    "inference": "scvb0", "n_active": None, "inference__doc_burn_in": 1, "inference__doc_decay": 0.9,
+}  # fmt: skip
 VB: Settings = {
     "inference": "variational", "n_active": None, "inference__min_topic_mass": 0.0, "inference__cold_visits": None,
 }  # fmt: skip

@@ -33,14 +33,14 @@ SETTINGS = {
     },
     SCVB0: {
         "doc_burn_in": (0, [-1, 0.5]), "doc_scale": (2.0, [0.0, np.inf]), "doc_offset": (1.0, [0.0, None]),
-        "doc_decay": (0.6, [0.0, "x"]),
+        "doc_decay": (0.9, [0.0, "x"]),
     },
     CVB0: {"doc_burn_in": (3, [-1, None])},
     Memoized: {"batch_size": (20, [0, 1.5, "x", True]), "batches_per_update": (3, [0, None, 2.5])},
     Batch: {},
     Stochastic: {
         "batch_size": (20, [0]), "scale": (2.0, [0.0, None]), "offset": (1.0, [0.0, -1.0]), "decay": (0.9, [np.nan]),
-        "total_samples": (1e4, [0.0, -5.0, "x"]),
+        "total_samples": (1e4, [0.0, -5.0, "x"]), "half_life": (1e3, [0.0, -5.0, np.nan]),
     },
     Asynchronous: {
         "workers": (2, [0, 1.5]), "batch_size": (20, [0]), "outside": ("mean", ["rest"]), "opening": (0, [-1, None]),

@@ -30,7 +30,7 @@ FITS = {
     "LDA-variational": LDA(4, inference=VARIATIONAL, learner=FEW),
     "LDA-variational-learned": LDA(4, inference=VARIATIONAL, learner=FEW, **LEARNED),
     "LDA-given": LDA(4, inference=Collapsed(doc_tol=0.001, cold_visits=None, own_discount=0.0), learner=FEW, **PRIORS),
-    "LDA-stochastic": LDA(4, inference=SCVB0(), learner=Stochastic(batch_size=20)),
+    "LDA-stochastic": LDA(4, inference=SCVB0(doc_decay=0.9), learner=Stochastic(batch_size=20)),
     "LDA-batch": LDA(4, inference=COLLAPSED, learner=Batch()),
     "HDP-fixed": HDP(4, inference=COLLAPSED, learner=FEW, search=None, doc_topic_prior="auto"),
     "HDP-search": HDP(4, inference=COLLAPSED, learner=PAIR),

@@ -253,7 +253,7 @@ def test_its_settings_reach_the_kernel(planted):
 
     usual, longer = fit(), fit(doc_burn_in=2)
     assert longer.history_[0].effort["updates"] == pytest.approx(1.5 * usual.history_[0].effort["updates"])
-    for other in ({"doc_scale": 2.0}, {"doc_offset": 20.0}, {"doc_decay": 0.6}):
+    for other in ({"doc_scale": 2.0}, {"doc_offset": 20.0}, {"doc_decay": 0.9}):
         assert not np.array_equal(fit(**other).components_, usual.components_)
     for bad in ({"doc_burn_in": -1}, {"doc_scale": 0.0}, {"doc_offset": -1.0}, {"doc_decay": np.nan}):
         with pytest.raises(ValueError, match=next(iter(bad))):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         load_predictor,
     )
     from topmix.model_selection import sweep
+    from topmix.streaming import Stream
     from topmix.views.clusters import describe_clusters
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "GibbsLDA",
     "MultinomialMixture",
     "Predictor",
+    "Stream",
     "VonMisesFisherMixture",
     "__version__",
     "describe_clusters",
@@ -52,8 +54,13 @@ _MODULES = (
     "plot",
     "report",
     "search",
+    "streaming",
 )
-_ROOM_OF = {"sweep": "model_selection", "describe_clusters": "views.clusters"}  # the others are in estimators
+_ROOM_OF = {
+    "sweep": "model_selection",
+    "Stream": "streaming",
+    "describe_clusters": "views.clusters",
+}  # the others are in estimators
 
 
 def __getattr__(name: str) -> Any:

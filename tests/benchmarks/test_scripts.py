@@ -143,6 +143,7 @@ def test_combinatorial_topics_recover_better_with_each_refinement(paper, tmp_pat
         ("corpus_scale", "verify"),
         ("exploration", "GibbsLDA"),
         ("serving", "at the 99th percentile"),
+        ("stream", "SCVB0 of the paper"),
     ],
 )
 def test_a_benchmark_writes_rows(script, tmp_path, name, says):
@@ -150,6 +151,7 @@ def test_a_benchmark_writes_rows(script, tmp_path, name, says):
         "top_l": ["--K", "50", "--L", "4", "--cells", "2000", "--repeat", "1"],
         "corpus_scale": ["--gb", "0.002", "--folder", tmp_path],
         "exploration": ["planted", "--quick"],
+        "stream": ["corpus", "--quick"],
     }
     where = ["--runs", tmp_path] if name in ("hdp", "sparsity", "restarts") else []
     out = ["--threads", "1", "--out", tmp_path / "out.jsonl"]

@@ -215,7 +215,7 @@ def test_document_options_are_values():
             TopicStep(None),
         ),
         (Variational(min_topic_mass=1.0, cold_visits=0), DocumentOptions(eps=1.0), TopicStep(0)),
-        (SCVB0(2, 3.0, 4.0, 0.6), DocumentOptions(eps=2.5), SCVB0Step(2, 3.0, 4.0, 0.6, 17)),
+        (SCVB0(2, 3.0, 4.0, 0.7), DocumentOptions(eps=2.5), SCVB0Step(2, 3.0, 4.0, 0.7, 17)),
         (CVB0(3), DocumentOptions(eps=2.5), CVB0Step(3)),
     ],
 )  # fmt: skip

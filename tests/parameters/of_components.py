@@ -154,6 +154,21 @@ def rows_that_a_stream_stands_for(fit):
         np.testing.assert_allclose(model.components_.sum(), X.sum() * n / 90 + 4 * 30 * 0.08, rtol=1e-5)
 
 
+@fact("half_life", "Stochastic")
+def what_was_learned_fades(fit):
+    """Half of the past is left after so many rows, however small the steps are by now; the total is what it recalls."""
+    learner = Stochastic(half_life=90.0, scale=1e-12)
+    assert learner.step_size(10**6, 90) == 0.5
+    assert learner.step_size(10**6, 30) == pytest.approx(1 - 0.5 ** (1 / 3))
+    assert Stochastic(half_life=1e9).step_size(0, 90) == Stochastic().step_size(0)
+    assert (learner.stands_for(50.0), learner.stands_for(1e9)) == (50.0, pytest.approx(90 / np.log(2)))
+    model = fit.make(half_life=90.0, scale=1e-12)
+    for _ in range(40):
+        model.partial_fit(X)
+    rows = X.sum() / 90 * 90 / np.log(2)
+    np.testing.assert_allclose(model.components_.sum(), rows + 4 * 30 * 0.08, rtol=1e-5)
+
+
 @fact("workers", "Asynchronous")
 def one_worker_repeats_itself(fit):
     assert same(fit(workers=1), fit(workers=1))

@@ -112,6 +112,7 @@ def learner(d: Draw) -> Any:
         "offset": d.size,
         "decay": lambda: d.one_of(0, 0.5, 1, -1, d.size()),
         "total_samples": lambda: d.one_of(None, 100, d.size()),
+        "half_life": lambda: d.one_of(None, 100, d.size()),
         "workers": lambda: d.whole(None, 1, 2),
         "outside": lambda: d.one_of("best", "mean"),
         "opening": lambda: d.whole(0, 1, 20),

@@ -38,14 +38,14 @@ def checkpoint_of(
     def upgrade_fit(before: dict[str, Any]) -> dict[str, Any]:
         about_data = {key: before.pop(key) for key in list(before) if key.startswith("the ")}
         parameters = upgrade_parameters(name, before)
-        return _described_all(parameters) | about_data
+        return described_parameters(parameters) | about_data
 
     return Checkpoint(Path(path), describe_fit(estimator, corpus), every, upgrade_fit)
 
 
 def describe_fit(estimator: Any, corpus: Corpus) -> dict[str, Any]:
     """What has to be the same for a fit to continue."""
-    about = _described_all(estimator.get_params(deep=False))
+    about = described_parameters(estimator.get_params(deep=False))
     about["the data"] = f"{corpus.n_docs} x {corpus.n_words}, {_crc(corpus.indptr, corpus.index, corpus.value)}"
     if corpus.vocabulary is not None:
         about["the vocabulary"] = f"crc32 {zlib.crc32(chr(0).join(corpus.vocabulary).encode()):08x}"
@@ -54,7 +54,8 @@ def describe_fit(estimator: Any, corpus: Corpus) -> dict[str, Any]:
     return about
 
 
-def _described_all(parameters: dict[str, Any]) -> dict[str, Any]:
+def described_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Those that change what is learned, as text that can be compared."""
     about = {}
     for name, value in parameters.items():
         if name in NOT_COMPARED or (name == "seed_strength" and parameters.get("seeds") is None):

@@ -197,9 +197,8 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             new += stats
         learner = self._component("learner")
         stream = learner if isinstance(learner, Stochastic) else Stochastic()
-        size = stream.step_size(getattr(self, "n_batch_iter_", 0))
-        stands_for = float(stream.total_samples or self.n_seen_)
-        return model.update(blend(total, new, size, stands_for, new.n_rows)).on_host()
+        size = stream.step_size(getattr(self, "n_batch_iter_", 0), new.n_rows)
+        return model.update(blend(total, new, size, stream.stands_for(self.n_seen_), new.n_rows)).on_host()
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """`fit`, then `predict`."""

@@ -65,7 +65,8 @@ class StreamMixin:
         In texts and in a Corpus with a vocabulary words are known by name, in any order; in a matrix or a DataFrame
         new words are columns after those that were there. New words start with the prior in every topic, so
         `topic_word_prior` cannot be one value per word. A stream may go on for ever; `total_samples` of `Stochastic`
-        says how many documents it stands for.
+        says how many documents it stands for, and `half_life` how fast it forgets. `topmix.Stream` does more for a
+        stream: words, checkpoints, reports.
         """
         learner, inference = self._learner(), self._inference()
         if isinstance(learner, Asynchronous):
@@ -86,17 +87,19 @@ class StreamMixin:
                 self.n_batch_iter_ = getattr(self, "n_batch_iter_", 0)
             self._count_documents(corpus)
             stream = learner if isinstance(learner, Stochastic) else Stochastic()
-            stands_for = float(stream.total_samples or self.n_seen_)
+            stands_for = stream.stands_for(self.n_seen_)
             if problem.weighs_tokens:
                 stands_for *= self.n_tokens_seen_ / self.n_seen_
+            self._batch_sizes = np.zeros(model.n_components)  # tokens of each topic in these documents
             workers = problem.engine.open(Shards(corpus, in_order(corpus)), problem.step, threads)
             try:
                 model = workers.place(model)
                 for b in range(workers.n_shards):
                     for _, new, _ in workers.run(model.tables, [b]):
                         seen = tokens(new) if problem.weighs_tokens else new.n_rows
-                        total = blend(model.past_stats(), new, stream.step_size(self.n_batch_iter_), stands_for, seen)
-                        model = model.update(total)
+                        size = stream.step_size(self.n_batch_iter_, new.n_rows)
+                        model = model.update(blend(model.past_stats(), new, size, stands_for, seen))
+                        self._batch_sizes += np.asarray(new.S.totals)
                         self.n_batch_iter_ += 1
                 model = model.on_host()
             finally:

@@ -6,6 +6,7 @@ be a stream.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,11 @@ class Stochastic(Learner):
     scale, offset, decay : float
         The step size, never larger than one.
     total_samples : float or None
-        In partial_fit: how many rows the stream stands for. None is the number seen so far.
+        In partial_fit: how many rows the stream stands for. None is the number seen so far; with a half-life, never
+        more than half_life / log 2, which is what a stream that forgets remembers.
+    half_life : float or None
+        Rows after which what was learned is worth half: no step is smaller than 1 - 2^(-rows of the batch / half_life).
+        None never forgets; steps get smaller for ever.
 
     Examples
     --------
@@ -48,14 +53,16 @@ class Stochastic(Learner):
     offset: float = 10.0
     decay: float = 0.7
     total_samples: float | None = None
+    half_life: float | None = None
 
     def check(self) -> None:
         whole_number_or_none(self.batch_size, "batch_size")
         positive_number(self.scale, "scale")
         positive_number(self.offset, "offset")
         number_from(self.decay, "decay", 0.0, MOST_POSITIVE)
-        if self.total_samples is not None:
-            positive_number(self.total_samples, "total_samples")
+        for name in ("total_samples", "half_life"):
+            if getattr(self, name) is not None:
+                positive_number(getattr(self, name), name)
 
     def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         usual = DOCUMENTS_PER_BATCH if isinstance(data, Corpus) else ROWS_PER_BATCH
@@ -64,11 +71,19 @@ class Stochastic(Learner):
     def updates_per_pass(self, n_batches: int) -> int:
         return n_batches
 
-    def step_size(self, t: int) -> float:
+    def step_size(self, t: int, n_rows: float = 0.0) -> float:
+        """rho_t, for a batch of so many rows.  Eqs. (1.10), (1.10b)"""
         try:
-            return min(1.0, self.scale / (self.offset + t) ** self.decay)
+            step = min(1.0, self.scale / (self.offset + t) ** self.decay)
         except (OverflowError, ZeroDivisionError):  # a huge decay
-            return 0.0 if self.offset + t > 1 else 1.0
+            step = 0.0 if self.offset + t > 1 else 1.0
+        return step if self.half_life is None else max(step, 1.0 - 0.5 ** (n_rows / self.half_life))
+
+    def stands_for(self, n_seen: float) -> float:
+        """How many rows a stream represents that has seen so many."""
+        if self.total_samples is not None:
+            return self.total_samples
+        return n_seen if self.half_life is None else min(n_seen, self.half_life / math.log(2.0))
 
     def passes(self, model: Any, workers: Workers, state: State) -> Passes:
         amount = workers.n_rows if state.n_tokens is None else state.n_tokens
@@ -83,7 +98,7 @@ class Stochastic(Learner):
             for b in range(workers.n_shards):
                 for _, new, more in workers.run(model.tables, [b]):
                     seen = new.n_rows if state.n_tokens is None else tokens(new)
-                    total = blend(total, new, self.step_size(state.t), amount, seen)
+                    total = blend(total, new, self.step_size(state.t, new.n_rows), amount, seen)
                     state.t += 1
                     add_info(info, more)
                 model = model.update(total)

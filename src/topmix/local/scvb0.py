@@ -26,7 +26,7 @@ class SCVB0Step:
     burn_in: int = 1  # passes over a document before the one that counts
     scale: float = 1.0
     offset: float = 10.0
-    decay: float = 0.9
+    decay: float = 0.6
     seed: int = 0
 
     def __call__(

@@ -1,4 +1,7 @@
-"""Topics merged, dropped and seeded by hand: a topic model in, another out. The next pass adapts documents to it."""
+"""Topics merged, dropped and seeded, words taken out: a topic model in, another out.
+
+The next pass adapts documents to it.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +64,15 @@ def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None)
         extra = sp.csc_array(extra + seeds @ place)
     fixed = replace(model, words=replace(model.words, learned=False))  # a prior that differs by word is not learned
     return _with(fixed, total, alpha, eta, extra, np.arange(len(alpha)))
+
+
+def with_words(model: TopicModel, kept: np.ndarray) -> TopicModel:
+    """The words of this mask [V] alone. The tokens of the others are gone."""
+    words = model.words
+    eta = words.eta if len(words.eta) == 1 else np.ascontiguousarray(words.eta[kept])
+    extra = None if words.extra is None else PseudoCounts.sparse(sp.csr_array(words.extra.by_word()[kept]))
+    total = WordTotal.of(np.ascontiguousarray(words.total.counts()[kept]))
+    return replace(model, words=replace(words, eta=eta, total=total, extra=extra))
 
 
 def _extra(model: TopicModel) -> sp.lil_array:

@@ -1,0 +1,224 @@
+"""A topic model that learns for months: each batch once, in bounded memory, and through crashes."""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from topmix.data.corpus import Corpus
+from topmix.data.items import is_texts, plain
+from topmix.data.vectorize import Vectorizer
+from topmix.estimators.checkpoints import NOT_COMPARED, described_parameters
+from topmix.estimators.fewer_words import keep_words
+from topmix.estimators.frames import frame
+from topmix.estimators.topic_estimator import TopicEstimator
+from topmix.learners import Stochastic
+from topmix.numerics.threads import use_threads
+from topmix.parameters.checks import whole_number
+from topmix.streaming import folder
+from topmix.streaming.folder import Kept
+from topmix.streaming.record import BatchId, BatchRecord
+from topmix.streaming.topics import Drift, score
+from topmix.streaming.words import Words, in_columns
+
+
+class Stream:
+    """Learns from one batch of documents after another, for ever.
+
+    Each batch is one `partial_fit` of the estimator, whose `Stochastic(half_life=...)` says how fast it forgets. What a
+    stream adds: a batch with an id is learned once, also if it is sent again after a crash; words enter the model when
+    they are frequent enough, and the rarest leave; each batch is scored before it is learned, and what changed is
+    reported; and all of it is kept in a folder from which another process continues with the same bits.
+
+    Parameters
+    ----------
+    estimator : LDA or HDP
+        Its parameters are those of the model; `random_state` should be a number. A fitted one, which knows its words by
+        name, is continued.
+    path : path or None
+        A folder for the model and the state of the stream. If it has a stream, that one is continued: its estimator
+        must have had the same parameters, except those that change nothing of what is learned. One process at a time
+        may write there. None keeps nothing.
+    admit : int
+        A word enters the model in the batch in which so many documents had it, since it was last unknown.
+    max_words : int
+        Words of the model, and as many that wait to be admitted. If there are more, those leave that the fewest
+        documents had.
+    vectorizer : topmix.data.Vectorizer or None
+        Cuts texts into words; its min_df, max_df and max_features are not used. None leaves out English stop words, if
+        the texts of the first batch are English.
+    remember : int
+        Ids and records of so many last batches are kept.
+    save_every : int
+        Batches between two writings of the folder. After a crash, those since the last one have to be sent again.
+
+    Examples
+    --------
+    >>> from topmix import LDA, Stream
+    >>> stream = Stream(LDA(2, random_state=0), admit=2)
+    >>> record = stream.learn(["wind sail boat"] * 20 + ["rook bishop board"] * 20, id="monday")
+    >>> stream.learn(["wind sail boat"] * 20, id="monday") is None
+    True
+    >>> "monday" in stream, stream.n_documents, stream.model.n_features_in_
+    (True, 40, 6)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        admit: int = 5,
+        max_words: int = 50_000,
+        vectorizer: Vectorizer | None = None,
+        remember: int = 10_000,
+        save_every: int = 1,
+    ):
+        if not isinstance(estimator, TopicEstimator):
+            raise ValueError(f"a stream needs an LDA or an HDP, got {estimator!r:.200}")
+        if vectorizer is not None and not isinstance(vectorizer, Vectorizer):
+            raise ValueError(f"vectorizer must be a topmix.data.Vectorizer or None, got {vectorizer!r:.200}")
+        self.estimator, self.vectorizer = estimator, vectorizer
+        self.path = None if path is None else Path(path)
+        self.admit, self.max_words = whole_number(admit, "admit"), whole_number(max_words, "max_words")
+        self.remember, self.save_every = whole_number(remember, "remember"), whole_number(save_every, "save_every")
+        learner = estimator._learner()
+        self._half_life = learner.half_life if isinstance(learner, Stochastic) else None
+        found = None if self.path is None else folder.opened(self.path)
+        self._kept = self._begun() if found is None else self._continued(found)
+        self._ids = dict.fromkeys(self._kept.ids)
+
+    @property
+    def model(self) -> Any:
+        """The fitted estimator as it is now. It stays as it is when the stream goes on."""
+        if not hasattr(self._kept.model, "model_"):
+            raise ValueError("this stream has learned nothing yet: call learn")
+        return copy.copy(self._kept.model)
+
+    @property
+    def n_batches(self) -> int:
+        return self._kept.n_batches
+
+    @property
+    def n_documents(self) -> int:
+        return self._kept.n_documents
+
+    def __contains__(self, id: BatchId) -> bool:
+        """Whether a batch of this id was learned, as far as ids are remembered."""
+        return id in self._ids
+
+    def learn(self, batch: Any, id: BatchId | None = None) -> BatchRecord | None:
+        """Learns from texts, or from a Corpus with a vocabulary, and says what they were like. None: a batch of this id
+        was learned before, and nothing is done.
+
+        It succeeds, or the stream stays as it was.
+        """
+        if id is not None and (isinstance(id, bool) or not isinstance(id, str | int)):
+            raise ValueError(f"the id of a batch is a string or an integer, got {id!r:.60}")
+        if id is not None and id in self._ids:
+            return None
+        before, corpus = self._kept, self._counted(batch)
+        is_first = not hasattr(before.model, "model_")
+        fade = 1.0 if self._half_life is None else 0.5 ** (corpus.n_docs / self._half_life)
+        words, stay, admitted = before.words.seen(corpus, fade, self.admit, self.max_words)
+        if not words.names:
+            raise ValueError(f"no word is in {self.admit} documents of the first batch: send more, or reduce admit=")
+        model = copy.copy(before.model) if stay.all() else keep_words(before.model, stay)
+        model.partial_fit(in_columns(corpus, words.names))
+        change = Drift() if is_first else Drift.between(before.model.model_.weights(), _shares(model))
+        record = BatchRecord(
+            batch=before.n_batches + 1,
+            id=id,
+            documents=corpus.n_docs,
+            tokens=float(corpus.n_tokens),
+            unknown=before.words.unknown(corpus),
+            score=float("nan") if is_first else score(before.model, in_columns(corpus, before.words.names)),
+            drift=change.distance,
+            grown=change.grown,
+            shrunk=change.shrunk,
+            appeared=change.appeared,
+            admitted=len(admitted),
+            retired=int((~stay).sum()),
+            words=len(words.names),
+        )
+        ids = [*before.ids, id][-self.remember :] if id is not None else before.ids
+        records = [*before.records, record][-self.remember :]
+        now = Kept(model, record.batch, before.n_documents + corpus.n_docs, words, ids, records)
+        if self.path is not None and now.n_batches % self.save_every == 0:
+            folder.write(self.path, now)
+        self._kept, self._ids = now, dict.fromkeys(ids)
+        return record
+
+    def score(self, batch: Any) -> float:
+        """Nats per token that some of these documents hold out, as in the records, and nothing is learned.
+
+        Words that the model does not have are left out.
+        """
+        return score(self.model, in_columns(self._counted(batch), self._kept.words.names))
+
+    def info(self) -> Any:
+        """One row per batch, the last ones, as a DataFrame: the fields of `BatchRecord`."""
+        records = [record.to_dict() for record in self._kept.records]
+        names = BatchRecord.__slots__
+        return frame(self._kept.model, {name: [record[name] for record in records] for name in names})
+
+    def save(self) -> None:
+        """Writes the folder now, whatever `save_every` says."""
+        if self.path is None:
+            raise ValueError("this stream has no folder: make it with path=")
+        if not self.n_batches:
+            raise ValueError("this stream has learned nothing yet: call learn")
+        folder.write(self.path, self._kept)
+
+    def _begun(self) -> Kept:
+        model = self.estimator
+        if not hasattr(model, "model_"):
+            return Kept(clone(model), 0, 0, Words(), [], [])
+        names = getattr(model, "feature_names_in_", None)
+        if names is None:
+            raise ValueError("the estimator does not know its words by name: fit it on texts, or on a Corpus with them")
+        tokens = np.asarray(model.components_).sum(axis=0)  # no fewer than documents
+        return Kept(copy.copy(model), 0, 0, Words(list(map(str, names)), tokens), [], [])
+
+    def _continued(self, found: Kept) -> Kept:
+        was, now = (described_parameters(e.get_params(deep=False)) for e in (found.model, self.estimator))
+        for name in now:
+            if was.get(name) != now[name]:
+                raise ValueError(
+                    f"{self.path} has a stream of another model: {name} was {was.get(name)!r} and is {now[name]!r}. "
+                    "Use another folder, or the same parameters."
+                )
+        given = self.estimator.get_params(deep=False)
+        found.model.set_params(**{name: given[name] for name in NOT_COMPARED if name in given})
+        return replace(found, ids=found.ids[-self.remember :], records=found.records[-self.remember :])
+
+    def _counted(self, batch: Any) -> Corpus:
+        if isinstance(batch, Corpus) and batch.vocabulary is not None:
+            if len(set(batch.vocabulary)) < batch.n_words:
+                raise ValueError("a word is in the vocabulary of the batch twice, and words are known by name")
+            return batch
+        if not is_texts(batch):
+            raise ValueError(
+                "a batch of a stream is a list of texts, or a Corpus with a vocabulary, because words are known by "
+                f"name; got {type(batch).__name__}"
+            )
+        settings = getattr(self._kept.model, "tokenizer_", None)
+        if settings is not None:
+            tokenizer = None if self.vectorizer is None else self.vectorizer.tokenizer
+            vectorizer = Vectorizer.from_dict(settings, tokenizer=tokenizer)
+        else:
+            vectorizer = Vectorizer(stop_words="auto") if self.vectorizer is None else clone(self.vectorizer)
+        vectorizer.set_params(vocabulary=None, min_df=1, max_df=1.0, max_features=None)
+        with use_threads(self.estimator._threads()):
+            return vectorizer.fit_transform(list(plain(batch)))
+
+
+def _shares(model: Any) -> np.ndarray:
+    """[K] of the tokens of the documents that were learned last."""
+    return model._batch_sizes / max(float(model._batch_sizes.sum()), 1e-300)
