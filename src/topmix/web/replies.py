@@ -1,0 +1,70 @@
+"""Answers and errors in JSON."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from topmix.web.guard import TooLong
+
+logger = logging.getLogger(__name__)
+
+
+class NotFound(ValueError):
+    """There is no such thing: 404."""
+
+
+class Refused(ValueError):
+    """It makes sense, but not now, for instance while a fit runs: 409."""
+
+
+def json_reply(value: Any, status: int = 200) -> Response:
+    """JSON without NaN and infinity, which browsers cannot read."""
+    body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(body.encode("utf-8", "surrogatepass"), status, media_type="application/json")
+
+
+async def fields_of(request: Request) -> dict[str, Any]:
+    """The JSON object in the body of a request."""
+    try:
+        found = json.loads(await request.body() or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the body is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError("the body must be a JSON object")
+    return found
+
+
+def answer_in_json(work: Callable[..., Any], *, reads_body: bool = False) -> Callable[[Request], Awaitable[Response]]:
+    """A handler that calls work(request), or work(request, fields), in a thread, and answers with what it returns.
+
+    A ValueError is the caller's fault, and its message the answer. Any other exception is ours: it is logged, and the
+    answer does not say what it was.
+    """
+
+    @functools.wraps(work)
+    async def handle(request: Request) -> Response:
+        try:
+            arguments = [request, await fields_of(request)] if reads_body else [request]
+            result = await run_in_threadpool(work, *arguments)
+            return result if isinstance(result, Response) else json_reply(result)
+        except NotFound as error:
+            return json_reply({"error": str(error)}, 404)
+        except Refused as error:
+            return json_reply({"error": str(error)}, 409)
+        except ValueError as error:
+            return json_reply({"error": str(error)}, 400)
+        except TooLong as error:
+            return json_reply({"error": str(error)}, 413)
+        except Exception:
+            logger.exception("%s %s", request.method, request.url.path)
+            return json_reply({"error": "the server made a mistake; its log says which"}, 500)
+
+    return handle
