@@ -38,6 +38,7 @@ __all__ = [
 
 _MODULES = (
     "data",
+    "edits",
     "engines",
     "export",
     "fitting",

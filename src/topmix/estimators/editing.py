@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from topmix.data.corpus import Corpus
 from topmix.estimators.frames import frame
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.merges import nearest_pairs, sampled, weighed
@@ -18,10 +19,11 @@ from topmix.estimators.topic_view import view_of
 from topmix.models import edit
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import count_of_components, whole_number
+from topmix.search.split import split_of
 
 
 class EditMixin:
-    """`merge_topics`, `suggest_merges`, `drop_topics` and `seed_topics`, for estimators with a topic model.
+    """`merge_topics`, `suggest_merges`, `split_topic`, `drop_topics` and `seed_topics`, for estimators with a topic model.
 
     An edit changes the fitted topics and n_components. Where priors or `init` were given topic by topic, they are
     changed in the same way; history_ and elbo_ stay those of the last fit. To continue learning from the edited topics,
@@ -36,6 +38,7 @@ class EditMixin:
     topic_names_: Any
     _set_model: Callable[[TopicModel], None]
     _fitted_copy: Callable[[TopicModel], Any]
+    _proportions: Callable[[Corpus, bool, bool], Any]
 
     def merge_topics(self, groups: Iterable[Sequence[int]]) -> Self:
         """Makes one topic of each pair (or larger group) of topics, for instance [(2, 7), (3, 4)].
@@ -79,6 +82,27 @@ class EditMixin:
             "change": [pair.change for pair in pairs],
         }
         return frame(self, columns)
+
+    def split_topic(self, X: Any, topic: int, *, max_docs: int = 5000, random_state: int = 0) -> Self:
+        """Makes two topics of one, by the documents X that have most of it: their words in it fall into two kinds.
+
+        The topic keeps its place and its name, and the other kind of words becomes the last topic. Another
+        `random_state` may find another cut; at most `max_docs` random documents are looked at. Raises ValueError where
+        too few documents have the topic.
+        """
+        check_is_fitted(self, "model_")
+        [k] = self._known_topics([topic])
+        count_of_components(self.model_.n_components + 1)
+        seed = whole_number(random_state, "random_state", least=0)
+        corpus = sampled(as_corpus(self, X, reset=False), whole_number(max_docs, "max_docs"), seed)
+        alpha, words = self.model_.prior.alpha, self.model_.words
+        tokens = sp.csr_array(self._proportions(corpus, False, True))
+        tokens.data -= alpha[tokens.indices]
+        table = words.tables(np.arange(words.shape[0], dtype=np.int32)).table
+        found = split_of(k, corpus.to_scipy(), tokens, table, alpha, np.random.default_rng(seed))
+        if found is None:
+            raise ValueError(f"topic {k} cannot be split: too few documents have it")
+        return self._edited(edit.split(self.model_, k, found.share, found.weight))
 
     def drop_topics(self, topics: Iterable[int]) -> Self:
         """Removes topics; later ones move up. Their tokens go to other topics when documents are next visited."""

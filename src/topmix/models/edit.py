@@ -1,4 +1,4 @@
-"""Topics merged, dropped and seeded by hand: a topic model in, another out. The next pass adapts documents to it."""
+"""Topics merged, dropped, split and seeded by hand: a topic model in, another out. The next pass adapts documents to it."""
 
 from __future__ import annotations
 
@@ -37,6 +37,21 @@ def dropped(model: TopicModel, topics: Sequence[int]) -> TopicModel:
     kept = np.delete(np.arange(model.n_components), np.asarray(topics, np.int64))
     words = model.words
     return _with(model, words.total.counts(), model.prior.alpha, words.eta, _extra(model), kept)
+
+
+def split(model: TopicModel, topic: int, share: np.ndarray, weight: float) -> TopicModel:
+    """A topic in two: share [V] of each word's tokens go to a new topic, the last one, and `weight` of its prior.
+    Seeds stay with the first."""
+    counts, alpha = model.words.total.counts(), model.prior.alpha
+    eta, extra = model.words.eta, _extra(model)
+    born = counts[:, topic] * share
+    counts[:, topic] -= born
+    alpha = np.append(alpha, weight * alpha[topic])
+    alpha[topic] *= 1.0 - weight
+    if eta.shape[1] > 1:
+        eta = np.hstack([eta, eta[:, [topic]]])
+    extra = sp.csc_array(sp.hstack([extra, sp.csc_array((extra.shape[0], 1))]))
+    return _with(model, np.hstack([counts, born[:, None]]), alpha, eta, extra, np.arange(len(alpha)))
 
 
 def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None) -> TopicModel:
