@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         VonMisesFisherMixture,
         load,
     )
+    from topmix.explorer import explore
     from topmix.model_selection import sweep
     from topmix.views.clusters import describe_clusters
 
@@ -32,6 +33,7 @@ __all__ = [
     "VonMisesFisherMixture",
     "__version__",
     "describe_clusters",
+    "explore",
     "load",
     "sweep",
 ]
@@ -40,6 +42,7 @@ _MODULES = (
     "data",
     "edits",
     "engines",
+    "explorer",
     "export",
     "fitting",
     "inference",
@@ -50,7 +53,11 @@ _MODULES = (
     "report",
     "search",
 )
-_ROOM_OF = {"sweep": "model_selection", "describe_clusters": "views.clusters"}  # the others are in estimators
+_ROOM_OF = {
+    "explore": "explorer",
+    "sweep": "model_selection",
+    "describe_clusters": "views.clusters",
+}  # the others are in estimators
 
 
 def __getattr__(name: str) -> Any:

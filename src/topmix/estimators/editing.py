@@ -23,7 +23,7 @@ from topmix.search.split import split_of
 
 
 class EditMixin:
-    """`merge_topics`, `suggest_merges`, `split_topic`, `drop_topics` and `seed_topics`, for estimators with a topic model.
+    """`merge_topics`, `suggest_merges`, `split_topic`, `drop_topics` and `seed_topics`, for topic models.
 
     An edit changes the fitted topics and n_components. Where priors or `init` were given topic by topic, they are
     changed in the same way; history_ and elbo_ stay those of the last fit. To continue learning from the edited topics,

@@ -1,4 +1,4 @@
-"""Topics merged, dropped, split and seeded by hand: a topic model in, another out. The next pass adapts documents to it."""
+"""Topics merged, dropped, split and seeded by hand: a topic model in, another out. The next pass adapts documents."""
 
 from __future__ import annotations
 

@@ -107,6 +107,11 @@ class Server:
         """Serves until Ctrl-C."""
         self._serve()
 
+    def wait(self) -> None:
+        """After `start`: until the server has stopped, or Ctrl-C."""
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join(0.2)
+
     def stop(self) -> None:
         """Ends what `start` began. Twice does no harm."""
         self._server.should_exit = True

@@ -89,11 +89,12 @@ function drawAbout() {
 async function redraw(overview) {
   adopt(overview);
   state.topic = Math.min(state.topic, K - 1);
+  if (state.word !== null) state.wordTopics = (await source.word(state.word))?.topics ?? [];
   drawAbout();
   drawCurve();
   drawMap();
   await filterTopics();
-  await selectTopic(state.topic, { scroll: false });
+  await selectTopic(state.topic, { scroll: false, stay: true });
 }
 
 async function start() {

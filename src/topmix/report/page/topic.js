@@ -2,10 +2,10 @@
 
 const onTopic = [];  // functions that draw more of a topic, called with its number and its details
 
-async function selectTopic(k, { scroll = true } = {}) {
+async function selectTopic(k, { scroll = true, stay = false } = {}) {
   circles[state.topic]?.classList.remove("chosen");
   state.topic = k;
-  state.documents = 3;
+  if (!stay) state.documents = 3;
   circles[k].classList.add("chosen");
   if (scroll) scrollToTopic(k);
   drawList();
@@ -15,7 +15,7 @@ async function selectTopic(k, { scroll = true } = {}) {
   if (state.topic !== k) return;  // another was chosen meanwhile
   state.details = details;
   drawTopic();
-  $("detail").scrollTop = 0;
+  if (!stay) $("detail").scrollTop = 0;
 }
 
 function drawTopic() {
