@@ -28,14 +28,14 @@ def effect_of(before: Any, after: Any, corpus: Corpus, held_out: Corpus | None =
     The objective is `score` per token. Completion is the log probability of a fifth of the words of a document, given
     the others: of `held_out` documents where there are some, else of a sample of the corpus.
     """
-    objective = completion = (None, None)
+    scores: list[float | None] = [None] * 4
     if corpus.n_tokens:
         sample = sampled(corpus, DOCUMENTS, 0)
-        objective = tuple(float(model.score(sample)) / float(sample.n_tokens) for model in (before, after))
+        scores[:2] = [float(model.score(sample)) / float(sample.n_tokens) for model in (before, after)]
     unseen = corpus if held_out is None else held_out
     if unseen.n_tokens:
         sample = sampled(unseen, COMPLETED, 1)
-        scores = [completion_scores(view_of(model).topic_word, sample, random_state=0) for model in (before, after)]
-        if scores[0].n_tokens.sum():
-            completion = tuple(s.mean for s in scores)
-    return Effect(*objective, *completion)
+        found = [completion_scores(view_of(model).topic_word, sample, random_state=0) for model in (before, after)]
+        if found[0].n_tokens.sum():
+            scores[2:] = [of_model.mean for of_model in found]
+    return Effect(*scores)

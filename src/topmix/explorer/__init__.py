@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import topmix.web  # noqa: F401 - first: it says which packages are missing
 from topmix.data.corpus import Corpus
 from topmix.explorer.app import make_app
 from topmix.explorer.library import Library
@@ -23,7 +24,7 @@ from topmix.explorer.session import Session
 from topmix.views.topics import view_of
 from topmix.web import Server
 
-__all__ = ["Explorer", "explore"]
+__all__ = ["Explorer", "Library", "Session", "explore"]
 
 
 class Explorer:

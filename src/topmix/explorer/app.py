@@ -73,9 +73,9 @@ def make_app(session: Session) -> Starlette:
         column = snapshot.library.columns[name]
         k = snapshot.checked(request.query_params.get("topic"))
         n, share = mixes.by_group(k, column.group_of_doc, len(column.groups))
-        rows = [[g[:200], m, s] for g, m, s in zip(column.groups, n, share)]
+        rows: list[Any] = [[g[:200], m, s] for g, m, s in zip(column.groups, n, share)]
         if not column.is_time:  # the largest groups, where there are too many to show
-            rows = sorted(sorted(rows, key=lambda row: -row[1])[:40], key=lambda row: -(row[2] or 0.0))
+            rows = sorted(sorted(rows, key=lambda row: -row[1])[:40], key=lambda row: -(row[2] or 0.0))[:12]
         return {"column": name, "is_time": column.is_time, "groups": rows}
 
     def compare(request: Request) -> Any:

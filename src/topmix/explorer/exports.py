@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from starlette.responses import Response
 
 from topmix.explorer.session import Session
 from topmix.explorer.snapshot import Snapshot
+from topmix.explorer.texts import TextStore
 from topmix.report import write_report
 from topmix.web import NotFound
 
@@ -47,13 +49,13 @@ def export(session: Session, snapshot: Snapshot, name: str) -> Response:
     return Response(body, media_type=KINDS[name], headers=headers)
 
 
-def _texts(store):  # type: ignore[no-untyped-def]
+def _texts(store: TextStore) -> Iterator[str]:
     return (store[d] for d in range(len(store)))
 
 
 def _topics(snapshot: Snapshot) -> bytes:
     names = getattr(snapshot.model, "names_", {})
-    rows = [["topic", "name", "share", "words"]]
+    rows: list[list[object]] = [["topic", "name", "share", "words"]]
     for k in snapshot.view.by_size().tolist():
         rows.append([k, names.get(k, ""), float(f"{snapshot.view.share[k]:.6g}"), " ".join(snapshot.labels[k])])
     return _csv(rows)

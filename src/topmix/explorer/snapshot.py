@@ -24,7 +24,7 @@ WORDS_SHOWN = 40  # per topic and relevance
 NEAR = 6
 TREE_TOPICS = 1500  # a larger tree can neither be made between two clicks nor be read
 WORD_TOPICS = 12
-SHOWN_TOPICS = 8  # of a document
+SHOWN_TOPICS, MARKED_TOPICS = 8, 40  # of a document: in its bar, and those that its words may have
 LONGEST_TEXT = 200_000  # characters of a document that is read as a whole
 EXCERPT = 1200
 
@@ -34,7 +34,9 @@ class Snapshot:
         self.model, self.library = model, library
         self.view = view_of(model)
         self.labels = [[word[:200] for word in words] for words in relevant_words(self.view, WORDS_PER_LABEL)]
-        self.positions = map_positions(self.view.topic_word, None if before is None else before.positions)
+        self.positions: NDArray[np.float64] = map_positions(
+            self.view.topic_word, None if before is None else before.positions
+        )
         self._marker = TopicMarker(model, self.view)
         self._mixes: Mixes | None = None
         self._tree: dict[str, Any] | None = None
@@ -120,13 +122,12 @@ class Snapshot:
         return np.asarray(self._mixes.by_doc[[d]].toarray()[0], np.float64)
 
     def excerpt(self, d: int) -> dict[str, Any]:
-        return self._marked(d, EXCERPT, 60)
+        return self._marked(d, self.mix(d), EXCERPT, 60)
 
-    def _marked(self, d: int, characters: int, words: int) -> dict[str, Any]:
-        mix, library = self.mix(d), self.library
+    def _marked(self, d: int, mix: NDArray[np.float64], characters: int, words: int) -> dict[str, Any]:
+        library = self.library
         assert library is not None
-        top = np.argsort(-mix, kind="stable")[:SHOWN_TOPICS]
-        top = top[mix[top] >= 0.02] if library.lengths[d] else top[:0]
+        top = np.argsort(-mix, kind="stable")[: MARKED_TOPICS if library.lengths[d] else 0]
         text = library.text(d)
         if text is not None:
             pieces, cut = self._marker.mark_text(text, top, mix, characters)
@@ -135,15 +136,18 @@ class Snapshot:
         return {
             "row": d,
             "name": library.name(d)[:1000],
-            "topics": [[int(k), round(float(mix[k]), 3)] for k in top],
+            "topics": [[int(k), round(float(mix[k]), 3)] for k in top[:SHOWN_TOPICS] if mix[k] >= 0.02],
             "pieces": pieces,
             "cut": cut,
         }
 
     def document(self, d: int) -> dict[str, Any]:
         """A whole document, what is written beside it, and the documents most similar to it."""
-        found, library = self._marked(d, LONGEST_TEXT, 5000), self.library
-        assert library is not None
+        library = self.library
+        if library is None or not 0 <= d < library.n_docs:
+            raise NotFound(f"there is no document {d}")
+        exact = proportions(self.model, library.corpus[d : d + 1])[0]
+        found = self._marked(d, exact, LONGEST_TEXT, 5000)
         similar = [] if self._mixes is None else self._mixes.similar(d, 8)
         return {
             **found,

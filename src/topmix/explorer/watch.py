@@ -52,8 +52,7 @@ class Watch:
         self._wait()
         before = self._last if self._last <= record.seconds else 0.0  # another start of the fit has begun
         took, self._last = record.seconds - before, record.seconds
-        if self.limit is not None:
-            self.reached = record.seconds - self._pauses + took > self.limit
+        self.reached = self.limit is not None and record.seconds - self._pauses + took > self.limit
         return self.stopped or self.reached
 
     def pause(self) -> None:

@@ -18,7 +18,7 @@ const drawComparison = orSay(async () => {
   const found = await ask("/api/compare", { a: $("compare-a").value, b: $("compare-b").value }), { a, b } = found;
   const table = (title, rows, side) => {
     const most = Math.max(...rows.map((r) => Math.max(r[1], r[2])), 1e-12);
-    const line = ([word, p, q]) => element("tr", {}, element("th", { scope: "row", dir: "auto" }, word), ...[[p, a], [q, b]].map(([x, k]) => element("td", { hue: hue(k) }, element("i", { style: `width:${(60 * x / most).toFixed(1)}%` }), percent(x))));
+    const line = ([word, p, q]) => element("tr", {}, element("th", { scope: "row", dir: "auto" }, word), ...[[p, a], [q, b]].map(([x, k]) => element("td", { hue: hue(k) }, element("i", { style: `width:${(45 * x / most).toFixed(1)}%` }), percent(x))));
     return element("section", { class: side }, element("h3", {}, title), element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "word"), element("th", { scope: "col" }, String(a)), element("th", { scope: "col" }, String(b)))), element("tbody", {}, ...rows.map(line))));
   };
   $("compare-facts").textContent = `“${titleOf(a)}” and “${titleOf(b)}” have the Hellinger distance ${found.distance}: 0 is the same, 1 is no word in common.`;

@@ -50,7 +50,7 @@ const orSay = (work) => async (...given) => { try { return await work(...given);
 
 function addTab(name, title, content, before) {
   $(`tab-${before}`).before(element("button", { role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, "aria-selected": "false", tabindex: -1 }, title));
-  const view = element("main", { id: `view-${name}`, role: "tabpanel", "aria-labelledby": `tab-${name}`, class: "view" }, ...content);
+  const view = element("main", { id: `view-${name}`, role: "tabpanel", "aria-labelledby": `tab-${name}`, tabindex: 0, class: "view" }, ...content);
   view.hidden = true;
   $(`view-${before}`).before(view);
   tabs.splice(tabs.indexOf(before), 0, name);
