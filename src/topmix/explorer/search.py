@@ -55,6 +55,6 @@ def search_documents(
     return {
         "n": n,
         "offset": offset,
-        "documents": [snapshot.excerpt(d) for d in rows[order].tolist()],
+        "documents": snapshot.excerpts(rows[order]),
         "unknown": unknown,
     }

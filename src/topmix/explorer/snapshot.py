@@ -21,7 +21,8 @@ from topmix.views.topics import proportions, tree_of, view_of
 from topmix.web import NotFound
 
 WORDS_SHOWN = 40  # per topic and relevance
-NEAR = 6
+NEAR, NEAR_WORDS = 6, 1000
+MOST_ROOTS = 200_000_000  # probabilities whose square roots are kept
 TREE_TOPICS = 1500  # a larger tree can neither be made between two clicks nor be read
 WORD_TOPICS = 12
 SHOWN_TOPICS, MARKED_TOPICS = 8, 40  # of a document: in its bar, and those that its words may have
@@ -38,6 +39,7 @@ class Snapshot:
             self.view.topic_word, None if before is None else before.positions
         )
         self._marker = TopicMarker(model, self.view)
+        self._root: NDArray[np.float32] | None = None  # [K, V] square roots of probabilities
         self._mixes: Mixes | None = None
         self._tree: dict[str, Any] | None = None
         self._slow = threading.Lock()  # of what is made once
@@ -84,24 +86,23 @@ class Snapshot:
 
     def near(self, k: int) -> list[list[float]]:
         """The nearest topics by Hellinger distance."""
-        phi = self.view.topic_word
-        likeness = np.sqrt(phi) @ np.sqrt(phi[k]) if phi.size <= 2e7 else self._likeness(k)
+        phi, root = self.view.topic_word, self._root
+        if root is not None:
+            likeness = np.asarray(root @ root[k], np.float64)
+        else:  # by the most probable words of topic k alone: the others together add little
+            n = min(NEAR_WORDS, phi.shape[1] - 1)
+            top = np.argpartition(-phi[k], n)[: n + 1]
+            likeness = np.sqrt(phi[:, top]) @ np.sqrt(phi[k, top])
         likeness[k] = -1.0
         best = np.argsort(-likeness, kind="stable")[: min(NEAR, self.n_topics - 1)]
         return [[int(j), round(float(np.sqrt(max(1.0 - likeness[j], 0.0))), 3)] for j in best]
-
-    def _likeness(self, k: int) -> NDArray[np.float64]:
-        """The same by the most probable words of topic k alone: the others together add little."""
-        top = np.argpartition(-self.view.topic_word[k], 2000)[:2000]
-        found: NDArray[np.float64] = np.sqrt(self.view.topic_word[:, top]) @ np.sqrt(self.view.topic_word[k, top])
-        return found
 
     def _documents_of(self, k: int, n: int = 12) -> dict[str, Any]:
         if self.library is None:
             return {"documents": [], "hint": "To read documents here, start the explorer with them: --corpus DOCS."}
         if self._mixes is None:
             return {"documents": [], "hint": "The topics of the documents are being computed ..."}
-        return {"documents": [self.excerpt(d) for d in self._mixes.best(k, n).tolist()], "hint": None}
+        return {"documents": self.excerpts(self._mixes.best(k, n)), "hint": None}
 
     def mixes(self) -> Mixes | None:
         """Topics of all documents; None where they are not there yet."""
@@ -110,19 +111,20 @@ class Snapshot:
     def compute_mixes(self) -> None:
         """Slow: visits all documents."""
         with self._slow:
+            if self._root is None and self.view.topic_word.size <= MOST_ROOTS:
+                self._root = np.sqrt(self.view.topic_word).astype(np.float32)
             if self.library is not None and self._mixes is None:
                 self._mixes = Mixes(mixes_of(self.model, self.library.corpus), self.library.lengths)
 
-    def mix(self, d: int) -> NDArray[np.float64]:
-        """[K] the topics of one document."""
-        if self.library is None or not 0 <= d < self.library.n_docs:
-            raise NotFound(f"there is no document {d}")
+    def excerpts(self, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """The beginnings of documents, with their topics."""
+        if self.library is None or not len(rows):
+            return []
         if self._mixes is None:
-            return proportions(self.model, self.library.corpus[d : d + 1])[0]
-        return np.asarray(self._mixes.by_doc[[d]].toarray()[0], np.float64)
-
-    def excerpt(self, d: int) -> dict[str, Any]:
-        return self._marked(d, self.mix(d), EXCERPT, 60)
+            mixes = proportions(self.model, self.library.corpus[rows])
+        else:
+            mixes = np.asarray(self._mixes.by_doc[rows].toarray(), np.float64)
+        return [self._marked(d, mix, EXCERPT, 60) for d, mix in zip(rows.tolist(), mixes)]
 
     def _marked(self, d: int, mix: NDArray[np.float64], characters: int, words: int) -> dict[str, Any]:
         library = self.library
