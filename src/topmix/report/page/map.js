@@ -27,7 +27,8 @@ function drawMap() {
 function updateMap() {
   const wide = map.clientWidth || 800, high = map.clientHeight || 600;
   const w = wide >= high ? box.w * wide / high : box.w, h = wide >= high ? box.w : box.w * high / wide;
-  map.setAttribute("viewBox", `${box.x + (box.w - w) / 2} ${box.y + (box.w - h) / 2} ${w} ${h}`);
+  const seen = `${box.x + (box.w - w) / 2} ${box.y + (box.w - h) / 2} ${w} ${h}`;
+  if (map.getAttribute("viewBox") !== seen) map.setAttribute("viewBox", seen);  // setting it paints everything again
   const unit = w / wide, size = 12.5 * unit, taken = [], labels = [];
   const left = box.x + (box.w - w) / 2, upper = box.y + (box.w - h) / 2;
   const first = state.word === null ? [state.topic] : state.wordTopics.map(([k]) => k);

@@ -3,6 +3,7 @@
 const onTopic = [];  // functions that draw more of a topic, called with its number and its details
 
 async function selectTopic(k, { scroll = true, stay = false } = {}) {
+  const asked = source.topic(k);  // before anything is drawn
   circles[state.topic]?.classList.remove("chosen");
   state.topic = k;
   if (!stay) state.documents = 3;
@@ -11,7 +12,7 @@ async function selectTopic(k, { scroll = true, stay = false } = {}) {
   drawList();
   updateMap();
   updateAddress();
-  const details = await source.topic(k);
+  const details = await asked;
   if (state.topic !== k) return;  // another was chosen meanwhile
   state.details = details;
   drawTopic();
