@@ -33,7 +33,7 @@ TEN = [
     {"do": "seed", "words": ["word001", "word005"], "topic": None, "strength": 0.3},
     {"do": "learn", "passes": 3, "seed": 7},
     {"do": "seed", "words": ["word009"], "topic": 2, "strength": 0.5},
-    {"do": "rename", "topic": 0, "name": "zero"},
+    {"do": "ban", "topic": 0, "words": ["word003", "word004"]},
     {"do": "learn", "passes": 1, "seed": 0},
 ]
 
@@ -102,6 +102,22 @@ def test_a_split_keeps_the_tokens_and_its_halves_differ(model, corpus):
     assert max(overlap[0, 0] + overlap[1, 1], overlap[0, 1] + overlap[1, 0]) > 1.8
     with pytest.raises(ValueError, match="cannot be split: too few documents"):
         model.split_topic(corpus[:3], 0)
+
+
+def test_a_banned_word_leaves_its_topic_and_stays_out(model, corpus):
+    word = model.top_words(1)[0][0]
+    v = list(model.feature_names_in_).index(word)
+    banned = edits.ban(model, 0, [word])
+    before, after = model.model_.words.total.counts(), banned.model_.words.total.counts()
+    assert after[v, 0] == 0
+    np.testing.assert_allclose(after.sum(axis=1), before.sum(axis=1), rtol=1e-6)  # its tokens are in other topics
+    learned = edits.learn(banned, corpus, passes=5)
+    assert learned.model_.words.total.counts()[v, 0] < 1e-3 * before[v, 0]
+    assert word not in learned.top_words(20)[0]
+    with pytest.raises(ValueError, match="share one prior"):
+        edits.ban(topmix.HDP(3, max_iter=1, search=None, random_state=0).fit(corpus), 0, ["word001"])
+    with pytest.raises(ValueError, match="another topic to go to"):
+        edits.ban(model, 0, list(model.feature_names_in_))
 
 
 def test_effects_say_what_an_edit_costs(model, corpus):

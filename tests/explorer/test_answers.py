@@ -277,6 +277,25 @@ def test_the_time_limit_counts_no_pauses_and_can_change():
     assert shown
 
 
+def test_another_model_is_matched_by_the_words_that_both_know(fitted, documents):
+    other = LDA(4, max_iter=5, random_state=5).fit(
+        documents.corpus.to_scipy()[:, 3:], feature_names=documents.corpus.vocabulary[3:]
+    )
+    with explore(fitted, documents.corpus, other=other, browser=False) as explorer:
+        found = explorer.session.other.beside(explorer.session.snapshot)
+        match = topmix.metrics.match_topics(fitted.topic_word_[:, 3:], other.topic_word_, metric="hellinger")
+        assert {(k, j) for k, j, d in found["pairs"] if d is not None} == set(zip(match.a.tolist(), match.b.tolist()))
+        assert sum(j is None for _, j, _ in found["pairs"]) == 1
+        distances = [d for *_, d in found["pairs"] if d is not None]
+        assert distances == sorted(distances)
+    strange = LDA(2, max_iter=1, random_state=0).fit(["quite different words here", "other different words here"] * 9)
+    with (
+        explore(fitted, other=strange, browser=False) as explorer,
+        pytest.raises(ValueError, match="words that both know"),
+    ):
+        explorer.session.other.beside(explorer.session.snapshot)
+
+
 def test_models_without_documents_or_edits_are_explored_too(documents):
     mixture = MultinomialMixture(3, max_iter=3, random_state=0).fit(documents.corpus)
     with explore(mixture, documents.corpus, browser=False) as explorer:

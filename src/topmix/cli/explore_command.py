@@ -37,6 +37,10 @@ def explore(
         ),
     ] = None,
     held_out: Annotated[Path | None, typer.Option(help="Documents that edits are scored by.", metavar="DOCS")] = None,
+    other: Annotated[
+        Path | None,
+        typer.Option(help="Another model file, to show corresponding topics side by side.", metavar="MODEL"),
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.", metavar="TEXT")] = None,
     port: Port = 0,
     browser: Browser = True,
@@ -71,7 +75,7 @@ def explore(
             if held_out is not None:
                 unseen = read_all_for(found, held_out, dict(settings)).corpus
             explorer = serve(
-                found, documents, texts=texts, columns=columns, held_out=unseen, path=model, title=title or model.stem,
+                found, documents, texts=texts, columns=columns, held_out=unseen, other=other, path=model, title=title or model.stem,
                 port=port, browser=False,
             )  # fmt: skip
     serve_until_interrupt(explorer, browser)

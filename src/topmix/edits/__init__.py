@@ -17,6 +17,7 @@ from topmix.edits.effect import Effect, effect_of
 from topmix.edits.operations import (
     OPERATIONS,
     apply,
+    ban,
     can_edit,
     checked,
     delete,
@@ -33,6 +34,7 @@ __all__ = [
     "OPERATIONS",
     "Effect",
     "apply",
+    "ban",
     "can_edit",
     "checked",
     "delete",

@@ -53,6 +53,12 @@ def seed(model: Any, words: Sequence[str], *, topic: int | None = None, strength
     return _copy(model, edit).seed_topics([of], topics=None if topic is None else [int(topic)], strength=strength)
 
 
+def ban(model: Any, topic: int, words: Sequence[str]) -> Any:
+    """Keeps words out of a topic, also while it learns on. For LDA."""
+    of = list(words)
+    return _copy(model, {"do": "ban", "topic": int(topic), "words": of}).ban_words(int(topic), of)
+
+
 def learn(model: Any, corpus: Any, *, passes: int, seed: int = 0, callbacks: Sequence[Callback] = ()) -> Any:
     """Learns on from the topics as they are. The number of topics stays. A callback may end it before: the edit that
     is remembered has the passes that were made."""
@@ -79,6 +85,7 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], bool]] = {  # name: (function, w
     "split": (split, True),
     "delete": (delete, False),
     "seed": (seed, False),
+    "ban": (ban, False),
     "learn": (learn, True),
 }
 FIELDS: dict[str, dict[str, Callable[[Any], Any]]] = {
@@ -91,6 +98,7 @@ FIELDS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "topic": lambda v: None if v is None else _whole(v, "topic"),
         "strength": lambda v: positive_number(v, "strength"),
     },
+    "ban": {"topic": lambda v: _whole(v, "topic"), "words": lambda v: _words(v)},
     "learn": {"passes": lambda v: whole_number(v, "passes"), "seed": lambda v: _whole(v, "seed")},
 }
 DEFAULTS: dict[str, Any] = {"seed": 0, "topic": None, "strength": 0.3}
@@ -105,7 +113,7 @@ def checked(edit: Any) -> Edit:
         raise ValueError(f"{edit['do']} has no argument {', '.join(sorted(map(str, unknown)))[:60]}")
     found: Edit = {"do": edit["do"]}
     for name, check in fields.items():
-        if name not in edit and name not in DEFAULTS:
+        if name not in edit and (name not in DEFAULTS or (name == "topic" and edit["do"] != "seed")):
             raise ValueError(f"{edit['do']} needs {name}")
         found[name] = check(edit.get(name, DEFAULTS.get(name)))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,7 @@ from topmix.search.split import split_of
 
 
 class EditMixin:
-    """`merge_topics`, `suggest_merges`, `split_topic`, `drop_topics` and `seed_topics`, for topic models.
+    """`merge_topics`, `suggest_merges`, `split_topic`, `drop_topics`, `seed_topics` and `ban_words`, for topic models.
 
     An edit changes the fitted topics and n_components. Where priors or `init` were given topic by topic, they are
     changed in the same way; history_ and elbo_ stay those of the last fit. To continue learning from the edited topics,
@@ -36,6 +36,7 @@ class EditMixin:
     topic_word_prior: Any
     init: Any
     topic_names_: Any
+    _has_prior_per_topic: ClassVar[bool] = True
     _set_model: Callable[[TopicModel], None]
     _fitted_copy: Callable[[TopicModel], Any]
     _proportions: Callable[[Corpus, bool, bool], Any]
@@ -135,6 +136,23 @@ class EditMixin:
         if where is None:
             count_of_components(self.model_.n_components + len(columns))
         return self._edited(edit.seeded(self.model_, sp.csc_array(sp.hstack(columns)), where))
+
+    def ban_words(self, topic: int, words: Iterable[str | int]) -> Self:
+        """Keeps words out of a topic: their tokens go to the topics that have them too, and the prior of the topic has
+        next to nothing of them as long as learning continues from this model. Words are names, or column numbers.
+        topic_word_prior="auto" is not learned any more. For LDA.
+        """
+        check_is_fitted(self, "model_")
+        if not self._has_prior_per_topic:
+            raise ValueError(f"the topics of a {type(self).__name__} share one prior on words: no word can be banned")
+        [k] = self._known_topics([topic])
+        given: list[str | int] = [words] if isinstance(words, str | int) else list(words)
+        if not given:
+            raise ValueError("no words were given")
+        ids = sorted(set(self._word_ids(given)))
+        if self.model_.n_components < 2 or len(ids) >= self.model_.words.shape[0]:
+            raise ValueError("the words must have another topic to go to, and the topic must keep some words")
+        return self._edited(edit.banned(self.model_, k, ids))
 
     def _rename_without(self, gone: list[int]) -> None:
         """Names stay with their topics where those before them are removed."""

@@ -18,8 +18,10 @@ from typing import Any
 
 import topmix.web  # noqa: F401 - first: it says which packages are missing
 from topmix.data.corpus import Corpus
+from topmix.estimators import load
 from topmix.explorer.app import make_app
 from topmix.explorer.library import Library
+from topmix.explorer.other import OtherModel
 from topmix.explorer.session import Session
 from topmix.views.topics import view_of
 from topmix.web import Server
@@ -77,6 +79,7 @@ def explore(
     texts: Iterable[str] | None = None,
     columns: Mapping[str, Sequence[Any]] | Any = None,
     held_out: Any = None,
+    other: Any = None,
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
     port: int = 0,
@@ -96,6 +99,8 @@ def explore(
         What is written beside the documents, such as dates or authors: {name: values}, or a DataFrame.
     held_out : what `model.transform` takes, or None
         Documents that an edit is scored by. None takes a sample of the corpus.
+    other : fitted model, path or None
+        Another model, whose topics are shown beside those that correspond to them.
     path : str or path or None
         The file of the model: edits are kept beside it, in PATH.session, and a later explorer goes on from there.
     title : str or None
@@ -120,13 +125,16 @@ def explore(
     True
     """
     if isinstance(model, str | os.PathLike):
-        from topmix.estimators import load
-
         path = Path(model) if path is None else path
         model = load(model)
     name = title or (type(model).__name__ if path is None else Path(path).stem)
     session = Session(library_of(model, corpus, texts, columns, held_out), name)
     session.open(model, None if path is None else Path(path))
+    if other is not None:
+        is_path = isinstance(other, str | os.PathLike)
+        session.other = OtherModel(
+            load(other) if is_path else other, Path(other).name if is_path else type(other).__name__
+        )
     explorer = Explorer(session, port=port).start()
     if browser:
         explorer.open_browser()

@@ -18,7 +18,7 @@ from topmix.report import VIEWS, asset, frame, joined, style
 from topmix.web import NotFound, Refused, answer_in_json
 
 # server.js stands where the report has embedded.js; the others add views to those that both share.
-OWN = ("documents.js", "groups.js", "compare.js", "edit.js", "live.js", "share.js", "start_live.js")
+OWN = ("documents.js", "groups.js", "compare.js", "models.js", "edit.js", "live.js", "share.js", "start_live.js")
 LONGEST_QUERY = 2000
 
 
@@ -82,6 +82,11 @@ def make_app(session: Session) -> Starlette:
         snapshot, asked = now(), request.query_params
         return snapshot.compare(snapshot.checked(asked.get("a")), snapshot.checked(asked.get("b")))
 
+    def other(request: Request) -> Any:
+        if session.other is None:
+            raise NotFound("there is no other model: start the explorer with --other MODEL")
+        return session.other.beside(now())
+
     async def events(request: Request) -> Response:
         return StreamingResponse(session.events.stream(), media_type="text/event-stream")
 
@@ -120,6 +125,7 @@ def make_app(session: Session) -> Starlette:
         "/api/document/{d}": lambda request: now().document(_whole(request.path_params["d"])),
         "/api/groups": groups,
         "/api/compare": compare,
+        "/api/other": other,
         "/export/{name}": lambda request: export(session, now(), request.path_params["name"]),
     }
     routes = [

@@ -15,6 +15,7 @@ from topmix import edits
 from topmix.explorer.events import Events
 from topmix.explorer.journal import Journal
 from topmix.explorer.library import Library
+from topmix.explorer.other import OtherModel
 from topmix.explorer.snapshot import Snapshot
 from topmix.explorer.watch import Watch
 from topmix.fitting.history import Record
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 class Session:
     def __init__(self, library: Library | None, title: str = "topmix"):
         self.library, self.title, self.events = library, title, Events()
+        self.other: OtherModel | None = None  # to compare with
         self.version = 0
         self.watch: Watch | None = None  # of the fit that runs
         self.busy: str | None = None  # what is being done: "fit", "learn" or None
@@ -84,7 +86,8 @@ class Session:
 
     def status(self) -> dict[str, Any]:
         with self._changing:
-            watch, model = self.watch, None if self.snapshot is None else self.snapshot.model
+            watch = self.watch
+            model: Any = None if self.snapshot is None else self.snapshot.model
             return {
                 "version": self.version,
                 "busy": self.busy,
@@ -94,7 +97,9 @@ class Session:
                 "edits": list(self.journal.edits),
                 "undone": list(self.journal.undone),
                 "can_edit": self.busy is None and model is not None and edits.can_edit(model),
+                "can_ban": self.busy is None and edits.can_edit(model) and model._has_prior_per_topic,
                 "can_rename": self.busy is None and hasattr(model, "name_topics"),
+                "has_other": self.other is not None,
                 "has_documents": self.library is not None,
                 "documents_ready": self.snapshot is not None and self.snapshot.mixes() is not None,
                 "has_held_out": self.library is not None and self.library.held_out is not None,

@@ -1,4 +1,7 @@
-"""Topics merged, dropped, split and seeded by hand: a topic model in, another out. The next pass adapts documents."""
+"""Topics merged, dropped, split and seeded, and words banned, by hand: a topic model in, another out.
+
+The next pass adapts documents to it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from topmix.allocations.topic_sticks import Sticks
 from topmix.models.topics import Prior, TopicModel
 from topmix.stats import PseudoCounts, WordTotal
 
+BANNED = 1e-9  # the prior of a banned word, over that of the rarest
 OWN = 0.5  # share of a new topic that comes from its seed words at the start
 
 
@@ -52,6 +56,22 @@ def split(model: TopicModel, topic: int, share: np.ndarray, weight: float) -> To
         eta = np.hstack([eta, eta[:, [topic]]])
     extra = sp.csc_array(sp.hstack([extra, sp.csc_array((extra.shape[0], 1))]))
     return _with(model, np.hstack([counts, born[:, None]]), alpha, eta, extra, np.arange(len(alpha)))
+
+
+def banned(model: TopicModel, topic: int, words: Sequence[int]) -> TopicModel:
+    """These words hardly ever belong to a topic: its prior for them is next to nothing, and their tokens go to the
+    topics that have them too."""
+    counts, rows = model.words.total.counts(), np.asarray(words)
+    own = counts[rows, topic].copy()
+    counts[rows, topic] = 0.0
+    rest = counts[rows].sum(axis=1)
+    counts[rows] *= np.where(rest > 0, (rest + own) / np.maximum(rest, 1e-300), 1.0)[:, None]
+    eta = np.array(np.broadcast_to(model.words.eta, model.words.shape))
+    eta[rows, topic] = BANNED * eta.min()
+    extra = _extra(model)
+    extra[rows, topic] = 0.0
+    fixed = replace(model, words=replace(model.words, learned=False))  # a prior that differs by word is not learned
+    return _with(fixed, counts, model.prior.alpha, eta, extra, np.arange(model.n_components))
 
 
 def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None) -> TopicModel:

@@ -3,11 +3,12 @@
 const editor = element("dialog", { id: "editor", "aria-labelledby": "editor-title" });
 document.body.append(editor);
 $("topic-facts").after(element("div", { id: "edits", role: "group", "aria-label": "Edit the chosen topic" },
-  ...[["rename", "Rename", editName], ["merge", "Merge", editMerge], ["split", "Split", editSplit], ["delete", "Delete", editDelete], ["seed", "Seed", editSeed]]
+  ...[["rename", "Rename", editName], ["merge", "Merge", editMerge], ["split", "Split", editSplit], ["delete", "Delete", editDelete], ["seed", "Seed", editSeed], ["ban", "Ban", editBan]]
     .map(([id, title, open]) => element("button", { id: `edit-${id}`, onclick: () => open(state.topic) }, title))));
 
 function drawEdits() {
   $("edits").hidden = !(live.status.can_edit || live.status.can_rename);
+  $("edit-ban").hidden = !live.status.can_ban;
   for (const id of ["merge", "split", "delete", "seed"]) $(`edit-${id}`).hidden = !live.status.can_edit || (id === "split" && !live.status.has_documents);
 }
 
@@ -76,4 +77,12 @@ function editSeed(k) {
   openEditor("Seed words", "The words become part of the prior of the topic, and stay while the model learns on. Strength 1 is as much as the documents have of them.",
     [element("label", {}, "Words", words), element("label", {}, "Make", where), element("label", {}, "Strength", strength)],
     () => ({ do: "seed", words: words.value.trim().split(/\s+/), topic: where.value === "new" ? null : k, strength: strength.valueAsNumber }));
+}
+
+function editBan(k) {
+  const words = element("input", { id: "edit-words", required: "", placeholder: "words with spaces between", autocomplete: "off" });
+  const add = (word) => { words.value = `${words.value} ${word}`.trim(); words.dispatchEvent(new Event("input", { bubbles: true })); };
+  const chips = bestWords(12).map(([, word]) => element("button", { class: "chip", type: "button", onclick: () => add(word) }, word.slice(0, 40)));
+  openEditor(`Ban words from ${titleOf(k)}`, "Their tokens go to other topics, and do not come back while the model learns on.", [element("div", { class: "chips" }, ...chips), element("label", {}, "Words", words)],
+    () => ({ do: "ban", topic: k, words: words.value.trim().split(/\s+/) }));
 }

@@ -3,7 +3,13 @@
 (async () => {
   const asked = await start();
   drawLive();
-  if (!live.status.has_documents) { $("tab-documents").remove(); $("view-documents").remove(); tabs.splice(tabs.indexOf("documents"), 1); listenToTabs(); }
+  for (const [tab, has] of [["documents", live.status.has_documents], ["models", live.status.has_other]]) {
+    if (has) continue;
+    $(`tab-${tab}`).remove();
+    $(`view-${tab}`).remove();
+    tabs.splice(tabs.indexOf(tab), 1);
+  }
+  listenToTabs();
   const tab = asked.get("tab");
   if (tabs.includes(tab)) {
     if (asked.has("words")) $("find-words").value = asked.get("words");
