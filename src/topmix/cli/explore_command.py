@@ -75,8 +75,8 @@ def explore(
             if held_out is not None:
                 unseen = read_all_for(found, held_out, dict(settings)).corpus
             explorer = serve(
-                found, documents, texts=texts, columns=columns, held_out=unseen, other=other, path=model, title=title or model.stem,
-                port=port, browser=False,
+                found, documents, texts=texts, columns=columns, held_out=unseen, other=other, path=model,
+                title=title or model.stem, port=port, browser=False,
             )  # fmt: skip
     serve_until_interrupt(explorer, browser)
 

@@ -190,10 +190,11 @@ def fit(
         elif not quiet:
             _show(estimator, result, words)
         if explorer is not None:
-            explorer.session.open(estimator, output)
             if stopped != "Ctrl-C":
+                explorer.session.open(estimator, output)
                 serve_until_interrupt(explorer, False)
-            explorer.close()
+            else:
+                explorer.close()
         if stopped == "Ctrl-C":
             tell(f"stopped by Ctrl-C after {_passes(estimator)}; saved in {output}. `--resume` continues from there.")
             raise typer.Exit(INTERRUPTED)
@@ -286,6 +287,8 @@ def _explorer(data: Any, source: Path, reading: dict[str, Any], output: Path, po
     """An explorer that waits for the first pass."""
     if not isinstance(data, Corpus):
         raise typer.BadParameter("there is nothing to explore in clusters of rows of numbers", param_hint="--explore")
+    if (session := output.with_name(output.name + ".session")).exists():  # now, and not after the fit
+        raise ValueError(f"{session}: holds edits of the model that is there now; move it away first")
     explorer = open_session(data, texts_at(source, reading), output.stem, port)
     tell(f"the explorer is at {explorer.url}")
     if browser:

@@ -43,11 +43,6 @@ def make_app(session: Session) -> Starlette:
             raise Refused("the first pass is not over yet")
         return session.snapshot
 
-    def overview(request: Request) -> Any:
-        with session._changing:  # version and snapshot belong together
-            snapshot, status = session.snapshot, session.status()
-        return {"status": status, "overview": None if snapshot is None else snapshot.overview()}
-
     def topic(request: Request) -> Any:
         snapshot = now()
         return snapshot.topic(snapshot.checked(request.path_params["k"]))
@@ -114,7 +109,7 @@ def make_app(session: Session) -> Starlette:
         return request.query_params.get("q", "")[:LONGEST_QUERY]
 
     gets = {
-        "/api/overview": overview,
+        "/api/overview": lambda request: session.overview(),
         "/api/status": lambda request: session.status(),
         "/api/topic/{k}": topic,
         "/api/find": lambda request: now().find(query(request)),

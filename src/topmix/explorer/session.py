@@ -26,6 +26,8 @@ MODELS_KEPT = 12  # for undo; older ones are made again from the first
 CUTS = 3  # of a topic that is to be split
 MOST_PASSES = 1000
 
+Edit = dict[str, Any]
+
 logger = logging.getLogger(__name__)
 
 
@@ -42,7 +44,8 @@ class Session:
         self.journal = Journal(None)
         self._models: dict[int, Any] = {}  # by the number of edits that were made
         self._tried: tuple[int, dict[str, Any], Any] | None = None  # version, edit, the model after it
-        self._changing = threading.RLock()
+        self._changing = threading.RLock()  # held by whoever changes the model, which may take long
+        self._together = threading.RLock()  # held for moments: version, snapshot and journal belong together
         self._thread: threading.Thread | None = None
 
     # What is shown.
@@ -56,24 +59,32 @@ class Session:
             corpus = None if self.library is None else self.library.corpus
             if self.journal.edits:
                 model = edits.replay(model, self.journal.edits, corpus)
-            self._set(model)
+            self._move(self.journal.edits, self.journal.undone, model, write=False)
 
-    def show(self, model: Any, *, with_documents: bool = False) -> None:
-        """A new snapshot. Its documents are visited in the background, where nothing else runs."""
+    def show(self, model: Any) -> None:
+        """A new snapshot, during a fit."""
         made = Snapshot(model, self.library, self.snapshot)
-        with self._changing:
-            self.snapshot = made
-            self.version += 1
-            self._tried = None
-            self.events.publish("state", version=self.version)
-        if with_documents:
-            threading.Thread(target=self._visit, args=[made], name="topmix-documents", daemon=True).start()
+        with self._together:
+            self._swap(made)
 
-    def _set(self, model: Any) -> None:
-        self._models[len(self.journal.edits)] = model
-        for n in sorted(self._models)[1:-MODELS_KEPT]:
-            del self._models[n]
-        self.show(model, with_documents=True)
+    def _swap(self, made: Snapshot) -> None:
+        self.snapshot, self._tried = made, None
+        self.version += 1
+        self.events.publish("state", version=self.version)
+
+    def _move(self, done: list[Edit], undone: list[Edit], model: Any, *, write: bool = True) -> None:
+        """The model after these edits is what is shown from now on. Its documents are visited in the background."""
+        made = Snapshot(model, self.library, self.snapshot)
+        with self._together:
+            self.journal.edits, self.journal.undone = list(done), list(undone)
+            if write:
+                self.journal.write()  # before anybody hears of it
+            self._models = {n: kept for n, kept in self._models.items() if n <= len(done) + len(undone)}
+            self._models[len(done)] = model
+            for n in sorted(self._models)[1:-MODELS_KEPT]:
+                del self._models[n]
+            self._swap(made)
+        threading.Thread(target=self._visit, args=[made], name="topmix-documents", daemon=True).start()
 
     def _visit(self, snapshot: Snapshot) -> None:
         try:
@@ -84,8 +95,14 @@ class Session:
         if self.snapshot is snapshot:
             self.events.publish("documents", version=self.version)
 
+    def overview(self) -> dict[str, Any]:
+        """The status, and the overview of the snapshot that belongs to it; None before there is one."""
+        with self._together:
+            snapshot, status = self.snapshot, self.status()
+        return {"status": status, "overview": None if snapshot is None else snapshot.overview()}
+
     def status(self) -> dict[str, Any]:
-        with self._changing:
+        with self._together:
             watch = self.watch
             model: Any = None if self.snapshot is None else self.snapshot.model
             return {
@@ -185,18 +202,17 @@ class Session:
             self._ready(version)
             if not self.journal.edits:
                 raise Refused("there is nothing to undo")
-            self.journal.undone.append(self.journal.edits.pop())
-            self.journal.write()
-            self._set(self._made())
+            *done, last = self.journal.edits
+            self._move(done, [*self.journal.undone, last], self._made(done))
 
     def redo(self, version: Any) -> None:
         with self._changing:
             self._ready(version)
             if not self.journal.undone:
                 raise Refused("there is nothing to redo")
-            self.journal.edits.append(self.journal.undone.pop())
-            self.journal.write()
-            self._set(self._made())
+            *undone, last = self.journal.undone
+            done = [*self.journal.edits, last]
+            self._move(done, undone, self._made(done))
 
     def learn(self, passes: Any, version: Any) -> None:
         """Learns on in the background; the page can watch it, and stop it."""
@@ -226,7 +242,7 @@ class Session:
         with self._changing:
             self.busy = self.watch = None
             if failed:
-                self._set(model)
+                self._move(self.journal.edits, self.journal.undone, model)
             else:
                 self._accept(after.edits_[-1], after)
         self.events.publish("status")
@@ -242,19 +258,14 @@ class Session:
             self._thread.join(60)
         self.events.close()
 
-    def _accept(self, edit: dict[str, Any], after: Any) -> None:
-        for n in [n for n in self._models if n > len(self.journal.edits)]:
-            del self._models[n]
-        self.journal.edits.append(edit)
-        self.journal.undone.clear()
-        self.journal.write()
-        self._set(after)
+    def _accept(self, edit: Edit, after: Any) -> None:
+        self._models = {n: kept for n, kept in self._models.items() if n <= len(self.journal.edits)}
+        self._move([*self.journal.edits, edit], [], after)
 
-    def _made(self) -> Any:
-        """The model after the edits of the journal: kept, or made again from the nearest one that is."""
-        n = len(self.journal.edits)
-        kept = max(m for m in self._models if m <= n)
-        return edits.replay(self._models[kept], self.journal.edits[kept:], self._corpus())
+    def _made(self, done: list[Edit]) -> Any:
+        """The model after these edits: kept, or made again from the nearest one that is."""
+        kept = max(n for n in self._models if n <= len(done))
+        return edits.replay(self._models[kept], done[kept:], self._corpus())
 
     def _corpus(self) -> Any:
         return None if self.library is None else self.library.corpus
