@@ -16,6 +16,7 @@ import pytest
 import topmix
 from topmix import LDA, MultinomialMixture
 from topmix.explorer import Session, explore
+from topmix.explorer.positions import map_positions
 from topmix.explorer.watch import Watch
 from topmix.views.topics import view_of
 
@@ -316,3 +317,21 @@ def test_without_its_packages_the_explorer_says_what_to_install():
     code += "print(e)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'topmix[explorer]'" in done.stdout
+
+
+def test_positions_follow_the_topics_from_pass_to_pass():
+    rng = np.random.default_rng(0)
+    groups = rng.dirichlet(np.full(50, 0.1), 5)[rng.integers(5, size=300)]
+    topics = 0.6 * groups + 0.4 * rng.dirichlet(np.full(50, 0.1), 300)  # more than are placed by all distances
+    first = map_positions(topics)
+    assert first.shape == (300, 2)
+    assert np.sqrt((first**2).sum(axis=1)).max() <= 1
+    root = np.sqrt(topics) - np.sqrt(topics).mean(axis=0)
+    exact = np.linalg.svd(root, full_matrices=False)[0][:, 0]
+    directions = first / np.sqrt((first**2).sum(axis=1, keepdims=True))
+    assert abs(np.corrcoef(np.sign(directions[:, 0]), np.sign(exact))[0, 1]) > 0.9
+    moved = map_positions(0.98 * topics + 0.02 * rng.dirichlet(np.ones(50), 300), first)
+    assert np.median(np.sqrt(((moved - first) ** 2).sum(axis=1))) < 0.1
+    few = map_positions(topics[:20])
+    turned = map_positions(topics[:20], few @ np.array([[0.0, 1.0], [1.0, 0.0]]))
+    np.testing.assert_allclose(turned, few[:, ::-1], atol=1e-9)

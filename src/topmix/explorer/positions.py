@@ -10,6 +10,7 @@ from topmix.views.topic_map import hellinger, plane_positions
 Floats = NDArray[np.float64]
 MOST_BY_DISTANCE = 250  # topics; with more, distances of all pairs take too long to embed between two passes
 WIDEST = 4000  # words that a projection looks at
+SUBSPACE, ITERATIONS = 8, 12
 
 
 def map_positions(topic_word: Floats, before: Floats | None = None) -> Floats:
@@ -27,10 +28,10 @@ def _projected(topic_word: Floats) -> Floats:
     columns = np.sort(np.argsort(-mean, kind="stable")[:WIDEST])
     root = np.sqrt(topic_word[:, columns])
     root -= root.mean(axis=0)
-    if root.shape[1] < len(root):
-        X = root @ np.linalg.eigh(root.T @ root)[1][:, -1:-3:-1]
-    else:
-        X = np.linalg.eigh(root @ root.T)[1][:, -1:-3:-1]
+    X = np.random.default_rng(0).normal(size=(len(root), SUBSPACE))
+    for _ in range(ITERATIONS):  # subspace iteration: only two directions are wanted
+        X = np.linalg.qr(root @ (root.T @ X))[0]
+    X = X @ np.linalg.svd(X.T @ root, full_matrices=False)[0][:, :2]
     X = X * np.where(X[np.argmax(np.abs(X), axis=0), [0, 1]] < 0, -1.0, 1.0)  # the sign of a vector is arbitrary
     radius = np.sqrt((X**2).sum(axis=1))
     rank = np.argsort(np.argsort(radius, kind="stable"), kind="stable")
