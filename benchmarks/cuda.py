@@ -2,6 +2,8 @@
 
     python -m benchmarks.cuda                                   # four corpora, as in docs/gpu.md
     python -m benchmarks.cuda --corpus nips --K 100 --passes 6
+    python -m benchmarks.cuda --corpus arxiv:10000 --copies 25 --passes 4 --sweeps 0      # a billion tokens
+    python -m benchmarks.cuda --corpus arxiv_100k --memory 400000000 --sweeps 0           # less than they need
 
 Each fit is made twice: the seconds are of the second, when kernels are compiled and the driver is awake, and both must
 have the same bits. `start` is everything before the first pass ends: making shards, copying them, the first topics and
@@ -15,11 +17,15 @@ import time
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import PassTimes
 from topmix import LDA
+from topmix.data import Corpus
+from topmix.engines import Cuda
+from topmix.inference import Collapsed
 from topmix.metrics import completion_score
 
 CORPORA = ["nips:200", "wiki:200", "arxiv_100k:200", "arxiv:1000"]
@@ -31,6 +37,9 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--K", type=int, default=200, help="where a corpus does not say its own, as in nips:200")
     p.add_argument("--passes", type=int, default=12)
     p.add_argument("--engine", default="cuda", help="cuda or threads")
+    p.add_argument("--copies", type=int, default=1, help="how often each document is there")
+    p.add_argument("--memory", type=int, help="bytes that the GPU may use")
+    p.add_argument("--sweeps", type=int, help="of exploration, where not as by default")
     a = p.parse_args(argv)
     if a.quick:
         a.corpus, a.passes = [f"{datasets.GENERATED}:20"], 2
@@ -38,7 +47,11 @@ def main(argv: list[str] | None = None) -> int:
     for given in a.corpus:
         name, _, K = given.partition(":")
         data = datasets.load(name, split=a.split, role=a.role)
-        found = measured(data.train, int(K or a.K), a.passes, a.engine, a.threads)
+        settings: dict[str, Any] = {"engine": Cuda(memory=a.memory) if a.engine == "cuda" else a.engine}
+        if a.sweeps is not None:
+            settings["inference"] = Collapsed(sweeps=a.sweeps)
+        X = data.train if a.copies == 1 else sp.vstack([data.train] * a.copies, format="csr")
+        found = measured(Corpus.from_scipy(X), int(K or a.K), a.passes, n_jobs=a.threads, **settings)
         found["score"] = completion_score(found.pop("topics"), data.scored)
         found["device"] = device_name() if a.engine == "cuda" else None
         print(
@@ -47,19 +60,20 @@ def main(argv: list[str] | None = None) -> int:
             f"score {found['score']:.4f}, {'the same bits twice' if found['repeats'] else 'OTHER BITS'}",
             flush=True,
         )
-        out.add(found, {"K": int(K or a.K), "passes": a.passes, "engine": a.engine, "threads": a.threads}, data)
+        given = {"K": int(K or a.K), "passes": a.passes} | {
+            name: getattr(a, name) for name in ("engine", "threads", "copies", "memory", "sweeps")
+        }
+        out.add(found, given, data)
         if not found["repeats"]:
             return 1
     return 0
 
 
-def measured(X: Any, K: int, n_passes: int, engine: str, threads: int) -> dict[str, Any]:
+def measured(X: Corpus, K: int, n_passes: int, **settings: Any) -> dict[str, Any]:
     hashes = []
     for _ in range(2):
         times, begin = PassTimes(), time.perf_counter()
-        model = LDA(
-            K, max_iter=n_passes, tol=0.0, engine=engine, n_jobs=threads, random_state=0, callbacks=[times]
-        ).fit(X)
+        model = LDA(K, max_iter=n_passes, tol=0.0, random_state=0, callbacks=[times], **settings).fit(X)
         seconds = time.perf_counter() - begin
         hashes.append(hashlib.sha256(model.components_.tobytes()).hexdigest()[:16])
     start, *passes = times.seconds()
@@ -68,7 +82,7 @@ def measured(X: Any, K: int, n_passes: int, engine: str, threads: int) -> dict[s
         "passes": passes,
         "median": float(np.median(passes)) if passes else None,
         "seconds": seconds,
-        "tokens": float(X.sum()),
+        "tokens": X.n_tokens,
         "hash": hashes[-1],
         "repeats": hashes[0] == hashes[1],
         "topics": model.topic_word_,

@@ -65,10 +65,13 @@ class EmulatedDevice(Device):
     n_processors = 1
     blocks_of_a_sum = 2
     arrays: ClassVar[list[weakref.ref[np.ndarray]]] = []  # all that were ever made
+    most_bytes: ClassVar[list[int]] = []  # that a device had at any time
+    parked: ClassVar[list[int]] = []  # arrays that had to make room
     at_close: ClassVar[list[int]] = []  # arrays that a device still had when it was closed
 
-    def __init__(self, order: int = 0, shared_per_block: int = 227 * 1024):
+    def __init__(self, order: int = 0, shared_per_block: int = 227 * 1024, memory: int | None = None):
         super().__init__()
+        self.capacity, self.n_bytes, self.most, self.n_parked = memory or 1 << 60, 0, 0, 0
         self._made: list[weakref.ref[np.ndarray]] = []
         self.order, self.shared_per_block, self.shared_per_processor = order, shared_per_block, shared_per_block + 1024
 
@@ -76,12 +79,35 @@ class EmulatedDevice(Device):
         return self._noted(np.array(host, dtype, order="C"))
 
     def _noted(self, array):
+        while self.n_bytes + array.nbytes > self.capacity:
+            if not self.parking.make_room():
+                raise MemoryError(f"{array.nbytes} bytes do not fit: {self.n_bytes} of {self.capacity} are used")
+        self.n_bytes += array.nbytes
+        self.most = max(self.most, self.n_bytes)
+        weakref.finalize(array, self._free, array.nbytes)
         EmulatedDevice.arrays.append(weakref.ref(array))
         self._made.append(EmulatedDevice.arrays[-1])
         return array
 
+    def _free(self, n_bytes):
+        self.n_bytes -= n_bytes
+
+    def copy_out(self, array):
+        self.n_parked += 1
+        return array.copy(), None
+
+    def copy_in(self, host):
+        return self.array(host), None
+
+    def wait(self, token):
+        pass
+
+    def finish(self, token):
+        pass
+
     def close(self):
         super().close()
+        EmulatedDevice.most_bytes.append(self.most), EmulatedDevice.parked.append(self.n_parked)
         EmulatedDevice.at_close.append(sum(array() is not None for array in self._made))
 
     def empty(self, shape, dtype):
@@ -93,11 +119,15 @@ class EmulatedDevice(Device):
     def zeros(self, shape, dtype):
         return self._noted(np.zeros(shape, dtype))
 
-    def get(self, array):
+    def fetch(self, array):
         return array.copy()
 
     def copy_to(self, array, host):
         array[...] = host
+
+    def nonzero(self, array):
+        row, column = np.nonzero(array)
+        return row, column, array[row, column]
 
     def address(self, array):
         return array.ctypes.data
@@ -123,7 +153,7 @@ class Emulated(Cuda):
     shared_per_block: int = 227 * 1024
 
     def opened(self):
-        return EmulatedDevice(self.order, self.shared_per_block)
+        return EmulatedDevice(self.order, self.shared_per_block, self.memory)
 
 
 def build_all(L: int) -> None:

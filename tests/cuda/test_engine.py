@@ -152,18 +152,13 @@ def test_documents_without_words_are_no_error(engine):
         (LDA(40, n_active=None), "no n_active over 32"),
         (LDA(4, inference="cvb0"), "cannot run CVB0Step"),
         (LDA(4, inference="scvb0"), "cannot run SCVB0Step"),
-        (HDP(4), "HDP's prior"),
+        (HDP(4, inference="variational", max_iter=2, search=None), "no restarts"),
     ],
     ids=str,
 )
 def test_what_there_is_no_kernel_for_is_refused(estimator, said):
     with pytest.raises(ValueError, match=said):
         estimator.set_params(engine=Emulated(), random_state=0).fit(CORPUS)
-
-
-def test_checkpoints_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="keeps on its device"):
-        LDA(4, engine=Emulated()).fit(CORPUS, checkpoint=tmp_path / "c")
 
 
 class FakeCuPy:
@@ -234,3 +229,23 @@ def test_settings_are_checked():
     for settings in ({"device": -1}, {"memory": 0}):
         with pytest.raises(ValueError, match=next(iter(settings))):
             Cuda(**settings)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"search": None},
+        {"search": None, "inference": Variational(restarts=0)},
+        {"search": None, "learner": Stochastic(batch_size=15), "doc_topic_prior": "auto"},
+        {"max_iter": 24},  # births, splits and mergers
+    ],
+    ids=str,
+)
+def test_an_hdp_is_that_of_the_processor(engine, parameters):
+    settings = {"n_active": 3, "random_state": 0, "max_iter": 3} | parameters
+    want, got = HDP(4, **settings).fit(CORPUS), HDP(4, engine=engine, **settings).fit(CORPUS)
+    assert [list(record.moves) for record in got.history_] == [list(record.moves) for record in want.history_]
+    assert got.elbo_ == pytest.approx(want.elbo_, rel=1e-6)
+    np.testing.assert_allclose(got.components_, want.components_, rtol=1e-3, atol=2e-3)
+    np.testing.assert_allclose(got.transform(CORPUS), want.transform(CORPUS), atol=1e-4)
+    assert got.score(CORPUS) == pytest.approx(want.score(CORPUS), rel=1e-5)

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.cuda import plan
 from topmix.cuda.shard import DeviceDocs, DeviceShard
@@ -13,7 +14,7 @@ from topmix.cuda.topics import unit_of
 from topmix.data.shard import Shard
 from topmix.likelihoods.topic_words import WordTables
 from topmix.models.topics import TopicTables
-from topmix.reference.topics import LastVisit, Options, topics_step
+from topmix.reference.topics import LastVisit, Options, merged_entropy, topics_step
 
 from ..topic_data import POSTERIORS, dense_docs, document_options, make_corpus
 from .emulated import EmulatedDevice
@@ -163,3 +164,46 @@ def test_counts_of_any_size_fit():
     assert unit_of(40.0) == 2**20
     for largest in (4096.0, 5000.0, 1e6):
         assert unit_of(largest) * largest < 2**32 <= unit_of(largest) * 2 * (largest + 1)
+
+
+def test_statistics_on_the_host_are_those_of_the_device():
+    shard, tables, _, want = problem("collapsed", 0.45)
+    words = solved(shard, tables).words
+    host = words.on_host(UNIT)
+    assert host.topic.dtype == np.uint16
+    got = np.zeros((len(shard.cols), K))
+    got[np.repeat(np.arange(len(shard.cols)), np.diff(host.indptr)), host.topic] = host.value
+    np.testing.assert_allclose(got, dense_words(words, len(shard.cols)), rtol=1e-6)
+    np.testing.assert_allclose(host.totals, want.S.sum(axis=0), rtol=1e-3, atol=1e-3)
+
+
+def test_the_entropy_that_mergers_lose_equals_its_twin():
+    shard, tables, _, _ = problem("collapsed", 0.45)
+    words = solved(shard, tables).words
+    shares = np.zeros((shard.n_rows, len(shard.index), K))
+    row = np.repeat(np.arange(shard.n_rows), np.diff(shard.indptr))
+    for slot, (topic, share) in enumerate(zip(words.topic, words.share)):
+        used = np.flatnonzero(slot < words.n)
+        shares[row[used], used, topic[used]] = share[used] / UNIT
+    partner = np.roll(np.arange(K, dtype=np.int32).reshape(-1, 2), 1, axis=1).ravel()  # (0, 1), (2, 3), ...
+    partner[[4, 5]] = -1
+    want = merged_entropy(list(shares), partner)
+    assert np.count_nonzero(want) > 4
+    np.testing.assert_allclose(words.merged_entropy(partner, UNIT), want, rtol=1e-4, atol=1e-6)
+
+
+def test_documents_may_come_with_more_topics_than_they_can_keep(room):
+    """As after a split: each of them has less than `eps` tokens."""
+    shard, tables, docs, _ = problem("collapsed", 1.7, warm=True)
+    many = np.full_like(docs, 0.3)
+    device = EmulatedDevice()
+    there = DeviceShard(shard, device)
+    n, all_topics = len(many), np.tile(np.arange(K, dtype=np.uint16), len(many))
+    given = DeviceDocs.of(device, DocTopics(np.arange(n + 1) * K, all_topics, np.full(n * K, 0.3, np.float32)))
+    found = solve(device, there, tables, UNIT, start=given)
+    opt = Options("collapsed", False, L=L, eps=1.7, max_iter=25, tol=0.01)
+    want = topics_step(shard.indptr, shard.index, shard.value, tables.words.table, tables.prior.alpha, opt, many, None)
+    sure = np.flatnonzero(want.margin > 2e-5)
+    host = found.docs.on_host()
+    got = dense_docs((host.indptr, host.topic, host.count), shard.n_rows, K)
+    np.testing.assert_allclose(got[sure], want.docs[sure], rtol=1e-3, atol=1e-3)

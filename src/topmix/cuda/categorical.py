@@ -32,6 +32,8 @@ def unit_of_tokens(weight: np.ndarray | None) -> float:
 class RowWords:
     """Rows of words on the device."""
 
+    HOLDS = ("shard",)
+
     def __init__(self, host: Shard, shard: DeviceShard, device: Device):
         self.host, self.shard, self.device = host, shard, device
         self.cols, self.n_rows = shard.cols, shard.n_rows

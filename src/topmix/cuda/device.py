@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from topmix.cuda.parking import Held, Parking
 from topmix.cuda.sources import PRELUDE, PROGRAMS, TOGETHER, kernels, program, struct
 
 KEPT = 8  # arrays of a model, on the device from one update to the next
@@ -23,7 +24,10 @@ class Device(ABC):
     shared_per_processor: int
     blocks_of_a_sum = 1024  # their number decides the bits of a sum of floats: the same for every GPU
 
+    capacity: int  # bytes of memory
+
     def __init__(self) -> None:
+        self.parking = Parking(self)
         self._kept: dict[int, tuple[Any, Any]] = {}
         self._constants: dict[Any, Any] = {}
 
@@ -36,13 +40,32 @@ class Device(ABC):
     @abstractmethod
     def zeros(self, shape: Any, dtype: Any) -> Any: ...
 
-    @abstractmethod
     def get(self, array: Any) -> np.ndarray:
         """A copy on the host, when all that was launched before is done."""
+        return self.fetch(array() if isinstance(array, Held) else array)
+
+    @abstractmethod
+    def fetch(self, array: Any) -> np.ndarray: ...
+
+    @abstractmethod
+    def copy_out(self, array: Any) -> tuple[np.ndarray, Any]: ...  # these four: see parking.py
+
+    @abstractmethod
+    def copy_in(self, host: np.ndarray) -> tuple[Any, Any]: ...
+
+    @abstractmethod
+    def wait(self, token: Any) -> None: ...
+
+    @abstractmethod
+    def finish(self, token: Any) -> None: ...
 
     @abstractmethod
     def copy_to(self, array: Any, host: np.ndarray) -> None:
         """Fills an array, which may be a part of another, from the host."""
+
+    @abstractmethod
+    def nonzero(self, array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, columns and values of what is not zero in a matrix, row by row, on the host."""
 
     @abstractmethod
     def address(self, array: Any) -> int: ...
@@ -57,6 +80,7 @@ class Device(ABC):
 
     def close(self) -> None:
         """Gives back the memory that nobody uses. The device can be used again."""
+        self.parking.clear()
         self._kept.clear()
         self._constants.clear()
 
@@ -65,9 +89,13 @@ class Device(ABC):
     ) -> None:
         """Starts a kernel whose only argument is a struct `kind`. A field that is not given is zero, or null."""
         values: dict[str, int | float] = dict.fromkeys(struct(kind).names or (), 0)
+        arrays = []  # which stay where they are until the kernel is launched
         for name, value in given.items():
             if value is not None:
-                values[name] = value if isinstance(value, int | float) else self.address(value)
+                if not isinstance(value, int | float):
+                    arrays.append(value() if isinstance(value, Held) else value)
+                    value = self.address(arrays[-1])
+                values[name] = value
         self.start(kernel, L, blocks, threads, np.array(tuple(values.values()), struct(kind)), shared)
 
     def constant(self, key: Any, make: Callable[[], np.ndarray]) -> Any:
@@ -118,38 +146,84 @@ class CudaDevice(Device):
                 f"has {self._device.compute_capability[:-1]}.{self._device.compute_capability[-1]}"
             )
         self.pool = cupy.cuda.MemoryPool()
-        if memory is not None:
-            with self._device:
-                self.pool.set_limit(size=memory)
+        with self._device:
+            self.capacity = memory or self._device.mem_info[1]
+            self._to_host, self._from_host = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
         self._functions: dict[tuple[str, int], Any] = {}
 
-    def _allocated(self, make: Any, *args: Any) -> Any:
-        try:
-            with self._device, self.cupy.cuda.using_allocator(self.pool.malloc):
-                return make(*args)
-        except self.cupy.cuda.memory.OutOfMemoryError as error:
-            raise MemoryError(
-                f"engine='cuda': the memory of device {self.number} is not enough ({error}). Use fewer topics or "
-                "clusters, a smaller n_active, smaller batches, or a larger `memory`."
-            ) from error
+    def _allocated(self, make: Any, *args: Any, n_bytes: int = 0) -> Any:
+        if self.pool.total_bytes() + n_bytes > 0.9 * self.capacity:  # a failed allocation would cost more
+            while self.pool.used_bytes() + n_bytes > 0.9 * self.capacity and self.parking.make_room():
+                pass
+            if self.pool.total_bytes() > self.capacity:
+                self.pool.free_all_blocks()
+            if self.pool.used_bytes() + n_bytes > self.capacity:
+                raise self._too_small(f"{n_bytes} bytes more are needed")
+        while True:
+            try:
+                with self._device, self.cupy.cuda.using_allocator(self.pool.malloc):
+                    return make(*args)
+            except self.cupy.cuda.memory.OutOfMemoryError as error:
+                if not self.parking.make_room():
+                    raise self._too_small(str(error)) from error
+
+    def _too_small(self, why: str) -> MemoryError:
+        return MemoryError(
+            f"engine='cuda': the memory of device {self.number} is not enough ({why}). Use fewer topics or clusters, a "
+            "smaller n_active, smaller batches, or a larger `memory`."
+        )
 
     def array(self, host: Any, dtype: Any = None) -> Any:
-        return self._allocated(lambda: self.cupy.asarray(np.ascontiguousarray(host, dtype)))
+        given = np.ascontiguousarray(host, dtype)
+        return self._allocated(self.cupy.asarray, given, n_bytes=given.nbytes)
 
     def empty(self, shape: Any, dtype: Any) -> Any:
-        return self._allocated(self.cupy.empty, shape, dtype)
+        return self._allocated(self.cupy.empty, shape, dtype, n_bytes=int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
     def zeros(self, shape: Any, dtype: Any) -> Any:
-        return self._allocated(self.cupy.zeros, shape, dtype)
+        return self._allocated(self.cupy.zeros, shape, dtype, n_bytes=int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
-    def get(self, array: Any) -> np.ndarray:
+    def fetch(self, array: Any) -> np.ndarray:
         with self._device:
             host: np.ndarray = array.get()
         return host
 
+    def copy_out(self, array: Any) -> tuple[np.ndarray, Any]:
+        with self._device:
+            host = self._pinned(array.shape, array.dtype)
+            self._to_host.wait_event(self.cupy.cuda.get_current_stream().record())
+            array.get(stream=self._to_host, out=host, blocking=False)
+            return host, self._to_host.record()
+
+    def copy_in(self, host: np.ndarray) -> tuple[Any, Any]:
+        array = self.empty(host.shape, host.dtype)
+        with self._device:
+            self._from_host.wait_event(self.cupy.cuda.get_current_stream().record())  # its memory was another's
+            array.set(host, stream=self._from_host)
+            return array, self._from_host.record()
+
+    def wait(self, token: Any) -> None:
+        with self._device:
+            self.cupy.cuda.get_current_stream().wait_event(token)
+
+    def finish(self, token: Any) -> None:
+        with self._device:
+            token.synchronize()
+
+    def _pinned(self, shape: Any, dtype: Any) -> np.ndarray:
+        """Memory of the host that the device reads and writes beside its kernels."""
+        size = int(np.prod(shape))
+        memory = self.cupy.cuda.alloc_pinned_memory(max(1, size * dtype.itemsize))
+        return np.frombuffer(memory, dtype, size).reshape(shape)
+
     def copy_to(self, array: Any, host: np.ndarray) -> None:
         with self._device:
             array.set(np.ascontiguousarray(host))
+
+    def nonzero(self, array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        row, column = self._allocated(array.nonzero)
+        value = self._allocated(lambda: array[row, column])
+        return self.get(row), self.get(column), self.get(value)
 
     def address(self, array: Any) -> int:
         return int(array.data.ptr)

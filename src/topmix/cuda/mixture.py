@@ -43,6 +43,10 @@ class MixtureBackend:
             return RowWords(shard, DeviceShard(shard, self.device), self.device)
         return DeviceRows(shard, self.device, self.threads)
 
+    def placed(self, shard: Any, stats: Any) -> Any:
+        """Statistics of a shard, on the device: mixtures have no checkpoints."""
+        return stats
+
     def place(self, model: Any) -> Any:
         """Full covariances and words have large totals, which stay on the device. What is small stays on the host."""
         likelihood = model.likelihood if isinstance(model, Mixture) else None

@@ -16,6 +16,7 @@ from topmix.cuda.shard import DeviceShard
 
 SLOTS = 1 << 28  # floats of global memory for what does not fit into shared memory
 RESERVED = 2048  # bytes of a block's shared memory that kernels and device use themselves
+MOST_PLANS = 8  # of a shard
 LISTS = 6  # floats of a document for each of its topics, besides the table
 
 
@@ -107,17 +108,20 @@ class Plan:
         device.launch("solve_giant", "SolveArgs", slots, 512, given, L=L)
 
 
-def plan_of(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool) -> Plan:
-    """Made once for each shard and setting: it looks at every document."""
-    key = K, eps, is_cold
+def plan_of(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int) -> Plan:
+    """Made once for each shard and setting: it looks at every document. `given` is how many topics a document may come
+    with, where it has them from elsewhere."""
+    key = K, eps, is_cold, 1 << (given - 1).bit_length() if given else 0
     if key not in shard.plans:
-        shard.plans[key] = _plan(device, shard, K, eps, is_cold)
+        while len(shard.plans) >= MOST_PLANS:  # the number of topics is being searched for
+            shard.plans.pop(next(iter(shard.plans)))
+        shard.plans[key] = _plan(device, shard, *key)
     plan: Plan = shard.plans[key]
     return plan
 
 
-def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool) -> Plan:
-    n_words, most = shard.n_words, shard.most_topics(K, eps)
+def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int) -> Plan:
+    n_words, most = shard.n_words, np.maximum(shard.most_topics(K, eps), min(given, K))
     largest_most = int(most.max(initial=1))
     largest = int((most * (n_words | 1)).max(initial=0))
     long = LONG._replace(most=_by_four(min(max(LONG.most, largest_most), MOST_IN_SHARED)))

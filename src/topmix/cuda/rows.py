@@ -19,6 +19,8 @@ AT_ONCE = 1 << 24  # numbers on their way to the device
 class DeviceRows:
     """The rows of a shard. They are copied once: the frame does not change during a fit."""
 
+    HOLDS = ("_z",)
+
     def __init__(self, shard: VectorShard, device: Device, threads: int):
         self.shard, self.device, self.threads = shard, device, threads
         self.cols, self.n_rows, self.D = shard.cols, shard.n_rows, shard.data.shape[1]
@@ -41,8 +43,8 @@ class DeviceRows:
             for x in self._pieces(dtype, origin, A):
                 self.device.copy_to(z[begin : begin + len(x)], x)
                 begin += len(x)
-            self._z, self._frame = z, frame
-        return self._z
+            self._z, self._frame = self.device.parking.hold(z), frame
+        return self._z()
 
     def scatter(self, origin: np.ndarray, A: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """[D, D] sum of w z z' over all rows, in double."""

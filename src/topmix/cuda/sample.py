@@ -85,7 +85,8 @@ def sample(
         device.launch("sample_documents", "SampleArgs", n, 32 * WARPS, given, shared=shared)
     sums_found = device.get(sums)
     of_documents, totals = document_sums(sums_found, shard.n_rows, K, unit)
-    return Sampled(DeviceTokenStats(shard, drawn, totals), found, of_documents, int(sums_found[0]))
+    stats = DeviceTokenStats(shard, device.parking.hold(drawn), totals)
+    return Sampled(stats, found.held(), of_documents, int(sums_found[0]))
 
 
 def seed_of(seed: int, shard: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from topmix.allocations.doc_topics import DocTopics
 from topmix.cuda.device import Device
+from topmix.cuda.parking import Held
 from topmix.data.shard import Shard
 
 
@@ -29,20 +30,24 @@ class DeviceColumns:
 class DeviceTokenList(NamedTuple):
     lengths: np.ndarray  # [documents] on the host
     first: Any  # [documents + 1] int64, where the tokens of each document begin
-    word: Any  # [tokens] int32
+    word: Held  # [tokens] int32
 
 
 class DeviceShard:
+    HOLDS = "index", "value", "_tokens"
+
     def __init__(self, shard: Shard, device: Device):
         self.device, self.number = device, shard.number
         self.n_rows, self.n_entries = shard.n_rows, len(shard.index)
         self.cols = DeviceColumns(shard.cols, device.array(shard.cols, np.int32))
         self.indptr = device.array(shard.indptr, np.int32)
-        self.index, self.value = device.array(shard.index, np.int32), device.array(shard.value, np.float32)
+        self.index = device.parking.hold(device.array(shard.index, np.int32))
+        self.value = device.parking.hold(device.array(shard.value, np.float32))
         self.n_words = np.diff(shard.indptr)  # [documents] distinct ones
         self.lengths = shard.lengths
         self.order = np.argsort(-self.n_words, kind="stable").astype(np.int32)
-        self.plans: dict[tuple[int, float, bool], Any] = {}  # see plan.py
+        self.plans: dict[tuple[int, float, bool, int], Any] = {}  # see plan.py
+        self._tokens: DeviceTokenList | None = None
         self._places: dict[tuple[int, int, float], tuple[np.ndarray, Any]] = {}
 
     @cached_property
@@ -50,15 +55,20 @@ class DeviceShard:
         """Documents, longest first."""
         return self.device.array(self.order)
 
-    @cached_property
+    @property
     def tokens(self) -> DeviceTokenList:
         """Tokens one by one, for sampling: an entry stands for as many as its count, which lie together."""
+        if self._tokens is None:
+            self._tokens = self._listed()
+        return self._tokens
+
+    def _listed(self) -> DeviceTokenList:
         counts = self.device.get(self.value).astype(np.int64)
         first = np.concatenate([[0], np.cumsum(counts)])[self.device.get(self.indptr)]
         return DeviceTokenList(
             np.diff(first),
             self.device.array(first, np.int64),
-            self.device.array(np.repeat(self.device.get(self.index), counts), np.int32),
+            self.device.parking.hold(self.device.array(np.repeat(self.device.get(self.index), counts), np.int32)),
         )
 
     def most_topics(self, K: int, eps: float) -> np.ndarray:
@@ -95,14 +105,22 @@ class DeviceDocs:
     host_places: np.ndarray
     places: Any  # [documents + 1] int64
     n: Any  # [documents] int32
-    topic: Any  # uint16, ascending within a document
-    count: Any  # float32
+    topic: Any  # uint16, ascending within a document; Held when a visit has written it
+    count: Any  # float32, the same
+    most: int = 0  # topics of the document with most, where they are not from a visit
 
     @classmethod
     def empty(cls, device: Device, host_places: np.ndarray, places: Any) -> DeviceDocs:
         """Room for what a kernel writes."""
         n, room = device.empty(len(host_places) - 1, np.int32), int(host_places[-1])
         return cls(device, host_places, places, n, device.empty(room, np.uint16), device.empty(room, np.float32))
+
+    HOLDS = "topic", "count"
+
+    def held(self) -> DeviceDocs:
+        """The same when nobody writes it any more."""
+        hold = self.device.parking.hold
+        return replace(self, topic=hold(self.topic), count=hold(self.count))
 
     @classmethod
     def of(cls, device: Device, docs: DocTopics) -> DeviceDocs:
@@ -115,7 +133,8 @@ class DeviceDocs:
             device.array(n, np.int32),
             device.array(docs.topic, np.uint16),
             device.array(docs.count, np.float32),
-        )
+            int(n.max(initial=0)),
+        ).held()
 
     def on_host(self) -> DocTopics:
         n = self.device.get(self.n)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topmix.allocations.document_prior import DocumentPrior, DocumentSums
+from topmix.allocations.document_prior import DocumentSums
 from topmix.cuda.device import Device
 from topmix.cuda.plan import plan_of
 from topmix.cuda.shard import DeviceDocs, DeviceShard
@@ -34,13 +34,11 @@ def check_options(tables: TopicTables) -> None:
         "selection='often'": options.select_often,
         "restarts": options.restarts > 0,
         f"n_active over {MOST_ACTIVE}": options.L(K) > MOST_ACTIVE,
-        "HDP's prior": not isinstance(tables.prior, DocumentPrior),
-        "the search for the number of topics": tables.partner is not None,
     }
     names = [name for name, is_asked in refused.items() if is_asked]
     if names:
         raise ValueError(
-            f"engine='cuda' has no {' and no '.join(names)}: it has LDA with inference='collapsed' or 'variational', "
+            f"engine='cuda' has no {' and no '.join(names)}: it has inference='collapsed' and 'variational', "
             f"selection='last', without restarts and exclusion, and n_active of at most {MOST_ACTIVE}"
         )
 
@@ -59,7 +57,6 @@ def solve(
     """As local/solve.py: documents start from their words, or from `start`; `last` is discounted."""
     check_options(tables)
     prior, options = tables.prior, tables.documents
-    assert isinstance(prior, DocumentPrior)
     table = device.array(tables.words.table) if isinstance(tables.words.table, np.ndarray) else tables.words.table
     log_scale = tables.words.log_scale
     log_scale = device.array(log_scale) if isinstance(log_scale, np.ndarray) else log_scale
@@ -104,20 +101,19 @@ def solve(
         }
     if (before := start if last is None else last) is not None:
         given |= before.as_last()
-    words = None
+    memo: tuple[Any, Any, Any] | None = None
     if want_words:
-        words = DeviceWordStats(
-            shard,
+        memo = (
             device.empty((L, n_entries), np.uint16),
             device.empty((L, n_entries), np.uint32),
             device.empty(n_entries, np.uint8),
-            np.zeros(K),
         )
-        given |= {"memo_topic": words.topic, "memo_share": words.share, "memo_n": words.n}
+        given |= dict(zip(("memo_topic", "memo_share", "memo_n"), memo))
     if shard.n_rows:
-        plan_of(device, shard, K, options.eps, start is None).run(given, L)
-    found = device.get(sums)
-    return _solved(found, words, docs, shard.n_rows, K, unit)
+        given_topics = 0 if before is None else before.most
+        plan_of(device, shard, K, options.eps, start is None, given_topics).run(given, L)
+    words = None if memo is None else DeviceWordStats(shard, *memo, np.zeros(K))
+    return _solved(device.get(sums), words, docs.held(), shard.n_rows, K, unit)
 
 
 def _first_selection(device: Device, table: Any, L: int) -> dict[str, Any]:

@@ -14,13 +14,14 @@ TOGETHER = (
     ("solve_short.cu", "solve_middle.cu", "solve_long.cu"),
     ("solve_giant.cu",),
     ("sample.cu",),
+    ("merged.cu",),
     ("gibbs.cu",),
     ("features.cu", "top.cu", "segments.cu", "moments.cu", "gaussian.cu"),
     ("row_words.cu",),
 )
 PROGRAMS = tuple(name for names in TOGETHER for name in names)
 STRUCTS = {  # the file that each is in
-    **dict.fromkeys(("SolveArgs", "TableArgs", "MemoArgs", "SampleArgs", "GibbsArgs"), "arguments.hpp"),
+    **dict.fromkeys(("SolveArgs", "TableArgs", "MemoArgs", "MergeArgs", "SampleArgs", "GibbsArgs"), "arguments.hpp"),
     **dict.fromkeys(
         ("FeatureArgs", "WeightArgs", "TopArgs", "SegmentArgs", "MomentArgs", "AddArgs", "GaussianArgs", "RowWordArgs"),
         "mixture_arguments.hpp",

@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.stick_prior import StickPrior
 from topmix.cuda.device import Device
 from topmix.cuda.sample import sample
 from topmix.cuda.shard import DeviceDocs, DeviceShard
-from topmix.cuda.solve import solve
-from topmix.cuda.word_total import UNIT, DeviceWordTotal
+from topmix.cuda.solve import Solved, solve
+from topmix.cuda.word_total import UNIT, DeviceTokenStats, DeviceWordStats, DeviceWordTotal
 from topmix.data.shard import Shard, Shards
-from topmix.local import StepResult
+from topmix.local import Info, StepResult
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.local.topics import TopicStep, Visit
 from topmix.models.topics import TopicModel, TopicTables
-from topmix.stats import WordTotal
+from topmix.stats import TopicStats, WordTotal
+from topmix.stats.entries import EntryStats, TokenStats
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,23 @@ class TopicBackend:
 
     def place(self, model: Any) -> Any:
         total: Any = model.words.total if isinstance(model, TopicModel) else None
-        if not isinstance(total, WordTotal):
+        if not isinstance(total, WordTotal) or isinstance(model.prior, StickPrior):
             return model
         return replace(model, words=model.words.update(DeviceWordTotal.of(self.device, total, self.unit)))
+
+    def placed(self, shard: DeviceShard, stats: Any) -> Any:
+        """Statistics of a shard, on the device: as they are, or from a file."""
+        if isinstance(stats.S, EntryStats):
+            return replace(stats, S=DeviceWordStats.of(shard, stats.S))
+        return replace(stats, S=DeviceTokenStats.of(shard, stats.S)) if isinstance(stats.S, TokenStats) else stats
+
+    def stats(self, shard: DeviceShard, tables: TopicTables, found: Solved) -> TopicStats:
+        """On the device, or on the host where the number of topics may change: moves read and edit statistics."""
+        prior = tables.prior
+        if isinstance(prior, DocumentPrior):
+            return prior.stats(found.words, found.sums, found.entropy)
+        words = None if found.words is None else found.words.on_host(self.unit)
+        return prior.summarise(words, found.docs.on_host(), shard.lengths, found.entropy)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -59,11 +76,12 @@ class CudaTopicStep(TopicBackend):
         start = None if self.step.is_cold(times) else last
         discounts = tables.documents.own_discount > 0
         found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None)
-        info = {"iterations": float(found.iterations), "restarts": 0.0, "accepted": 0.0}
+        info: Info = {"iterations": float(found.iterations), "restarts": 0.0, "accepted": 0.0}
+        if tables.partner is not None and found.words is not None:
+            info["merge_entropy"] = found.words.merged_entropy(tables.partner, self.unit)
         is_needed = discounts or not self.step.is_cold(times + 1)
         docs: DeviceDocs | None = found.docs if is_needed else None
-        stats = tables.prior.stats(found.words, found.sums, found.entropy)  # type: ignore[union-attr]
-        return StepResult(stats, Visit(times + 1, docs), info)  # type: ignore[arg-type]
+        return StepResult(self.stats(shard, tables, found), Visit(times + 1, docs), info)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -75,9 +93,7 @@ class CudaFoldIn(TopicBackend):
         found = solve(self.device, shard, tables, self.unit, want_words=False, want_bound=want_bound)
         if not want_bound:
             return StepResult(FoldedIn(found.docs.on_host(), float("nan")))
-        prior = tables.prior
-        stats = prior.stats(found.words, found.sums, found.entropy)  # type: ignore[union-attr]
-        bound = found.bound + found.entropy + prior.documents(stats)  # Eq. (3.13)
+        bound = found.bound + found.entropy + tables.prior.documents(self.stats(shard, tables, found))  # Eq. (3.13)
         return StepResult(FoldedIn(found.docs.on_host(), bound))
 
 
@@ -95,7 +111,8 @@ def on_device(device: Device, memory: Any) -> Any:
         return memory
     times, docs, z = memory
     there: Any = None if docs is None else DeviceDocs.of(device, docs)
-    return Visit(times, there, None if z is None else device.array(z, np.uint16))
+    topics: Any = None if z is None else device.parking.hold(device.array(z, np.uint16))
+    return Visit(times, there, topics)
 
 
 def unit_of(largest: float) -> float:

@@ -14,8 +14,11 @@ import numpy as np
 from scipy.special import digamma
 
 from topmix.cuda.device import Device
+from topmix.cuda.parking import Held
 from topmix.cuda.shard import DeviceColumns, DeviceShard
-from topmix.stats import PseudoCounts, WordTotal
+from topmix.files.writer import Writer
+from topmix.stats import PseudoCounts, WordStats, WordTotal
+from topmix.stats.entries import EntryStats, TokenStats
 from topmix.stats.words import fade
 
 UNIT = float(1 << 20)
@@ -32,14 +35,19 @@ class DeviceWordStats:
     n: Any  # [entries] uint8, how many of the L are used
     totals: np.ndarray  # [K] float64, on the host
 
+    HOLDS: ClassVar[tuple[str, ...]] = ("topic", "share", "n")
+    kernel: ClassVar[str] = "add_memo"
+
+    def __post_init__(self) -> None:
+        hold = self.shard.device.parking.hold
+        self.topic, self.share, self.n = hold(self.topic), hold(self.share), hold(self.n)
+
     @property
     def parts(self) -> tuple[DeviceWordStats, ...]:
         return (self,)
 
     def plus(self, other: Any) -> SeveralShards:
         return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
-
-    kernel: ClassVar[str] = "add_memo"
 
     def kernel_arguments(self, name: str) -> dict[str, Any]:
         """What the kernel is given of statistics that come (`new`) or leave (`old`)."""
@@ -49,14 +57,62 @@ class DeviceWordStats:
     def n_entries(self) -> int:
         return self.shard.n_entries
 
+    def on_host(self, unit: float) -> WordStats:
+        """As the processor would report it: tokens summed for each word and topic."""
+        device, K = self.shard.device, len(self.totals)
+        words = np.arange(len(self.shard.cols) + 1, dtype=np.int32)
+        counts = device.zeros((len(words) - 1, K), np.int64)
+        _add_to(counts, self, 1.0, unit, cols=device.array(words))
+        word, topic, value = device.nonzero(counts)
+        return WordStats(
+            np.asarray(self.shard.cols, np.int32),
+            np.searchsorted(word, words).astype(np.int64),
+            topic.astype(np.uint16),
+            (value / unit).astype(np.float32),
+            self.totals,
+        )
+
+    @classmethod
+    def of(cls, shard: DeviceShard, stats: EntryStats) -> DeviceWordStats:
+        """The same on the device."""
+        device, n = shard.device, stats.n.astype(np.int64)
+        L = int(n.max(initial=1))
+        topic, share = np.zeros((L, len(n)), np.uint16), np.zeros((L, len(n)), np.uint32)
+        entry = np.repeat(np.arange(len(n)), n)
+        slot = np.arange(len(entry)) - np.repeat(np.cumsum(n) - n, n)
+        topic[slot, entry], share[slot, entry] = stats.topic, stats.share
+        return cls(shard, device.array(topic), device.array(share), device.array(stats.n), stats.totals)
+
+    def write(self, out: Writer) -> None:
+        topic, share, n = (self.shard.device.get(x) for x in (self.topic, self.share, self.n))
+        used = np.arange(len(topic))[:, None] < n
+        EntryStats(n, topic.T[used.T], share.T[used.T], self.totals).write(out)
+
+    def merged_entropy(self, partner: np.ndarray, unit: float) -> np.ndarray:
+        """[K] what merging pairs of topics would take from the entropy, at the lower topic of each pair."""
+        device, lost = self.shard.device, self.shard.device.zeros(len(partner), np.int64)
+        given = {
+            "topic": self.topic,
+            "share": self.share,
+            "n": self.n,
+            "partner": device.array(partner, np.int32),
+            "lost": lost,
+            "unit": unit,
+            "n_entries": self.n_entries,
+        }
+        _launch_over(device, self.n_entries, "merged_entropy", given, "MergeArgs")
+        return device.get(lost) / 2.0**30
+
 
 @dataclass(eq=False)
 class DeviceTokenStats:
     """The same where every token has one topic: the topics of tokens are all there is."""
 
     shard: DeviceShard
-    z: Any  # [tokens] uint16
+    z: Held  # [tokens] uint16
     totals: np.ndarray  # [K] float64, on the host
+
+    HOLDS: ClassVar[tuple[str, ...]] = ("z",)
 
     @property
     def parts(self) -> tuple[DeviceTokenStats, ...]:
@@ -66,6 +122,13 @@ class DeviceTokenStats:
         return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
 
     kernel: ClassVar[str] = "add_tokens"
+
+    @classmethod
+    def of(cls, shard: DeviceShard, stats: TokenStats) -> DeviceTokenStats:
+        return cls(shard, shard.device.parking.hold(shard.device.array(stats.z, np.uint16)), stats.totals)
+
+    def write(self, out: Writer) -> None:
+        TokenStats(self.shard.device.get(self.z), self.totals).write(out)
 
     def kernel_arguments(self, name: str) -> dict[str, Any]:
         return {f"{name}_z": self.z, "word": self.shard.tokens.word}
@@ -102,10 +165,13 @@ class DeviceWordTotal:
     @classmethod
     def of(cls, device: Device, total: WordTotal, unit: float) -> DeviceWordTotal:
         """The same counts on the device, rounded to integers of 1 / unit."""
-        counts = np.rint(total.raw * (total.factor * unit)).astype(np.int64) if total.totals.any() else None
-        made = cls(device, device.zeros(total.raw.shape, np.int64), total.totals.copy(), unit)
-        if counts is not None:
-            made.counts_ = device.array(counts)
+        _check_room(device, *total.raw.shape)
+        factor = total.factor if SMALLEST_FACTOR <= total.factor <= 1.0 else 1.0
+        if total.totals.any():
+            counts = device.array(np.rint(total.raw * (total.factor / factor * unit)).astype(np.int64))
+        else:
+            counts = device.zeros(total.raw.shape, np.int64)
+        made = cls(device, counts, total.totals.copy(), unit, factor)
         made.pseudo, made.pseudo_weight = total.pseudo, total.pseudo_weight
         return made
 
@@ -126,6 +192,11 @@ class DeviceWordTotal:
         self.settle()
         raw = self.device.get(self.counts_) * (self.factor / self.unit)
         return WordTotal(raw, self.totals.copy(), 1.0, self.pseudo, self.pseudo_weight)
+
+    def write(self, out: Writer) -> None:
+        """As it is kept, with the factor beside the counts: `of` makes the same of what is read."""
+        self.settle()
+        WordTotal(self.device.get(self.counts_) / self.unit, self.totals, self.factor).write(out)
 
     def counts(self) -> np.ndarray:
         return self.on_host().raw
@@ -158,7 +229,7 @@ class DeviceWordTotal:
         if abs(self.factor) < SMALLEST_FACTOR:
             self.settle()
             given = {"counts": self.counts_, "weight": self.factor, "n_entries": int(np.prod(self.shape))}
-            self._launch_over(given["n_entries"], "scale_counts", given)
+            _launch_over(self.device, given["n_entries"], "scale_counts", given)
             self.factor = 1.0
         return self
 
@@ -179,24 +250,7 @@ class DeviceWordTotal:
             if leaving is not None:
                 leaving.add_to(self.counts_, -1.0)
             return
-        shard = stats.shard
-        given = stats.kernel_arguments("new") | {
-            "index": shard.index,
-            "cols": shard.cols.device,
-            "counts": self.counts_,
-            "weight": weight,
-            "unit": self.unit,
-            "n_entries": stats.n_entries,
-            "K": self.shape[1],
-            "is_whole": int(weight == 1.0),
-        }
-        if leaving is not None:
-            given |= leaving.kernel_arguments("old")
-        self._launch_over(stats.n_entries, stats.kernel, given)
-
-    def _launch_over(self, n: int, kernel: str, given: dict[str, Any]) -> None:
-        if n:
-            self.device.launch(kernel, "MemoArgs", min(-(-n // 256), 32 * self.device.n_processors), 256, given)
+        _add_to(self.counts_, stats, weight, self.unit, leaving=leaving)
 
     # What topics make of it: the kernels behind likelihoods.TopicWords
 
@@ -277,6 +331,41 @@ class DeviceWordTotal:
         given = self.with_prior(eta, extra) | {"partial": partial, "function": function}
         self.device.launch("sum_of_words", "TableArgs", blocks, 128, given)
         return float(self.device.get(partial).sum())
+
+
+def _add_to(counts: Any, stats: Any, weight: float, unit: float, *, leaving: Any = None, cols: Any = None) -> None:
+    """counts [V, K] += weight times what a shard reports, less what it reported before. `cols` are rows for its words,
+    where they are not its columns."""
+    shard = stats.shard
+    given = stats.kernel_arguments("new") | {
+        "index": shard.index,
+        "cols": shard.cols.device if cols is None else cols,
+        "counts": counts,
+        "weight": weight,
+        "unit": unit,
+        "n_entries": stats.n_entries,
+        "K": counts.shape[1],
+        "is_whole": int(weight == 1.0),
+    }
+    if leaving is not None:
+        given |= leaving.kernel_arguments("old")
+    _launch_over(shard.device, stats.n_entries, stats.kernel, given)
+
+
+def _launch_over(device: Device, n: int, kernel: str, given: dict[str, Any], kind: str = "MemoArgs") -> None:
+    """A lane for each of n entries."""
+    if n:
+        device.launch(kernel, kind, min(-(-n // 256), 32 * device.n_processors), 256, given)
+
+
+def _check_room(device: Device, V: int, K: int) -> None:
+    """What cannot make room for anything: counts, and a table of a shard, which may have all words."""
+    per_topic = V * (8 + 4)
+    if K * per_topic > device.capacity:
+        raise MemoryError(
+            f"engine='cuda': {K} topics of {V} words need {K * per_topic / 1e9:.3g} GB, and the device has "
+            f"{device.capacity / 1e9:.3g} GB: at most {device.capacity // per_topic} topics fit, or fewer words"
+        )
 
 
 def zip_rows(name: str, rows: tuple[Any, ...]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "I64": np.dtype("<i8"),
     "I32": np.dtype("<i4"),
     "F32": np.dtype("<f4"),
+    "U32": np.dtype("<u4"),
     "U16": np.dtype("<u2"),
     "U8": np.dtype("u1"),
 }

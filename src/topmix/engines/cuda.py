@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from topmix.cuda.scores import PRECISIONS
 from topmix.cuda.topics import TopicBackend, on_device, on_host
 from topmix.data.shard import Shards
 from topmix.engines.engine import Engine, ShardResult, Workers
+from topmix.engines.rounds import LocalRounds, Memo, Rounds
 from topmix.local import LocalStep
 from topmix.local.candidates import CandidateStep
 from topmix.parameters.checks import one_of, whole_number
@@ -52,8 +53,6 @@ class Cuda(Engine):
     memory: int | None = None
     precision: str = "float32"
 
-    has_checkpoints: ClassVar[bool] = False
-
     def check(self) -> None:
         whole_number(self.device, "device", least=0)
         if self.memory is not None:
@@ -82,11 +81,17 @@ class CudaWorkers:
         self.shards, self.device, self.backend = shards, device, backend
         self._shards: dict[int, Any] = {}
         self._memory: dict[int, Any] = {}
+        self._memo: Memo = {}
 
     def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[ShardResult]:
         for b in shards:
+            self.device.parking.visit += 1
             shard = self._shard(b)
-            stats, memory, info = self.backend(shard, tables(shard.cols), self._memory.get(b))  # type: ignore[operator]
+            of_shard = tables(shard.cols)
+            after = (b + 1) % self.n_shards
+            of_memo = getattr(self._memo.get(after), "S", None)
+            self.device.parking.ask_ahead([self._shards.get(after), self._memory.get(after), of_memo])
+            stats, memory, info = self.backend(shard, of_shard, self._memory.get(b))  # type: ignore[operator]
             if memory is not None:
                 self._memory[b] = memory
             yield ShardResult(b, stats, info)
@@ -99,6 +104,13 @@ class CudaWorkers:
     def place(self, model: Any) -> Any:
         return self.backend.place(model)
 
+    def rounds(self, memo: Memo) -> Rounds:
+        """Statistics that come from a checkpoint are on the host, and go to the device."""
+        for b, stats in memo.items():
+            memo[b] = self.backend.placed(self._shard(b), stats)
+        self._memo = memo
+        return LocalRounds(self, memo)
+
     def recall(self) -> dict[int, Any]:
         return {b: on_host(self.device, memory) for b, memory in self._memory.items()}
 
@@ -109,5 +121,5 @@ class CudaWorkers:
         self._memory = {}
 
     def close(self) -> None:
-        self._memory, self._shards = {}, {}
+        self._memory, self._shards, self._memo = {}, {}, {}
         self.device.close()

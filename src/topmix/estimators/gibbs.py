@@ -81,7 +81,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         Sweeps between two updates of priors that are "auto".
     batch_size : int or None
         Documents of a block, for the parallel sampler. None makes up to 16 blocks a sweep, fewer where remaking their
-        tables would take more than about a fifth of the time. On a GPU a block has at least 32,768 documents.
+        tables would take more than about a fifth of the time. On a GPU a block has at least 131,072 documents.
     init : None, "random", array of shape (n_tokens,) or a fitted estimator
         The first topics of the tokens: at random, as given (row by row, sorted columns, repeated by count), those in
         `token_topics_` of a model of the same documents, or drawn from the responsibilities of a fitted LDA.

@@ -32,6 +32,7 @@ from topmix.learners import State
 from topmix.local.topics import Visit
 from topmix.models.topics import TopicModel
 from topmix.stats import TopicStats, WordStats, WordTotal
+from topmix.stats.entries import EntryStats, TokenStats, topics
 
 LARGEST_COUNT = 2**62
 
@@ -149,14 +150,14 @@ def _progress(file: CheckedReader, empty: TopicModel) -> Progress:
     if n_memo not in (0, len(visits)):
         raise ModelFileError(f"has statistics of {n_memo} of {len(visits)} shards")
     memo = {
-        b: TopicStats.read(at, WordStats.read(at, V, found), *sizes)
+        b: TopicStats.read(at, _words_of_shard(at, V, found), *sizes)
         for b, at in ((b, file.at(f"memo.{b}")) for b in range(n_memo))
     }
     memory = {}
     for b, times in visits.items():
         at, tokens = file.at(f"docs.{b}"), file.at(f"tokens.{b}")
         docs = DocTopics.read(at, found) if at.has("topic") else None
-        memory[b] = Visit(_visits(times), docs, _topics_of_tokens(tokens, found) if tokens.has("topic") else None)
+        memory[b] = Visit(_visits(times), docs, topics(tokens, "topic", found) if tokens.has("topic") else None)
     model = empty.read(file.at("model"), found, counts)
     following = empty.read(file.at("next"), found, counts) if file.about.get("has_next") is True else None
     if file.left:
@@ -169,11 +170,11 @@ def _progress(file: CheckedReader, empty: TopicModel) -> Progress:
     return Progress(model, following, state, memory, history, file.table("random") or {}, search, may_explore)
 
 
-def _topics_of_tokens(file: CheckedReader, K: int) -> np.ndarray:
-    z = file.vector("topic", "U16")
-    if np.any(z >= K):
-        raise ModelFileError(f"{file.prefix}topic has topics that are not from 0 to {K - 1}")
-    return z
+def _words_of_shard(file: CheckedReader, V: int, K: int) -> WordStats | EntryStats | TokenStats:
+    """Statistics of a shard, summed by word, or as a GPU keeps them."""
+    if file.has("share"):
+        return EntryStats.read(file, K)
+    return TokenStats.read(file, K) if file.has("z") else WordStats.read(file, V, K)
 
 
 def _by_shard(file: CheckedReader, name: str) -> dict[int, Any]:

@@ -25,7 +25,8 @@ from topmix.models.topics import TopicModel
 from topmix.search.documents import Documents
 from topmix.search.paused_fit import PausedFit
 from topmix.search.search import Search
-from topmix.stats import WordTotal
+from topmix.stats import WordStats, WordTotal
+from topmix.stats.entries import EntryStats, TokenStats
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,11 @@ class TopicFit(Between):
         if found and self.checkpoint:
             with self.checkpoint.names_the_file():
                 model = self._resume(found, model, [self.lengths[rows] for rows in batches])
-        passes = learner.passes(self.workers.place(model), self.workers, self.state)
+        placed = self.workers.place(model)
+        if found and self.checkpoint:
+            with self.checkpoint.names_the_file():
+                self._resume_statistics(model, placed)
+        passes = learner.passes(placed, self.workers, self.state)
         try:
             return run_passes(passes, self.stopping, self.log, self)
         except KeyboardInterrupt:
@@ -144,6 +149,24 @@ class TopicFit(Between):
         model = self._in_next_phase(model)
         self._exchange()
         return model
+
+    def _resume_statistics(self, model: TopicModel, placed: TopicModel) -> None:
+        """The total is where the model is. Statistics of shards are of one kind of engine: those of a processor are
+        rounded sums, and a GPU takes out exactly what it put in."""
+        state, is_elsewhere = self.state, placed.words.total is not model.words.total
+        for b, stats in state.memo.items():
+            if isinstance(stats.S, WordStats) == is_elsewhere:
+                here = "that keeps statistics on a device" if is_elsewhere else "of this process"
+                raise ModelFileError(f"the checkpoint is of another engine, and cannot continue on one {here}")
+            if isinstance(stats.S, EntryStats) and stats.S.n_entries != (n := self._entries(b)):
+                raise ModelFileError(f"the checkpoint has {stats.S.n_entries} words in shard {b}, expected {n}")
+            if isinstance(stats.S, TokenStats) and len(stats.S.z) != (n := int(self.lengths[self.batches[b]].sum())):
+                raise ModelFileError(f"the checkpoint has {len(stats.S.z)} tokens in shard {b}, expected {n}")
+        if is_elsewhere and state.total is not None:
+            state.total = replace(state.total, S=placed.words.total)
+
+    def _entries(self, b: int) -> int:
+        return int(np.diff(self.problem.corpus.indptr)[self.batches[b]].sum())
 
     def _in_next_phase(self, model: TopicModel) -> TopicModel:
         """The model with the options of documents that the next pass has."""

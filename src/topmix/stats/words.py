@@ -158,6 +158,7 @@ class WordTotal:
         pseudo = None
         if (start := self.pseudo) is not None:
             pseudo = (start.common, start.share, *start.rows, self.pseudo_weight)
+        cols = np.asarray(cols)  # of an engine that has them elsewhere, too
         _core.topic_table(
             posterior,
             self.raw,

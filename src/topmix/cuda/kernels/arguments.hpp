@@ -103,6 +103,16 @@ struct MemoArgs {
     int is_whole;  // weight is 1
 };
 
+struct MergeArgs {
+    const TopicId* topic;    // [L, entries]
+    const u32* share;        // [L, entries]
+    const unsigned char* n;  // [entries]
+    const int* partner;      // [K] the other topic of a pair, or negative
+    i64* lost;               // [K] at the lower topic of each pair
+    double unit;             // parts of a token
+    i64 n_entries;
+};
+
 struct SampleArgs {
     const i64* first;         // [documents + 1] tokens
     const int* word;          // [tokens] words of the shard

@@ -1,0 +1,75 @@
+"""A fit on the device that was interrupted and continues has the same bits as one that was not."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from topmix import HDP, LDA
+from topmix.data import sample_lda
+from topmix.fitting import exploration
+from topmix.fitting.checkpoint import CheckpointError
+from topmix.inference import Collapsed, Variational
+from topmix.learners import Memoized, Stochastic
+
+CORPUS = sample_lda(30, 40, 4, doc_length=20, random_state=2).corpus
+SETTINGS = {"n_active": 3, "max_iter": 6, "tol": 0.0, "random_state": 0}
+
+
+class Crash(Exception):
+    pass
+
+
+def crash_after(n_passes):
+    def callback(record, view):
+        if record.n_pass == n_passes:
+            raise Crash
+
+    return [callback]
+
+
+PLAIN = Collapsed(sweeps=0)
+KINDS = {
+    "memoized": LDA(4, inference=PLAIN, learner=Memoized(batch_size=8)),
+    "rounds": LDA(4, inference=PLAIN, learner=Memoized(batch_size=5, batches_per_update=3)),
+    "batch": LDA(4, inference=PLAIN, learner="batch"),
+    "stream": LDA(4, learner=Stochastic(batch_size=10)),
+    "variational": LDA(4, inference=Variational(cold_visits=1), doc_topic_prior="auto"),
+    "exploration": LDA(4, inference=Collapsed(sweeps=3), learner=Memoized(batch_size=8)),
+    "HDP": HDP(4),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_interrupted_fit_has_the_same_bits(engine, kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(exploration, "EXCHANGE_EVERY", 1)
+    settings = SETTINGS | ({"tol": np.inf} if kind == "exploration" else {})
+    model = KINDS[kind].set_params(engine=engine, callbacks=None, **settings)
+    whole = model.fit(CORPUS)
+    want, passes = whole.components_, [record.objective for record in whole.history_]
+    for n_passes in itertools.count(1):
+        model.set_params(callbacks=crash_after(n_passes))
+        try:
+            model.fit(CORPUS, checkpoint=tmp_path / "file")
+            break
+        except Crash:
+            pass
+    assert n_passes > len(passes) > 3
+    np.testing.assert_array_equal(model.components_, want)
+    assert [record.objective for record in model.history_] == passes
+
+
+def test_a_checkpoint_stays_with_its_kind_of_engine(engine, tmp_path):
+    for first, then in ((engine, "threads"), ("threads", engine)):
+        path = tmp_path / str(first)
+        LDA(4, engine=first, **SETTINGS).set_params(max_iter=2).fit(CORPUS, checkpoint=path)
+        with pytest.raises(CheckpointError, match="of another engine"):
+            LDA(4, engine=then, **SETTINGS).fit(CORPUS, checkpoint=path)
+
+
+def test_the_search_may_change_its_engine(engine, tmp_path):
+    """Its statistics are on the host."""
+    settings = SETTINGS | {"max_iter": 12}
+    HDP(4, engine=engine, **settings).set_params(max_iter=8).fit(CORPUS, checkpoint=tmp_path / "file")
+    there = HDP(4, engine="threads", **settings).fit(CORPUS, checkpoint=tmp_path / "file")
+    assert there.n_iter_ == 12

@@ -1,0 +1,72 @@
+"""Data larger than the device: arrays make room for each other, and nothing else changes."""
+
+import numpy as np
+import pytest
+
+from topmix import LDA, GaussianMixture, MultinomialMixture
+from topmix.data import sample_lda
+from topmix.engines import Cuda
+from topmix.inference import Collapsed
+from topmix.learners import Memoized
+
+from .conftest import ENGINES
+from .emulated import Emulated, EmulatedDevice
+
+CORPUS = sample_lda(60, 40, 4, doc_length=30, random_state=2).corpus
+ROWS = np.random.default_rng(0).normal(size=(400, 6)) + np.repeat(np.arange(4) * 6.0, 100)[:, None]
+BATCHES = Memoized(batch_size=4)
+
+FITS = {
+    "LDA": (LDA(4, n_active=8, inference=Collapsed(sweeps=0), learner=BATCHES, max_iter=3, tol=0.0), CORPUS),
+    "exploration": (LDA(4, inference=Collapsed(sweeps=3), learner=BATCHES, max_iter=9, tol=np.inf), CORPUS),
+    "GaussianMixture": (GaussianMixture(4, learner=Memoized(batch_size=40), max_iter=3), ROWS),
+    "MultinomialMixture": (MultinomialMixture(4, learner=BATCHES, max_iter=3), CORPUS),
+}
+
+
+def bits(model):
+    names = ("components_", "means_", "covariances_", "elbo_")
+    return [np.asarray(getattr(model, name)) for name in names if hasattr(model, name)]
+
+
+def fitted(model, X, memory):
+    EmulatedDevice.most_bytes.clear(), EmulatedDevice.parked.clear()
+    return bits(model.set_params(engine=Emulated(memory=memory), random_state=0).fit(X))
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_less_memory_changes_no_bit(name):
+    model, X = FITS[name]
+    want = fitted(model, X, None)
+    most = EmulatedDevice.most_bytes[0]
+    assert EmulatedDevice.parked == [0]
+    low, high = most // 20, most  # the least that is enough, within a twentieth
+    while high - low > most // 20:
+        memory = (low + high) // 2
+        try:
+            got = fitted(model, X, memory)
+        except MemoryError:
+            low = memory
+            continue
+        high = memory
+        for a, b in zip(got, want):
+            np.testing.assert_array_equal(a, b)
+        assert EmulatedDevice.most_bytes[0] <= memory
+        assert EmulatedDevice.parked[0] > 0
+    assert high < (0.6 if name == "LDA" else 0.9) * most
+
+
+if "gpu" in ENGINES:
+
+    def test_less_memory_of_the_gpu_changes_no_bit():
+        corpus = sample_lda(3000, 300, 5, doc_length=80, random_state=1).corpus
+        model = LDA(20, inference=Collapsed(sweeps=2), learner=Memoized(batch_size=100), max_iter=7, random_state=0)
+        want = bits(model.set_params(engine=Cuda()).fit(corpus))  # the memo alone has 12 MB
+        got = bits(model.set_params(engine=Cuda(memory=8_000_000)).fit(corpus))
+        for a, b in zip(got, want):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_topics_that_can_never_fit_are_refused_with_the_number_that_does():
+    with pytest.raises(MemoryError, match=r"500 topics of 40 words need .* at most 20 topics fit"):
+        LDA(500, engine=Emulated(memory=10_000)).fit(CORPUS)
