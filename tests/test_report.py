@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import sync_playwright
 from typer.testing import CliRunner
 
 from topmix import LDA, MultinomialMixture
@@ -152,11 +153,10 @@ def test_hellinger_is_a_distance(model):
 
 @pytest.fixture(scope="module")
 def page(report):
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     chromium = os.environ.get("TOPMIX_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if not chromium:
         pytest.skip("there is no chromium here")
-    with playwright.sync_playwright() as p:
+    with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1300, "height": 800})
         page.faults, page.requests = [], []

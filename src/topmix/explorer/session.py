@@ -240,11 +240,11 @@ class Session:
             logger.exception("learning on")
             self.error = "learning on failed; the log of the server says why"
         with self._changing:
-            self.busy = self.watch = None
             if failed:
                 self._move(self.journal.edits, self.journal.undone, model)
             else:
                 self._accept(after.edits_[-1], after)
+            self.busy = self.watch = None  # now: who sees that it is over sees the edit too
         self.events.publish("status")
 
     def script(self) -> str:
