@@ -31,9 +31,12 @@ class Events:
         """Ends all streams."""
         self._closed = True
 
-    async def stream(self) -> AsyncIterator[str]:
-        """Events from now on."""
-        seen, waited = self._last, 0.0
+    def stream(self) -> AsyncIterator[str]:
+        """Events from now on, also where nobody reads yet."""
+        return self._after(self._last)
+
+    async def _after(self, seen: int) -> AsyncIterator[str]:
+        waited = 0.0
         yield ": hello\n\n"
         while not self._closed:
             with self._lock:

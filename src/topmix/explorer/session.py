@@ -63,7 +63,7 @@ class Session:
 
     def show(self, model: Any) -> None:
         """A new snapshot, during a fit."""
-        made = Snapshot(model, self.library, self.snapshot)
+        made = Snapshot(model, self.library, self.snapshot, is_passing=True)
         with self._together:
             self._swap(made)
 

@@ -31,8 +31,11 @@ EXCERPT = 1200
 
 
 class Snapshot:
-    def __init__(self, model: Any, library: Library | None, before: Snapshot | None = None):
+    def __init__(
+        self, model: Any, library: Library | None, before: Snapshot | None = None, *, is_passing: bool = False
+    ):
         self.model, self.library = model, library
+        self.is_passing = is_passing  # a fit goes on: its documents are not visited for this snapshot
         self.view = view_of(model)
         self.labels = [[word[:200] for word in words] for words in relevant_words(self.view, WORDS_PER_LABEL)]
         self.positions: NDArray[np.float64] = map_positions(
@@ -101,7 +104,8 @@ class Snapshot:
         if self.library is None:
             return {"documents": [], "hint": "To read documents here, start the explorer with them: --corpus DOCS."}
         if self._mixes is None:
-            return {"documents": [], "hint": "The topics of the documents are being computed ..."}
+            when = "known when the fit is over." if self.is_passing else "being computed ..."
+            return {"documents": [], "hint": f"The topics of the documents are {when}"}
         return {"documents": self.excerpts(self._mixes.best(k, n)), "hint": None}
 
     def mixes(self) -> Mixes | None:

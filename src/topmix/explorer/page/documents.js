@@ -37,7 +37,7 @@ const findDocuments = orSay(async () => {
   const found = await ask("/api/documents", { words: search.words, topic: search.topic, column: search.column, value: search.value, offset: search.offset });
   if (asked !== search.asked) return;
   const last = search.offset + found.documents.length, said = [];
-  if (found.pending) said.push("The topics of the documents are being computed …");
+  if (found.pending) said.push(pendingText());
   else if (found.unknown.length) said.push(`The model does not know ${found.unknown.map((w) => `“${w.slice(0, 60)}”`).join(", ")}.`);
   else said.push(found.n ? `${number.format(search.offset + 1)} to ${number.format(last)} of ${number.format(found.n)} documents` : "No document was found.");
   $("found-facts").textContent = said.join(" ");

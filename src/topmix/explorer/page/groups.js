@@ -10,7 +10,7 @@ const drawGroups = orSay(async (k) => {
   if (chosen.options.length !== columns.length) chosen.replaceChildren(...columns.map((c) => element("option", { value: c.name }, c.name)));
   const found = await ask("/api/groups", { column: chosen.value, topic: k });
   if (k !== state.topic) return;
-  if (found.pending) { $("group-chart").replaceChildren(element("p", { class: "hint-text" }, "The topics of the documents are being computed …")); return; }
+  if (found.pending) { $("group-chart").replaceChildren(element("p", { class: "hint-text" }, pendingText())); return; }
   const most = Math.max(...found.groups.map((g) => g[2] ?? 0), 1e-12);
   $("group-chart").replaceChildren(found.is_time ? timeChart(found.groups, most) : element("div", {}, ...found.groups.map(([name, n, share]) => element("div", { class: "meter group", title: `${number.format(n)} documents` },
     element("span", { class: "track" }, element("i", { style: `width:${100 * (share ?? 0) / most}%` }), element("span", { dir: "auto" }, name)), element("span", { class: "value" }, share === null ? "–" : percent(share))))));

@@ -39,6 +39,8 @@ const source = {
   find: (query) => ask("/api/find", { q: query }),
 };
 
+const pendingText = () => `The topics of the documents are ${live.status.busy === null ? "being computed …" : "known when the fit is over."}`;
+
 // A line that says what happened or went wrong, also to screen readers.
 function say(text, isError = false) {
   $("said").textContent = text;
