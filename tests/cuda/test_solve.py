@@ -93,9 +93,9 @@ def on_wide(device, there, N):
 
 def dense_words(words, n_words):
     S = np.zeros((n_words, K))
-    for slot, (topic, share) in enumerate(zip(words.topic, words.share)):
-        used = slot < words.n
-        np.add.at(S, (words.shard.index[used], topic[used]), share[used] / UNIT)
+    for slot, (topic, share) in enumerate(zip(words.topic(), words.share())):
+        used = slot < words.n()
+        np.add.at(S, (words.shard.index()[used], topic[used]), share[used] / UNIT)
     return S
 
 
@@ -143,7 +143,7 @@ def test_any_order_of_the_lanes_gives_the_same_bits(posterior, room):
     for other in others:
         for a, b in zip(first.docs.on_host().__dict__.values(), other.docs.on_host().__dict__.values()):
             np.testing.assert_array_equal(a, b)
-        np.testing.assert_array_equal(first.words.n, other.words.n)
+        np.testing.assert_array_equal(first.words.n(), other.words.n())
         np.testing.assert_array_equal(dense_words(first.words, 60), dense_words(other.words, 60))
         assert first.entropy == other.entropy
         for a, b in zip(first.sums, other.sums):
@@ -182,8 +182,8 @@ def test_the_entropy_that_mergers_lose_equals_its_twin():
     words = solved(shard, tables).words
     shares = np.zeros((shard.n_rows, len(shard.index), K))
     row = np.repeat(np.arange(shard.n_rows), np.diff(shard.indptr))
-    for slot, (topic, share) in enumerate(zip(words.topic, words.share)):
-        used = np.flatnonzero(slot < words.n)
+    for slot, (topic, share) in enumerate(zip(words.topic(), words.share())):
+        used = np.flatnonzero(slot < words.n())
         shares[row[used], used, topic[used]] = share[used] / UNIT
     partner = np.roll(np.arange(K, dtype=np.int32).reshape(-1, 2), 1, axis=1).ravel()  # (0, 1), (2, 3), ...
     partner[[4, 5]] = -1

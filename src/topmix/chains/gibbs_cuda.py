@@ -14,7 +14,9 @@ from topmix.cuda.gibbs import DeviceTokens
 from topmix.data.corpus import Corpus
 from topmix.likelihoods.topic_words import TopicWords
 
-DOCUMENTS_PER_BLOCK = 1 << 17  # many for each of the warps that a large GPU runs at a time: 3.0 billion tokens per second, 2.8 with a quarter
+DOCUMENTS_PER_BLOCK = (
+    1 << 17
+)  # many for each of the warps that a large GPU runs at a time: 3.0 billion tokens per second, 2.8 with a quarter
 
 
 def wide_blocks(corpus: Corpus) -> list[int]:

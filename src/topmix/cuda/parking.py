@@ -89,8 +89,8 @@ class Parking:
         return held
 
     def make_room(self) -> bool:
-        """Some of it, a sixteenth of the device where that can be; False where there is none to make. A failed allocation
-        costs more than a copy, so much leaves at a time."""
+        """Some, a sixteenth of the device where that can be; False where there is none to make. Asking often costs
+        more than a copy, so much leaves at a time."""
         if self.leaving:
             self._see_off()
             return True

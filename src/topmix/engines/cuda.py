@@ -29,14 +29,14 @@ BACKENDS: dict[type, type[TopicBackend] | type[MixtureBackend]] = {**topics.BACK
 
 @dataclass(frozen=True, repr=False)
 class Cuda(Engine):
-    """An NVIDIA GPU, through CuPy: `pip install topmix[cuda]`. For LDA and mixtures.
+    """An NVIDIA GPU, through CuPy: `pip install topmix[cuda]`. For LDA, HDP and mixtures.
 
     Parameters
     ----------
     device : int
         Which GPU, counted from 0.
     memory : int or None
-        Bytes of its memory to use at most. None is all of it.
+        Bytes of its memory to use at most. None is all of it. Data that does not fit waits on the host.
     precision : {"float32", "tf32"}
         Of the products of matrices that mixtures are scored with, where the model asks for float32. "tf32" has eleven
         bits instead of 22 and is faster. Topics have no such products.
@@ -64,8 +64,8 @@ class Cuda(Engine):
             raise ValueError("engine='cuda' scores rows by all clusters: use candidates=None, or engine='threads'")
         if type(step) not in BACKENDS:
             raise ValueError(
-                f"engine='cuda' cannot run {type(step).__name__}: it has LDA with inference='collapsed' or "
-                "'variational', and mixtures; use engine='threads'"
+                f"engine='cuda' cannot run {type(step).__name__}: it has LDA and HDP with inference='collapsed' "
+                "or 'variational', and mixtures; use engine='threads'"
             )
         device = self.opened()
         return CudaWorkers(shards, BACKENDS[type(step)].open(step, device, shards, self.precision, threads), device)
