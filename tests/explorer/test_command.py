@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -45,7 +46,7 @@ def do(client, what, **fields):
 def test_a_killed_explorer_goes_on_from_its_last_state(fitted, documents, tmp_path):
     fitted.save(tmp_path / "model")
     documents.corpus.save(tmp_path / "docs.topmix")
-    arguments = ("explore", tmp_path / "model", "--corpus", tmp_path / "docs.topmix")
+    arguments = ("explore", tmp_path / "model", "--corpus", tmp_path / "docs.topmix", "--seed", 3, "--json")
     with running(*arguments) as (process, client):
         do(client, "apply", edit={"do": "merge", "topics": [0, 3]})
         do(client, "apply", edit={"do": "rename", "topic": 1, "name": "kept"})
@@ -59,8 +60,15 @@ def test_a_killed_explorer_goes_on_from_its_last_state(fitted, documents, tmp_pa
             "about": None,
         }
         assert after["status"]["edits"] == before["status"]["edits"]
+        do(client, "learn", passes=1)
+        for _ in range(600):
+            if (status := client.get("/api/status").json())["busy"] is None:
+                break
+            time.sleep(0.05)
+        assert status["edits"][-1] == {"do": "learn", "passes": 1, "seed": 3}
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
+        assert json.loads(process.stdout.read())["url"].startswith(str(client.base_url))
     assert topmix.load(tmp_path / "model").n_components == 5  # the model file stays as it was
 
 

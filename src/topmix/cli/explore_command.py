@@ -13,8 +13,8 @@ from topmix.cli.command import app_of
 from topmix.cli.errors import one_line_errors
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.options import ModelFile, Threads
-from topmix.cli.output import tell
+from topmix.cli.options import AsJson, ModelFile, Seed, Threads
+from topmix.cli.output import print_json, tell
 from topmix.cli.sources import READ_GROUPS, read_all_for, texts_at
 from topmix.data.columns import column_of
 
@@ -44,7 +44,9 @@ def explore(
     title: Annotated[str | None, typer.Option(help="Title of the page.", metavar="TEXT")] = None,
     port: Port = 0,
     browser: Browser = True,
+    seed: Seed = 0,
     threads: Threads = None,
+    as_json: AsJson = False,
     **settings: Any,
 ) -> None:
     """Look into a model in a browser, edit it, and learn on.
@@ -78,6 +80,9 @@ def explore(
                 found, documents, texts=texts, columns=columns, held_out=unseen, other=other, path=model,
                 title=title or model.stem, port=port, browser=False,
             )  # fmt: skip
+        explorer.session.seed = seed
+        if as_json:
+            print_json({"url": explorer.url, "port": explorer.server.port})
     serve_until_interrupt(explorer, browser)
 
 

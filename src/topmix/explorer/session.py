@@ -35,6 +35,7 @@ class Session:
     def __init__(self, library: Library | None, title: str = "topmix"):
         self.library, self.title, self.events = library, title, Events()
         self.other: OtherModel | None = None  # to compare with
+        self.seed = 0  # of learning on
         self.version = 0
         self.watch: Watch | None = None  # of the fit that runs
         self.busy: str | None = None  # what is being done: "fit", "learn" or None
@@ -234,7 +235,7 @@ class Session:
     def _learn(self, model: Any, passes: int, watch: Watch) -> None:
         corpus, failed = self._corpus(), True
         try:
-            after = edits.learn(model, corpus, passes=passes, callbacks=[watch])
+            after = edits.learn(model, corpus, passes=passes, seed=self.seed, callbacks=[watch])
             failed = False
         except Exception:
             logger.exception("learning on")
