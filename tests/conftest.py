@@ -31,7 +31,7 @@ ALLOWED_SKIPS = {
     # Packages that are not in the `test` group.
     r"(tomotopy|pyLDAvis) is not installed": "peers for documentation and export, too slow to install in every run",
     r"(anndata|duckdb|snowballstemmer|stopwordsiso) is not installed": "kinds of input that few users have",
-    r"(Playwright is not installed|there is no chromium here)": "the browser tests need a browser of 200 MB",
+    r"there is no chromium here": "the browser tests need a browser of 200 MB",
     r"node is not installed": "the scripts of the report are also checked in a browser",
     r"MkDocs is not installed: pip install --group docs": "the documentation has a dependency group of its own",
     r"stubs are made by nanobind's stubgen": "nanobind is in the `native` group",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import sync_playwright
 from typer.testing import CliRunner
 
 from topmix import LDA, MultinomialMixture
@@ -72,9 +73,9 @@ def test_the_page_holds_what_the_model_says(report, model, corpus):
         for d in mine:
             document = data["documents"][d]
             assert document["topics"][0][0] == k
-            words = {piece for piece, topic in document["pieces"] if topic == k}
+            words = {piece for piece, topic, *_ in document["pieces"] if topic == k}
             assert words <= set(model.top_words(12)[k])
-            assert "".join(piece for piece, _ in document["pieces"]).startswith(EVIL)
+            assert "".join(piece for piece, *_ in document["pieces"]).startswith(EVIL)
 
 
 def test_nothing_of_a_document_is_markup(report):
@@ -106,7 +107,7 @@ def test_the_script_is_valid_javascript(report, tmp_path):
     defined = set(re.findall(r"(?:function |const |let |, )(\w+) ?(?:=|\()", script))
     called = set(re.findall(r"(?:\.\.\.|[^.\w])([a-z]\w*)\(", re.sub(r"//.*", "", script)))
     known = {"if", "for", "while", "of", "catch", "function", "atob", "hsl", "var", "addEventListener", "matchMedia",
-             "encodeURIComponent"}  # fmt: skip
+             "encodeURIComponent", "translate", "async", "draw"}  # fmt: skip
     assert called <= defined | known
 
 
@@ -152,11 +153,10 @@ def test_hellinger_is_a_distance(model):
 
 @pytest.fixture(scope="module")
 def page(report):
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     chromium = os.environ.get("TOPMIX_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if not chromium:
         pytest.skip("there is no chromium here")
-    with playwright.sync_playwright() as p:
+    with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1300, "height": 800})
         page.faults, page.requests = [], []
@@ -233,4 +233,4 @@ def test_the_command_writes_it(model, texts, tmp_path):
     assert json.loads(done.stdout)["bytes"] == (tmp_path / "r.html").stat().st_size
     data = data_of(tmp_path / "r.html")
     assert data["documents"][0]["name"].startswith("n")
-    assert EVIL in "".join(piece for piece, _ in data["documents"][0]["pieces"])
+    assert EVIL in "".join(piece for piece, *_ in data["documents"][0]["pieces"])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         load,
         load_predictor,
     )
+    from topmix.explorer import explore
     from topmix.model_selection import sweep
     from topmix.streaming import Stream
     from topmix.views.clusters import describe_clusters
@@ -37,6 +38,7 @@ __all__ = [
     "VonMisesFisherMixture",
     "__version__",
     "describe_clusters",
+    "explore",
     "load",
     "load_predictor",
     "sweep",
@@ -44,7 +46,9 @@ __all__ = [
 
 _MODULES = (
     "data",
+    "edits",
     "engines",
+    "explorer",
     "export",
     "fitting",
     "inference",
@@ -57,6 +61,7 @@ _MODULES = (
     "streaming",
 )
 _ROOM_OF = {
+    "explore": "explorer",
     "sweep": "model_selection",
     "Stream": "streaming",
     "describe_clusters": "views.clusters",

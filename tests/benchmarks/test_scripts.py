@@ -131,6 +131,7 @@ def test_combinatorial_topics_recover_better_with_each_refinement(paper, tmp_pat
         ("hdp", "over variational LDA at its best K"),
         ("sparsity", "the dense run ends at"),
         ("restarts", "cold, 5 restarts, ε = 0"),
+        ("explorer", "while a fit runs: compare"),
         ("memory", "default, three passes"),
         ("passes", "    40 "),
         ("own_stop", "generated"),

@@ -24,7 +24,8 @@ topmix infer model new/ -o theta.jsonl
 topmix serve model                  the same over HTTP, one text at a time
 topmix eval model held_out/         scores of the model
 topmix sweep docs/ -k 20,50,100     how many topics to learn
-topmix report model -o report.html  a page to explore the model
+topmix explore model --corpus docs/ look into the model in a browser, edit it, and learn on
+topmix report model -o report.html  a page about the model
 topmix demo                         topics of the documentation on this machine, in seconds
 topmix COMMAND --help               what a command does, and its usual options
 topmix COMMAND --help-all           every option of a command
@@ -44,6 +45,7 @@ COMMANDS = {
     "eval": "Score a model on documents, preferably ones it was not fitted on.",
     "sweep": "Find out how many topics to learn.",
     "serve": "Answer over HTTP: the topics of texts, one at a time, with health and metrics.",
+    "explore": "Look into a model in a browser, edit it, and learn on.",
     "report": "Write one HTML page that explains a model.",
     "convert": "Write a corpus in another format, or a model for another program.",
     "demo": "Learn topics from documents that are already on this machine.",

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from topmix.cli.command import app_of
 from topmix.cli.errors import INTERRUPTED, one_line_errors
+from topmix.cli.explore_command import open_session, serve_until_interrupt
 from topmix.cli.flags import Flag, with_flags
 from topmix.cli.models import (
     PREFERRED,
@@ -31,6 +32,7 @@ from topmix.cli.sources import (
     read_table,
     read_to_fit,
     takes_counts,
+    texts_at,
 )
 from topmix.data import Corpus, Table
 from topmix.estimators import ESTIMATORS
@@ -100,11 +102,27 @@ def fit(
         bool,
         typer.Option("--resume", help="Continue to learn from the model in the output file.", rich_help_panel=FIT),
     ] = False,
+    explore: Annotated[
+        bool,
+        typer.Option(
+            "--explore", help="Watch the fit in a browser, and go on from there; Ctrl-C ends it.", rich_help_panel=FIT
+        ),
+    ] = False,
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.", metavar="FILE")],
     seed: Seed = 0,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor topics.")] = False,
     as_json: AsJson = False,
+    port: Annotated[
+        int,
+        typer.Option(
+            help="Port of --explore; 0 takes one that is free.", min=0, max=65535, metavar="N", rich_help_panel=MORE
+        ),
+    ] = 0,
+    browser: Annotated[
+        bool,
+        typer.Option("--browser/--no-browser", help="Whether --explore opens a browser.", rich_help_panel=MORE),
+    ] = True,
     checkpoint_every: Annotated[
         int, typer.Option(help="Passes between two checkpoints.", min=1, metavar="N", rich_help_panel=MORE)
     ] = 1,
@@ -126,6 +144,7 @@ def fit(
     topmix fit docs/ -o model --learner stochastic --learner.batch-size 500
     topmix fit docs/ -o model --seeds words.txt
     topmix fit docs/ -o model --resume
+    topmix fit docs/ -k 50 -o model --explore
 
     Ctrl-C ends the fit after the current pass, and saves the model.
     """
@@ -142,15 +161,19 @@ def fit(
         if limit is not None and "max_time" in estimator.get_params(deep=False):
             estimator.set_params(max_time=None)
         extra = _checkpoint(type(estimator), checkpoint, checkpoint_every, resume)
+        reading = dict(settings)
         data = _read(estimator, source, settings, start)
+        explorer = _explorer(data, source, reading, output, port, browser) if explore else None
         if "n_init" in estimator.get_params(deep=False) and "n_init" not in chosen:
             estimator.set_params(n_init=1 if resume or checkpoint else starts(data))
         estimator.set_params(random_state=seed, n_jobs=threads)
         if resume:
             estimator.set_params(warm_start=True)
         try:
-            stopped = learn(estimator, data, limit, quiet, extra)
+            stopped = learn(estimator, data, limit, quiet, extra, explorer)
         except Stopped as interrupt:
+            if explorer is not None:
+                explorer.close()
             tell(_what_was_lost(interrupt.n_passes, checkpoint))
             raise typer.Exit(INTERRUPTED) from None
         if resume:
@@ -166,6 +189,12 @@ def fit(
             print_json(result)
         elif not quiet:
             _show(estimator, result, words)
+        if explorer is not None:
+            if stopped != "Ctrl-C":
+                explorer.session.open(estimator, output)
+                serve_until_interrupt(explorer, False)
+            else:
+                explorer.close()
         if stopped == "Ctrl-C":
             tell(f"stopped by Ctrl-C after {_passes(estimator)}; saved in {output}. `--resume` continues from there.")
             raise typer.Exit(INTERRUPTED)
@@ -178,13 +207,16 @@ class Stopped(Exception):
         self.n_passes = n_passes
 
 
-def learn(estimator: Any, data: Any, limit: float | None, quiet: bool, extra: dict[str, Any]) -> str | None:
-    """Fits with a progress bar. Returns what ended the fit early: "Ctrl-C", "time limit" or None. Raises Stopped."""
+def learn(
+    estimator: Any, data: Any, limit: float | None, quiet: bool, extra: dict[str, Any], explorer: Any = None
+) -> str | None:
+    """Fits with a progress bar. Returns what ended the fit early: "Ctrl-C", "time limit", "stop" or None. Raises
+    Stopped. An `explorer` shows the passes, and has a say about the time."""
     n_passes = int(estimator.get_params(deep=False).get("max_iter", 1)) * int(getattr(estimator, "n_init", 1))
     n_tokens = data.n_tokens if isinstance(data, Corpus) else len(data)
     vocabulary = data.vocabulary if isinstance(data, Corpus) else None
     console = Console(stderr=True, quiet=quiet)
-    time_limit = None if limit is None else TimeLimit(limit)
+    time_limit: Any = None if limit is None else TimeLimit(limit)
     lost: int | None = None
     with (
         StopOnInterrupt() as stop,
@@ -192,6 +224,8 @@ def learn(estimator: Any, data: Any, limit: float | None, quiet: bool, extra: di
             n_passes, n_tokens, title="Learning", lines=False, words=vocabulary, unit=_unit(data), console=console
         ) as progress,
     ):
+        if explorer is not None:
+            time_limit = explorer.session.watching(limit=limit, is_interrupted=lambda: stop.stopped)
         callbacks: list[Callback] = [progress, stop, *([time_limit] if time_limit else [])]
         estimator.set_params(callbacks=callbacks, verbose=0)
         before = getattr(estimator, "model_", None)
@@ -205,6 +239,8 @@ def learn(estimator: Any, data: Any, limit: float | None, quiet: bool, extra: di
         raise Stopped(lost)
     if stop.stopped:
         return "Ctrl-C"
+    if explorer is not None and time_limit.stopped:
+        return "stop"
     return "time limit" if time_limit and time_limit.reached and not has_converged(estimator) else None
 
 
@@ -247,6 +283,19 @@ def _read(estimator: Any, source: Path, settings: dict[str, Any], start: Any) ->
     return corpus
 
 
+def _explorer(data: Any, source: Path, reading: dict[str, Any], output: Path, port: int, browser: bool) -> Any:
+    """An explorer that waits for the first pass."""
+    if not isinstance(data, Corpus):
+        raise typer.BadParameter("there is nothing to explore in clusters of rows of numbers", param_hint="--explore")
+    if (session := output.with_name(output.name + ".session")).exists():  # now, and not after the fit
+        raise ValueError(f"{session}: holds edits of the model that is there now; move it away first")
+    explorer = open_session(data, texts_at(source, reading), output.stem, port)
+    tell(f"the explorer is at {explorer.url}")
+    if browser:
+        explorer.open_browser()
+    return explorer
+
+
 def _checkpoint(cls: Any, path: Path | None, every: int, resume: bool) -> dict[str, Any]:
     if path is None:
         return {}
@@ -267,7 +316,7 @@ def _show(estimator: Any, result: dict[str, Any], n_words: int) -> None:
     console = Console()
     console.print(model_table(estimator, console.width, n_words=n_words, n_shown=20))
     ended = (
-        f"stopped by the {result['stopped']}"
+        f"stopped by the {result['stopped'].replace('stop', 'explorer')}"
         if result["stopped"]
         else "converged"
         if has_converged(estimator)

@@ -14,9 +14,7 @@ from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
 from topmix.cli.options import AsJson, ModelFile, Seed, Threads, check_output
 from topmix.cli.output import print_json
-from topmix.cli.sources import READ_GROUPS, READING, read_all_for, split, text_at
-from topmix.data import read_texts
-from topmix.data.readers import kind_of_text
+from topmix.cli.sources import READ_GROUPS, read_all_for, texts_at
 from topmix.report import write_report
 
 
@@ -52,10 +50,7 @@ def report(
             documents = texts = None
             if corpus is not None:
                 documents = read_all_for(found, corpus, dict(settings)).corpus
-                [reading] = split(dict(settings), READING)
-                form = text_at(corpus, reading, settings.get("format"))
-                if kind_of_text(corpus, form) is not None:
-                    texts = (text for _, text in read_texts(corpus, format=form, **reading))
+                texts = texts_at(corpus, dict(settings))
             write_report(found, output, documents, texts=texts, title=title or model.stem)
         if as_json:
             print_json({"output": str(output), "bytes": output.stat().st_size})

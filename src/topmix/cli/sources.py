@@ -84,6 +84,15 @@ def text_at(path: Path, reading: dict[str, Any], form: str | None) -> str | None
     return form or "folder"
 
 
+def texts_at(path: Path, settings: dict[str, Any]) -> Iterator[str] | None:
+    """The texts of the documents at a path, in order; None where it holds counts."""
+    [reading] = split(settings, READING)
+    form = text_at(path, reading, settings.get("format"))
+    if kind_of_text(path, form) is None:
+        return None
+    return (text for _, text in read_texts(path, format=form, **reading))
+
+
 def pattern_of(folder: Path) -> str | None:
     """For a folder without *.txt: the most common suffix of text files, which may be no suffix at all."""
     paths = (path.relative_to(folder) for path in islice(folder.rglob("*"), 10_000) if path.is_file())

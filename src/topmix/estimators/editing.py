@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from topmix.data.corpus import Corpus
 from topmix.estimators.frames import frame
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.merges import nearest_pairs, sampled, weighed
@@ -18,10 +19,11 @@ from topmix.estimators.topic_view import view_of
 from topmix.models import edit
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import count_of_components, whole_number
+from topmix.search.split import split_of
 
 
 class EditMixin:
-    """`merge_topics`, `suggest_merges`, `drop_topics` and `seed_topics`, for estimators with a topic model.
+    """`merge_topics`, `suggest_merges`, `split_topic`, `drop_topics`, `seed_topics` and `ban_words`, for topic models.
 
     An edit changes the fitted topics and n_components. Where priors or `init` were given topic by topic, they are
     changed in the same way; history_ and elbo_ stay those of the last fit. To continue learning from the edited topics,
@@ -34,8 +36,10 @@ class EditMixin:
     topic_word_prior: Any
     init: Any
     topic_names_: Any
+    _has_prior_per_topic: ClassVar[bool] = True
     _set_model: Callable[[TopicModel], None]
     _fitted_copy: Callable[[TopicModel], Any]
+    _proportions: Callable[[Corpus, bool, bool], Any]
 
     def merge_topics(self, groups: Iterable[Sequence[int]]) -> Self:
         """Makes one topic of each pair (or larger group) of topics, for instance [(2, 7), (3, 4)].
@@ -80,6 +84,27 @@ class EditMixin:
         }
         return frame(self, columns)
 
+    def split_topic(self, X: Any, topic: int, *, max_docs: int = 5000, random_state: int = 0) -> Self:
+        """Makes two topics of one, by the documents X that have most of it: their words in it fall into two kinds.
+
+        The topic keeps its place and its name, and the other kind of words becomes the last topic. Another
+        `random_state` may find another cut; at most `max_docs` random documents are looked at. Raises ValueError where
+        too few documents have the topic.
+        """
+        check_is_fitted(self, "model_")
+        [k] = self._known_topics([topic])
+        count_of_components(self.model_.n_components + 1)
+        seed = whole_number(random_state, "random_state", least=0)
+        corpus = sampled(as_corpus(self, X, reset=False), whole_number(max_docs, "max_docs"), seed)
+        alpha, words = self.model_.prior.alpha, self.model_.words
+        tokens = sp.csr_array(self._proportions(corpus, False, True))
+        tokens.data -= alpha[tokens.indices]
+        table = words.tables(np.arange(words.shape[0], dtype=np.int32)).table
+        found = split_of(k, corpus.to_scipy(), tokens, table, alpha, np.random.default_rng(seed))
+        if found is None:
+            raise ValueError(f"topic {k} cannot be split: too few documents have it")
+        return self._edited(edit.split(self.model_, k, found.share, found.weight))
+
     def drop_topics(self, topics: Iterable[int]) -> Self:
         """Removes topics; later ones move up. Their tokens go to other topics when documents are next visited."""
         check_is_fitted(self, "model_")
@@ -111,6 +136,23 @@ class EditMixin:
         if where is None:
             count_of_components(self.model_.n_components + len(columns))
         return self._edited(edit.seeded(self.model_, sp.csc_array(sp.hstack(columns)), where))
+
+    def ban_words(self, topic: int, words: Iterable[str | int]) -> Self:
+        """Keeps words out of a topic: their tokens go to the topics that have them too, and the prior of the topic has
+        next to nothing of them as long as learning continues from this model. Words are names, or column numbers.
+        topic_word_prior="auto" is not learned any more. For LDA.
+        """
+        check_is_fitted(self, "model_")
+        if not self._has_prior_per_topic:
+            raise ValueError(f"the topics of a {type(self).__name__} share one prior on words: no word can be banned")
+        [k] = self._known_topics([topic])
+        given: list[str | int] = [words] if isinstance(words, str | int) else list(words)
+        if not given:
+            raise ValueError("no words were given")
+        ids = sorted(set(self._word_ids(given)))
+        if self.model_.n_components < 2 or len(ids) >= self.model_.words.shape[0]:
+            raise ValueError("the words must have another topic to go to, and the topic must keep some words")
+        return self._edited(edit.banned(self.model_, k, ids))
 
     def _rename_without(self, gone: list[int]) -> None:
         """Names stay with their topics where those before them are removed."""

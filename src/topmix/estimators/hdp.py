@@ -104,6 +104,8 @@ class HDP(EditMixin, TopicEstimator):
     (4, 40)
     """
 
+    _has_prior_per_topic = False
+
     def __init__(
         self,
         n_components: int = 100,

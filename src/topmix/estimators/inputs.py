@@ -49,6 +49,7 @@ def as_corpus(estimator: Any, X: Any, *, reset: bool, reading: Reading = AS_IT_I
         estimator.input_["named"] |= isinstance(data, Corpus)
         estimator.input_["frame"] = kind_of_frame(X)
         estimator.names_ = {}
+        vars(estimator).pop("edits_", None)
     return corpus
 
 

@@ -84,6 +84,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         about["tokenizer"] = estimator.tokenizer_
     if getattr(estimator, "names_", None):
         about["topic_names"] = [[int(k), name] for k, name in sorted(estimator.names_.items())]
+    if getattr(estimator, "edits_", None):
+        about["edits"] = estimator.edits_
     if getattr(estimator, "input_", None):
         about["input"] = estimator.input_
     arrays = out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}
@@ -131,6 +133,8 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> Any:
         estimator.tokenizer_ = file.table("tokenizer", missing=None)
         estimator.names_ = checked_topic_names(file.about.get("topic_names") or [])
         estimator.vectorizer_ = None  # its settings are in tokenizer_, and its words are the names of the features
+    if "edits" in file.about:
+        estimator.edits_ = file.items("edits")
     if "input" in file.about:
         estimator.input_ = checked_input(file.table("input"))
     estimator.history_ = read_history(file)

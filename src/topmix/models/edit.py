@@ -1,4 +1,4 @@
-"""Topics merged, dropped and seeded, words taken out: a topic model in, another out.
+"""Topics merged, dropped, split and seeded, words banned or taken out: a topic model in, another out.
 
 The next pass adapts documents to it.
 """
@@ -16,6 +16,7 @@ from topmix.allocations.topic_sticks import Sticks
 from topmix.models.topics import Prior, TopicModel
 from topmix.stats import PseudoCounts, WordTotal
 
+BANNED = 1e-9  # the prior of a banned word, over that of the rarest
 OWN = 0.5  # share of a new topic that comes from its seed words at the start
 
 
@@ -40,6 +41,37 @@ def dropped(model: TopicModel, topics: Sequence[int]) -> TopicModel:
     kept = np.delete(np.arange(model.n_components), np.asarray(topics, np.int64))
     words = model.words
     return _with(model, words.total.counts(), model.prior.alpha, words.eta, _extra(model), kept)
+
+
+def split(model: TopicModel, topic: int, share: np.ndarray, weight: float) -> TopicModel:
+    """A topic in two: share [V] of each word's tokens go to a new topic, the last one, and `weight` of its prior.
+    Seeds stay with the first."""
+    counts, alpha = model.words.total.counts(), model.prior.alpha
+    eta, extra = model.words.eta, _extra(model)
+    born = counts[:, topic] * share
+    counts[:, topic] -= born
+    alpha = np.append(alpha, weight * alpha[topic])
+    alpha[topic] *= 1.0 - weight
+    if eta.shape[1] > 1:
+        eta = np.hstack([eta, eta[:, [topic]]])
+    extra = sp.csc_array(sp.hstack([extra, sp.csc_array((extra.shape[0], 1))]))
+    return _with(model, np.hstack([counts, born[:, None]]), alpha, eta, extra, np.arange(len(alpha)))
+
+
+def banned(model: TopicModel, topic: int, words: Sequence[int]) -> TopicModel:
+    """These words hardly ever belong to a topic: its prior for them is next to nothing, and their tokens go to the
+    topics that have them too."""
+    counts, rows = model.words.total.counts(), np.asarray(words)
+    own = counts[rows, topic].copy()
+    counts[rows, topic] = 0.0
+    rest = counts[rows].sum(axis=1)
+    counts[rows] *= np.where(rest > 0, (rest + own) / np.maximum(rest, 1e-300), 1.0)[:, None]
+    eta = np.array(np.broadcast_to(model.words.eta, model.words.shape))
+    eta[rows, topic] = BANNED * eta.min()
+    extra = _extra(model)
+    extra[rows, topic] = 0.0
+    fixed = replace(model, words=replace(model.words, learned=False))  # a prior that differs by word is not learned
+    return _with(fixed, counts, model.prior.alpha, eta, extra, np.arange(model.n_components))
 
 
 def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None) -> TopicModel:

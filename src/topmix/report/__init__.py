@@ -23,7 +23,9 @@ from topmix.report.contents import contents
 __all__ = ["write_report"]
 
 # Joined in this order inside one function: the files share the names that they define.
-SCRIPTS = ("data.js", "list.js", "map.js", "topic.js", "word.js", "tree.js", "training.js", "main.js")
+# `source`, where the data comes from, is in embedded.js; a live explorer has another file with the same functions.
+VIEWS = ("list.js", "map.js", "topic.js", "word.js", "tree.js", "training.js", "main.js")
+SCRIPTS = ("data.js", "embedded.js", *VIEWS, "start.js")
 
 
 def write_report(
@@ -63,21 +65,37 @@ def page(title: str, data: dict[str, Any]) -> str:
     All content of documents is in one block of JSON, which a browser does not run. The content security policy allows
     only the script with the right hash, and forbids the page to load anything.
     """
-    style, text = theme() + _asset("page.css"), _asset("page.html")
-    script = f'"use strict";\n(() => {{\n{"".join(map(_asset, SCRIPTS))}}})();\n'
+    script = joined([asset(name) for name in SCRIPTS])
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'"
-    parts = {"title": html.escape(title), "policy": policy, "style": style, "script": script, "data": as_json(data)}
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{style()}\n</style>'
+    tail = f'<script type="application/json" id="data">{as_json(data)}</script>\n<script>{script}</script>'
+    return frame(title, head, tail)
+
+
+def frame(title: str, head: str, tail: str) -> str:
+    """The HTML that the report and the explorer share: `head` goes into its head, `tail` to the end of its body."""
+    parts = {"title": html.escape(title), "head": head, "tail": tail}
     # One pass over the template, so that "{{...}}" in a title or document is not replaced.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], text)
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], asset("page.html"))
+
+
+def joined(scripts: Iterable[str]) -> str:
+    """Scripts in one function, so that they share their names with each other and with nobody else."""
+    return f'"use strict";\n(() => {{\n{"".join(scripts)}}})();\n'
+
+
+def style() -> str:
+    return theme() + asset("page.css")
 
 
 def theme() -> str:
     """The colours and the font of pages, light and dark."""
-    return _asset("theme.css")
+    return asset("theme.css")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of the page."""
     return files("topmix.report").joinpath("page", name).read_text(encoding="utf-8")
 
 

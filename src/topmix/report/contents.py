@@ -52,9 +52,9 @@ def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None) -> 
     positions = plane_positions(distance)
     documents, of_topic = chosen_documents(model, view, corpus, texts)
     return {
-        "about": _about(model, view, corpus),
+        "about": about_model(model, view, corpus),
         "history": [[r.n_pass, round(r.seconds, 4), r.objective, r.phase] for r in getattr(model, "history_", [])],
-        "settings": _settings(model),
+        "settings": settings_of(model),
         "labels": relevant_words(view, WORDS_PER_LABEL),
         "names": [getattr(model, "names_", {}).get(k) for k in range(view.n_topics)],
         "words": [view.words[v] for v in order.tolist()],
@@ -128,7 +128,8 @@ def _lookup(view: TopicView, order: NDArray[np.intp]) -> dict[str, Any]:
     return {"n": n, "topics": pack(topics.ravel(), "<u2"), "weights": pack(weights.ravel(), "u1")}
 
 
-def _about(model: Any, view: TopicView, corpus: Corpus | None) -> dict[str, Any]:
+def about_model(model: Any, view: TopicView, corpus: Corpus | None) -> dict[str, Any]:
+    """Facts of a model for the head of a page."""
     history = getattr(model, "history_", [])
     about: dict[str, Any] = {
         "estimator": type(model).__name__,
@@ -145,7 +146,8 @@ def _about(model: Any, view: TopicView, corpus: Corpus | None) -> dict[str, Any]
     return about
 
 
-def _settings(model: Any) -> list[list[str]]:
+def settings_of(model: Any) -> list[list[str]]:
+    """Parameters of a model and settings of its tokenizer: [name, value as text]."""
     rows = [[name, _as_text(value)] for name, value in model.get_params(deep=False).items() if name != "callbacks"]
     tokenizer = getattr(model, "tokenizer_", None)
     if isinstance(tokenizer, dict):

@@ -20,7 +20,7 @@ CHARACTERS = 1500  # shown per text
 SHOWN_TOPICS = 6  # shown per document
 SHOWN_WORDS = 80  # shown per document without text
 
-Pieces = list[list[Any]]  # [text, topic]; the topic is -1 between words and for unknown words
+Pieces = list[list[Any]]  # [text, topic, p(topic | word, document)]; [text, -1] between words and for unknown words
 
 
 def chosen_documents(
@@ -33,7 +33,7 @@ def chosen_documents(
     rows = np.unique(best[best >= 0])
     theta = proportions(model, corpus[rows])
     kept = _texts_of(texts, rows)
-    marker = _TopicMarker(model, view)
+    marker = TopicMarker(model, view)
     documents = []
     for row, mix in zip(rows.tolist(), theta):
         top = np.argsort(-mix, kind="stable")[:SHOWN_TOPICS]
@@ -78,7 +78,7 @@ def _texts_of(texts: Iterable[str] | None, rows: NDArray[np.int64]) -> dict[int,
     return {row: text for row, text in enumerate(texts) if row in wanted}
 
 
-class _TopicMarker:
+class TopicMarker:
     """Cuts a document into pieces and gives each word that the model knows its most likely topic."""
 
     def __init__(self, model: Any, view: TopicView):
@@ -90,31 +90,38 @@ class _TopicMarker:
         compiled = re.compile(pattern)
         self.tokens = in_time(lambda text: list(compiled.finditer(text)), pattern)
 
-    def mark_text(self, text: str, top: NDArray[np.intp], mix: NDArray[np.float64]) -> tuple[Pieces, bool]:
+    def mark_text(
+        self, text: str, top: NDArray[np.intp], mix: NDArray[np.float64], most: int = CHARACTERS
+    ) -> tuple[Pieces, bool]:
         """(pieces of the text, whether the text was cut)."""
         found: Pieces = []
         end = 0
-        for token in self.tokens(text[:CHARACTERS]):
+        for token in self.tokens(text[:most]):
             word = token[0].lower() if self.lower else token[0]
             if (v := self.id_of.get(word)) is None:
                 continue
             if token.start() > end:
                 found.append([text[end : token.start()], -1])
-            found.append([token[0], self._topic(v, top, mix)])
+            found.append([token[0], *self._topic(v, top, mix)])
             end = token.end()
-        found.append([text[end:CHARACTERS], -1])
-        return found, len(text) > CHARACTERS
+        found.append([text[end:most], -1])
+        return found, len(text) > most
 
-    def mark_counts(self, document: Corpus, top: NDArray[np.intp], mix: NDArray[np.float64]) -> tuple[Pieces, bool]:
+    def mark_counts(
+        self, document: Corpus, top: NDArray[np.intp], mix: NDArray[np.float64], most: int = SHOWN_WORDS
+    ) -> tuple[Pieces, bool]:
         """Pieces of a document without text: its words, the most frequent first."""
-        order = np.argsort(-document.value, kind="stable")[:SHOWN_WORDS].tolist()
+        order = np.argsort(-document.value, kind="stable")[:most].tolist()
         found: Pieces = []
         for i in order:
             v, count = int(document.index[i]), float(document.value[i])
-            found += [[self.view.words[v], self._topic(v, top, mix)], [f" ×{count:g}  " if count != 1 else "  ", -1]]
-        return found, document.nnz > SHOWN_WORDS
+            found += [[self.view.words[v], *self._topic(v, top, mix)], [f" ×{count:g}  " if count != 1 else "  ", -1]]
+        return found, document.nnz > most
 
-    def _topic(self, v: int, top: NDArray[np.intp], mix: NDArray[np.float64]) -> int:
+    def _topic(self, v: int, top: NDArray[np.intp], mix: NDArray[np.float64]) -> tuple[int, float]:
+        """The most likely topic of a word among those of its document, and its probability."""
         if not len(top):
-            return -1
-        return int(top[np.argmax(mix[top] * self.view.topic_word[top, v])])
+            return -1, 0.0
+        joint = mix[top] * self.view.topic_word[top, v]
+        best = int(np.argmax(joint))
+        return int(top[best]), round(float(joint[best] / max(float(joint.sum()), 1e-300)), 2)

@@ -46,11 +46,29 @@ def splits(
             if len(rows) < FEWEST:
                 continue
             chosen = np.sort(rng.choice(rows, min(SAMPLE, len(rows)), replace=False, p=size / size.sum()))
-            tokens = _tokens_of(int(k), rows_of(chosen), by_doc[chosen], table, alpha)
-            two = _separated(tokens, rng)
-            if two is not None:
-                found.append(_divided(int(k), two))
-    return found
+            found.append(_in_two(int(k), rows_of(chosen), by_doc[chosen], table, alpha, rng))
+    return [split for split in found if split is not None]
+
+
+def split_of(
+    k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alpha: np.ndarray, rng: np.random.Generator
+) -> Split | None:
+    """How one topic may fall in two, by documents X [D, V] that have N [D, K] tokens of each topic."""
+    size = sp.csc_array(N)[:, [k]].toarray().ravel()
+    rows = np.flatnonzero(size > 1.0)
+    if len(rows) < FEWEST:
+        return None
+    weight = size[rows] / size[rows].sum()
+    chosen = np.sort(rng.choice(rows, min(SAMPLE, len(rows)), replace=False, p=weight))
+    with one_thread():
+        return _in_two(k, X[chosen], sp.csr_array(N[chosen]), table, alpha, rng)
+
+
+def _in_two(
+    k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alpha: np.ndarray, rng: np.random.Generator
+) -> Split | None:
+    two = _separated(_tokens_of(k, X, N, table, alpha), rng)
+    return None if two is None else _divided(k, two)
 
 
 def _tokens_of(k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alpha: np.ndarray) -> sp.csr_array:

@@ -1,25 +1,36 @@
 // Tabs, events of the keyboard and the controls, and the first drawing of the page.
 
 const tabs = ["topics", "tree", "training", "settings"];
+const opened = {};  // functions to call when a tab is opened
+const inAddress = [];  // functions that add to the address what else is shown: {name: value}
 function openTab(name) {
   for (const tab of tabs) {
     $(`tab-${tab}`).setAttribute("aria-selected", tab === name);
     $(`tab-${tab}`).tabIndex = tab === name ? 0 : -1;
     $(`view-${tab}`).hidden = tab !== name;
   }
+  state.tab = name;
   if (name === "topics") { updateMap(); drawList(); }
+  opened[name]?.();
+  updateAddress();
 }
-tabs.forEach((tab, i) => {
-  $(`tab-${tab}`).onclick = () => openTab(tab);
-  $(`tab-${tab}`).onkeydown = (e) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-    if (step) { const next = tabs[(i + step + tabs.length) % tabs.length]; openTab(next); $(`tab-${next}`).focus(); }
-  };
-});
 
+function listenToTabs() {
+  tabs.forEach((tab, i) => {
+    $(`tab-${tab}`).onclick = () => openTab(tab);
+    $(`tab-${tab}`).onkeydown = (e) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+      if (step) { e.preventDefault(); const next = tabs[(i + step + tabs.length) % tabs.length]; openTab(next); $(`tab-${next}`).focus(); }
+    };
+  });
+}
+
+// The address leads to what is shown: a link to it is permanent.
 function updateAddress() {
-  const word = state.word === null ? "" : `&word=${encodeURIComponent(words[state.word])}`;
-  try { history.replaceState(null, "", `#topic=${state.topic}${word}`); } catch { /* some browsers do not allow this for local files */ }
+  const parts = { topic: state.topic, ...(state.word === null ? {} : { word: state.word }) };
+  for (const more of inAddress) Object.assign(parts, more());
+  const text = Object.entries(parts).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
+  try { history.replaceState(null, "", `#${text}`); } catch { /* some browsers do not allow this for local files */ }
 }
 
 function moveSelection(by) {
@@ -30,15 +41,14 @@ function moveSelection(by) {
 
 $("search").addEventListener("input", (e) => {
   state.query = e.target.value.trim();
-  if (state.word !== null && words[state.word] !== state.query) { const query = e.target.value; clearWord(); state.query = query.trim(); e.target.value = query; }
+  if (state.word !== null && state.word !== state.query) { const query = e.target.value; clearWord(); state.query = query.trim(); e.target.value = query; }
   list.scrollTop = 0;
   filterTopics();
 });
-$("search").addEventListener("keydown", (e) => {
+$("search").addEventListener("keydown", async (e) => {
   if (e.key !== "Enter") return;
-  const query = state.query.toLowerCase(), exact = idOf.get(state.query) ?? idOf.get(query);
-  const chip = $("suggestions").querySelector("button");
-  if (exact !== undefined) selectWord(exact);
+  const exact = state.query ? await source.word(state.query) : null, chip = $("suggestions").querySelector("button");
+  if (exact !== null) selectWord(exact.word);
   else if (chip) chip.click();
   else if (state.shown.length) selectTopic(state.shown[0]);
 });
@@ -49,11 +59,13 @@ $("next").onclick = () => moveSelection(1);
 list.addEventListener("scroll", drawList, { passive: true });
 addEventListener("keydown", (e) => {
   const typing = ["INPUT", "SELECT", "TEXTAREA"].includes(document.activeElement?.tagName);
+  const moves = state.tab === "topics" && (!typing || document.activeElement === $("search"));
+  if (document.querySelector("dialog[open]")) return;
   if (e.key === "Escape") { clearWord(); document.activeElement?.blur(); }
   else if (e.ctrlKey || e.metaKey || e.altKey) return;
   else if (e.key === "/" && !typing) { e.preventDefault(); openTab("topics"); $("search").focus(); $("search").select(); }
-  else if ((e.key === "ArrowDown" || (e.key === "j" && !typing)) && document.activeElement !== $("relevance") && document.activeElement !== $("sort")) { e.preventDefault(); moveSelection(1); }
-  else if ((e.key === "ArrowUp" || (e.key === "k" && !typing)) && document.activeElement !== $("relevance") && document.activeElement !== $("sort")) { e.preventDefault(); moveSelection(-1); }
+  else if (moves && (e.key === "ArrowDown" || (e.key === "j" && !typing))) { e.preventDefault(); moveSelection(1); }
+  else if (moves && (e.key === "ArrowUp" || (e.key === "k" && !typing))) { e.preventDefault(); moveSelection(-1); }
   else if (e.key === "PageDown" && document.activeElement === list) { e.preventDefault(); moveSelection(10); }
   else if (e.key === "PageUp" && document.activeElement === list) { e.preventDefault(); moveSelection(-10); }
 });
@@ -62,18 +74,38 @@ $("theme").onclick = () => {
   root.dataset.theme = dark ? "light" : "dark";
 };
 
-const a = data.about, facts = [a.estimator, `${number.format(a.n_topics)} topics`, `${number.format(a.n_words)} words`];
-if (a.n_docs !== undefined) facts.push(`${number.format(a.n_docs)} documents`);
-if (a.tokens) facts.push(`${number.format(a.tokens)} tokens`);
-if (a.passes) facts.push(`${a.passes} passes in ${a.seconds} s`);
-$("about").textContent = facts.join(" · ");
-$("made").textContent = `topmix ${a.version}`;
-$("settings").tBodies[0].append(...data.settings.map(([name, value]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, value))));
-drawTree();
-drawCurve();
-drawMap();
-filterTopics();
-const asked = new URLSearchParams(location.hash.slice(1)), wanted = Number(asked.get("topic") ?? orders.size[0]);
-selectTopic(Number.isInteger(wanted) && wanted >= 0 && wanted < K ? wanted : orders.size[0]);
-if (asked.has("word") && idOf.has(asked.get("word"))) selectWord(idOf.get(asked.get("word")));
-document.documentElement.dataset.ready = "true";
+
+function drawAbout() {
+  const a = data.about, facts = [a.estimator, `${number.format(a.n_topics)} topics`, `${number.format(a.n_words)} words`];
+  if (a.n_docs !== undefined) facts.push(`${number.format(a.n_docs)} documents`);
+  if (a.tokens) facts.push(`${number.format(a.tokens)} tokens`);
+  if (a.passes) facts.push(`${a.passes} passes in ${a.seconds} s`);
+  $("about").textContent = facts.join(" · ");
+  $("made").textContent = `topmix ${a.version}`;
+  $("settings").tBodies[0].replaceChildren(...data.settings.map(([name, value]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, value))));
+}
+
+// Draws everything again from a new overview; what was chosen stays chosen.
+async function redraw(overview) {
+  adopt(overview);
+  state.topic = Math.min(state.topic, K - 1);
+  if (state.word !== null) state.wordTopics = (await source.word(state.word))?.topics ?? [];
+  drawAbout();
+  drawCurve();
+  drawMap();
+  await filterTopics();
+  await selectTopic(state.topic, { scroll: false, stay: true });
+}
+
+async function start() {
+  listenToTabs();
+  const asked = new URLSearchParams(location.hash.slice(1));
+  adopt(await source.overview());
+  const wanted = Number(asked.get("topic") ?? orders.size[0]);
+  state.topic = Number.isInteger(wanted) && wanted >= 0 && wanted < K ? wanted : orders.size[0];
+  await redraw(data);
+  scrollToTopic(state.topic);
+  drawList();
+  if (asked.has("word")) await selectWord(asked.get("word"));
+  return asked;
+}

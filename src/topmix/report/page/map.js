@@ -4,30 +4,40 @@ const map = $("map"), circles = [];
 const radius = (k) => Math.max(Math.sqrt(data.share[k] * 0.3), 0.006);
 const box = { x: -1.2, y: -1.2, w: 2.4 };
 
+// Circles keep their topic, so that they glide where positions change.
 function drawMap() {
-  for (const k of orders.size) {  // large circles first, so that small circles lie on top and can be clicked
-    const circle = element("svg:circle", { cx: data.x[k], cy: -data.y[k], r: radius(k), fill: hue(k), "data-topic": k,
-      onclick: () => { if (!drag.moved) selectTopic(k); }, onpointerenter: (e) => showTip(k, e), onpointermove: (e) => showTip(k, e), onpointerleave: () => { $("tip").hidden = true; } });
-    circle.style.fill = hue(k);
-    circles[k] = circle;
-    map.append(circle);
+  if (circles.length !== K) {
+    circles.length = 0;
+    map.replaceChildren();
+    for (const k of orders.size) {  // large circles first, so that small circles lie on top and can be clicked
+      circles[k] = element("svg:circle", { "data-topic": k, onclick: () => { if (!drag.moved) selectTopic(k); }, onpointerenter: (e) => showTip(k, e), onpointermove: (e) => showTip(k, e), onpointerleave: () => { $("tip").hidden = true; } });
+      map.append(circles[k]);
+    }
+    map.append(element("svg:g", { id: "labels" }));
   }
-  map.append(element("svg:g", { id: "labels" }));
+  for (let k = 0; k < K; k++) {
+    circles[k].style.transform = `translate(${data.x[k]}px, ${-data.y[k]}px)`;
+    circles[k].style.fill = hue(k);
+    circles[k].setAttribute("r", radius(k));
+    circles[k].classList.toggle("chosen", k === state.topic);
+  }
   updateMap();
 }
 
 function updateMap() {
   const wide = map.clientWidth || 800, high = map.clientHeight || 600;
   const w = wide >= high ? box.w * wide / high : box.w, h = wide >= high ? box.w : box.w * high / wide;
-  map.setAttribute("viewBox", `${box.x + (box.w - w) / 2} ${box.y + (box.w - h) / 2} ${w} ${h}`);
+  const seen = `${box.x + (box.w - w) / 2} ${box.y + (box.w - h) / 2} ${w} ${h}`;
+  if (map.getAttribute("viewBox") !== seen) map.setAttribute("viewBox", seen);  // setting it paints everything again
   const unit = w / wide, size = 12.5 * unit, taken = [], labels = [];
   const left = box.x + (box.w - w) / 2, upper = box.y + (box.w - h) / 2;
-  const first = state.word === null ? [state.topic] : topicsOf(state.word).map(([k]) => k);
+  const first = state.word === null ? [state.topic] : state.wordTopics.map(([k]) => k);
   for (const k of [...first, ...orders.size]) {  // largest topics first, as many labels as fit without overlap
     const y = -data.y[k];
     let x = data.x[k];
-    if (labels.length > 60 || (data.share[k] < 0.2 / K && !first.includes(k)) || x < left || x > left + w || y < upper || y > upper + h || labels.some((l) => l.k === k)) continue;
-    const text = labelOf(k), half = text.length * size * 0.29;
+    if (labels.length > 60) break;
+    if ((data.share[k] < 0.2 / K && !first.includes(k)) || x < left || x > left + w || y < upper || y > upper + h || labels.some((l) => l.k === k)) continue;
+    const whole = labelOf(k), text = whole.length > 36 ? whole.slice(0, 35) + "…" : whole, half = text.length * size * 0.29;
     x = Math.min(Math.max(x, left + half), left + w - half);  // whole labels only
     const mine = [x - half, y - size * 0.75, x + half, y + size * 0.75];
     if (taken.some((t) => mine[0] < t[2] && mine[2] > t[0] && mine[1] < t[3] && mine[3] > t[1])) continue;
@@ -69,4 +79,4 @@ addEventListener("pointerup", () => { drag.from = null; map.classList.remove("dr
 $("zoom-in").onclick = () => zoomBy(0.7);
 $("zoom-out").onclick = () => zoomBy(1 / 0.7);
 $("zoom-all").onclick = () => { Object.assign(box, { x: -1.2, y: -1.2, w: 2.4 }); updateMap(); };
-addEventListener("resize", () => { updateMap(); drawList(); });
+addEventListener("resize", () => { if (data) { updateMap(); drawList(); } });

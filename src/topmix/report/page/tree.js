@@ -1,12 +1,12 @@
 // The tree of topics: near topics are joined first. Where two branches meet is their distance.
 
-function drawTree() {
-  const { order, joins } = data.tree, W = 900, ROW = 24, TOP = 34, RIGHT = 430, LEFT = 20;
-  if (!joins.length) { $("tree-facts").textContent = "A tree needs two topics that are not empty."; return; }
+async function drawTree() {
+  const { order, joins } = await source.tree(), W = 900, ROW = 24, TOP = 34, RIGHT = 430, LEFT = 20;
+  if (!joins.length) { $("tree").replaceChildren(); $("tree-facts").textContent = order.length ? "There are too many topics for a tree." : "A tree needs two topics that are not empty."; return; }
   const far = joins.at(-1).distance || 1, x = (d) => RIGHT - (d / far) * (RIGHT - LEFT);
   const place = new Map(order.map((k, i) => [k, { x: RIGHT, y: TOP + i * ROW, topics: [k] }]));
   const about = "Topics with the same words are joined first. Point at a join to see its words; choose a topic to open it.";
-  const svg = element("svg:svg", { viewBox: `0 0 ${W} ${TOP + order.length * ROW}`, role: "img", "aria-label": "Tree of topics" });
+  const svg = element("svg:svg", { viewBox: `0 0 ${W} ${TOP + order.length * ROW}`, role: "group", "aria-label": "Tree of topics" });
   for (let d = 0; d <= far; d += 0.2) {
     svg.append(element("svg:line", { class: "axis", x1: x(d), x2: x(d), y1: TOP - 12, y2: TOP + (order.length - 0.5) * ROW }), element("svg:text", { x: x(d), y: 14, "text-anchor": "middle" }, d.toFixed(1)));
   }
@@ -17,7 +17,7 @@ function drawTree() {
     svg.append(element("svg:path", { d: `M${a.x} ${a.y}H${at}V${b.y}H${b.x}` }));
     const show = () => { $("tree-facts").textContent = said; for (const row of svg.querySelectorAll("[data-topic]")) row.classList.toggle("inside", topics.includes(Number(row.dataset.topic))); };
     const hide = () => { $("tree-facts").textContent = about; for (const row of svg.querySelectorAll(".inside")) row.classList.remove("inside"); };
-    const dot = element("svg:circle", { cx: at, cy: y, r: 4.5, tabindex: 0, "aria-label": said, onmouseenter: show, onmouseleave: hide, onfocus: show, onblur: hide });
+    const dot = element("svg:circle", { cx: at, cy: y, r: 4.5, tabindex: 0, role: "img", "aria-label": said, onmouseenter: show, onmouseleave: hide, onfocus: show, onblur: hide });
     dot.append(element("svg:title", {}, said));
     dots.push(dot);
     place.set(join.node, { x: at, y, topics });
@@ -26,8 +26,8 @@ function drawTree() {
   for (const k of order) {
     const open = () => { openTab("topics"); selectTopic(k); };
     const row = element("svg:g", { "data-topic": k, role: "link", tabindex: 0, onclick: open, onkeydown: (e) => { if (e.key === "Enter") open(); } });
-    const best = bestWords(k, 6, 0.6).map(([, v]) => words[v]).join(" ");
-    row.append(element("svg:text", { class: "number", x: RIGHT + 38, y: place.get(k).y + 5, "text-anchor": "end" }, String(k)), element("svg:text", { class: "said", x: RIGHT + 50, y: place.get(k).y + 5 }, best));
+    const best = data.names[k] ?? topWords[k].slice(0, 6).join(" ");
+    row.append(element("svg:text", { class: "number", x: RIGHT + 38, y: place.get(k).y + 5, "text-anchor": "end" }, String(k)), element("svg:text", { class: "said", x: RIGHT + 50, y: place.get(k).y + 5 }, best.slice(0, 80)));
     svg.append(row);
   }
   $("tree").replaceChildren(svg);

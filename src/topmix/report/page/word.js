@@ -1,27 +1,30 @@
 // The selected word: the topics that use it.
 
-function selectWord(v) {
-  state.word = v;
-  state.query = $("search").value = words[v];
+async function selectWord(word) {
+  const found = await source.word(word);
+  if (found === null) return;
+  state.word = found.word;
+  state.wordTopics = found.topics;
+  state.query = $("search").value = found.word;
   map.classList.add("asked");
-  const found = topicsOf(v);
   circles.forEach((circle) => { circle.style.fillOpacity = ""; });
-  for (const [k, weight] of found) circles[k].style.fillOpacity = 0.2 + 0.8 * weight;
+  for (const [k, weight] of found.topics) circles[k].style.fillOpacity = 0.2 + 0.8 * weight;
   $("word-card").replaceChildren(
-    element("h2", {}, `“${words[v]}”`, element("button", { "aria-label": "Clear the word", onclick: clearWord }, "×")),
-    ...found.map(([k, weight]) => element("button", { class: "meter", hue: hue(k), onclick: () => selectTopic(k) },
+    element("h2", {}, element("span", { dir: "auto" }, `“${found.word.slice(0, 100)}”`), element("button", { "aria-label": "Clear the word", onclick: clearWord }, "×")),
+    ...found.topics.map(([k, weight]) => element("button", { class: "meter", hue: hue(k), onclick: () => selectTopic(k) },
       element("span", { class: "number" }, String(k)),
-      element("span", { class: "track" }, element("i", { style: `width:${100 * weight}%` }), element("span", {}, topWords[k].slice(0, 4).join(" "))),
+      element("span", { class: "track" }, element("i", { style: `width:${100 * weight}%` }), element("span", { dir: "auto" }, topWords[k].slice(0, 4).join(" "))),
       element("span", { class: "value" }, percent(weight)))));
   $("word-card").hidden = false;
   filterTopics();
-  if (found.length) selectTopic(found[0][0]);
+  if (found.topics.length) selectTopic(found.topics[0][0]);
   else updateMap();
   updateAddress();
 }
 
 function clearWord() {
   state.word = null;
+  state.wordTopics = [];
   state.query = $("search").value = "";
   map.classList.remove("asked");
   circles.forEach((circle) => { circle.style.fillOpacity = ""; });

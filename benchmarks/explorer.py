@@ -1,0 +1,114 @@
+"""How fast does the explorer answer, while a fit runs on the same cores?
+
+    python -m benchmarks.explorer --K 1000 --documents 100000 --words 10000
+
+A generated corpus is fitted for two passes and served. Each kind of question is asked --times times, before and during
+another fit: the median and the slowest are printed in milliseconds. With Playwright and Chromium (TOPMIX_CHROMIUM) the
+page is opened during the fit too: seconds until it can be used, the first paint, and the memory of its scripts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import statistics
+import threading
+import time
+from typing import Any
+
+import httpx
+
+import topmix
+from benchmarks.harness import arguments
+from benchmarks.harness.results import Results
+from topmix.data import sample_lda
+from topmix.inference import Collapsed
+
+
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__, quick="few topics and documents, and no browser")
+    p.add_argument("--K", type=int, default=1000)
+    p.add_argument("--documents", type=int, default=100_000)
+    p.add_argument("--words", type=int, default=10_000)
+    p.add_argument("--times", type=int, default=9)
+    a = p.parse_args(argv)
+    if a.quick:
+        a.K, a.documents, a.words, a.times = 10, 200, 300, 2
+    out = Results(a.out, "explorer")
+    settings = {"K": a.K, "documents": a.documents, "words": a.words, "threads": a.threads}
+    corpus = sample_lda(a.documents, a.words, a.K, doc_length=60, random_state=0).corpus
+    given: dict[str, Any] = {"inference": Collapsed(sweeps=0), "tol": -1.0, "n_jobs": a.threads}
+    model = topmix.LDA(a.K, max_iter=2, random_state=0, **given).fit(corpus)
+    begin = time.perf_counter()
+    with topmix.explore(model, corpus, browser=False) as explorer:
+        print(f"ready after {time.perf_counter() - begin:.2f} s")
+        while explorer.session.snapshot.mixes() is None:
+            time.sleep(0.05)
+        print(f"topics of all documents after {time.perf_counter() - begin:.2f} s")
+        out.add(ask(explorer, corpus, a.times, "idle"), settings)
+        watch = explorer.session.watching()
+        fit = threading.Thread(
+            target=topmix.LDA(a.K, max_iter=10**6, random_state=1, callbacks=[watch], **given).fit, args=[corpus]
+        )
+        fit.start()
+        time.sleep(0.1 if a.quick else 5)
+        out.add(ask(explorer, corpus, a.times, "while a fit runs"), settings)
+        if not a.quick:
+            look(explorer.url)
+        watch.stop()
+        fit.join()
+        explorer.session.busy = explorer.session.watch = None
+    return 0
+
+
+def ask(explorer: Any, corpus: Any, times: int, when: str) -> dict[str, Any]:
+    """Milliseconds per kind of question."""
+    word, another = corpus.vocabulary[1], corpus.vocabulary[min(50, len(corpus.vocabulary) - 1)]
+    questions = {
+        "overview": "/api/overview",
+        "topic": "/api/topic/1",
+        "find": f"/api/find?q={word[:-1]}",
+        "suggest": f"/api/suggest?q={word[:2]}",
+        "word": f"/api/word?q={word}",
+        "documents by word": f"/api/documents?words={another}",
+        "documents by topic": "/api/documents?topic=1",
+        "document": "/api/document/7",
+        "compare": "/api/compare?a=0&b=1",
+    }
+    found: dict[str, Any] = {"when": when}
+    bearer = {"Authorization": f"Bearer {explorer.server.token}"}
+    with httpx.Client(base_url=explorer.server.address, headers=bearer, timeout=120) as client:
+        for name, path in questions.items():
+            seconds = []
+            for _ in range(times):
+                begin = time.perf_counter()
+                client.get(path).raise_for_status()
+                seconds.append(time.perf_counter() - begin)
+            found[name] = round(1000 * statistics.median(seconds), 1)
+            print(f"{when}: {name:20} median {found[name]:7.1f} ms, at most {1000 * max(seconds):7.1f} ms")
+    return found
+
+
+def look(url: str) -> None:
+    chromium = os.environ.get("TOPMIX_CHROMIUM") or shutil.which("chromium")
+    if importlib.util.find_spec("playwright") is None or chromium is None:
+        print("no page: Playwright or Chromium is not installed")
+        return
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--enable-precise-memory-info"])
+        page = browser.new_page(viewport={"width": 1500, "height": 900})
+        begin = time.perf_counter()
+        page.goto(url)
+        page.wait_for_selector("html[data-ready]")
+        ready = time.perf_counter() - begin
+        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        heap = page.evaluate("performance.memory.usedJSHeapSize / 1e6")
+        print(f"page: can be used after {ready:.2f} s, first paint after {paint:.0f} ms, scripts hold {heap:.1f} MB")
+        browser.close()
+
+
+if __name__ == "__main__":
+    arguments.command(main)

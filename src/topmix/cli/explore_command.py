@@ -1,0 +1,110 @@
+"""`topmix explore`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from topmix.cli.command import app_of
+from topmix.cli.errors import one_line_errors
+from topmix.cli.flags import with_flags
+from topmix.cli.models import load_model
+from topmix.cli.options import AsJson, ModelFile, Seed, Threads
+from topmix.cli.output import print_json, tell
+from topmix.cli.sources import READ_GROUPS, read_all_for, texts_at
+from topmix.data.columns import column_of
+
+Port = Annotated[int, typer.Option(help="Port to listen at; 0 takes one that is free.", min=0, max=65535, metavar="N")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")]
+
+
+@with_flags(READ_GROUPS)
+def explore(
+    model: ModelFile,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(help="Documents, such as the training documents: to read, and to learn on.", metavar="DOCS"),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column of the documents, such as a date or an author, to search and to group by. May be repeated.",
+            metavar="NAME",
+        ),
+    ] = None,
+    held_out: Annotated[Path | None, typer.Option(help="Documents that edits are scored by.", metavar="DOCS")] = None,
+    other: Annotated[
+        Path | None,
+        typer.Option(help="Another model file, to show corresponding topics side by side.", metavar="MODEL"),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.", metavar="TEXT")] = None,
+    port: Port = 0,
+    browser: Browser = True,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    **settings: Any,
+) -> None:
+    """Look into a model in a browser, edit it, and learn on.
+
+    The page is served on this machine alone, at an address with a secret in it. It has the topics, the documents with
+    the topic of each word, edits with their effect, undo, and files to share. The model file stays as it is: edits are
+    kept in MODEL.session, and the next `topmix explore` goes on from there.
+
+    \b
+    topmix explore model
+    topmix explore model --corpus docs/
+    topmix explore model --corpus reviews.csv --field body --column date --column author
+
+    Ctrl-C ends it.
+    """
+    with one_line_errors("stopped by Ctrl-C before the explorer was ready"):
+        from topmix.explorer import explore as serve
+
+        found = load_model(model, threads)
+        with Console(stderr=True).status("Reading the documents ..."):
+            documents = texts = columns = unseen = None
+            if corpus is not None:
+                documents = read_all_for(found, corpus, dict(settings)).corpus
+                texts = texts_at(corpus, dict(settings))
+                columns = {name: column_of(corpus, name, documents.n_docs) for name in column or ()}
+            elif column:
+                raise typer.BadParameter("columns are of documents: pass --corpus too", param_hint="--column")
+            if held_out is not None:
+                unseen = read_all_for(found, held_out, dict(settings)).corpus
+            explorer = serve(
+                found, documents, texts=texts, columns=columns, held_out=unseen, other=other, path=model,
+                title=title or model.stem, port=port, browser=False,
+            )  # fmt: skip
+        explorer.session.seed = seed
+        if as_json:
+            print_json({"url": explorer.url, "port": explorer.server.port})
+    serve_until_interrupt(explorer, browser)
+
+
+def serve_until_interrupt(explorer: Any, browser: bool) -> None:
+    """Says the address, and waits for Ctrl-C."""
+    tell(f"the explorer is at {explorer.url} (Ctrl-C ends it)")
+    if browser:
+        explorer.open_browser()
+    try:
+        explorer.wait()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        explorer.close()
+
+
+def open_session(corpus: Any, texts: Iterable[str] | None, title: str, port: int) -> Any:
+    """An explorer for a fit that is about to begin."""
+    from topmix.explorer import Explorer, Library, Session
+
+    words = corpus.vocabulary or [str(v) for v in range(corpus.n_words)]
+    return Explorer(Session(Library(corpus, [str(word) for word in words], texts), title), port=port).start()
+
+
+app = app_of(explore)

@@ -1,0 +1,7 @@
+// The report: all its data is here, so all views are drawn at once.
+
+(async () => {
+  await start();
+  await drawTree();
+  document.documentElement.dataset.ready = "true";
+})();

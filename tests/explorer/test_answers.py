@@ -1,0 +1,337 @@
+"""What the server of the explorer answers: the same as the library says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import topmix
+from topmix import LDA, MultinomialMixture
+from topmix.explorer import Session, explore
+from topmix.explorer.positions import map_positions
+from topmix.explorer.watch import Watch
+from topmix.views.topics import view_of
+
+
+def test_the_overview_and_a_topic_say_what_the_model_says(client, explorer, fitted):
+    got = client.get("/api/overview").json()
+    overview, view = got["overview"], view_of(fitted)
+    np.testing.assert_allclose(overview["share"], view.share, rtol=1e-4)
+    assert overview["names"][0].startswith("zero </script>")
+    assert got["status"]["can_edit"]
+    topic = client.get("/api/topic/2").json()
+    word, log, base = topic["words"][0]
+    v = view.words.index(word)
+    assert log == pytest.approx(np.log(view.topic_word[2].max()), abs=1e-3)
+    assert base == pytest.approx(np.log(view.frequency[v]), abs=1e-3)
+    assert topic["near"][0][0] == fitted.topic_info().set_index("topic")["nearest"][2][0]
+    assert topic["documents"][0]["topics"][0][0] == 2
+
+
+def test_documents_are_found_by_word_topic_and_column(client, documents, fitted):
+    def find(**asked):
+        return client.get("/api/documents", params=asked).json()
+
+    X = documents.corpus.to_scipy().tocsc()
+    v, w = (documents.corpus.vocabulary.index(word) for word in ("sail", "rook"))
+    both = np.intersect1d(X.indices[X.indptr[v] : X.indptr[v + 1]], X.indices[X.indptr[w] : X.indptr[w + 1]])
+    found = find(words="sail rook")
+    assert found["n"] == len(both) > 0
+    assert {d["row"] for d in found["documents"]} <= set(both.tolist())
+    assert find(words="SAIL")["n"] == len(X.indices[X.indptr[v] : X.indptr[v + 1]])
+    assert find(words="sail nonsense") | {"documents": []} == {
+        "n": 0,
+        "offset": 0,
+        "documents": [],
+        "unknown": ["nonsense"],
+    }
+    theta = fitted.transform(documents.corpus)
+    by_topic = find(topic=3)
+    assert by_topic["n"] == (theta[:, 3] >= 0.05).sum()
+    assert theta[by_topic["documents"][0]["row"], 3] > 0.5
+    assert find(column="group <b>", value="plain")["n"] == 60
+    assert find(column="date", value="2011")["n"] == sum(d.startswith("2011") for d in documents.columns["date"])
+    assert find(words="sail", column="group <b>", value="plain")["n"] < find(words="sail")["n"]
+    everything = find()
+    assert everything["n"] == 120
+    assert [d["row"] for d in find(offset=100)["documents"]] == list(range(100, 120))
+
+
+def test_a_document_has_its_words_with_topics_and_its_neighbours(client, documents, fitted):
+    got = client.get("/api/document/9").json()
+    assert "".join(piece for piece, *_ in got["pieces"]) == documents.texts[9]
+    theta, view = fitted.transform(documents.corpus[9])[0], view_of(fitted)
+    for piece, k, *p in got["pieces"]:
+        if k >= 0:
+            v = view.words.index(piece.lower())
+            joint = theta * view.topic_word[:, v]
+            assert k == joint.argmax()
+            assert p[0] == pytest.approx(joint[k] / joint.sum(), abs=0.03)
+    root = np.sqrt(fitted.transform(documents.corpus))
+    likeness = root @ root[9]
+    likeness[9] = 0
+    assert likeness[got["similar"][0][0]] == pytest.approx(likeness.max(), abs=0.02)
+    assert dict(got["columns"])["date"] == documents.columns["date"][9]
+    assert client.get("/api/document/5").json()["cut"]  # a megabyte is not sent
+
+
+def test_words_groups_comparison_and_tree(client, documents, fitted):
+    info = fitted.word_info("rook")
+    assert client.get("/api/word", params={"q": "Rook"}).json()["topics"][0] == [
+        int(info["topic"].iloc[0]), pytest.approx(info["share"].iloc[0], abs=1e-3)
+    ]  # fmt: skip
+    assert client.get("/api/word", params={"q": "nonsense"}).json() is None
+    assert client.get("/api/suggest", params={"q": "ro"}).json()[:1] in (["rook"], ["root"], ["rope"], ["rose"])
+    k = int(info["topic"].iloc[0])
+    assert k in client.get("/api/find", params={"q": "roo"}).json()
+    assert client.get("/api/find", params={"q": "zero"}).json() == [0]
+    groups = client.get("/api/groups", params={"column": "date", "topic": 1}).json()
+    assert groups["is_time"]
+    first = np.array([d[:4] == "2010" and d[5:7] == groups["groups"][0][0][5:7] for d in documents.columns["date"]])
+    assert groups["groups"][0][2] == pytest.approx(fitted.transform(documents.corpus)[first, 1].mean(), abs=0.02)
+    both = client.get("/api/compare", params={"a": 1, "b": 2}).json()
+    view = view_of(fitted)
+    gap = np.sqrt(view.topic_word[1]) - np.sqrt(view.topic_word[2])
+    assert both["first"][0][0] == view.words[gap.argmax()]
+    assert both["distance"] == pytest.approx(np.sqrt(0.5 * (gap**2).sum()), abs=1e-3)
+    assert client.get("/api/tree").json()["order"] == fitted.topic_tree()["topics"].iloc[-1]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/topic/99", 404), ("/api/topic/x", 404), ("/api/topic/-1", 404), ("/api/document/120", 404),
+        ("/api/document/1e9", 404), ("/api/documents?topic=99", 404), ("/api/documents?column=none&value=x", 404),
+        ("/api/documents?offset=-1", 404), ("/api/groups?column=none&topic=0", 404), ("/api/compare?a=0", 404),
+        ("/export/passwd", 404), ("/api/do/undo", 405), ("/nowhere", 404),
+    ],
+)  # fmt: skip
+def test_wrong_questions_have_clear_answers(client, path, status):
+    got = client.get(path)
+    assert got.status_code == status
+    assert status != 404 or path == "/nowhere" or got.json()["error"]
+
+
+def do(client, what, **fields):
+    version = client.get("/api/status").json()["version"]
+    return client.post(f"/api/do/{what}", json={"version": version, **fields})
+
+
+def settled(client, seconds=60):
+    for _ in range(seconds * 20):
+        status = client.get("/api/status").json()
+        if status["busy"] is None:
+            return status
+        time.sleep(0.05)
+    raise AssertionError("still busy")
+
+
+def test_edits_undo_redo_and_the_session_after_a_restart(client, explorer, documents, fitted, tmp_path):
+    before = explorer.model.components_
+    effect = do(client, "preview", edit={"do": "merge", "topics": [0, 1]}).json()["effect"]
+    assert effect["objective_after"] < effect["objective_before"]
+    np.testing.assert_array_equal(explorer.model.components_, before)
+    assert do(client, "apply", edit={"do": "merge", "topics": [0, 1]}).json()["edits"] == [
+        {"do": "merge", "topics": [0, 1]}
+    ]
+    assert explorer.model.n_components == 4
+    merged = explorer.model.components_
+    assert do(client, "undo").json()["undone"] == [{"do": "merge", "topics": [0, 1]}]
+    np.testing.assert_array_equal(explorer.model.components_, before)
+    do(client, "redo")
+    np.testing.assert_array_equal(explorer.model.components_, merged)
+    do(client, "apply", edit={"do": "rename", "topic": 1, "name": "one"})
+    [cut, *_] = do(client, "cuts", topic=0).json()
+    do(client, "apply", edit={"do": "split", "topic": 0, "seed": cut["seed"]})
+    assert explorer.model.top_words(8)[-1] == cut["second"]
+    do(client, "undo")
+    # A killed server leaves its journal; another one goes on from there.
+    again = explore(tmp_path / "model", documents.corpus, browser=False)
+    try:
+        np.testing.assert_array_equal(again.model.components_, explorer.model.components_)
+        assert again.model.topic_names_[1] == "one"
+        assert again.session.status()["undone"][0]["do"] == "split"
+        again.session.undo(again.session.version)
+        again.session.undo(again.session.version)
+        np.testing.assert_array_equal(again.model.components_, before)
+    finally:
+        again.close()
+    fitted.save(tmp_path / "other")
+    (tmp_path / "other.session").write_text(
+        (tmp_path / "model.session").read_text().replace('"model": "', '"model": "0')
+    )
+    with pytest.raises(ValueError, match="edits of another model"):
+        explore(tmp_path / "other", browser=False)
+    (tmp_path / "other.session").write_text("[1]")
+    with pytest.raises(ValueError, match="not a session"):
+        explore(tmp_path / "other", browser=False)
+
+
+def test_who_has_not_seen_the_last_change_cannot_make_another(client):
+    seen = client.get("/api/status").json()["version"]
+    assert do(client, "apply", edit={"do": "rename", "topic": 1, "name": "one"}).status_code == 200
+    late = client.post("/api/do/apply", json={"version": seen, "edit": {"do": "delete", "topic": 1}})
+    assert late.status_code == 409
+    assert "changed meanwhile" in late.json()["error"]
+    assert client.post("/api/do/undo", json={}).status_code == 409
+    assert do(client, "apply", edit={"do": "delete", "topic": 77}).status_code == 400
+    assert do(client, "apply", edit={"do": "learn", "passes": 1}).status_code == 400
+    assert do(client, "redo").status_code == 409
+    assert do(client, "control", action="pause").status_code == 409
+
+
+def test_learning_on_can_be_watched_stopped_and_replayed(client, explorer, documents, fitted, tmp_path):
+    do(client, "apply", edit={"do": "merge", "topics": [0, 1]})
+    passes = len(explorer.model.history_)
+    assert do(client, "learn", passes=3).json()["busy"] == "learn"
+    assert settled(client)["edits"][-1] == {"do": "learn", "passes": 3, "seed": 0}
+    assert len(explorer.model.history_) == passes + 3
+    assert do(client, "learn", passes=10**6).status_code == 400
+    # Files to share: the program of the edits gives the same model.
+    (tmp_path / "shared").write_bytes(client.get("/export/model.topmix").content)
+    shared = topmix.load(tmp_path / "shared")
+    np.testing.assert_array_equal(
+        topmix.edits.replay(fitted, shared.edits_, documents.corpus).components_, shared.components_
+    )
+    assert "topmix.edits.learn(model, corpus, passes=3, seed=0)" in client.get("/export/edits.py").text
+    got = client.get("/export/documents.csv")
+    assert "attachment" in got.headers["content-disposition"]
+    rows = list(csv.DictReader(io.StringIO(got.text)))
+    assert sum(float(row["share"]) for row in rows if row["document"] == "9") == pytest.approx(1, abs=0.05)
+    assert len(list(csv.DictReader(io.StringIO(client.get("/export/topics.csv").text)))) == 4
+    report = client.get("/export/report.html").text
+    assert report.count("<script") == 2
+
+
+def test_a_watched_fit_shows_its_passes_pauses_and_stops(documents):
+    session = Session(None, "fit")
+    watch = session.watching()
+    got: list[str] = []
+
+    def fit():
+        model = LDA(
+            4, max_iter=400, tol=-1.0, inference=topmix.inference.Collapsed(sweeps=0), random_state=0, callbacks=[watch]
+        )
+        session.open(model.fit(documents.corpus))
+        got.append(str(len(model.history_)))
+
+    with topmix.explorer.Explorer(session).start() as explorer:
+        import httpx
+
+        client = httpx.Client(
+            base_url=explorer.server.address, headers={"Authorization": f"Bearer {explorer.server.token}"}
+        )
+        assert client.get("/api/overview").json()["overview"] is None  # before the first pass
+        assert client.get("/api/topic/0").status_code == 409
+        with client.stream("GET", "/api/events") as stream:
+            thread = threading.Thread(target=fit)
+            watch.pause()  # it stands still after its first pass
+            thread.start()
+            kinds = []
+            for line in stream.iter_lines():
+                if line.startswith("data: "):
+                    kinds.append(json.loads(line[6:])["kind"])
+                if "state" in kinds:
+                    break
+            assert kinds[:2] == ["pass", "state"]
+        first = client.get("/api/overview").json()
+        assert first["status"]["paused"]
+        assert len(first["overview"]["share"]) == 4
+        assert do(client, "apply", edit={"do": "delete", "topic": 0}).status_code == 409  # not while it learns
+        time.sleep(0.3)
+        assert not got
+        assert len(client.get("/api/overview").json()["overview"]["history"]) == 1
+        assert do(client, "control", action="limit", limit=-3).status_code == 400
+        assert do(client, "control", action="limit", limit=1000).json()["limit"] == 1000
+        do(client, "control", action="resume")
+        do(client, "control", action="stop")
+        thread.join(60)
+        assert 1 <= int(got[0]) < 400
+        client.close()
+
+
+def test_the_time_limit_counts_no_pauses_and_can_change():
+    shown, told = [], []
+    watch = Watch(shown.append, told.append, limit=10.0)
+
+    class View:
+        def fitted(self):
+            return "model"
+
+    record = topmix.fitting.history.Record
+    assert not watch(record(1, 4.0, -1.0, 2), View())
+    assert watch(record(2, 8.0, -1.0, 2), View())  # another pass would end at 12
+    watch.set_limit(None)
+    assert not watch(record(3, 90.0, -1.0, 2), View())
+    watch.set_limit(50)
+    assert watch(record(4, 91.0, -1.0, 2), View())
+    assert watch.reached
+    assert [r.n_pass for r in told] == [1, 2, 3, 4]
+    assert shown
+
+
+def test_another_model_is_matched_by_the_words_that_both_know(fitted, documents):
+    other = LDA(4, max_iter=5, random_state=5).fit(
+        documents.corpus.to_scipy()[:, 3:], feature_names=documents.corpus.vocabulary[3:]
+    )
+    with explore(fitted, documents.corpus, other=other, browser=False) as explorer:
+        found = explorer.session.other.beside(explorer.session.snapshot)
+        match = topmix.metrics.match_topics(fitted.topic_word_[:, 3:], other.topic_word_, metric="hellinger")
+        assert {(k, j) for k, j, d in found["pairs"] if d is not None} == set(zip(match.a.tolist(), match.b.tolist()))
+        assert sum(j is None for _, j, _ in found["pairs"]) == 1
+        distances = [d for *_, d in found["pairs"] if d is not None]
+        assert distances == sorted(distances)
+    strange = LDA(2, max_iter=1, random_state=0).fit(["quite different words here", "other different words here"] * 9)
+    with (
+        explore(fitted, other=strange, browser=False) as explorer,
+        pytest.raises(ValueError, match="words that both know"),
+    ):
+        explorer.session.other.beside(explorer.session.snapshot)
+
+
+def test_models_without_documents_or_edits_are_explored_too(documents):
+    mixture = MultinomialMixture(3, max_iter=3, random_state=0).fit(documents.corpus)
+    with explore(mixture, documents.corpus, browser=False) as explorer:
+        explorer.session.snapshot.compute_mixes()
+        assert not explorer.session.status()["can_edit"]
+        assert explorer.session.snapshot.topic(0)["documents"]
+    X = np.arange(12).reshape(4, 3) % 3
+    with explore(LDA(1, max_iter=2, random_state=0).fit(X), browser=False) as explorer:
+        topic = explorer.session.snapshot.topic(0)
+        assert topic["near"] == []
+        assert "--corpus" in topic["hint"]
+        assert explorer.session.snapshot.tree() == {"order": [], "joins": []}
+        assert "href=" in explorer._repr_html_()
+
+
+def test_without_its_packages_the_explorer_says_what_to_install():
+    code = "import sys; sys.modules['starlette'] = None; import topmix\ntry: topmix.explore\nexcept ImportError as e: "
+    code += "print(e)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'topmix[explorer]'" in done.stdout
+
+
+def test_positions_follow_the_topics_from_pass_to_pass():
+    rng = np.random.default_rng(0)
+    groups = rng.dirichlet(np.full(50, 0.1), 5)[rng.integers(5, size=300)]
+    topics = 0.6 * groups + 0.4 * rng.dirichlet(np.full(50, 0.1), 300)  # more than are placed by all distances
+    first = map_positions(topics)
+    assert first.shape == (300, 2)
+    assert np.sqrt((first**2).sum(axis=1)).max() <= 1
+    root = np.sqrt(topics) - np.sqrt(topics).mean(axis=0)
+    exact = np.linalg.svd(root, full_matrices=False)[0][:, 0]
+    directions = first / np.sqrt((first**2).sum(axis=1, keepdims=True))
+    assert abs(np.corrcoef(np.sign(directions[:, 0]), np.sign(exact))[0, 1]) > 0.9
+    moved = map_positions(0.98 * topics + 0.02 * rng.dirichlet(np.ones(50), 300), first)
+    assert np.median(np.sqrt(((moved - first) ** 2).sum(axis=1))) < 0.1
+    few = map_positions(topics[:20])
+    turned = map_positions(topics[:20], few @ np.array([[0.0, 1.0], [1.0, 0.0]]))
+    np.testing.assert_allclose(turned, few[:, ::-1], atol=1e-9)

@@ -1,0 +1,252 @@
+"""The explorer in a real browser: read, edit, undo, learn on, share; hostile documents, two windows, keyboard."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import topmix
+from topmix import LDA
+from topmix.explorer import Explorer, Library, Session
+from topmix.views.topics import view_of
+
+
+def wait_for(page, script, seconds=30):
+    """Until the script is true. Playwright's own function evaluates strings, which the policy of the page forbids."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(script):
+        assert time.monotonic() < end, script
+        page.wait_for_timeout(20)
+
+
+def topics(page):
+    return page.evaluate("document.querySelectorAll('#map circle').length")
+
+
+def test_topics_words_and_documents_can_be_read(page, explorer, fitted, documents):
+    wait_for(page, "document.querySelectorAll('#documents .document').length === 3")
+    first = int(page.locator('.topic[aria-selected="true"]').get_attribute("data-topic"))
+    assert first == int(view_of(fitted).by_size()[0])
+    page.fill("#search", "gambit")
+    wait_for(page, "document.querySelectorAll('.topic').length < 5")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#word-card:visible")
+    k = int(page.locator('.topic[aria-selected="true"]').get_attribute("data-topic"))
+    assert "gambit" in fitted.top_words(10)[k]
+    assert "word=gambit" in page.url
+    page.keyboard.press("Escape")
+    page.click("#tab-documents")
+    page.fill("#find-words", "rook queen")
+    page.keyboard.press("Enter")
+    wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
+    page.locator(".card").first.click()
+    page.wait_for_selector(".whole .text")
+    marked = page.locator(".whole .text span", has_text="rook").first
+    title = marked.get_attribute("title")
+    assert title.endswith("%")  # the topic and its probability, on hover
+    row = page.evaluate("Number(new URLSearchParams(location.hash.slice(1)).get('document'))")
+    assert page.locator(".whole .text").text_content() == documents.texts[row]
+    address = page.url
+    page.locator("#reading .meter").first.click()  # a similar document
+    wait_for(page, f"!location.hash.includes('document={row}&') && !location.hash.endsWith('document={row}')")
+    page.goto("about:blank")
+    page.goto(address)  # a permanent link
+    page.wait_for_selector("html[data-ready]")
+    wait_for(page, f"document.querySelector('.card[aria-current=true]')?.dataset.row === '{row}'")
+    page.click("#tab-compare")
+    page.wait_for_selector("#comparison table")
+    page.click("#tab-tree")
+    wait_for(page, "document.querySelectorAll('#tree circle').length === 4")
+    page.click("#tab-training")
+    assert page.locator("#curve circle").count() == len(fitted.history_)
+
+
+def test_merge_undo_learn_on_and_export(page, explorer, fitted, documents, tmp_path):
+    assert topics(page) == 5
+    page.click("#edit-merge")
+    page.locator("#editor .chip").first.click()
+    page.click("#preview")
+    page.wait_for_selector("#accept:visible")
+    assert page.locator("#effect tbody tr").count() == 2
+    assert topics(page) == 5  # nothing has changed yet
+    page.click("#accept")
+    wait_for(page, "document.querySelectorAll('#map circle').length === 4")
+    assert explorer.model.n_components == 4
+    page.click("#undo")
+    wait_for(page, "document.querySelectorAll('#map circle').length === 5")
+    np.testing.assert_array_equal(explorer.model.components_, fitted.components_)
+    page.click("#redo")
+    wait_for(page, "document.querySelectorAll('#map circle').length === 4")
+    page.click("#edit-rename")
+    page.fill("#edit-name", "renamed <b>")
+    page.keyboard.press("Enter")
+    wait_for(page, "document.getElementById('topic-title').textContent === 'renamed <b>'")
+    page.click("#edit-split")
+    page.wait_for_selector("#editor .cut")
+    page.keyboard.press("Escape")
+    page.fill("#passes", "2")
+    page.click("#learn")
+    wait_for(page, "document.getElementById('live-state').textContent.includes('learn on for 2 passes')")
+    page.click("#tab-share")
+    assert page.locator("#log li").count() == 3
+    with page.expect_download() as download:
+        page.click("#exports a[download='model.topmix']")
+    download.value.save_as(tmp_path / "shared")
+    shared = topmix.load(tmp_path / "shared")
+    assert [edit["do"] for edit in shared.edits_] == ["merge", "rename", "learn"]
+    np.testing.assert_array_equal(
+        topmix.edits.replay(fitted, shared.edits_, documents.corpus).components_, shared.components_
+    )
+
+
+def test_a_hostile_corpus_runs_nothing_and_breaks_no_layout(page, browser, explorer):
+    assert page.title().startswith("Mine </script>")
+    for tab in ("documents", "compare", "tree", "training", "share", "settings", "topics"):
+        page.click(f"#tab-{tab}")
+        page.wait_for_timeout(100)
+        assert page.locator("img").count() == 0
+        assert page.locator("script").count() == 1
+    page.click("#tab-documents")
+    page.fill("#find-words", "anchor")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".card")
+    for width in (1500, 1000, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        for row in (5, 3):  # a token of a megabyte; markup and letters that change the direction
+            page.evaluate(f"location.hash = 'tab=documents&document={row}'")
+            page.reload()
+            page.wait_for_selector(".whole .text")
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, f"the page is {wide} wide"
+        page.click("#tab-topics")
+        page.wait_for_timeout(50)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.title().startswith("Mine </script>")
+
+
+def test_two_windows_see_one_state(page, window, explorer):
+    with window(explorer.url) as other:
+        page.click("#edit-delete")
+        page.click("#preview")
+        page.wait_for_selector("#accept:visible")
+        other.click("#edit-rename")  # meanwhile, in the other window
+        other.fill("#edit-name", "first")
+        other.click("#accept")
+        wait_for(other, "document.getElementById('topic-title').textContent === 'first'")
+        wait_for(page, "document.getElementById('topic-title').textContent === 'first'")
+        page.keyboard.press("Escape")
+        page.click("#undo")
+        wait_for(other, "document.getElementById('topic-title').textContent !== 'first'")
+        assert [edit["do"] for edit in explorer.session.status()["undone"]] == ["rename"]
+
+
+def test_the_keyboard_alone_is_enough(page, explorer):
+    def focused():
+        return page.evaluate("document.activeElement?.id")
+
+    def press_to(name, key="Tab"):
+        for _ in range(60):
+            if focused() == name:
+                return
+            page.keyboard.press(key)
+        raise AssertionError(f"{name} cannot be reached: at {focused()}")
+
+    page.keyboard.press("/")
+    assert focused() == "search"
+    page.keyboard.type("mast")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#word-card:visible")
+    page.keyboard.press("Escape")
+    press_to("edit-rename")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#editor[open]")
+    assert focused() == "edit-name"
+    page.keyboard.type("by hand")
+    page.keyboard.press("Enter")
+    wait_for(page, "document.getElementById('topic-title').textContent.includes('by hand')")
+    press_to("tab-topics", "Shift+Tab")
+    page.keyboard.press("ArrowRight")
+    assert focused() == "tab-documents"
+    press_to("find-words")
+    page.keyboard.type("sail")
+    page.keyboard.press("Enter")
+    wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement?.classList.contains('card')"):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".whole .text")
+    wait_for(page, "document.activeElement?.id === 'reading'")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tabs"),
+    [
+        ("light", ("topics", "documents", "compare", "tree", "training", "share", "settings", "editor")),
+        ("dark", ("topics", "documents", "editor")),
+    ],
+)
+def test_axe_finds_no_serious_violation(window, explorer, scheme, tabs):
+    from axe_playwright_python.sync_playwright import Axe
+
+    # The policy of the page forbids what axe injects: this window ignores it.
+    with window(explorer.url, color_scheme=scheme, bypass_csp=True) as page:
+        page.locator("#documents .document").first.wait_for()
+        for tab in tabs:
+            if tab == "editor":
+                page.click("#tab-topics")
+                page.click("#edit-merge")
+            else:
+                page.click(f"#tab-{tab}")
+            if tab == "documents":
+                page.locator(".card").first.click()
+                page.locator(".whole .text").wait_for()
+            page.wait_for_timeout(50)
+            found = Axe().run(page).response["violations"]
+            serious = [
+                (v["id"], v["nodes"][0]["html"][:200], len(v["nodes"]))
+                for v in found
+                if v["impact"] in ("serious", "critical")
+            ]
+            assert serious == [], tab
+
+
+def test_a_fit_is_watched_paused_and_stopped(window, documents):
+    session = Session(Library(documents.corpus, list(documents.corpus.vocabulary), documents.texts), "fit")
+    done = threading.Event()
+    watch = session.watching()
+
+    def fit():
+        slow = lambda record, view: done.wait(0.05) and None  # noqa: E731 - so that there is something to watch
+        inference = topmix.inference.Collapsed(sweeps=0)
+        model = LDA(6, max_iter=2000, tol=-1.0, inference=inference, random_state=0, callbacks=[watch, slow])
+        session.open(model.fit(documents.corpus))
+
+    with Explorer(session).start() as explorer:
+        thread = threading.Thread(target=fit)
+        thread.start()
+        with window(explorer.url) as page:
+            wait_for(page, "document.getElementById('live-state').textContent.includes('Learning: pass')")
+            passes = "document.querySelectorAll('#curve circle').length"
+            before = page.evaluate(passes)
+            wait_for(page, f"{passes} > {before + 2}")  # the curve grows
+            page.click("#pause")
+            wait_for(page, "document.getElementById('live-state').textContent.startsWith('Paused')")
+            page.wait_for_timeout(300)
+            still = page.evaluate(passes)
+            page.wait_for_timeout(300)
+            assert page.evaluate(passes) == still
+            assert page.locator("#edits").is_hidden()
+            page.click("#pause")
+            wait_for(page, f"{passes} > {still}")
+            page.fill("#limit", "1000")
+            page.keyboard.press("Enter")
+            wait_for(page, "document.getElementById('said').textContent.includes('1000 seconds')")
+            page.click("#stop")
+            wait_for(page, "!document.getElementById('edits').hidden")  # now it can be edited
+            thread.join(60)
+            assert session.status()["busy"] is None
