@@ -23,7 +23,7 @@ function drawLive(status = live.status) {
   live.status = status;
   const is = status.busy !== null, last = live.passes.at(-1), made = status.edits.length;
   const learning = last ? `pass ${last.n_pass}, objective ${last.objective.toLocaleString("en", { maximumSignificantDigits: 7 })}, ${last.seconds.toFixed(1)} s` : "the first pass …";
-  $("live-state").textContent = is ? `${status.paused ? "Paused after" : "Learning:"} ${learning}` : made ? `${made} ${made === 1 ? "edit" : "edits"}; the last: ${describe(status.edits.at(-1)).slice(0, 80)}` : "";
+  $("live-state").textContent = is ? `${status.paused ? "Paused after" : { exploring: "Exploring:", polishing: "Polishing:" }[last?.phase] ?? "Learning:"} ${learning}` : made ? `${made} ${made === 1 ? "edit" : "edits"}; the last: ${describe(status.edits.at(-1)).slice(0, 80)}` : "";
   document.documentElement.dataset.busy = status.busy ?? "";
   $("fit-controls").hidden = !is;
   $("pause").textContent = status.paused ? "Resume" : "Pause";

@@ -24,5 +24,5 @@ function drawCurve() {
     if (i % every === 0) svg.append(element("svg:text", { x: x(i), y: H - 14, "text-anchor": "middle" }, String(r[0])));
   });
   $("curve").replaceChildren(svg);
-  $("training-facts").textContent = `The objective after each of ${rows.length} passes, ${rows.at(-1)[1].toFixed(1)} seconds in all; ${data.about.converged ? "the fit converged" : "the fit ended before it converged"}. Higher is better.`;
+  $("training-facts").textContent = `The objective after each of ${rows.length} passes, ${rows.at(-1)[1].toFixed(1)} seconds in all; ${document.documentElement.dataset.busy ? "the fit goes on" : data.about.converged ? "the fit converged" : "the fit ended before it converged"}. Higher is better.`;
 }
