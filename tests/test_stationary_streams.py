@@ -7,6 +7,7 @@ import pytest
 
 from topmix import LDA
 from topmix.data import sample_lda
+from topmix.estimators import topic_stream
 from topmix.inference import SCVB0, Collapsed
 from topmix.learners import Stochastic
 from topmix.metrics import completion_score
@@ -51,3 +52,15 @@ def test_a_stationary_stream_never_gets_worse_while_it_forgets(stream):
 def test_documents_that_average_too_well_smear_the_topics(stream):
     """The paper's step in documents. This is what the default is for, and shows that the tests above can fail."""
     assert largest_loss(stream, SCVB0(doc_decay=0.9)) > 2 * NOISE
+
+
+def test_the_start_of_a_stream_leaves_no_trace(monkeypatch):
+    """So that its model is stored sparsely."""
+    monkeypatch.setattr(topic_stream, "TRACES_EVERY", 20)
+    X = sample_lda(1200, 300, 12, doc_length=20, random_state=0).corpus
+    model = LDA(12, random_state=0, learner=Stochastic(half_life=60))
+    for begin in range(0, 1200, 20):
+        model.partial_fit(X[begin : begin + 20])
+    counts = model.model_.words.total.counts()
+    assert np.mean(counts > 0) < 0.8  # 1.0 with traces
+    np.testing.assert_allclose(model.model_.words.total.totals, counts.sum(axis=0))

@@ -229,3 +229,11 @@ def test_a_mixture_total_takes_the_statistics_of_shards(rng):
     np.testing.assert_allclose(total.N, parts[0].N + parts[2].N)
     assert pytest.approx(parts[0].H + parts[2].H) == total.H
     assert total.n_rows == 10
+
+
+def test_traces_are_dropped_and_totals_follow():
+    total = WordTotal.of(np.array([[4.0, 1e-5], [2e-6, 8.0], [0.0, 3e-6]]))
+    total.scale(0.25)
+    total.drop_traces()
+    np.testing.assert_array_equal(total.counts(), [[1.0, 0.25e-5], [0.0, 2.0], [0.0, 0.0]])
+    np.testing.assert_allclose(total.totals, total.counts().sum(axis=0), rtol=1e-15)

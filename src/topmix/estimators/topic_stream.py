@@ -25,6 +25,8 @@ from topmix.learners.stochastic import blend, tokens
 from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
 
+TRACES_EVERY = 64  # steps: looking for traces takes as long as some tables
+
 
 class StreamMixin:
     """`partial_fit`, for estimators with a topic model."""
@@ -85,6 +87,7 @@ class StreamMixin:
             else:
                 model = replace(self._grown(corpus), documents=problem.empty.documents)
                 self.n_batch_iter_ = getattr(self, "n_batch_iter_", 0)
+            before = self.n_batch_iter_
             self._count_documents(corpus)
             stream = learner if isinstance(learner, Stochastic) else Stochastic()
             stands_for = stream.stands_for(self.n_seen_)
@@ -104,6 +107,8 @@ class StreamMixin:
                 model = model.on_host()
             finally:
                 workers.close()
+            if self.n_batch_iter_ // TRACES_EVERY > before // TRACES_EVERY:
+                model.words.total.drop_traces()
             self._set_model(model)
         return self
 

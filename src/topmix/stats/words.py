@@ -17,6 +17,7 @@ from topmix.parameters.checks import LARGEST, SMALLEST
 from topmix.stats.pseudo_counts import PseudoCounts
 from topmix.stats.sparse_counts import SparseCounts, blocks, read_counts, write_counts
 
+LEAST_COUNT = 1e-6  # tokens of a word in a topic; the prior adds at least thousands of times as much
 LEAST_WEIGHT = 1e-9  # of pseudo-counts that have faded: less is what rounding left
 
 
@@ -182,6 +183,12 @@ class WordTotal:
             self.raw *= self.factor
             self.factor = 1.0
         return self
+
+    def drop_traces(self) -> None:
+        """Counts of next to nothing become zero: what is left of a start long ago would make all counts dense."""
+        is_trace = self.raw < LEAST_COUNT / self.factor
+        self.totals -= self.raw.sum(axis=0, where=is_trace) * self.factor
+        self.raw[is_trace] = 0.0
 
     # What topics make of it, one word at a time: a total on a device has kernels of its own for these.
 
