@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -45,6 +46,22 @@ def hdp(
         return [k for k in range(model.k) if model.is_live_topic(k)]
 
     train(model, X, threads, watch, report, live, lambda: {"n_components": float(model.live_k)})
+
+
+def seconds_per_sweep(X: sp.csr_array, K: int, threads: int, sweeps: int) -> float:
+    """The median of the second half of so many sweeps, with our priors."""
+    import tomotopy as tp
+
+    warnings.filterwarnings("ignore", message="The training result may differ", category=RuntimeWarning)
+    model = tp.LDAModel(k=K, seed=1, alpha=0.5 / K, eta=ETA)
+    add_documents(model, X)
+    model.train(sweeps // 2, workers=threads)
+    seconds = []
+    for _ in range(sweeps - sweeps // 2):
+        begin = time.perf_counter()
+        model.train(1, workers=threads)
+        seconds.append(time.perf_counter() - begin)
+    return float(np.median(seconds))
 
 
 def add_documents(model: Any, X: sp.csr_array) -> None:
