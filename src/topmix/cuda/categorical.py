@@ -13,7 +13,8 @@ from topmix.cuda.device import Device
 from topmix.cuda.segments import Moments
 from topmix.cuda.shard import DeviceShard
 from topmix.cuda.top import Top
-from topmix.cuda.word_total import DeviceWordTotal, SeveralShards
+from topmix.cuda.word_stats import ShardStats
+from topmix.cuda.word_total import DeviceWordTotal
 from topmix.data.shard import Shard
 from topmix.likelihoods.categorical import Categorical
 from topmix.stats import MixtureStats
@@ -54,7 +55,7 @@ class RowWords:
 
 
 @dataclass(eq=False)
-class RowWordStats:
+class RowWordStats(ShardStats):
     """Tokens that rows bring to words in clusters: each row's shares, from which they are computed."""
 
     rows: RowWords
@@ -68,13 +69,6 @@ class RowWordStats:
     @property
     def shard(self) -> DeviceShard:
         return self.rows.shard
-
-    @property
-    def parts(self) -> tuple[RowWordStats, ...]:
-        return (self,)
-
-    def plus(self, other: Any) -> SeveralShards:
-        return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
 
     def given(self) -> dict[str, Any]:
         shard = self.shard

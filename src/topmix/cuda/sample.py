@@ -11,7 +11,7 @@ from topmix.cuda.device import Device
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import SUMS, document_sums
 from topmix.cuda.warps import PRIOR_BLOCK, WARPS, warps_that_sample
-from topmix.cuda.word_total import DeviceTokenStats
+from topmix.cuda.word_stats import DeviceTokenStats
 from topmix.models.document_options import Sampling
 from topmix.models.topics import TopicTables
 

@@ -10,7 +10,7 @@ from topmix.allocations.document_prior import DocumentSums
 from topmix.cuda.device import Device
 from topmix.cuda.plan import plan_of
 from topmix.cuda.shard import DeviceDocs, DeviceShard
-from topmix.cuda.word_total import DeviceWordStats
+from topmix.cuda.word_stats import DeviceWordStats
 from topmix.models.topics import TopicTables
 
 MOST_ACTIVE = 32  # L: lists of L topics are kept in registers

@@ -13,7 +13,8 @@ from topmix.cuda.device import Device
 from topmix.cuda.sample import sample
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import Solved, solve
-from topmix.cuda.word_total import UNIT, DeviceTokenStats, DeviceWordStats, DeviceWordTotal
+from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats
+from topmix.cuda.word_total import UNIT, DeviceWordTotal
 from topmix.data.shard import Shard, Shards
 from topmix.local import Info, StepResult
 from topmix.local.fold_in import FoldedIn, FoldIn

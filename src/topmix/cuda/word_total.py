@@ -1,4 +1,4 @@
-"""Statistics of words on the device: what a shard reports, and the running total.
+"""The running total of words in topics, on the device.
 
 Tokens are integers of 1 / unit, usually 2^-20, so that sums have the same bits in any order and what was added can be
 taken out exactly.
@@ -8,145 +8,20 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma
 
 from topmix.cuda.device import Device
-from topmix.cuda.parking import Held
-from topmix.cuda.shard import DeviceColumns, DeviceShard
+from topmix.cuda.shard import DeviceColumns
+from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats, add_to, launch_over
 from topmix.files.writer import Writer
-from topmix.stats import PseudoCounts, WordStats, WordTotal
-from topmix.stats.entries import EntryStats, TokenStats
+from topmix.stats import PseudoCounts, WordTotal
 from topmix.stats.words import fade
 
 UNIT = float(1 << 20)
 SMALLEST_FACTOR = 2.0**-10  # below it, the factor is multiplied into the counts
-
-
-@dataclass(eq=False)
-class DeviceWordStats:
-    """Tokens of each word of each document of a shard in its L best topics: memo and message in one."""
-
-    shard: DeviceShard
-    topic: Any  # [L, entries] uint16
-    share: Any  # [L, entries] uint32
-    n: Any  # [entries] uint8, how many of the L are used
-    totals: np.ndarray  # [K] float64, on the host
-
-    HOLDS: ClassVar[tuple[str, ...]] = ("topic", "share", "n")
-    kernel: ClassVar[str] = "add_memo"
-
-    def __post_init__(self) -> None:
-        hold = self.shard.device.parking.hold
-        self.topic, self.share, self.n = hold(self.topic), hold(self.share), hold(self.n)
-
-    @property
-    def parts(self) -> tuple[DeviceWordStats, ...]:
-        return (self,)
-
-    def plus(self, other: Any) -> SeveralShards:
-        return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
-
-    def kernel_arguments(self, name: str) -> dict[str, Any]:
-        """What the kernel is given of statistics that come (`new`) or leave (`old`)."""
-        return {f"{name}_topic": self.topic, f"{name}_share": self.share, f"{name}_n": self.n}
-
-    @property
-    def n_entries(self) -> int:
-        return self.shard.n_entries
-
-    def on_host(self, unit: float) -> WordStats:
-        """As the processor would report it: tokens summed for each word and topic."""
-        device, K = self.shard.device, len(self.totals)
-        words = np.arange(len(self.shard.cols) + 1, dtype=np.int32)
-        counts = device.zeros((len(words) - 1, K), np.int64)
-        _add_to(counts, self, 1.0, unit, cols=device.array(words))
-        word, topic, value = device.nonzero(counts)
-        return WordStats(
-            np.asarray(self.shard.cols, np.int32),
-            np.searchsorted(word, words).astype(np.int64),
-            topic.astype(np.uint16),
-            (value / unit).astype(np.float32),
-            self.totals,
-        )
-
-    @classmethod
-    def of(cls, shard: DeviceShard, stats: EntryStats) -> DeviceWordStats:
-        """The same on the device."""
-        device, n = shard.device, stats.n.astype(np.int64)
-        L = int(n.max(initial=1))
-        topic, share = np.zeros((L, len(n)), np.uint16), np.zeros((L, len(n)), np.uint32)
-        entry = np.repeat(np.arange(len(n)), n)
-        slot = np.arange(len(entry)) - np.repeat(np.cumsum(n) - n, n)
-        topic[slot, entry], share[slot, entry] = stats.topic, stats.share
-        return cls(shard, device.array(topic), device.array(share), device.array(stats.n), stats.totals)
-
-    def write(self, out: Writer) -> None:
-        topic, share, n = (self.shard.device.get(x) for x in (self.topic, self.share, self.n))
-        used = np.arange(len(topic))[:, None] < n
-        EntryStats(n, topic.T[used.T], share.T[used.T], self.totals).write(out)
-
-    def merged_entropy(self, partner: np.ndarray, unit: float) -> np.ndarray:
-        """[K] what merging pairs of topics would take from the entropy, at the lower topic of each pair."""
-        device, lost = self.shard.device, self.shard.device.zeros(len(partner), np.int64)
-        given = {
-            "topic": self.topic,
-            "share": self.share,
-            "n": self.n,
-            "partner": device.array(partner, np.int32),
-            "lost": lost,
-            "unit": unit,
-            "n_entries": self.n_entries,
-        }
-        _launch_over(device, self.n_entries, "merged_entropy", given, "MergeArgs")
-        return device.get(lost) / 2.0**30
-
-
-@dataclass(eq=False)
-class DeviceTokenStats:
-    """The same where every token has one topic: the topics of tokens are all there is."""
-
-    shard: DeviceShard
-    z: Held  # [tokens] uint16
-    totals: np.ndarray  # [K] float64, on the host
-
-    HOLDS: ClassVar[tuple[str, ...]] = ("z",)
-
-    @property
-    def parts(self) -> tuple[DeviceTokenStats, ...]:
-        return (self,)
-
-    def plus(self, other: Any) -> SeveralShards:
-        return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
-
-    kernel: ClassVar[str] = "add_tokens"
-
-    @classmethod
-    def of(cls, shard: DeviceShard, stats: TokenStats) -> DeviceTokenStats:
-        return cls(shard, shard.device.parking.hold(shard.device.array(stats.z, np.uint16)), stats.totals)
-
-    def write(self, out: Writer) -> None:
-        TokenStats(self.shard.device.get(self.z), self.totals).write(out)
-
-    def kernel_arguments(self, name: str) -> dict[str, Any]:
-        return {f"{name}_z": self.z, "word": self.shard.tokens.word}
-
-    @property
-    def n_entries(self) -> int:
-        return int(self.shard.tokens.lengths.sum())
-
-
-@dataclass(eq=False)
-class SeveralShards:
-    """The sum of what several shards report: whole numbers add up to the same in any order, so nothing is added yet."""
-
-    parts: tuple[Any, ...]
-    totals: np.ndarray
-
-    def plus(self, other: Any) -> SeveralShards:
-        return SeveralShards((*self.parts, *other.parts), self.totals + other.totals)
 
 
 @dataclass(eq=False)
@@ -229,7 +104,7 @@ class DeviceWordTotal:
         if abs(self.factor) < SMALLEST_FACTOR:
             self.settle()
             given = {"counts": self.counts_, "weight": self.factor, "n_entries": int(np.prod(self.shape))}
-            _launch_over(self.device, given["n_entries"], "scale_counts", given)
+            launch_over(self.device, given["n_entries"], "scale_counts", given)
             self.factor = 1.0
         return self
 
@@ -250,7 +125,7 @@ class DeviceWordTotal:
             if leaving is not None:
                 leaving.add_to(self.counts_, -1.0)
             return
-        _add_to(self.counts_, stats, weight, self.unit, leaving=leaving)
+        add_to(self.counts_, stats, weight, self.unit, leaving=leaving)
 
     # What topics make of it: the kernels behind likelihoods.TopicWords
 
@@ -331,31 +206,6 @@ class DeviceWordTotal:
         given = self.with_prior(eta, extra) | {"partial": partial, "function": function}
         self.device.launch("sum_of_words", "TableArgs", blocks, 128, given)
         return float(self.device.get(partial).sum())
-
-
-def _add_to(counts: Any, stats: Any, weight: float, unit: float, *, leaving: Any = None, cols: Any = None) -> None:
-    """counts [V, K] += weight times what a shard reports, less what it reported before. `cols` are rows for its words,
-    where they are not its columns."""
-    shard = stats.shard
-    given = stats.kernel_arguments("new") | {
-        "index": shard.index,
-        "cols": shard.cols.device if cols is None else cols,
-        "counts": counts,
-        "weight": weight,
-        "unit": unit,
-        "n_entries": stats.n_entries,
-        "K": counts.shape[1],
-        "is_whole": int(weight == 1.0),
-    }
-    if leaving is not None:
-        given |= leaving.kernel_arguments("old")
-    _launch_over(shard.device, stats.n_entries, stats.kernel, given)
-
-
-def _launch_over(device: Device, n: int, kernel: str, given: dict[str, Any], kind: str = "MemoArgs") -> None:
-    """A lane for each of n entries."""
-    if n:
-        device.launch(kernel, kind, min(-(-n // 256), 32 * device.n_processors), 256, given)
 
 
 def _check_room(device: Device, V: int, K: int) -> None:
