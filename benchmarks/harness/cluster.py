@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from unittest import mock
 import numpy as np
 
 STORE = 100 * 2**20  # bytes of each node's object store
+WAIT_SECONDS = 60.0  # for workers that join late
 NODE = {"num_cpus": 4, "object_store_memory": STORE}  # logical cores
 
 Act = Callable[[Any], None]  # of the driver's workers
@@ -75,9 +77,12 @@ class RemovedNode:
         self.cluster = cluster
 
     def __call__(self, workers: Any) -> None:
-        head = self.cluster.head_node.node_id
-        node = next(peer.node for peer in workers.pool.alive() if peer.node != head)
-        found = next(n for n in self.cluster.list_all_nodes() if n.node_id == node)
+        head, deadline = self.cluster.head_node.node_id, time.monotonic() + WAIT_SECONDS
+        while not (nodes := [peer.node for peer in workers.pool.alive() if peer.node != head]):
+            if time.monotonic() > deadline:
+                raise RuntimeError("no worker came up on another node")
+            time.sleep(0.1)  # on a busy machine some workers join late
+        found = next(n for n in self.cluster.list_all_nodes() if n.node_id == nodes[0])
         self.cluster.remove_node(found, allow_graceful=False)
 
     def mend(self) -> None:

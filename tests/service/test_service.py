@@ -35,8 +35,9 @@ def model():
 
 @pytest.fixture(scope="module")
 def path(model, tmp_path_factory):
-    model.save(tmp_path_factory.mktemp("model") / "my model")
-    return tmp_path_factory.getbasetemp() / "model0" / "my model"
+    path = tmp_path_factory.mktemp("model") / "my model"
+    model.save(path)
+    return path
 
 
 @pytest.fixture
