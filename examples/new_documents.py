@@ -12,7 +12,7 @@ from topmix.data import Vectorizer, demo_corpus
 
 corpus = demo_corpus()  # or topmix.data.from_texts(texts, stop_words="english", min_df=5)
 with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder) / "model.topmix"
+    path = Path(folder) / "topics.model"
     LDA(n_components=40, random_state=0).fit(corpus).save(path)
     model = topmix.load(path)
 

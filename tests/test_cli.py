@@ -177,7 +177,7 @@ def test_the_next_steps_work_as_printed(tmp_path, monkeypatch, capsys):
     texts = [" ".join(words[n % 7 : n % 7 + 4]) for words in SUBJECTS.values() for n in range(30)]
     exec(NEXT_STEPS, {"texts": texts})
     assert "flour" in capsys.readouterr().out
-    assert topmix.load("model.topmix").n_components == 50
+    assert topmix.load("topics.model").n_components == 50
 
 
 def test_long_names_keep_their_ends():

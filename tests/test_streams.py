@@ -144,7 +144,7 @@ def test_a_batch_that_fails_changes_nothing(batches, tmp_path):
         stream.learn(batches[3], id=1.5)
     stream.model.partial_fit(batches[4])  # on a copy
     assert state(stream) == before
-    assert sorted(p.name for p in (tmp_path / "s").iterdir()) == files == ["model-3.topmix", "state"]
+    assert sorted(p.name for p in (tmp_path / "s").iterdir()) == files == ["model-3", "state"]
 
 
 def test_a_stream_that_is_opened_again_has_the_same_bits(batches, tmp_path):
@@ -152,7 +152,7 @@ def test_a_stream_that_is_opened_again_has_the_same_bits(batches, tmp_path):
     learned(batches[:5], path=tmp_path / "s")
     again = learned(batches, path=tmp_path / "s")  # all batches are sent again
     assert state(again) == state(want)
-    assert topmix.load(tmp_path / "s" / "model-12.topmix").n_components == 4
+    assert topmix.load(tmp_path / "s" / "model-12").n_components == 4
 
 
 def test_what_was_not_saved_is_sent_again(batches, tmp_path):
@@ -171,12 +171,12 @@ def test_a_crash_while_the_folder_is_written_leaves_the_stream_before(batches, t
         with pytest.raises(ZeroDivisionError):
             stream.learn(batches[3], id=3)
     assert state(stream) == before
-    assert (tmp_path / "s" / "model-4.topmix").exists()  # written, and named by nobody
+    assert (tmp_path / "s" / "model-4").exists()  # written, and named by nobody
     (tmp_path / "s" / ".state.12345678.whole.topmix-tmp").write_text("half")
     again = learned([], path=tmp_path / "s")
     assert state(again) == before
     again.learn(batches[3], id=3)
-    assert sorted(p.name for p in (tmp_path / "s").iterdir()) == ["model-4.topmix", "state"]
+    assert sorted(p.name for p in (tmp_path / "s").iterdir()) == ["model-4", "state"]
     assert state(again) == state(learned(batches[:4]))
 
 
@@ -292,7 +292,7 @@ def test_what_makes_no_sense_is_refused(batches, tmp_path):
         with pytest.raises(ModelFileError, match=STATE):
             learned([], path=tmp_path / "s")
     (tmp_path / "s" / STATE).write_bytes(kept)
-    (tmp_path / "s" / "model-2.topmix").unlink()
+    (tmp_path / "s" / "model-2").unlink()
     with pytest.raises(FileNotFoundError, match="model-2"):
         learned([], path=tmp_path / "s")
 

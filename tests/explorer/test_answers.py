@@ -196,7 +196,7 @@ def test_learning_on_can_be_watched_stopped_and_replayed(client, explorer, docum
     assert len(explorer.model.history_) == passes + 3
     assert do(client, "learn", passes=10**6).status_code == 400
     # Files to share: the program of the edits gives the same model.
-    (tmp_path / "shared").write_bytes(client.get("/export/model.topmix").content)
+    (tmp_path / "shared").write_bytes(client.get("/export/topics.model").content)
     shared = topmix.load(tmp_path / "shared")
     np.testing.assert_array_equal(
         topmix.edits.replay(fitted, shared.edits_, documents.corpus).components_, shared.components_

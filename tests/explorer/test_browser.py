@@ -93,7 +93,7 @@ def test_merge_undo_learn_on_and_export(page, explorer, fitted, documents, tmp_p
     page.click("#tab-share")
     assert page.locator("#log li").count() == 3
     with page.expect_download() as download:
-        page.click("#exports a[download='model.topmix']")
+        page.click("#exports a[download='topics.model']")
     download.value.save_as(tmp_path / "shared")
     shared = topmix.load(tmp_path / "shared")
     assert [edit["do"] for edit in shared.edits_] == ["merge", "rename", "learn"]

@@ -23,7 +23,7 @@ from topmix.data import from_texts
 corpus = from_texts(texts, stop_words="english", min_df=5, max_df=0.5)
 model = LDA(n_components=50, random_state=0).fit(corpus)
 print(model.top_words(8))
-model.save("model.topmix")
+model.save("topics.model")
 """
 
 

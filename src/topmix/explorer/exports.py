@@ -20,7 +20,7 @@ KINDS = {
     "report.html": "text/html; charset=utf-8",
     "topics.csv": "text/csv; charset=utf-8",
     "documents.csv": "text/csv; charset=utf-8",
-    "model.topmix": "application/octet-stream",
+    "topics.model": "application/octet-stream",
     "edits.py": "text/x-python; charset=utf-8",
 }
 
@@ -37,7 +37,7 @@ def export(session: Session, snapshot: Snapshot, name: str) -> Response:
     else:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
-            if name == "model.topmix":
+            if name == "topics.model":
                 snapshot.model.save(path)
             else:
                 library = snapshot.library

@@ -1,6 +1,6 @@
 """A stream on disk: one folder with the model and what else the stream knows, replaced together or not at all.
 
-    model-<batches>.topmix   the estimator as `save` writes it: `topmix.load` reads it, whoever serves it too
+    model-<batches>          the estimator as `save` writes it: `topmix.load` reads it, whoever serves it too
     state                    words, ids and records, and which model they belong to
 
 A new model is written beside the old one. Then the state, which names it, is replaced in one step, and after that the
@@ -40,7 +40,7 @@ class Kept:
 
 
 def model_path(folder: Path, n_batches: int) -> Path:
-    return folder / f"model-{n_batches}.topmix"
+    return folder / f"model-{n_batches}"
 
 
 def write(folder: Path, kept: Kept) -> None:
@@ -58,7 +58,7 @@ def write(folder: Path, kept: Kept) -> None:
     }
     arrays = {"documents": kept.words.documents, "waiting": np.fromiter(waiting.values(), float, len(waiting))}
     write_file(folder / STATE, KIND, arrays, about)
-    for other in folder.glob("model-*.topmix"):
+    for other in folder.glob("model-*"):
         if other != model:
             other.unlink(missing_ok=True)
 

@@ -5,7 +5,7 @@ const file = (name, about) => element("li", {}, element("a", { href: `/export/${
 addTab("share", "Share", [
   element("h2", {}, "Share"),
   element("ul", { id: "exports" }, file("report.html", "the static report: one page that needs no server"), file("topics.csv", "topics with their sizes and words"), file("documents.csv", "the topics of each document"),
-    file("model.topmix", "the model with its edits, for topmix.load"), file("edits.py", "the edits as a program that makes them again, to the same bits")),
+    file("topics.model", "the model with its edits, for topmix.load"), file("edits.py", "the edits as a program that makes them again, to the same bits")),
   element("h3", {}, "Edits"), element("ol", { id: "log" }), element("p", { id: "no-edits", class: "hint-text" }, "None yet."),
 ], "settings");
 
