@@ -16,7 +16,6 @@ import hashlib
 import time
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.harness import arguments, datasets
@@ -76,11 +75,7 @@ def measured(X: Corpus, K: int, n_passes: int, **settings: Any) -> dict[str, Any
         model = LDA(K, max_iter=n_passes, tol=0.0, random_state=0, callbacks=[times], **settings).fit(X)
         seconds = time.perf_counter() - begin
         hashes.append(hashlib.sha256(model.components_.tobytes()).hexdigest()[:16])
-    start, *passes = times.seconds()
-    return {
-        "start": start,
-        "passes": passes,
-        "median": float(np.median(passes)) if passes else None,
+    return times.summary() | {
         "seconds": seconds,
         "tokens": X.n_tokens,
         "hash": hashes[-1],

@@ -81,11 +81,7 @@ def measured(first: GaussianMixture, X: np.ndarray, engine: str | Engine, a: Any
         model.set_params(max_iter=a.passes, tol=-np.inf, callbacks=[times]).fit(X)
         seconds = time.perf_counter() - begin
         hashes.append(hashlib.sha256(model.covariances_.tobytes()).hexdigest()[:16])
-    start, *passes = times.seconds()
-    return {
-        "start": start,
-        "passes": passes,
-        "median": float(np.median(passes)) if passes else None,
+    return times.summary() | {
         "seconds": seconds,
         "bound": model.elbo_ / len(X),
         "hash": hashes[-1],

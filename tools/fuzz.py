@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from tools.saved_corpora import parts, sealed
 from topmix import LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus, read_corpus
-from topmix.data.layout import metadata_crc
 from topmix.data.shard import Shards, at_random
 from topmix.metrics import completion_score
 
@@ -46,24 +45,6 @@ def counts(rng: np.random.Generator) -> np.ndarray:
 
 
 # ---------------------------------------------------------------------------------------------------------- corpora
-
-
-def parts(data: bytes) -> tuple[dict[str, Any], dict[str, str], bytearray]:
-    """(arrays by name, metadata, the data) of a saved corpus."""
-    length = int.from_bytes(data[:8], "little")
-    table = json.loads(data[8 : 8 + length])
-    return table, table.pop("__metadata__"), bytearray(data[8 + length :])
-
-
-def sealed(table: dict[str, Any], metadata: dict[str, str], blob: bytearray) -> bytes:
-    """The file of these parts, with correct checksums."""
-    metadata = {key: text for key, text in metadata.items() if key != "metadata_crc32"}
-    crcs = {name: f"{zlib.crc32(blob[slice(*entry['data_offsets'])]):08x}" for name, entry in table.items()}
-    metadata["crc32"] = json.dumps(crcs)
-    metadata["metadata_crc32"] = metadata_crc(metadata)
-    header = json.dumps({"__metadata__": metadata} | table).encode()
-    header += b" " * (-(8 + len(header)) % 64)
-    return len(header).to_bytes(8, "little") + header + bytes(blob)
 
 
 def damage(data: bytes, rng: np.random.Generator) -> tuple[bytes, bool]:

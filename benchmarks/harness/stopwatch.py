@@ -78,6 +78,11 @@ class PassTimes:
         """Of each pass. The first one includes initialisation, unless `begin` says when that was over."""
         return np.diff([self.begin if begin is None else begin, *self.ends]).tolist()
 
+    def summary(self) -> dict[str, Any]:
+        """For a result: the first pass with initialisation (`start`), the later ones, and their median."""
+        start, *passes = self.seconds()
+        return {"start": start, "passes": passes, "median": float(np.median(passes)) if passes else None}
+
 
 def best_of(repeat: int, work: Callable[[], Any], clock: Clock = time.perf_counter) -> float:
     """Seconds of the fastest of some calls."""

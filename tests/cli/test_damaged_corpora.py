@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tools.fuzz import parts, sealed
+from tools.saved_corpora import parts, sealed
 from topmix import LDA
 from topmix.cli import main
 from topmix.data import Corpus

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from tools.fuzz import parts, sealed
+from tools.saved_corpora import parts, sealed
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture, _core
 from topmix.data import Corpus, CorpusBuilder, CorpusError, sample_lda, write_corpus
 from topmix.data.saved_rows import SavedRows

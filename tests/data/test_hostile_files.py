@@ -161,7 +161,7 @@ def test_two_files_are_read_alternately(tmp_path):
 def test_metadata_of_a_corpus_is_nested_too_deep(tmp_path):
     path = tmp_path / "a.topmix"
     Corpus.from_rows([{0: 1}]).save(path)
-    from tools.fuzz import parts, sealed
+    from tools.saved_corpora import parts, sealed
 
     for text in ("[" * 100_000, '{"a": ' + "9" * 5000 + "}", json.dumps([])):
         table, metadata, blob = parts(path.read_bytes())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice, zip_longest
+from itertools import chain
 from os import PathLike
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -24,24 +24,17 @@ from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.languages import looks_english, resolve_stop_words, stemmer_of
 from topmix.data.strings import Strings
+from topmix.data.text_blocks import Blocks, Document, Text, document_blocks, text_blocks
 from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer
 from topmix.data.transformer import TransformerParameters
 from topmix.data.vocabulary import check_cut, given_vocabulary, packed_terms, select_terms
 from topmix.numerics.threads import threads
 
-BLOCK_CHARS = 1 << 24  # enough for many threads
-BLOCK_TEXTS = 1 << 15
-RUN_TEXTS = 32
 _NO_RULE = NativeRule(bytes(128), 1, False)
-_END: Any = object()
 
 # Vectorizers of fitted models, and the words and settings that they were made from. With a large vocabulary
 # making one takes longer than most texts.
 _MADE: WeakKeyDictionary[Any, tuple[Any, Any, Vectorizer]] = WeakKeyDictionary()
-
-Text = str | list[str]  # a text, or its tokens
-Document = tuple[str, Text]  # (name, text)
-Blocks = Iterator[tuple[list[str] | None, list[Text]]]  # (names, texts)
 
 
 class KnownTerms(NamedTuple):
@@ -360,64 +353,6 @@ def from_texts(
 ) -> Corpus:
     """A corpus from texts. `settings` are the parameters of `Vectorizer`: min_df, max_df, stop_words, ..."""
     return Vectorizer(**settings).fit_transform(texts, names=names, out=out)
-
-
-def text_blocks(texts: Iterable[Text], names: Iterable[str] | None = None) -> Blocks:
-    """Texts in blocks that are large enough for one native call."""
-    if isinstance(texts, str | bytes):
-        raise ValueError("texts is a single string: pass a list of texts, such as [text]")
-    if names is not None:
-        return document_blocks(_zip_names(texts, names))
-    return _blocks((None, run) for run in _runs(texts))
-
-
-def document_blocks(documents: Iterable[Document]) -> Blocks:
-    """Texts and their names in blocks."""
-    return _blocks(tuple(zip(*run)) for run in _runs(documents))  # type: ignore[misc]
-
-
-def _zip_names(texts: Iterable[Text], names: Iterable[str]) -> Iterator[Document]:
-    for n, (name, text) in enumerate(zip_longest(names, texts, fillvalue=_END)):
-        if name is _END or text is _END:
-            raise ValueError(f"{'names' if name is _END else 'texts'} ended after {n}: pass one name per text")
-        yield str(name), text
-
-
-def _runs(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """A few items at a time: Python loops over runs in less time than over items."""
-    items = iter(items)
-    while run := list(islice(items, RUN_TEXTS)):
-        yield run
-
-
-def _blocks(runs: Iterable[tuple[Sequence[str] | None, Sequence[Text]]]) -> Blocks:
-    """(names, texts) in blocks that are large enough for one native call."""
-    names: list[str] = []
-    texts: list[Text] = []
-    chars = n = 0
-    for names_of_run, run in runs:
-        if set(map(type, run)) != {str}:
-            for i, text in enumerate(run):
-                if not isinstance(text, str | list | tuple):
-                    raise TypeError(_not_a_text(n + i, text))
-            run = [text if isinstance(text, str) else list(text) for text in run]
-        texts += run
-        names += names_of_run or ()
-        n += len(run)
-        chars += sum(map(len, run))
-        if chars >= BLOCK_CHARS or len(texts) >= BLOCK_TEXTS:
-            yield names or None, texts
-            names, texts, chars = [], [], 0
-    if texts:
-        yield names or None, texts
-
-
-def _not_a_text(n: int, item: object) -> str:
-    if isinstance(item, bytes):
-        return f"text {n} is bytes: decode it first, for instance with .decode('utf-8')"
-    if item is None or item != item:
-        return f"text {n} is not a string but {type(item).__name__}: {item!r}; drop it, or pass '' for an empty text"
-    return f"text {n} is not a string but {type(item).__name__}: {item!r:.60}"
 
 
 def _is_auto(stop_words: Any) -> bool:

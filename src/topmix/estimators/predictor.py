@@ -13,7 +13,8 @@ import numpy as np
 
 from topmix import _core
 from topmix.data.shard import Shard
-from topmix.data.vectorize import Text, Vectorizer
+from topmix.data.text_blocks import Text
+from topmix.data.vectorize import Vectorizer
 from topmix.estimators.names import EMPTY, WORDS_PER_NAME, best_words, candidates, distinct
 from topmix.estimators.saving import load
 from topmix.estimators.topic_view import word_names

@@ -18,8 +18,9 @@ from topmix.data.from_table import counts_of, text_columns, texts_of
 from topmix.data.items import first_and_all, is_texts, plain
 from topmix.data.readers import kind_of_text, read_corpus
 from topmix.data.tabular import BLOCK_CELLS, as_tabular
+from topmix.data.text_blocks import Blocks, document_blocks, text_blocks
 from topmix.data.texts import DEFAULT_TEXT_FIELD, read_texts
-from topmix.data.vectorize import Blocks, Vectorizer, document_blocks, text_blocks
+from topmix.data.vectorize import Vectorizer
 from topmix.estimators.frames import FRAMES
 from topmix.files.reader import ModelFileError
 
