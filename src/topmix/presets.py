@@ -45,7 +45,7 @@ def sparse_lda(
     restarts: int = RESTARTS,
     cold: bool = True,
 ) -> LDA:
-    """L-sparse LDA: Algorithm 2 of Hughes & Sudderth, Fast Learning of Clusters and Topics via Sparse Posteriors (2016).
+    """L-sparse LDA: Algorithm 2 of Hughes & Sudderth, Fast Learning of Clusters and Topics via Sparse Posteriors, 2016.
 
     Each word keeps its L best topics *while* a document is solved (their Appendix D.3: chosen in the first five
     iterations and every tenth), every visit starts cold, restarts are always tried, a document ends after 100
@@ -85,9 +85,9 @@ def sparse_gmm(
 ) -> GaussianMixture:
     """L-sparse Gaussian mixture: Algorithm 1 of Hughes & Sudderth (2016), for image patches (their section 4).
 
-    Zero mean, full covariances, alpha = 10 in all. They have 100 batches; the rate of SVI and the first clusters are not
-    given for mixtures: here (1 + t)^-.65 and k-means++. `covariances_` is scikit-learn's estimate; the paper's E[Sigma]
-    has nu - D - 1 in the place of nu, which `benchmarks.harness.vectors.held_out` of papers/ takes.
+    Zero mean, full covariances, alpha = 10 in all. They have 100 batches; the rate of SVI and the first clusters are
+    not given for mixtures: here (1 + t)^-.65 and the library's start. `covariances_` is scikit-learn's estimate; the
+    paper's E[Sigma] has nu - D - 1 in the place of nu.
     """
     learners: dict[str, Learner] = {
         "memoized": Memoized(batch_size),
@@ -125,8 +125,8 @@ def scvb0(n_components: int, *, batch_size: int = 100) -> LDA:
 def cvb0(n_components: int) -> LDA:
     """CVB0: Eq. (3) of Foulds et al. (2013), after Asuncion et al. (2009); docs/math.md Eq. (3.5c).
 
-    Every word keeps all its topics and is left out of all three counts when it is updated, in passes over all documents.
-    alpha = .1 and eta = .01 as in `scvb0`. Topics start at random.
+    Every word keeps all its topics and is left out of all three counts when it is updated, in passes over all
+    documents. alpha = .1 and eta = .01 as in `scvb0`. Topics start at random.
     """
     return LDA(
         n_components,
@@ -142,7 +142,7 @@ def cvb0(n_components: int) -> LDA:
 
 
 def stochastic_vb(n_components: int, iterations: int = 1, offset: float = 0.0, *, batch_size: int = 100) -> LDA:
-    """SVB-Bx-Oy of Foulds et al. (2013), after Hoffman et al. (2010): x iterations per document, priors .1 and .01 plus y.
+    """SVB-Bx-Oy of Foulds et al. (2013), after Hoffman et al. (2010): x iterations per document, priors raised by y.
 
     The other settings are those of `scvb0`. Dense, every visit from the words alone.
     """
@@ -180,10 +180,10 @@ def batch_vb(n_components: int, doc_topic_prior: float = 0.1, topic_word_prior: 
 def esvi_lda(n_components: int, n_active: int | None = None, *, workers: int = 1) -> LDA:
     """ESVI-LDA: Algorithm 5 of Zhang et al., Extreme Stochastic Variational Inference (2019); with `n_active` -TOPK.
 
-    Words travel between workers and re-solve all K topics of a token; no learning rate, no opening passes. With TOPK the
-    C best are kept and the others share the rest evenly, each having the mean of what it would have had. Here several
-    words travel together in a block, and the tokens of a word in one document are solved at once. Priors and the start
-    are not given: alpha = .5 / K, eta = .03 and a random start.
+    Words travel between workers and re-solve all K topics of a token; no learning rate, no opening passes. With TOPK
+    the C best are kept and the others share the rest evenly, each having the mean of what it would have had. Here
+    several words travel together in a block, and the tokens of a word in one document are solved at once. Priors and
+    the start are not given: alpha = .5 / K, eta = .03 and a random start.
     """
     return LDA(
         n_components,
