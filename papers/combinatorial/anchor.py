@@ -2,8 +2,8 @@
 
 1. Q, the joint probability of two words of a document, without bias (their Eq. in section 4.1), rows normalised.
 2. K anchor words: rows of Q, in a random projection, each the farthest from the span of those before (FastAnchorWords).
-3. Every other row as a convex combination of the anchors' rows, by exponentiated gradient on the KL divergence
-   (RecoverKL): p(topic | word), and from it and p(word) the topics.
+3. Every other row as a convex combination of the anchors' rows, by least squares (RecoverL2): p(topic | word), and
+   from it and p(word) the topics.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 
 PROJECTED = 1000  # dimensions
-LEAST_DOCUMENTS = 10  # that a word must be in to become an anchor
+FREQUENT = 0.05  # share of documents that a word must be in to become an anchor; rare words have noisy rows
 
 
 def anchor_topics(X: sp.csr_array, K: int, seed: int = 0) -> np.ndarray:
     """[K, V] topics of counts [D, V]."""
     Q, share = co_occurrence(X)
     documents = np.asarray((X > 0).sum(axis=0)).ravel()
-    found = anchors(Q, np.flatnonzero(documents >= min(LEAST_DOCUMENTS, documents.max())), K, seed)
+    least = min(FREQUENT * X.shape[0], np.sort(documents)[-min(10 * K, len(documents))])  # enough to choose from
+    found = anchors(Q, np.flatnonzero(documents >= least), K, seed)
     given_word = recover(Q, Q[found])  # [V, K] p(topic | word)
     topics = (given_word * share[:, None]).T
     return topics / topics.sum(axis=1, keepdims=True)
@@ -55,20 +56,31 @@ def anchors(Q: np.ndarray, candidates: np.ndarray, K: int, seed: int) -> np.ndar
     return candidates[np.array(chosen)]
 
 
-def recover(Q: np.ndarray, basis: np.ndarray, steps: int = 300, tol: float = 1e-5) -> np.ndarray:
-    """[V, K] weights of the basis rows [K, V] for every row of Q, that minimise KL(row || weights @ basis).
+def recover(Q: np.ndarray, basis: np.ndarray, steps: int = 500, tol: float = 1e-6) -> np.ndarray:
+    """[V, K] weights of the basis rows [K, V] for every row of Q: convex combinations, nearest in squares.
 
-    Exponentiated gradient is EM here: weights are multiplied by how much better a basis row explains than the mean.
+    Projected gradient with momentum. It needs the products with the basis alone, not Q itself.
     """
-    V, K = len(Q), len(basis)
-    weights = np.full((V, K), 1.0 / K)
-    basis = np.maximum(basis, 1e-12)
+    G, B = basis @ basis.T, Q @ basis.T
+    rate = 1.0 / np.linalg.eigvalsh(G)[-1]
+    weights = ahead = np.full(B.shape, 1.0 / len(basis))
+    t = 1.0
     for _ in range(steps):
-        ratio = Q / (weights @ basis)
-        new = weights * (ratio @ basis.T)
-        new /= np.maximum(new.sum(axis=1, keepdims=True), 1e-300)
+        new = on_simplex(ahead - rate * (ahead @ G - B))
+        t, before = (1.0 + np.sqrt(1.0 + 4.0 * t * t)) / 2.0, t
+        ahead = new + (before - 1.0) / t * (new - weights)
         moved = np.abs(new - weights).max()
         weights = new
         if moved < tol:
             break
     return weights
+
+
+def on_simplex(x: np.ndarray) -> np.ndarray:
+    """The nearest point of the simplex to each row."""
+    ordered = -np.sort(-x, axis=1)
+    sums = np.cumsum(ordered, axis=1) - 1.0
+    n = np.arange(1, x.shape[1] + 1)
+    last = (ordered - sums / n > 0).sum(axis=1)
+    shift = sums[np.arange(len(x)), last - 1] / last
+    return np.maximum(x - shift[:, None], 0.0)

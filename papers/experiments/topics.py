@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.harness import datasets
 from benchmarks.harness.runs import NO_LIMIT, Plan, train
+from benchmarks.harness.stopwatch import Milestones
 from papers.experiments.job import Budget, Write
 
 Settings = dict[str, Any]
@@ -27,5 +28,5 @@ def scored_run(
     data = datasets.load(corpus)
     limit = budget.at_most(NO_LIMIT if seconds is None else seconds)
     plan = Plan("topmix", about["name"], corpus, K, seed, limit, settings, 1, evaluator=evaluator, n_docs=n_docs)
-    found = train(plan, data)
+    found = train(plan, data, Milestones(limit, per_octave=1 if K > 200 else 2, first=0.5))  # scores take seconds
     write(found.to_dict(), about | {"K": K, "seed": seed, "seconds": limit, "n_docs": n_docs, "run": settings}, data)
