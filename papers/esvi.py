@@ -1,5 +1,6 @@
 """Zhang et al., Extreme Stochastic Variational Inference (AISTATS 2019): Figs. 3, 4, 6, 7 and 8, redrawn from our runs.
 
+    python -m papers.esvi --small | --full   # with the paper's own algorithms: papers/experiments
     python -m papers.esvi                   # an hour on two cores; runs are remembered
     python -m papers.esvi --figures 3 --fresh
     python -m papers.esvi --quick           # generated data, a minute
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 from benchmarks import asynchronous, asynchronous_mixtures
 from benchmarks.harness import arguments, drawing, results
 from benchmarks.harness.curve import Curve
-from papers import FIGURES
+from papers import FIGURES, everything
 
 MIXTURES, TOPICS = "asynchronous_mixtures", "asynchronous"
 SOURCES = {"3": MIXTURES, "4": TOPICS, "6": TOPICS, "7": TOPICS, "8": TOPICS}
@@ -153,6 +154,8 @@ def draw(figure: str, found: list[Panel], folder: Path) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
+    if everything.is_asked(argv):
+        return everything.main(argv, ("esvi",))
     p = arguments.parser(__doc__, quick="small generated data")
     p.add_argument("--figures", nargs="+", choices=[*SOURCES], default=[*SOURCES])
     p.add_argument("--fresh", action="store_true", help="run everything again")

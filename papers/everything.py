@@ -55,6 +55,11 @@ def main(argv: list[str] | None = None, only: tuple[str, ...] = PAPERS) -> int:
     return min(failed, 1)
 
 
+def is_asked(argv: list[str] | None) -> bool:
+    """Whether the script of one paper was called with --small or --full."""
+    return bool({"--small", "--full"} & {*(sys.argv[1:] if argv is None else argv)})
+
+
 def run(jobs: list[Job], out: Path, processes: int, deadline: float, commit: str | None) -> int:
     """Runs jobs until the deadline. Returns how many failed."""
     parts = out / "parts"

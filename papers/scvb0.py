@@ -1,5 +1,6 @@
 """Foulds et al., Stochastic Collapsed Variational Bayesian Inference for LDA (KDD 2013): Figs. 1-3 and Table 2, redone.
 
+    python -m papers.scvb0 --small | --full   # with the paper's own algorithms: papers/experiments
     python -m papers.scvb0                      # forty minutes on two cores; runs are remembered
     python -m papers.scvb0 --figures 1 --corpus wiki
     python -m papers.scvb0 --quick              # a generated corpus, seconds
@@ -30,7 +31,7 @@ import numpy as np
 from benchmarks.harness import arguments, datasets, drawing
 from benchmarks.harness.results import Results
 from benchmarks.harness.runs import Run, Runs, train_for
-from papers import FIGURES
+from papers import FIGURES, everything
 from topmix.metrics import npmi_coherence, topic_diversity
 
 Settings = dict[str, Any]
@@ -72,6 +73,8 @@ STYLES: dict[str, Settings] = {
 
 
 def main(argv: list[str] | None = None) -> int:
+    if everything.is_asked(argv):
+        return everything.main(argv, ("scvb0",))
     p = arguments.parser(__doc__, quick="a generated corpus and seconds")
     arguments.add_corpus(p, ["wiki", "arxiv_100k"])
     p.add_argument("--figures", nargs="+", choices=["1", "2", "3", "table"], default=["1", "2", "3", "table"])

@@ -120,10 +120,11 @@ class Document : public DocumentSweep {
         return left;
     }
 
-    /// The document's objective less a constant, Eq. (3.9), at the responsibilities that N implies.
+    /// The document's objective less a constant, Eq. (3.9), at the responsibilities that N implies: those that would be
+    /// returned, each word's top L of them.
     double judge() {
         weights();
-        const double log_s = sweep<false, true>();
+        const double log_s = !masked() && opt.L < topic.size() ? sweep_top_l() : sweep<false, true>();
         double terms = 0;
         for (size_t j = 0; j < topic.size(); ++j)
             if (next[j] > 0) {

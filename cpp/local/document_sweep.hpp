@@ -70,6 +70,27 @@ class DocumentSweep : public DocumentTable {
         return log_s;
     }
 
+    /// The same with each word's top L alone, nothing excluded. Returns sum_u c_u log s_u.
+    double sweep_top_l() {
+        const size_t n = topic.size();
+        row.resize(n);
+        chosen.resize(opt.L);
+        id.resize(std::max(opt.L, n));
+        std::fill_n(next.begin(), n, 0.f);
+        double log_s = 0;
+        for (size_t u = 0; u < words.size(); ++u) {
+            const Block* e = &E[u / kBlock * width];
+            for (size_t j = 0; j < n; ++j) row[j] = P[j] * e[j][u % kBlock];
+            select_top_l(std::span<const float>(row), opt.L, id.data(), chosen.data());
+            float s = 0;
+            for (size_t l = 0; l < opt.L; ++l) s += row[size_t(id[l])];
+            s = std::max(s, kTiny);
+            for (size_t l = 0; l < opt.L; ++l) next[size_t(id[l])] += counts[u] * row[size_t(id[l])] / s;
+            log_s += double(counts[u]) * std::log(double(s));
+        }
+        return log_s;
+    }
+
     /// Several blocks side by side: the sum over topics is a chain of additions, each waiting for the last.
     template <size_t Several, bool Judge>
     double reweigh(size_t b) {

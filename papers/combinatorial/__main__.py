@@ -1,5 +1,6 @@
 """Tables and figures of Jiang, Sra & Kulis, "Combinatorial topic models using small-variance asymptotics" (2016).
 
+    python -m papers.combinatorial --small | --full   # with the paper's own algorithms: papers/experiments
     python -m papers.combinatorial                    # all of it: an hour or so
     python -m papers.combinatorial --only table1      # or table2, table3 (with figure 2), table4, figure1
     python -m papers.combinatorial --quick            # small sizes, seconds
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from benchmarks.harness import arguments
 from benchmarks.harness.results import Results
-from papers import FIGURES
+from papers import FIGURES, everything
 from papers.combinatorial.chains import figure1
 from papers.combinatorial.fits import Sizes
 from papers.combinatorial.recovery import table2, table3
@@ -27,6 +28,8 @@ PARTS = {"table1": table1, "table2": table2, "table3": table3, "table4": table4,
 
 
 def main(argv: list[str] | None = None) -> int:
+    if everything.is_asked(argv):
+        return everything.main(argv, ("combinatorial",))
     p = arguments.parser(__doc__, quick="small sizes")
     p.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     p.add_argument("--sweeps", type=int, help="of Gibbs chains; 600 unless given, the paper has 3300")

@@ -64,7 +64,7 @@ def jobs(small: bool) -> list[Job]:
                 add(corpus, k, name, 3 if k != K else 1 + i)
         for name in ("ESVI", "ESVI-TOPK", "VI"):
             add(corpus, K, name, 2 + i, workers=2)
-        for C in (1, K // 16, K // 2):
+        for C in dict.fromkeys((1, K // 16, K // 2)):
             add(corpus, K, f"C = {C}", 2 + i, figure=7)
     for k in (32, 64) if small else (256, 512):
         add("kos" if small else "wiki", k, "C = 16", 2, figure=8)

@@ -29,4 +29,6 @@ def scored_run(
     limit = budget.at_most(NO_LIMIT if seconds is None else seconds)
     plan = Plan("topmix", about["name"], corpus, K, seed, limit, settings, 1, evaluator=evaluator, n_docs=n_docs)
     found = train(plan, data, Milestones(limit, per_octave=1 if K > 200 else 2, first=0.5))  # scores take seconds
+    points = zip(found.curve.score, found.curve.column("objective"))
+    found.curve.keep([i for i, point in enumerate(points) if any(v is not None for v in point)])
     write(found.to_dict(), about | {"K": K, "seed": seed, "seconds": limit, "n_docs": n_docs, "run": settings}, data)

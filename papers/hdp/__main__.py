@@ -1,5 +1,6 @@
 """Figures 2 and 3 of Hughes, Kim & Sudderth, Reliable and Scalable Variational Inference for the HDP (2015).
 
+    python -m papers.hdp --small | --full   # with the paper's own algorithms: papers/experiments
     python -m papers.hdp [--quick] [--figures 2 3] [--corpus nips]
 
 Is the surrogate a bound, and do restarts help a document?
@@ -18,12 +19,14 @@ from __future__ import annotations
 
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.results import Results
-from papers import FIGURES
+from papers import FIGURES, everything
 from papers.hdp.restarts import figure_3
 from papers.hdp.surrogate import figure_2
 
 
 def main(argv: list[str] | None = None) -> int:
+    if everything.is_asked(argv):
+        return everything.main(argv, ("hdp",))
     p = arguments.parser(__doc__, quick="a generated corpus, few documents and draws")
     arguments.add_corpus(p, "nips")
     p.add_argument("--figures", nargs="+", default=["2", "3"], choices=["2", "3"])

@@ -1,5 +1,6 @@
 """Hughes & Sudderth, Fast Learning of Clusters and Topics via Sparse Posteriors (2016): Figs. 1 to 5, redrawn.
 
+    python -m papers.sparse_posteriors --small | --full   # with the paper's own algorithms: papers/experiments
     python -m papers.sparse_posteriors                    # two hours on two cores; runs of topics are remembered
     python -m papers.sparse_posteriors --figures 3 --K 400
     python -m papers.sparse_posteriors --quick            # generated data, seconds
@@ -26,7 +27,7 @@ from benchmarks.harness import arguments, datasets
 from benchmarks.harness.methods import is_installed
 from benchmarks.harness.results import Results
 from benchmarks.harness.runs import Runs
-from papers import FIGURES
+from papers import FIGURES, everything
 from papers.sparse_posteriors import mixtures
 from papers.sparse_posteriors.figure3 import figure_3
 from papers.sparse_posteriors.figures4and5 import figure_4, figure_5
@@ -34,6 +35,8 @@ from papers.sparse_posteriors.settings import PEERS
 
 
 def main(argv: list[str] | None = None) -> int:
+    if everything.is_asked(argv):
+        return everything.main(argv, ("sparse_posteriors",))
     p = arguments.parser(__doc__, quick="generated data and seconds")
     arguments.add_corpus(p, ["nips", "wiki"])
     p.add_argument("--figures", nargs="+", type=int, choices=[1, 2, 3, 4, 5], default=[1, 2, 3, 4, 5])

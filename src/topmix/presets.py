@@ -68,14 +68,14 @@ def sparse_lda(
         max_doc_update_iter=100,
         doc_tol=0.05,
     )
-    priors = {"doc_topic_prior": 0.5 / n_components, "topic_word_prior": 0.1}
     return LDA(
         n_components,
         n_active=n_active,
         inference=inference,
         learner=learners[learner],
+        doc_topic_prior=0.5 / n_components,
+        topic_word_prior=0.1,
         init="documents",
-        **priors,
         **FOREVER,
     )
 

@@ -48,7 +48,8 @@ class HDP(EditMixin, TopicEstimator):
     n_active : int or None
         Topics kept for each word of a document, L; None keeps all K.
     inference : {"collapsed", "variational"} or an object of topmix.inference
-        "variational" climbs the surrogate bound. "collapsed": the number of topics is found under the variational
+        "variational" climbs the surrogate bound: at every update with n_active=None and warm documents, else nearly
+        always. "collapsed": the number of topics is found under the variational
         bound too, but a few collapsed passes come before, which lead to a higher bound, and a few at the end, for
         topics that predict better; elbo_ is then the bound where these ended, and lower. Without a search all passes
         are collapsed. `exclude` and `own_discount` are not used.

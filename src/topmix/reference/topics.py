@@ -167,9 +167,16 @@ class Document:
         return select(w, L)
 
     def judge(self) -> float:
-        """The objective less a constant at the responsibilities that N implies, nothing excluded."""
+        """The objective less a constant at the responsibilities that N implies: the L best of each word, nothing
+        excluded."""
         P, _ = self.weights()
         w = self.table * P
+        if len(self.topic) > self.opt.L and not self.opt.select_often:
+            kept = np.zeros_like(w)
+            for u, row in enumerate(w):
+                chosen = self.top(row)
+                kept[u, chosen] = row[chosen]
+            w = kept
         s = w.sum(axis=1, keepdims=True)
         N = self.counts @ np.divide(w, s, out=np.zeros_like(w), where=s > 0)
         log_s = self.counts @ np.log(np.maximum(s[:, 0], 1e-37))

@@ -1,0 +1,331 @@
+"""Fills the tables of docs/papers.md from the rows in papers/results: `python -m papers.tables`.
+
+The page has a place for each: <!-- rows NAME --> and, below it, <!-- end -->. What is between them is written here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness.machine import ROOT
+from papers import RESULTS, conclusions
+from papers.combinatorial.reported import TABLE1, TABLE2, TABLE3, TABLE4
+from papers.rows import corpus_of, curve_of, rows
+
+PAGE = ROOT / "docs" / "papers.md"
+Cells = list[list[str]]
+
+
+def main(argv: list[str] | None = None) -> int:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--rows", type=Path, default=RESULTS, metavar="FOLDER")
+    p.add_argument("--page", type=Path, default=PAGE)
+    a = p.parse_args(argv)
+    a.page.write_text(filled(a.page.read_text(encoding="utf-8"), a.rows), encoding="utf-8")
+    return 0
+
+
+def filled(page: str, folder: Path) -> str:
+    """The page with all its tables."""
+
+    def table(match: re.Match[str]) -> str:
+        head, *body = TABLES[match[1]](folder)
+        lines = [head, ["---"] * len(head), *body] if body else [["(not run yet)"]]
+        text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines) if body else "(not run yet)"
+        return f"<!-- rows {match[1]} -->\n\n{text}\n\n<!-- end -->"
+
+    return re.sub(r"<!-- rows (\w+) -->\n.*?<!-- end -->", table, page, flags=re.DOTALL)
+
+
+def number(x: float | None, digits: int = 3) -> str:
+    return "–" if x is None or not np.isfinite(x) else f"{x:.{digits}f}".replace("-", "−")
+
+
+def machines(folder: Path) -> Cells:
+    found = {}
+    for paper in ("sparse_posteriors", "scvb0", "esvi", "hdp", "combinatorial"):
+        for row in rows(paper, folder):
+            m, v = row["machine"], row["versions"]
+            key = paper, m["processor"], m["cores"], v["python"], row["commit"]
+            found[key] = found.get(key, 0) + 1
+    body = [
+        [paper, f"{cpu}, {cores} cores", python, commit, str(n)]
+        for (paper, cpu, cores, python, commit), n in found.items()
+    ]
+    return [["paper", "processor", "Python", "commit", "rows"], *body]
+
+
+def learners(folder: Path) -> Cells:
+    """Fig. 4 of sparse posteriors."""
+    found = conclusions.sparsity(folder)
+    names = [n for n in dict.fromkeys(n for f in found.values() for n in f) if ":" not in n]
+    cells = []
+    for name in names:
+        row = [name]
+        for f in found.values():
+            fast = f.get(f"{name}: times as fast")
+            row.append(number(f.get(name)) + (f" ({fast:.1f}×)" if fast is not None and name in f else ""))
+        cells.append(row)
+    return [["", *found], *cells]
+
+
+def patches(folder: Path) -> Cells:
+    """Fig. 2 of sparse posteriors."""
+    found = conclusions.sparse_mixtures(folder)
+    names = [n for n in dict.fromkeys(n for f in found.values() for n in f) if ":" not in n]
+    cells = [
+        [
+            name,
+            *(
+                f"{number(f[name], 2)} ({f[f'{name}: times as fast']:.1f}×)" if name in f else "–"
+                for f in found.values()
+            ),
+        ]
+        for name in sorted(names)
+    ]
+    return [["", *found], *cells]
+
+
+def passes(folder: Path) -> Cells:
+    """Fig. 3a of sparse posteriors: documents per second."""
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for row in rows("sparse_posteriors", folder, figure="3a"):
+        s = row["settings"]
+        found.setdefault((s["whose"], s["K"]), {})[f"L = {s['L']}" if s["L"] else "L = K"] = row["result"][
+            "documents_per_second"
+        ]
+    heads = ["L = 1", "L = 8", "L = 16", "L = K"]
+    cells = [
+        [f"{who}, K = {K}", *(f"{f[h]:,.0f}" if h in f else "–" for h in heads)]
+        for (who, K), f in sorted(found.items())
+    ]
+    return [["documents per second", *heads], *cells]
+
+
+def two_passes(folder: Path) -> Cells:
+    """Fig. 1a of sparse posteriors."""
+    cells: Cells = []
+    for row in rows("sparse_posteriors", folder, figure="1a"):
+        for name, parts in row["result"]["two_passes"].items():
+            cells.append([name, *(number(s, 2) for s in parts.values()), number(sum(parts.values()), 2)])
+    return [["", "scores and top L", "summary", "update", "all (processor seconds)"], *cells]
+
+
+def warm_and_cold(folder: Path) -> Cells:
+    """Fig. 5 of sparse posteriors."""
+    cells = []
+    for row in rows("sparse_posteriors", folder, figure=5):
+        s, curve = row["settings"], curve_of(row)
+        tried, kept = (sum(v for _, v in curve.series(n)) for n in ("restarts", "accepted"))
+        share = f"{kept / tried:.0%}" if tried else "–"
+        size = f"L = {s['L']}" if s["L"] else "L = K"
+        cells.append([f"{corpus_of(row)}, K = {s['K']}, {size}", s["name"], number(curve.last("objective"), 4), share,
+                      number(row["result"]["final"]["score"])])  # fmt: skip
+    return [["", "start", "bound per token", "restarts accepted", "score"], *sorted(cells)]
+
+
+def streams(folder: Path) -> Cells:
+    """Fig. 1 of SCVB0, and batch VB of Fig. 3."""
+    found = conclusions.collapsed(folder)
+    for row in rows("scvb0", folder, figure=3):
+        key, curve = f"{corpus_of(row)}, K = {row['settings']['K']}", curve_of(row)
+        name = row["settings"]["name"]
+        found.setdefault(key, {})[name] = curve.last()
+        found[key][f"{name}: at a quarter"] = curve.best(row["settings"]["seconds"] / 4)
+    names = [n for n in dict.fromkeys(n for f in found.values() for n in f) if ":" not in n]
+    cells = [
+        [
+            name,
+            *(
+                f"{number(f.get(f'{name}: at a quarter'))}, {number(f.get(name))}" if name in f else "–"
+                for f in found.values()
+            ),
+        ]
+        for name in names
+    ]
+    return [["at a quarter of the time, at the end", *found], *cells]
+
+
+def coherence(folder: Path) -> Cells:
+    """Tables 2 and 3 of SCVB0."""
+    found: dict[tuple[int, str], list[dict]] = {}
+    for row in [*rows("scvb0", folder, table=2), *rows("scvb0", folder, table=3)]:
+        found.setdefault((row["settings"]["table"], row["settings"]["name"]), []).append(row["result"])
+    cells = []
+    for (table, name), results in found.items():
+        mean = {k: float(np.mean([r[k] for r in results])) for k in ("npmi", "diversity", "documents")}
+        cells.append([f"Table {table}", name, str(len(results)), number(mean["npmi"]), number(mean["diversity"], 2),
+                      f"{mean['documents']:,.0f}", "; ".join(results[0]["topics"][:2])])  # fmt: skip
+    return [
+        ["", "", "runs", "NPMI", "diversity", "documents visited", "two topics, at random"],
+        *cells,
+    ]
+
+
+def workers(folder: Path) -> Cells:
+    """Fig. 4 of ESVI."""
+    found: dict[tuple[str, int, int], dict[str, list[str]]] = {}
+    for row in rows("esvi", folder, figure=4):
+        s, curve = row["settings"], curve_of(row)
+        budget, tokens = s["seconds"], row["result"]["tokens"]
+        values = [curve.value_at(1.05 * budget / part, "elbo") for part in (8, 2, 1)]
+        cells = [number(None if v is None else v / tokens) for v in values] + [number(curve.last("perplexity"), 0)]
+        found.setdefault((corpus_of(row), s["K"], s["workers"]), {})[s["name"]] = cells
+    body = [
+        [f"{corpus}, K = {K}" + (f", {n} workers" if n > 1 else ""), name, *cells]
+        for (corpus, K, n), named in sorted(found.items())
+        for name, cells in named.items()
+    ]
+    return [["", "", "bound per token at 1/8", "at 1/2", "at the end", "perplexity"], *body]
+
+
+def kept(folder: Path) -> Cells:
+    """Figs. 7 and 8 of ESVI."""
+    body = []
+    for figure in (7, 8):
+        for row in rows("esvi", folder, figure=figure):
+            s, curve = row["settings"], curve_of(row)
+            value = number(curve.last("elbo") / row["result"]["tokens"])
+            body.append(
+                [f"Fig. {figure}", f"{corpus_of(row)}, K = {s['K']}", s["name"], value, str(int(curve.n_pass[-1] or 0))]
+            )
+    return [["", "", "kept", "bound per token", "passes"], *body]
+
+
+def gaussians(folder: Path) -> Cells:
+    """Fig. 3 of ESVI."""
+    body = []
+    for row in rows("esvi", folder, figure=3):
+        s, curve, n = row["settings"], curve_of(row), row["result"]["rows"]
+        seconds = max(curve.seconds, default=0.0)
+        values = [curve.value_at(seconds / part, "elbo") for part in (8, 2, 1)]
+        body.append(
+            [s["data"], s["name"], *(number(None if v is None else v / n, 2) for v in values), number(curve.last(), 2)]
+        )
+    return [["", "", "bound per row at 1/8", "at 1/2", "at the end", "held-out"], *sorted(body)]
+
+
+def hdp_fits(folder: Path) -> Cells:
+    body = []
+    for row in rows("hdp", folder, figure="fits"):
+        curve, final = curve_of(row), row["result"]["final"]
+        K = curve.last("n_components")
+        bound = number(curve.last("objective"), 4)
+        more = [number(final["npmi"]), f"{K:.0f}", f"{final['seconds']:.0f}"]
+        body.append([corpus_of(row), row["settings"]["name"], bound, number(final["score"]), *more])
+    return [["", "", "bound per token", "score", "NPMI", "topics", "seconds"], *body]
+
+
+def recovery(sample: str) -> Callable[[Path], Cells]:
+    """Table 2 of combinatorial topics: ours, and the paper's in brackets."""
+
+    def made(folder: Path) -> Cells:
+        found = {k: v for k, v in conclusions.combinatorial(folder).items() if k.startswith(sample)}
+        sizes = sorted(found, key=lambda k: int(k.split(", ", 1)[1].replace(",", "")))
+        names = dict.fromkeys(n for k in sizes for n in found[k])
+        published = {2000: 0, 4000: 1, 6000: 2, 8000: 3, 10000: 4}
+        body = []
+        for name in names:
+            cells = [name]
+            for size in sizes:
+                n = int(size.split(", ", 1)[1].replace(",", ""))
+                theirs = TABLE2.get((sample, name.removesuffix(", exact")))
+                said = f" ({theirs[published[n]]:.3f})" if theirs and n in published else ""
+                ours = found[size].get(name)
+                cells.append("–" if ours is None else f"{ours['error']:.3f}{said}, {ours['seconds']:.1f} s")
+            body.append(cells)
+        return [["ours (published), seconds", *(f"{s.split(', ', 1)[1]} documents" for s in sizes)], *body]
+
+    return made
+
+
+def agreement(folder: Path) -> Cells:
+    """Table 1 of combinatorial topics."""
+    found: dict[tuple[str, str], list[tuple[float, dict]]] = {}
+    for row in rows("combinatorial", folder, table=2):
+        s = row["settings"]
+        if "nmi" in row["result"] and s["documents"] == 6000:
+            found.setdefault((s["sample"], s["method"]), []).append((s.get("lambda", 0), row["result"]))
+    body = []
+    for (sample, method), results in sorted(found.items()):
+        best = max(results, key=lambda r: r[1]["nmi"])[1]
+        least = min(r["nmi"] for _, r in results)
+        theirs = TABLE1.get((sample, method), ["–"])
+        body.append([sample, method, f"{best['nmi']:.3f}/{best['rand']:.3f}", f"{least:.3f}", max(theirs)])
+    return [["", "", "NMI/Rand at the best lambda", "NMI at the worst", "published, best"], *body]
+
+
+def semi_synthetic(folder: Path) -> Cells:
+    best: dict[str, dict[str, float]] = {}
+    for row in rows("combinatorial", folder, table=3):
+        method, corpus = row["settings"]["method"], corpus_of(row)
+        errors = best.setdefault(method, {})
+        errors[corpus] = min(errors.get(corpus, 9.0), row["result"]["error"])
+    corpora = list(dict.fromkeys(c for e in best.values() for c in e))
+    body = [[m, *(number(e.get(c)) for c in corpora), TABLE3.get(m, "–")] for m, e in best.items()]
+    return [["", *(f"like {c}" for c in corpora), "published, Enron/NYTimes"], *body]
+
+
+def predictive(folder: Path) -> Cells:
+    """Table 4 of combinatorial topics; lambda is the one whose topics per document are nearest to the sampler's."""
+    found: dict[tuple[str, str, float], list[dict]] = {}
+    for row in rows("combinatorial", folder, table=4):
+        s = row["settings"]
+        found.setdefault((corpus_of(row), s["method"], s["beta"]), []).append(
+            row["result"] | {"lambda": s.get("lambda")}
+        )
+    body = []
+    for (corpus, method, beta), results in sorted(found.items()):
+        chain = found.get((corpus, "gibbs", beta), [None])[0]
+        shown = results
+        if method != "gibbs":
+            matched = (
+                min(results, key=lambda r: abs(r["topics_per_document"] - chain["topics_per_document"]))
+                if chain
+                else None
+            )
+            best = max(results, key=lambda r: r["held_out"])
+            shown = [matched, best] if chain and matched is not best else [best]
+        for r in shown:
+            which = f", lambda = {r['lambda']}" if r["lambda"] else ""
+            body.append([corpus, f"{beta:g}", method + which, number(r["discrete"], 2), number(r["held_out"], 2),
+                         number(r["topics_per_document"], 1)])  # fmt: skip
+    return [["", "beta", "", "discrete", "held-out", "topics per document"], *body]
+
+
+def published_4(folder: Path) -> Cells:
+    return [
+        ["", "discrete, held-out at beta = .1, .01, .001: Enron; New York Times"],
+        *([m, f] for m, f in TABLE4.items()),
+    ]
+
+
+TABLES: dict[str, Callable[[Path], Cells]] = {
+    "machines": machines,
+    "learners": learners,
+    "patches": patches,
+    "passes": passes,
+    "two_passes": two_passes,
+    "warm_and_cold": warm_and_cold,
+    "streams": streams,
+    "coherence": coherence,
+    "workers": workers,
+    "kept": kept,
+    "gaussians": gaussians,
+    "hdp_fits": hdp_fits,
+    "recovery_A": recovery("SynthA"),
+    "recovery_B": recovery("SynthB"),
+    "agreement": agreement,
+    "semi_synthetic": semi_synthetic,
+    "predictive": predictive,
+    "published_4": published_4,
+}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
