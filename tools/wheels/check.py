@@ -2,7 +2,8 @@
 
     python tools/wheels/check.py [tests/test_top_l.py ...]        all tests where none are named
 
-The environment is bare: nothing of the source tree but the tests, and a PATH without a compiler. Arguments go to pytest.
+The environment is bare: a PATH without a compiler, and nothing of the source tree but the tests. Arguments go to
+pytest.
 """
 
 from __future__ import annotations

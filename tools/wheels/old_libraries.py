@@ -49,7 +49,8 @@ def old_symbols(library: Path, allowed: set[str]) -> dict[str, tuple[str, str]]:
     with library.open("rb") as file:
         elf = ELFFile(file)
         names = {
-            version["vd_ndx"]: next(parts).name for version, parts in elf.get_section_by_name(".gnu.version_d").iter_versions()
+            version["vd_ndx"]: next(parts).name
+            for version, parts in elf.get_section_by_name(".gnu.version_d").iter_versions()
         }
         versions = elf.get_section_by_name(".gnu.version")
         for n, symbol in enumerate(elf.get_section_by_name(".dynsym").iter_symbols()):
@@ -67,20 +68,29 @@ def write_stub(name: str, symbols: dict[str, tuple[str, str]], folder: Path, com
     kinds = {"STT_OBJECT": "object", "STT_TLS": "tls_object"}
     lines = []
     for symbol, (_, kind) in symbols.items():
-        section = ".section .tdata,\"awT\"" if kind == "STT_TLS" else ".data"
-        lines += [section, f'.globl "{symbol}"', f'.type "{symbol}", %{kinds.get(kind, "function")}', f'"{symbol}": .byte 0']
+        section = '.section .tdata,"awT"' if kind == "STT_TLS" else ".data"
+        lines += [
+            section,
+            f'.globl "{symbol}"',
+            f'.type "{symbol}", %{kinds.get(kind, "function")}',
+            f'"{symbol}": .byte 0',
+        ]
     source, script = folder / f"{name}.s", folder / f"{name}.map"
     source.write_text("\n".join(lines) + "\n")
     by_version: dict[str, list[str]] = {}
     for symbol, (version, _) in symbols.items():
         by_version.setdefault(version, []).append(symbol)
-    script.write_text("".join(f"{v} {{ global: {' '.join(f'{s};' for s in names)} }};\n" for v, names in by_version.items()))
+    script.write_text(
+        "".join(f"{v} {{ global: {' '.join(f'{s};' for s in names)} }};\n" for v, names in by_version.items())
+    )
     command = [compiler, "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-o", folder / name, source]
     subprocess.run([*command, *([f"-Wl,--version-script,{script}"] if symbols else [])], check=True)
 
 
 def where(compiler: str, name: str) -> Path:
-    found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+    found = subprocess.run(
+        [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     if "/" not in found:
         raise SystemExit(f"{compiler} has no {name}")
     return Path(found)
