@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -62,22 +63,22 @@ def build(arch: str, policy: str, out: Path) -> Path:
     subprocess.run([*command, *(f"-C{k}={v}" for k, v in settings.items())], check=True, env=env)
     (wheel,) = raw.glob("*.whl")
     check(wheel, arch)
-    command = [
-        sys.executable,
-        "-m",
-        "auditwheel",
-        "repair",
-        "--plat",
-        f"{policy}_{arch}",
-        "--only-plat",
-        "-w",
-        out,
-        wheel,
-    ]
-    subprocess.run(command, check=True)
-    (wheel,) = out.glob(f"*_{arch}.whl")
-    subprocess.run([sys.executable, "-m", "auditwheel", "show", wheel], check=True)
-    return wheel
+    return tagged(wheel, arch, policy, out)
+
+
+def tagged(wheel: Path, arch: str, policy: str, out: Path) -> Path:
+    """auditwheel writes the tag of the oldest system on which the wheel runs; the policy's own tag goes beside it."""
+    python, fixed = [sys.executable, "-m"], wheel.parent / "fixed"
+    subprocess.run([*python, "auditwheel", "repair", "--plat", "auto", "--only-plat", "-w", fixed, wheel], check=True)
+    (wheel,) = fixed.glob("*.whl")
+    found = re.search(rf"-manylinux_2_(\d+)_{arch}\.whl", wheel.name)
+    if found is None or int(found[1]) > int(policy.rpartition("_")[2]):
+        raise SystemExit(f"{wheel.name} asks for more than {policy} has")
+    subprocess.run([*python, "wheel", "tags", "--remove", f"--platform-tag=+{policy}_{arch}", wheel], check=True)
+    (wheel,) = fixed.glob("*.whl")
+    subprocess.run([*python, "auditwheel", "show", wheel], check=True)
+    out.mkdir(exist_ok=True)
+    return Path(shutil.copy(wheel, out))
 
 
 def check(wheel: Path, arch: str) -> None:
