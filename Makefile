@@ -72,7 +72,7 @@ sdist: | $(BIN)/python
 	$(BIN)/python -m build --sdist --no-isolation --outdir dist .
 
 # The oldest versions of all dependencies that pyproject.toml allows, in build/lowest, and some of the tests there.
-LOWEST_TESTS ?= tests/test_native_module.py tests/test_mixture.py tests/test_export.py tests/test_cli.py tests/test_tables_out.py tests/test_texts_in.py tests/data tests/service
+LOWEST_TESTS ?= tests/test_native_module.py tests/test_start_up.py tests/test_mixture.py tests/test_export.py tests/test_tables_out.py tests/test_texts_in.py tests/data/test_formats.py
 lowest: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'uv>=0.5'
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/lowest
