@@ -3,14 +3,19 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 CPP    := $(shell git ls-files 'cpp/*.hpp' 'cpp/*.cpp' 'src/*.hpp' 'src/*.cu' 'tests/*.hpp' 2>/dev/null)
-SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -name '*.[chp]pp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' 2>/dev/null)
+NATIVE := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.[ch]pp' -not -path 'cpp/tests/*' 2>/dev/null)
+# Whatever is installed: code, kernels, pages. A copy that is older than one of them is not tested.
+SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' -o -name '*.js' -o -name '*.css' -o -name '*.html' 2>/dev/null)
+REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
+GROUPS := --group test --group lint --group native --group docs
 
-.PHONY: demo test develop lint native guard guard-accept docs clean
+.PHONY: demo test develop lint native guard guard-accept docs wheel wheel-check sdist lowest audit fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/topmix demo
 
 test: $(VENV)/installed-test
+	@$(BIN)/python tools/find_chromium.py
 	$(MAKE) --no-print-directory lint native guard
 	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 30
 
@@ -20,19 +25,21 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 
 $(VENV)/installed: $(SOURCES) | $(BIN)/python
-	@test -e $(VENV)/editable || $(BIN)/python -m pip install --quiet .
+	@if ! test -e $(VENV)/editable; then $(BIN)/python -m pip install --quiet .; \
+	elif test -n "$$(find $(NATIVE) -newer $(VENV)/editable)"; then $(REBUILD) ISAS="$$(cat $(VENV)/editable)"; fi
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --group test --group lint --group native
+	$(BIN)/python -m pip install --quiet $(GROUPS)
 	@touch $@
 
-# An editable install that rebuilds quickly, for working on topmix itself; run it again after a change in cpp/.
-# ISAS=avx512 leaves out AVX2, which saves a third of the time.
+# An editable install that rebuilds quickly, for working on topmix itself; run it again after a change in cpp/ (`make
+# test` does). ISAS=avx512 leaves out AVX2, which saves a third of the time.
 develop: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --group test --group lint --group native
+	$(BIN)/python -m pip install --quiet $(GROUPS)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable . $(if $(ISAS),-Ccmake.define.TOPMIX_ISAS="$(ISAS)")
-	@touch $(VENV)/editable $(VENV)/installed $(VENV)/installed-test
+	@echo "$(ISAS)" >$(VENV)/editable
+	@touch $(VENV)/installed $(VENV)/installed-test
 
 lint: | $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -58,6 +65,37 @@ guard-accept: | $(VENV)/installed-test
 docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group docs
 	$(BIN)/mkdocs build --strict --quiet
+
+# Wheels for both processors and any Linux since 2018, in dist; tools/wheels/build.py says what it needs. ARCH=x86_64
+# makes one of them. The second target installs it where there is no compiler, and runs TESTS there (all of them).
+wheel: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group native --group wheels
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/wheels/build.py $(addprefix --arch ,$(ARCH))
+
+wheel-check: | $(BIN)/python
+	$(BIN)/python tools/wheels/check.py $(TESTS)
+
+sdist: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group native --group wheels
+	$(BIN)/python -m build --sdist --no-isolation --outdir dist .
+
+# The oldest versions of all dependencies that pyproject.toml allows, in build/lowest, and some of the tests there.
+LOWEST_TESTS ?= tests/test_native_module.py tests/test_start_up.py tests/test_mixture.py tests/test_export.py tests/test_tables_out.py tests/test_texts_in.py tests/data/test_formats.py
+lowest: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet 'uv>=0.5'
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/lowest
+	$(BIN)/uv pip install --quiet --python build/lowest --resolution lowest-direct -r pyproject.toml --group test
+	$(BIN)/uv pip install --quiet --python build/lowest --no-deps $(if $(wildcard dist/*_$(shell uname -m).whl),dist/*_$(shell uname -m).whl,.)
+	build/lowest/bin/python -m pytest -q -p no:cacheprovider $(LOWEST_TESTS)
+
+# Known vulnerabilities of what is installed (asks a database on the network).
+audit: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet 'pip-audit>=2.7'
+	$(BIN)/pip-audit --skip-editable --progress-spinner off
+
+# Ten minutes of each fuzzer; MINUTES=1 for a quick one.
+fuzz: $(VENV)/installed-test
+	$(BIN)/python -m tools.fuzz_files --minutes $(or $(MINUTES),10)
 
 clean:
 	rm -rf build $(VENV)

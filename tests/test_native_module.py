@@ -1,5 +1,6 @@
 """Which native build is loaded, and what happens without one."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -46,3 +47,13 @@ def test_an_instruction_set_that_is_not_there_is_refused(wrong):
     done = run("import topmix", TOPMIX_ISA=wrong)
     assert done.returncode != 0
     assert f"TOPMIX_ISA='{wrong}'" in done.stderr
+
+
+def test_there_is_a_build_for_each_instruction_set_of_this_processor():
+    """Tests that take the fixture `core` would otherwise run on fewer of them, and nobody would notice."""
+    wanted = os.environ.get("TOPMIX_BUILT_ISAS", " ".join(_core.supported_isas())).split()
+    missing = [isa for isa in wanted if importlib.util.find_spec(f"topmix._core_{isa}") is None]
+    assert not missing, (
+        f"there is no build for {', '.join(missing)}: `make develop` makes all of them. "
+        "To test fewer on purpose, name those that there are: TOPMIX_BUILT_ISAS='base avx512'"
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 from typer.testing import CliRunner
 
+from tools.find_chromium import find_chromium
 from topmix import LDA, MultinomialMixture
 from topmix.cli import app
 from topmix.data import from_texts, sample_lda
@@ -153,7 +153,7 @@ def test_hellinger_is_a_distance(model):
 
 @pytest.fixture(scope="module")
 def page(report):
-    chromium = os.environ.get("TOPMIX_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    chromium = find_chromium()
     if not chromium:
         pytest.skip("there is no chromium here")
     with sync_playwright() as p:

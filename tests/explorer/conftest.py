@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -13,6 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import sync_playwright
 
+from tools.find_chromium import find_chromium
 from topmix import LDA
 from topmix.data import Vectorizer
 from topmix.explorer import explore
@@ -73,7 +72,7 @@ def client(explorer: Any) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")  # other modules may open one of their own: there can be one at a time
 def browser() -> Iterator[Any]:
-    chromium = os.environ.get("TOPMIX_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    chromium = find_chromium()
     if not chromium:
         pytest.skip("there is no chromium here")
     with sync_playwright() as p:
