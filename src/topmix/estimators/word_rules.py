@@ -101,7 +101,9 @@ def _by_topic(given: Any, name: str) -> list[list[str | int] | None] | None:
         if words is not None and (isinstance(words, str) or not isinstance(words, Iterable)):
             raise ValueError(f"{name} needs a list of words for each topic, got {str(words)[:60]!r}")
         found.append(None if words is None else [_word(word, name) for word in words])
-    return found if any(found) else None
+    while found and not found[-1]:
+        found.pop()
+    return found or None
 
 
 def _word(word: Any, name: str) -> str | int:
