@@ -6,6 +6,7 @@ snapshot once and work on it, so that nobody sees half of an edit.
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import threading
 from pathlib import Path
@@ -36,6 +37,7 @@ class Session:
         self.library, self.title, self.events = library, title, Events()
         self.other: OtherModel | None = None  # to compare with
         self.seed = 0  # of learning on
+        self.has_parquet = importlib.util.find_spec("pyarrow") is not None  # tables can be written so
         self.version = 0
         self.watch: Watch | None = None  # of the fit that runs
         self.busy: str | None = None  # what is being done: "fit", "learn" or None
@@ -115,8 +117,8 @@ class Session:
                 "edits": list(self.journal.edits),
                 "undone": list(self.journal.undone),
                 "can_edit": self.busy is None and model is not None and edits.can_edit(model),
-                "can_ban": self.busy is None and edits.can_edit(model) and model._has_prior_per_topic,
                 "can_rename": self.busy is None and hasattr(model, "name_topics"),
+                "has_parquet": self.has_parquet,
                 "has_other": self.other is not None,
                 "has_documents": self.library is not None,
                 "documents_ready": self.snapshot is not None and self.snapshot.mixes() is not None,

@@ -25,6 +25,7 @@ NEAR, NEAR_WORDS = 6, 1000
 MOST_ROOTS = 200_000_000  # probabilities whose square roots are kept
 TREE_TOPICS = 1500  # a larger tree can neither be made between two clicks nor be read
 WORD_TOPICS = 12
+HELD_SHOWN = 12  # words that are banned from a topic, or pinned to it
 SHOWN_TOPICS, MARKED_TOPICS = 8, 40  # of a document: in its bar, and those that its words may have
 LONGEST_TEXT = 200_000  # characters of a document that is read as a whole
 EXCERPT = 1200
@@ -69,6 +70,7 @@ class Snapshot:
             "settings": settings_of(self.model),
             "labels": self.labels,
             "names": [names.get(k) for k in range(view.n_topics)],
+            "frozen": list(getattr(self.model, "frozen_", [])),
             "share": [float(f"{s:.5g}") for s in view.share],
             "x": [round(float(x), 4) for x in self.positions[:, 0]],
             "y": [round(float(y), 4) for y in self.positions[:, 1]],
@@ -85,7 +87,22 @@ class Snapshot:
             [self.view.words[v][:1000], round(float(p), 4), round(float(f), 4)]
             for v, p, f in zip(likely[best].tolist(), logs[best], bases[best])
         ]
-        return {"topic": k, "words": words, "near": self.near(k), **self._documents_of(k)}
+        return {"topic": k, "words": words, "near": self.near(k), "held": self._held(k), **self._documents_of(k)}
+
+    def _held(self, k: int) -> dict[str, Any]:
+        """Words that are banned from a topic or pinned to it: the most frequent, and how many there are. A pinned word
+        is banned from all other topics, which say nothing of it."""
+        banned: Any = getattr(self.model, "banned_", None)  # [K, V]
+        if banned is None:
+            return {kind: {"words": [], "n": 0} for kind in ("pinned", "banned")}
+        n_banned = np.asarray(banned.sum(axis=0)).ravel()
+        here, alone = banned[[k]].toarray()[0], (n_banned == self.n_topics - 1) & (self.n_topics > 2)
+        found = {}
+        for kind, of in (("pinned", alone & ~here), ("banned", here & ~alone)):
+            ids = np.flatnonzero(of)
+            best = ids[np.argsort(-self.view.frequency[ids], kind="stable")[:HELD_SHOWN]]
+            found[kind] = {"words": [self.view.words[v][:60] for v in best.tolist()], "n": len(ids)}
+        return found
 
     def near(self, k: int) -> list[list[float]]:
         """The nearest topics by Hellinger distance."""
