@@ -21,7 +21,7 @@ from topmix.explorer.snapshot import Snapshot
 from topmix.explorer.watch import Watch
 from topmix.fitting.history import Record
 from topmix.parameters.checks import whole_number
-from topmix.web import Refused
+from topmix.web import Refused, as_json
 
 MODELS_KEPT = 12  # for undo; older ones are made again from the first
 CUTS = 3  # of a topic that is to be split
@@ -67,6 +67,7 @@ class Session:
     def show(self, model: Any) -> None:
         """A new snapshot, during a fit."""
         made = Snapshot(model, self.library, self.snapshot, is_passing=True)
+        made.prepare()
         with self._together:
             self._swap(made)
 
@@ -78,6 +79,7 @@ class Session:
     def _move(self, done: list[Edit], undone: list[Edit], model: Any, *, write: bool = True) -> None:
         """The model after these edits is what is shown from now on. Its documents are visited in the background."""
         made = Snapshot(model, self.library, self.snapshot)
+        made.prepare()
         with self._together:
             self.journal.edits, self.journal.undone = list(done), list(undone)
             if write:
@@ -98,11 +100,12 @@ class Session:
         if self.snapshot is snapshot:
             self.events.publish("documents", version=self.version)
 
-    def overview(self) -> dict[str, Any]:
-        """The status, and the overview of the snapshot that belongs to it; None before there is one."""
+    def overview(self) -> str:
+        """The status, and the overview of the snapshot that belongs to it or null, as JSON: the second is long, and the
+        same for everybody."""
         with self._together:
             snapshot, status = self.snapshot, self.status()
-        return {"status": status, "overview": None if snapshot is None else snapshot.overview()}
+        return f'{{"status":{as_json(status)},"overview":{"null" if snapshot is None else snapshot.overview_json}}}'
 
     def status(self) -> dict[str, Any]:
         with self._together:

@@ -6,6 +6,7 @@ What is slow is made when it is first asked for, and kept: the topics of all doc
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from topmix.explorer.positions import map_positions
 from topmix.report.contents import RELEVANCES, WORDS_PER_LABEL, about_model, settings_of
 from topmix.report.documents import TopicMarker
 from topmix.views.topics import proportions, tree_of, view_of
-from topmix.web import NotFound
+from topmix.web import NotFound, as_json
 
 WORDS_SHOWN = 40  # per topic and relevance
-NEAR, NEAR_WORDS = 6, 1000
-MOST_ROOTS = 200_000_000  # probabilities whose square roots are kept
+NEAR, NEAR_WORDS = 6, 256
+MOST_ROOTS = 20_000_000  # probabilities whose square roots are kept: all of them are read for the nearest topics
 TREE_TOPICS = 1500  # a larger tree can neither be made between two clicks nor be read
 WORD_TOPICS = 12
 HELD_SHOWN = 12  # words that are banned from a topic, or pinned to it
@@ -75,6 +76,14 @@ class Snapshot:
             "x": [round(float(x), 4) for x in self.positions[:, 0]],
             "y": [round(float(y), 4) for y in self.positions[:, 1]],
         }
+
+    @cached_property
+    def overview_json(self) -> str:
+        return as_json(self.overview())
+
+    def prepare(self) -> None:
+        """Makes now, in the thread that made the snapshot, what every page will ask for."""
+        _ = self.overview_json
 
     def topic(self, k: int) -> dict[str, Any]:
         row, base = self.view.topic_word[k], self.view.frequency
