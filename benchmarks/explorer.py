@@ -115,7 +115,9 @@ def look(url: str, times: int) -> dict[str, Any] | None:
         found["scripts_mb"] = round(page.evaluate("performance.memory.usedJSHeapSize / 1e6"), 1)
         session = browser.new_browser_cdp_session()
         processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
-        found["process_mb"] = max((_memory(int(of["id"])) for of in processes if of["type"] == "renderer"), default=None)
+        found["process_mb"] = max(
+            (_memory(int(of["id"])) for of in processes if of["type"] == "renderer"), default=None
+        )
         browser.close()
     print(*(f"{name} {value}" for name, value in found.items()), sep=", ")
     return found

@@ -160,7 +160,9 @@ def test_a_pinned_word_is_in_its_topic_alone(model, corpus):
 def test_a_frozen_topic_keeps_its_words_to_the_bit(model, corpus, tmp_path):
     frozen = edits.freeze(edits.freeze(model, 2), 4)
     np.testing.assert_allclose(frozen.topic_word_[[2, 4]], model.topic_word_[[2, 4]], rtol=1e-12)
-    np.testing.assert_array_equal(frozen.transform(corpus[:20]).argmax(axis=1), model.transform(corpus[:20]).argmax(axis=1))
+    np.testing.assert_array_equal(
+        frozen.transform(corpus[:20]).argmax(axis=1), model.transform(corpus[:20]).argmax(axis=1)
+    )
     np.testing.assert_allclose(frozen.score(corpus), model.score(corpus), rtol=1e-5)  # nothing has changed yet
     learned = edits.learn(edits.merge(frozen, [0, 1]), corpus, passes=4)
     assert learned.frozen_ == [1, 3]  # the same topics, one further up

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.views.topic_map import hellinger, plane_positions
+from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.topics import proportions, tree_of, view_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def top_words(model: Any, topic: int, ax: Axes | None = None, *, n: int = 15, re
 def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes:
     """Topics as circles in the plane: near each other if they use the same words, with areas by their share.
 
-    The largest n_labels topics show their two best words. topmix.views.topic_map computes the positions.
+    The largest n_labels topics show their two best words. topmix.metrics.topic_map computes the positions.
     """
     ax = _axes(ax)
     view = view_of(model)

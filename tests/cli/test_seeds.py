@@ -48,7 +48,9 @@ def test_forms_of_seed_files(tmp_path):
     assert read_seeds(tmp_path / "seeds.json") == {"seeds": None, "word_rules": WordRules(pin=[["sail"]])}
 
 
-@pytest.mark.parametrize(("text", "said"), [('{"pins": []}', "'pins'"), ('{"ban": "x"}', "ban is a table"), ("{", "JSON")])
+@pytest.mark.parametrize(
+    ("text", "said"), [('{"pins": []}', "'pins'"), ('{"ban": "x"}', "ban is a table"), ("{", "JSON")]
+)
 def test_wrong_files_are_refused(tmp_path, text, said):
     (tmp_path / "seeds.json").write_text(text)
     with pytest.raises(typer.BadParameter, match=said):

@@ -91,7 +91,9 @@ def _csv(table: Table) -> bytes:
     write = csv.writer(out)
     write.writerow(table)
     for row in zip(*table.values()):
-        write.writerow([f"'{c}" if isinstance(c, str) and c[:1] in ("=", "+", "-", "@", "\t", "\r") else c for c in row])
+        write.writerow(
+            [f"'{c}" if isinstance(c, str) and c[:1] in ("=", "+", "-", "@", "\t", "\r") else c for c in row]
+        )
     return out.getvalue().encode("utf-8", "replace")
 
 

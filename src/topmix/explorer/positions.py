@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.views.topic_map import hellinger, plane_positions
+from topmix.metrics.topic_map import hellinger, plane_positions
 
 Floats = NDArray[np.float64]
 MOST_BY_DISTANCE = 250  # topics; with more, distances of all pairs take too long to embed between two passes

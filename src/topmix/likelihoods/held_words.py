@@ -66,7 +66,13 @@ class HeldWords:
         return norm
 
     def hold_tables(
-        self, posterior: str, prior: np.ndarray, norm: np.ndarray, cols: np.ndarray, table: np.ndarray, scale: np.ndarray
+        self,
+        posterior: str,
+        prior: np.ndarray,
+        norm: np.ndarray,
+        cols: np.ndarray,
+        table: np.ndarray,
+        scale: np.ndarray,
     ) -> None:
         """Mends rows of a table in place, and the logarithms that they were divided by. prior [words, n] has the prior
         counts of these words in the frozen topics."""
@@ -108,7 +114,7 @@ class HeldWords:
         frozen: dict[int, np.ndarray] = {}
         if file.has("frozen"):
             topics = file.vector("frozen", "I64")
-            if len(topics) and not (0 <= topics.min() and topics.max() < K):
+            if len(topics) and not (topics.min() >= 0 and topics.max() < K):
                 raise ModelFileError(f"{file.prefix}frozen has topics that are not from 0 to {K - 1}")
             counts = file.array("counts", len(topics), V)
             frozen = {int(k): np.maximum(of_topic, 0.0) for k, of_topic in zip(topics, counts)}

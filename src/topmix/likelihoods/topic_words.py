@@ -126,7 +126,6 @@ class TopicWords:
     def bound(self) -> float:
         """The words' part of the objective at lam = eta + S.  Eq. (3.10). Frozen topics are where they are, and what
         documents have of a banned word counts as if it were allowed."""
-        V, K = self.shape
         is_point = self.posterior == "collapsed" and not self.bounds_evidence
         kind = "collapsed" if is_point else "variational"
         sum_of_words, norm = self.total.bound(kind, self.eta, self.extra)

@@ -1,7 +1,6 @@
-"""Topics merged, dropped, split, seeded and frozen, words banned, pinned or taken out, documents moved: a topic model in,
-another out.
+"""Topics merged, dropped, split, seeded and frozen, words banned, pinned or taken out, documents moved.
 
-The next pass adapts documents to it.
+Each is a function from a topic model to another one. The next pass adapts documents to it.
 """
 
 from __future__ import annotations
@@ -114,9 +113,7 @@ def frozen(model: TopicModel, topics: Sequence[int], *, is_frozen: bool = True) 
         elif not is_frozen and k in now:
             counts[:, k] = now.pop(k)
     fixed = _holding(model, held.banned, now)
-    return _with(
-        fixed, counts, model.prior.alpha, model.words.eta, _extra(model), np.arange(model.n_components)
-    )
+    return _with(fixed, counts, model.prior.alpha, model.words.eta, _extra(model), np.arange(model.n_components))
 
 
 def moved(model: TopicModel, had: sp.csc_array, topic: int) -> TopicModel:

@@ -120,9 +120,7 @@ class TopicMarker:
             found += [[self.view.words[v], *topic], [f" ×{count:g}  " if count != 1 else "  ", -1]]
         return found, document.nnz > most
 
-    def _topics(
-        self, words: list[int], top: NDArray[np.intp], mix: NDArray[np.float64]
-    ) -> list[tuple[int, float]]:
+    def _topics(self, words: list[int], top: NDArray[np.intp], mix: NDArray[np.float64]) -> list[tuple[int, float]]:
         """The most likely topic of each word among those of its document, and its probability."""
         top = top[mix[top] > 0.0]
         if not len(top) or not words:
