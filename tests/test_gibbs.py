@@ -172,7 +172,7 @@ def planted():
 
 @pytest.mark.parametrize("sampler", ["parallel", "sequential"])
 def test_planted_topics_are_found(planted, sampler):
-    how = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "max_iter": 150, "random_state": 1}
+    how = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "max_iter": 150, "random_state": 0}
     model = GibbsLDA(6, sampler=sampler, **how).fit(planted.corpus)
     assert topic_recovery_error(model.topic_word_, planted.topic_word) < 0.1
     assert nmi(planted.assignments, model.token_topics_) > 0.8

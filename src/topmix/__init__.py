@@ -58,6 +58,7 @@ _MODULES = (
     "metrics",
     "model_selection",
     "plot",
+    "presets",
     "report",
     "search",
     "streaming",
