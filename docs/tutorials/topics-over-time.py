@@ -21,7 +21,7 @@ days = pd.date_range("2021-01-01", "2023-12-31", periods=900)
 
 def shares(day):
     chess = 0.1 + 0.5 * (day - days[0]) / (days[-1] - days[0])
-    garden = 0.25 + 0.2 * np.sin(2 * np.pi * (day.dayofyear - 100) / 365)
+    garden = 0.25 + 0.2 * np.sin(2 * np.pi * (day.day_of_year - 100) / 365)
     return np.array([0.25, chess, garden, 0.25]) / (0.5 + chess + garden)
 
 

@@ -23,9 +23,10 @@ from topmix.web import NotFound, as_json
 
 WORDS_SHOWN = 40  # per topic and relevance
 NEAR, NEAR_WORDS = 6, 256
-MOST_ROOTS = 20_000_000  # probabilities whose square roots are kept: all of them are read for the nearest topics
+MOST_ROOTS = 100_000_000  # probabilities whose square roots are kept once more, word by word
 TREE_TOPICS = 1500  # a larger tree can neither be made between two clicks nor be read
 WORD_TOPICS = 12
+TRANSPOSED = 64  # words at a time
 HELD_SHOWN = 12  # words that are banned from a topic, or pinned to it
 SHOWN_TOPICS, MARKED_TOPICS = 8, 40  # of a document: in its bar, and those that its words may have
 LONGEST_TEXT = 200_000  # characters of a document that is read as a whole
@@ -44,7 +45,7 @@ class Snapshot:
             self.view.topic_word, None if before is None else before.positions
         )
         self._marker = TopicMarker(model, self.view)
-        self._root: NDArray[np.float32] | None = None  # [K, V] square roots of probabilities
+        self._root: NDArray[np.float32] | None = None  # [V, K] square roots of probabilities: one word lies together
         self._mixes: Mixes | None = None
         self._tree: dict[str, Any] | None = None
         self._slow = threading.Lock()  # of what is made once
@@ -84,6 +85,11 @@ class Snapshot:
     def prepare(self) -> None:
         """Makes now, in the thread that made the snapshot, what every page will ask for."""
         _ = self.overview_json
+        if self.view.topic_word.size <= MOST_ROOTS:
+            roots = np.empty(self.view.topic_word.shape[::-1], np.float32)
+            for at in range(0, len(roots), TRANSPOSED):  # a few words at a time, which stay in the cache
+                np.sqrt(self.view.topic_word[:, at : at + TRANSPOSED].T, out=roots[at : at + TRANSPOSED], casting="same_kind")
+            self._root = roots
 
     def topic(self, k: int) -> dict[str, Any]:
         row, base = self.view.topic_word[k], self.view.frequency
@@ -116,12 +122,10 @@ class Snapshot:
     def near(self, k: int) -> list[list[float]]:
         """The nearest topics by Hellinger distance."""
         phi, root = self.view.topic_word, self._root
-        if root is not None:
-            likeness = np.asarray(root @ root[k], np.float64)
-        else:  # by the most probable words of topic k alone: the others together add little
-            n = min(NEAR_WORDS, phi.shape[1] - 1)
-            top = np.argpartition(-phi[k], n)[: n + 1]
-            likeness = np.sqrt(phi[:, top]) @ np.sqrt(phi[k, top])
+        n = min(NEAR_WORDS, phi.shape[1] - 1)
+        top = np.argpartition(-phi[k], n)[: n + 1]  # of topic k: the other words together add little
+        roots = np.sqrt(phi[:, top]).T if root is None else root[top]  # [words, K]
+        likeness = np.asarray(roots[:, k] @ roots, np.float64)
         likeness[k] = -1.0
         best = np.argsort(-likeness, kind="stable")[: min(NEAR, self.n_topics - 1)]
         return [[int(j), round(float(np.sqrt(max(1.0 - likeness[j], 0.0))), 3)] for j in best]
@@ -141,8 +145,6 @@ class Snapshot:
     def compute_mixes(self) -> None:
         """Slow: visits all documents."""
         with self._slow:
-            if self._root is None and self.view.topic_word.size <= MOST_ROOTS:
-                self._root = np.sqrt(self.view.topic_word).astype(np.float32)
             if self.library is not None and self._mixes is None:
                 self._mixes = Mixes(mixes_of(self.model, self.library.corpus), self.library.lengths)
 
@@ -222,7 +224,7 @@ class Snapshot:
         ids = ids[np.argsort(-view.frequency[ids], kind="stable")[:50]]
         has = np.zeros(self.n_topics, bool)
         for v in ids.tolist():
-            p = view.topic_word[:, v]
+            p = view.topic_word[:, v] if self._root is None else self._root[v] ** 2
             has |= (p > view.frequency[v]) & (p > 2e-4)
         names = getattr(self.model, "names_", {})
         for k, label in enumerate(self.labels):
