@@ -88,7 +88,8 @@ class Snapshot:
         if self.view.topic_word.size <= MOST_ROOTS:
             roots = np.empty(self.view.topic_word.shape[::-1], np.float32)
             for at in range(0, len(roots), TRANSPOSED):  # a few words at a time, which stay in the cache
-                np.sqrt(self.view.topic_word[:, at : at + TRANSPOSED].T, out=roots[at : at + TRANSPOSED], casting="same_kind")
+                part = self.view.topic_word[:, at : at + TRANSPOSED].T
+                np.sqrt(part, out=roots[at : at + TRANSPOSED], casting="same_kind")
             self._root = roots
 
     def topic(self, k: int) -> dict[str, Any]:
