@@ -47,7 +47,7 @@ def same_form(a: str, b: str) -> bool:
     """Whether two words are forms of one: "network" and "networks". They share four letters or more, and what is
     left of each is a common ending."""
     least = max(4, len(a) - LONGEST_ENDING, len(b) - LONGEST_ENDING)
-    if a[:least] != b[:least]:
+    if min(len(a), len(b)) < least or a[:least] != b[:least]:
         return False
     shared = least
     while shared < min(len(a), len(b)) and a[shared] == b[shared]:
