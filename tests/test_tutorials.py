@@ -11,7 +11,8 @@ from topmix import LDA
 
 
 @pytest.mark.parametrize("path", list(tutorials()), ids=lambda path: path.stem)
-def test_a_tutorial_runs_and_its_notebook_is_the_same_program(path, tmp_path):
+def test_a_tutorial_runs_and_its_notebook_is_the_same_program(path, demo_cache, monkeypatch):
+    monkeypatch.setenv("TOPMIX_CACHE", demo_cache["TOPMIX_CACHE"])
     cells = cells_of(path.read_text(encoding="utf-8"))
     notebook = json.loads(path.with_suffix(".ipynb").read_text(encoding="utf-8"))
     kept = [("".join(cell["source"]), cell["cell_type"] == "markdown") for cell in notebook["cells"]]
