@@ -96,7 +96,8 @@ def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes
     ax.scatter(X[:, 0], X[:, 1], s=12_000 * view.share, c=colours, cmap="hsv", alpha=0.45, linewidths=0, vmin=0, vmax=1)
     ax.set_aspect("equal")
     ax.margins(0.12)
-    top, taken = view.top(2), []
+    top = view.top(2)
+    taken: list[tuple[float, float, float]] = []
     for k in view.by_size()[:n_labels].tolist():
         text = f"{k} {' '.join(view.words_of(top[k]))}"
         half = 0.016 * len(text)  # of the text, in units of the map, which is about 2.5 wide

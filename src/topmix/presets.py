@@ -68,7 +68,7 @@ def sparse_lda(
         max_doc_update_iter=100,
         doc_tol=0.05,
     )
-    priors = {"doc_topic_prior": 0.5 / n_components, "topic_word_prior": 0.1}
+    priors: dict[str, Any] = {"doc_topic_prior": 0.5 / n_components, "topic_word_prior": 0.1}
     return LDA(
         n_components,
         n_active=n_active,
