@@ -4,7 +4,8 @@
 
 A generated corpus is fitted for two passes and served. Each kind of question is asked --times times, before and during
 another fit: the median and the slowest are printed in milliseconds. With Playwright and Chromium (TOPMIX_CHROMIUM) the
-page is opened during the fit too: seconds until it can be used, the first paint, and the memory of its scripts.
+page is opened during the fit too: seconds until it can be used, the first paint, what clicks take until their answer is
+drawn, and the memory of the page: its scripts, and the whole process that draws it. Rows have the load of the machine.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def main(argv: list[str] | None = None) -> int:
         fit.start()
         time.sleep(0.1 if a.quick else 5)
         out.add(ask(explorer, corpus, a.times, "while a fit runs"), settings)
-        if not a.quick:
-            look(explorer.url)
+        if not a.quick and (page := look(explorer.url, a.times)) is not None:
+            out.add(page, settings)
         watch.stop()
         fit.join()
         explorer.session.busy = explorer.session.watch = None
@@ -76,7 +77,7 @@ def ask(explorer: Any, corpus: Any, times: int, when: str) -> dict[str, Any]:
         "document": "/api/document/7",
         "compare": "/api/compare?a=0&b=1",
     }
-    found: dict[str, Any] = {"when": when}
+    found: dict[str, Any] = {"when": when, "load": round(os.getloadavg()[0], 1)}
     bearer = {"Authorization": f"Bearer {explorer.server.token}"}
     with httpx.Client(base_url=explorer.server.address, headers=bearer, timeout=120) as client:
         for name, path in questions.items():
@@ -90,24 +91,63 @@ def ask(explorer: Any, corpus: Any, times: int, when: str) -> dict[str, Any]:
     return found
 
 
-def look(url: str) -> None:
+def look(url: str, times: int) -> dict[str, Any] | None:
+    """The page in a browser, while a fit runs."""
     chromium = os.environ.get("TOPMIX_CHROMIUM") or shutil.which("chromium")
     if importlib.util.find_spec("playwright") is None or chromium is None:
         print("no page: Playwright or Chromium is not installed")
-        return
+        return None
     from playwright.sync_api import sync_playwright
 
+    found: dict[str, Any] = {"when": "page, while a fit runs", "load": round(os.getloadavg()[0], 1)}
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--enable-precise-memory-info"])
         page = browser.new_page(viewport={"width": 1500, "height": 900})
         begin = time.perf_counter()
         page.goto(url)
         page.wait_for_selector("html[data-ready]")
-        ready = time.perf_counter() - begin
-        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
-        heap = page.evaluate("performance.memory.usedJSHeapSize / 1e6")
-        print(f"page: can be used after {ready:.2f} s, first paint after {paint:.0f} ms, scripts hold {heap:.1f} MB")
+        found["ready_s"] = round(time.perf_counter() - begin, 2)
+        found["paint_ms"] = round(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+        page.wait_for_timeout(1000)
+        found["click_ms"] = round(statistics.median(page.evaluate(CLICKS, times)), 1)
+        page.click("#tab-documents")
+        page.wait_for_selector(".card")
+        found["scripts_mb"] = round(page.evaluate("performance.memory.usedJSHeapSize / 1e6"), 1)
+        session = browser.new_browser_cdp_session()
+        processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+        found["process_mb"] = max(
+            (_memory(int(of["id"])) for of in processes if of["type"] == "renderer"), default=None
+        )
         browser.close()
+    print(*(f"{name} {value}" for name, value in found.items()), sep=", ")
+    return found
+
+
+# Topics chosen one after another: milliseconds until the words of the topic are drawn.
+CLICKS = """async (times) => {
+  const spent = [];
+  for (let i = 0; i < times; i++) {
+    const buttons = document.querySelectorAll('.topic'), chosen = buttons[(3 * i + 1) % buttons.length];
+    const begin = performance.now();
+    await new Promise((done) => {
+      const seen = new MutationObserver(() => { seen.disconnect(); done(); });
+      seen.observe(document.getElementById('words'), { childList: true });
+      chosen.click();
+    });
+    spent.push(performance.now() - begin);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  return spent;
+}"""
+
+
+def _memory(process: int) -> float | None:
+    """Megabytes of a process; pages that it shares with others count in part."""
+    try:
+        with open(f"/proc/{process}/smaps_rollup") as file:
+            return round(next(int(line.split()[1]) for line in file if line.startswith("Pss:")) / 1024, 1)
+    except (OSError, StopIteration):
+        return None
 
 
 if __name__ == "__main__":

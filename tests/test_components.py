@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from topmix import HDP, LDA, GaussianMixture, MultinomialMixture
+from topmix import HDP, LDA, GaussianMixture, MultinomialMixture, WordRules
 from topmix.data import sample_lda
 from topmix.engines import ENGINES, Engine, Serial, Threads
 from topmix.estimators import ESTIMATORS
@@ -46,6 +46,7 @@ SETTINGS = {
         "workers": (2, [0, 1.5]), "batch_size": (20, [0]), "outside": ("mean", ["rest"]), "opening": (0, [-1, None]),
     },
     Threads: {}, Serial: {},
+    WordRules: {"ban": ([["a"]], ["a", {"x": ["a"]}, [3]]), "pin": ([None, ["b", 2]], [5, [["a", 1.5]]])},
     TopicSearch: {"warm_up": (0, [-1, None]), "polish": (0, [-1, 1.5]), "max_topics": (20, [0, "x"])},
 }  # fmt: skip
 ONLY_COLLAPSED = ("exclude", "own_discount", "sweeps")
@@ -179,7 +180,7 @@ def test_one_setting_is_changed_and_the_others_stay():
 
 
 WITH = {
-    name: [parameter for parameter in kind._get_param_names() if parameter in FAMILIES]
+    name: [parameter for parameter in kind._get_param_names() if parameter in FAMILIES and parameter != "word_rules"]
     for name, kind in ESTIMATORS.items()
 }
 WITH = {

@@ -12,6 +12,7 @@ import pytest
 import topmix
 from topmix import LDA, MultinomialMixture, edits
 from topmix.data import sample_lda
+from topmix.models import edit as model_edit
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,16 @@ def corpus():
 @pytest.fixture(scope="module")
 def model(corpus):
     return LDA(6, max_iter=8, random_state=0).fit(corpus)
+
+
+@pytest.fixture
+def lda(model):
+    return model
+
+
+@pytest.fixture(scope="module")
+def hdp(corpus):
+    return topmix.HDP(6, max_iter=20, search="auto", random_state=0).fit(corpus)
 
 
 TEN = [
@@ -36,6 +47,18 @@ TEN = [
     {"do": "ban", "topic": 0, "words": ["word003", "word004"]},
     {"do": "learn", "passes": 1, "seed": 0},
 ]
+HELD = [
+    {"do": "pin", "topic": 1, "words": ["word003", "word007"]},
+    {"do": "freeze", "topic": 2},
+    {"do": "move", "document": 5, "topic": 4},
+    {"do": "learn", "passes": 2, "seed": 0},
+    {"do": "merge", "topics": [0, 3]},
+    {"do": "ban", "topic": 0, "words": ["word004"]},
+    {"do": "split", "topic": 0, "seed": 1},
+    {"do": "learn", "passes": 2, "seed": 0},
+    {"do": "unfreeze", "topic": 2},
+    {"do": "learn", "passes": 1, "seed": 0},
+]
 
 
 def without_times(path):
@@ -46,11 +69,13 @@ def without_times(path):
     return text[8:].lstrip().replace(b" ", b"")  # the length of the header, and its padding
 
 
-def test_ten_edits_replay_to_the_same_file_in_another_process(model, corpus, tmp_path):
+@pytest.mark.parametrize("case", ["LDA", "LDA, held", "HDP", "HDP, held"])
+def test_ten_edits_replay_to_the_same_file_in_another_process(case, request, corpus, tmp_path):
+    model, log = request.getfixturevalue(case[:3].lower()), HELD if "held" in case else TEN
     model.save(tmp_path / "model")
     corpus.save(tmp_path / "docs.topmix")
-    edited = edits.replay(model, TEN, corpus)
-    assert edited.edits_ == TEN
+    edited = edits.replay(model, log, corpus)
+    assert edited.edits_ == log
     edited.save(tmp_path / "here")
     (tmp_path / "edits.py").write_text(edits.script(edited.edits_), encoding="utf-8")
     arguments = ["edits.py", "model", "docs.topmix", "there"]
@@ -58,7 +83,7 @@ def test_ten_edits_replay_to_the_same_file_in_another_process(model, corpus, tmp
     assert done.returncode == 0, done.stderr
     assert without_times(tmp_path / "there") == without_times(tmp_path / "here")
     loaded = topmix.load(tmp_path / "there")
-    assert loaded.edits_ == TEN
+    assert loaded.edits_ == log
     np.testing.assert_array_equal(loaded.components_, edited.components_)
     assert loaded.get_params()["max_iter"] == model.max_iter
     assert not hasattr(model, "edits_")  # what was given is as it was
@@ -114,10 +139,74 @@ def test_a_banned_word_leaves_its_topic_and_stays_out(model, corpus):
     learned = edits.learn(banned, corpus, passes=5)
     assert learned.model_.words.total.counts()[v, 0] < 1e-3 * before[v, 0]
     assert word not in learned.top_words(20)[0]
-    with pytest.raises(ValueError, match="share one prior"):
-        edits.ban(topmix.HDP(3, max_iter=1, search=None, random_state=0).fit(corpus), 0, ["word001"])
     with pytest.raises(ValueError, match="another topic to go to"):
         edits.ban(model, 0, list(model.feature_names_in_))
+
+
+def test_a_pinned_word_is_in_its_topic_alone(model, corpus):
+    word = model.top_words(1)[0][0]
+    v = list(model.feature_names_in_).index(word)
+    pinned = edits.pin(model, 3, [word])
+    before, after = model.model_.words.total.counts(), pinned.model_.words.total.counts()
+    np.testing.assert_allclose(after[v], np.eye(6)[3] * before[v].sum(), rtol=1e-9)
+    for one in (pinned, edits.learn(pinned, corpus, passes=3)):
+        others = np.delete(np.arange(6), 3)
+        assert one.topic_word_[others, v].max() < 1e-9 < one.topic_word_[3, v]
+    assert edits.pin(pinned, 1, [word]).topic_word_[:, v].argmax() == 1  # the last word counts
+    with pytest.raises(ValueError, match="a topic that it may belong to"):
+        edits.ban(pinned, 3, [word])
+
+
+def test_a_frozen_topic_keeps_its_words_to_the_bit(model, corpus, tmp_path):
+    frozen = edits.freeze(edits.freeze(model, 2), 4)
+    np.testing.assert_allclose(frozen.topic_word_[[2, 4]], model.topic_word_[[2, 4]], rtol=1e-12)
+    np.testing.assert_array_equal(
+        frozen.transform(corpus[:20]).argmax(axis=1), model.transform(corpus[:20]).argmax(axis=1)
+    )
+    np.testing.assert_allclose(frozen.score(corpus), model.score(corpus), rtol=1e-5)  # nothing has changed yet
+    learned = edits.learn(edits.merge(frozen, [0, 1]), corpus, passes=4)
+    assert learned.frozen_ == [1, 3]  # the same topics, one further up
+    np.testing.assert_array_equal(learned.topic_word_[[1, 3]], frozen.topic_word_[[2, 4]])
+    assert np.abs(learned.topic_word_[2] - model.topic_word_[3]).max() > 1e-4  # others go on
+    assert np.isfinite([r.objective for r in learned.history_]).all()
+    learned.save(tmp_path / "m")
+    np.testing.assert_array_equal(topmix.load(tmp_path / "m").topic_word_, learned.topic_word_)
+    free = edits.learn(edits.unfreeze(learned, 1), corpus, passes=2)
+    assert free.frozen_ == [3]
+    assert np.abs(free.topic_word_[1] - model.topic_word_[2]).max() > 1e-4
+    for edit in ({"do": "seed", "words": ["word001"], "topic": 3}, {"do": "pin", "topic": 3, "words": ["word001"]}):
+        with pytest.raises(ValueError, match="topic 3 is frozen"):
+            edits.apply(learned, edit, corpus)
+    assert edits.merge(learned, [1, 3]).frozen_ == []
+
+
+def test_the_objective_of_frozen_topics_is_that_of_topics_at_their_place(corpus):
+    """Frozen where they are at the optimum, topics have the objective of free ones; elsewhere a lower one."""
+    for inference in ("collapsed", "variational"):
+        model = LDA(4, inference=inference, max_iter=5, random_state=0).fit(corpus).model_
+        for moved in (0.0, 50.0):
+            held = model_edit.frozen(model, [1, 2]).words
+            held.held.counts[:, :5] += moved
+            held.held.sizes[:] = held.held.counts.sum(axis=1)
+            if moved:
+                assert held.bound() < model.words.bound() - 1.0
+            else:
+                np.testing.assert_allclose(held.bound(), model.words.bound(), rtol=1e-9)
+
+
+def test_a_moved_document_is_where_it_was_moved_to(model, corpus):
+    of = int(model.transform(corpus[5:6])[0].argmin())
+    moved = edits.move(model, corpus, 5, of)
+    change = moved.model_.words.total.counts() - model.model_.words.total.counts()
+    np.testing.assert_allclose(change.sum(axis=1), 0.0, atol=1e-6)  # no token is lost
+    assert (change[:, of] >= 0).all()
+    assert (np.delete(change, of, axis=1) <= 0).all()
+    assert change[:, of].sum() == pytest.approx(corpus[5:6].n_tokens, rel=0.2)
+    assert moved.transform(corpus[5:6])[0, of] >= model.transform(corpus[5:6])[0, of]
+    with pytest.raises(ValueError, match="300 is not a document"):
+        edits.move(model, corpus, 300, 0)
+    with pytest.raises(ValueError, match="needs the documents"):
+        edits.apply(model, {"do": "move", "document": 0, "topic": 0})
 
 
 def test_effects_say_what_an_edit_costs(model, corpus):

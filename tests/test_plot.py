@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 import topmix
 from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
-from topmix.views.topic_map import hellinger, plane_positions
+from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.topics import view_of
 
 matplotlib.use("Agg")
@@ -116,7 +116,10 @@ def test_the_map_has_a_circle_per_topic_and_names_the_largest(model, ax):
     np.testing.assert_allclose(circles.get_offsets(), plane_positions(hellinger(view.topic_word)))
     np.testing.assert_allclose(circles.get_sizes() / circles.get_sizes().sum(), view.share)
     top = model.top_words(2)
-    assert [text.get_text() for text in ax.texts] == [" ".join(top[k]) for k in view.by_size()[:4]]
+    wanted = [f"{k} {' '.join(top[k])}" for k in view.by_size()[:4]]
+    shown = [text.get_text() for text in ax.texts]
+    assert shown[0] == wanted[0]
+    assert shown == [text for text in wanted if text in shown]  # the largest, except where labels would overlap
 
 
 def test_sparsity_marks_n_active_and_the_middle_of_the_documents(model, corpus, ax):

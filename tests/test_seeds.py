@@ -6,7 +6,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import topmix
-from topmix import HDP, LDA, GibbsLDA
+from topmix import HDP, LDA, GibbsLDA, WordRules
 from topmix.data import Vectorizer, sample_lda
 from topmix.metrics import completion_score, completion_scorer
 
@@ -108,3 +108,74 @@ def test_the_scorer_takes_texts_and_pipelines():
     assert completion_scorer(pipeline, TEXTS) == completion_scorer(model, TEXTS)
     with pytest.raises(ValueError, match="has no topics"):
         completion_scorer(Vectorizer(), TEXTS)
+
+
+RULES = WordRules(ban={0: ["boat"], 1: ["chess"]}, pin={1: ["sail", "rook"]})
+
+
+def check_rules(model):
+    word = list(model.feature_names_in_).index
+    phi = model.topic_word_
+    for topic, banned in ((0, "boat"), (1, "chess"), (0, "sail"), (0, "rook")):
+        assert phi[topic, word(banned)] < 1e-9 < phi[1 - topic, word(banned)]
+    np.testing.assert_allclose(phi.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind != "asynchronous"])
+def test_rules_hold_in_every_kind_of_learning_and_in_files(kind, tmp_path):
+    model = MAKERS[kind](word_rules=RULES, random_state=0).fit(TEXTS)
+    check_rules(model)
+    model.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model")
+    assert loaded.word_rules == RULES
+    np.testing.assert_array_equal(loaded.topic_word_, model.topic_word_)
+    np.testing.assert_array_equal(loaded.transform(TEXTS[:5]), model.transform(TEXTS[:5]))
+    check_rules(loaded.set_params(warm_start=True).fit(TEXTS))
+
+
+def test_rules_hold_while_tokens_are_sampled_and_in_a_stream():
+    seen = []
+    corpus = topmix.data.from_texts(TEXTS * 3)
+    model = LDA(2, word_rules=RULES, random_state=0, callbacks=[lambda record, view: seen.append(view.fitted())])
+    model.fit(corpus)
+    assert "exploring" in {record.phase for record in model.history_}
+    for one in (*seen[::10], model):
+        check_rules(one)
+    stream = LDA(2, word_rules=RULES, random_state=0).partial_fit(TEXTS[:30])
+    stream.partial_fit([*TEXTS[30:50], *(text + " keel" for text in TEXTS[50:])])  # a new word
+    check_rules(stream)
+    assert stream.banned_.shape == (2, 15)
+    assert not stream.banned_[:, [14]].nnz
+
+
+def test_a_rule_is_no_matter_of_strength():
+    """All documents want the word in topic 1, and topic 0 still has it: a prior could not do that."""
+    model = LDA(2, word_rules=WordRules(pin={0: SEA[:6], 1: CHESS[:6]}, ban={0: ["mast"]}), random_state=0).fit(TEXTS)
+    word = list(model.feature_names_in_).index
+    assert {*model.top_words(6)[0]} == {*SEA[:6]}
+    assert model.topic_word_[0, word("mast")] < 1e-9
+    assert "mast" in model.top_words(8)[1]
+    predictor = model.predictor()
+    assert predictor(TEXTS[1])[0].topic == 0
+    mask = topmix.edits.delete(LDA(3, word_rules=RULES, max_iter=2, random_state=0).fit(TEXTS), 1)
+    assert not mask.banned_[:, [word("sail")]].nnz  # its only topic is gone
+
+
+@pytest.mark.parametrize(
+    ("rules", "match"),
+    [
+        ({"ban": [["zebra"]]}, "does not have 'zebra' of ban"),
+        ({"ban": {2: ["boat"]}}, "ban has words of topic 2"),
+        ({"ban": {0: ["boat"], 1: ["boat"]}}, "no topic for the word 'boat'"),
+        ({"ban": {0: ["boat"]}, "pin": {0: ["boat"]}}, "both bans"),
+        ({"pin": {0: ["boat"]}, "ban": {1: ["sail"]}}, "bans a seed word"),
+    ],
+)
+def test_rules_that_cannot_hold_are_refused(rules, match):
+    for make in (LDA, GibbsLDA):
+        with pytest.raises(ValueError, match=match):
+            make(2, max_iter=1, seeds=[None, ["sail"]], word_rules=WordRules(**rules)).fit(TEXTS)
+    with pytest.raises(ValueError, match="search=None"):
+        HDP(3, word_rules=RULES, max_iter=3).fit(TEXTS)
+    with pytest.raises(ValueError, match="asynchronous"):
+        MAKERS["asynchronous"](word_rules=RULES).fit(TEXTS)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         MultinomialMixture,
         Predictor,
         VonMisesFisherMixture,
+        WordRules,
         load,
         load_predictor,
     )
@@ -36,6 +37,7 @@ __all__ = [
     "Predictor",
     "Stream",
     "VonMisesFisherMixture",
+    "WordRules",
     "__version__",
     "describe_clusters",
     "explore",

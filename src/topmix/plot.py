@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.views.topic_map import hellinger, plane_positions
+from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.topics import proportions, tree_of, view_of
 
 if TYPE_CHECKING:
@@ -86,18 +86,25 @@ def top_words(model: Any, topic: int, ax: Axes | None = None, *, n: int = 15, re
 def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes:
     """Topics as circles in the plane: near each other if they use the same words, with areas by their share.
 
-    The largest n_labels topics show their two best words. topmix.views.topic_map computes the positions.
+    The largest n_labels topics show their number and two best words, where no larger one has its label.
+    topmix.metrics.topic_map computes the positions.
     """
     ax = _axes(ax)
     view = view_of(model)
     X = plane_positions(hellinger(view.topic_word))
     colours = np.arctan2(X[:, 1], X[:, 0]) / (2 * np.pi) + 0.5
     ax.scatter(X[:, 0], X[:, 1], s=12_000 * view.share, c=colours, cmap="hsv", alpha=0.45, linewidths=0, vmin=0, vmax=1)
-    top = view.top(2)
-    for k in view.by_size()[:n_labels].tolist():
-        ax.annotate(" ".join(view.words_of(top[k])), X[k], ha="center", va="center", fontsize="x-small")
     ax.set_aspect("equal")
     ax.margins(0.12)
+    top = view.top(2)
+    taken: list[tuple[float, float, float]] = []
+    for k in view.by_size()[:n_labels].tolist():
+        text = f"{k} {' '.join(view.words_of(top[k]))}"
+        half = 0.016 * len(text)  # of the text, in units of the map, which is about 2.5 wide
+        if any(abs(X[k, 1] - y) < 0.07 and abs(X[k, 0] - x) < half + other for x, y, other in taken):
+            continue  # a larger topic has its label there
+        taken.append((X[k, 0], X[k, 1], half))
+        ax.annotate(text, X[k], ha="center", va="center", fontsize="x-small")
     ax.set_axis_off()
     return ax
 

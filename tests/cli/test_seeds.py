@@ -3,9 +3,11 @@
 import json
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import topmix
+from topmix import WordRules
 from topmix.cli import app
 from topmix.cli.seeds import read_seeds
 
@@ -32,9 +34,39 @@ def test_seeds_from_a_file(docs, tmp_path):
 
 def test_forms_of_seed_files(tmp_path):
     (tmp_path / "seeds.json").write_text(json.dumps([None, {"boat": 2.0}]))
-    assert read_seeds(tmp_path / "seeds.json") == [None, {"boat": 2.0}]
+    assert read_seeds(tmp_path / "seeds.json") == {"seeds": [None, {"boat": 2.0}]}
     (tmp_path / "seeds.txt").write_text("\nnew york, sail\n")
-    assert read_seeds(tmp_path / "seeds.txt") == [None, ["new york", "sail"]]
+    assert read_seeds(tmp_path / "seeds.txt") == {"seeds": [None, ["new york", "sail"]]}
+    (tmp_path / "seeds.txt").write_text("sail -rook\n=new york, chess, - mast\n=king\n")
+    assert read_seeds(tmp_path / "seeds.txt") == {
+        "seeds": [["sail"], ["chess"], None],
+        "word_rules": WordRules(ban={0: ["rook"], 1: ["mast"]}, pin={1: ["new york"], 2: ["king"]}),
+    }
+    (tmp_path / "seeds.txt").write_text("=sail\n")
+    assert read_seeds(tmp_path / "seeds.txt") == {"seeds": None, "word_rules": WordRules(pin=[["sail"]])}
+    (tmp_path / "seeds.json").write_text(json.dumps({"pin": [["sail"]]}))
+    assert read_seeds(tmp_path / "seeds.json") == {"seeds": None, "word_rules": WordRules(pin=[["sail"]])}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [('{"pins": []}', "'pins'"), ('{"ban": "x"}', "ban is a table"), ("{", "JSON")]
+)
+def test_wrong_files_are_refused(tmp_path, text, said):
+    (tmp_path / "seeds.json").write_text(text)
+    with pytest.raises(typer.BadParameter, match=said):
+        read_seeds(tmp_path / "seeds.json")
+
+
+def test_words_are_pinned_and_banned_by_a_file(docs, tmp_path):
+    (tmp_path / "words.txt").write_text("chess =rook -sail\n")
+    options = ["-k", "2", "--seeds", tmp_path / "words.txt", "--max-iter", "5", "--quiet"]
+    done = CliRunner().invoke(app, ["fit", str(docs), "-o", str(tmp_path / "model"), *map(str, options)])
+    assert done.exit_code == 0, done.output
+    model = topmix.load(tmp_path / "model")
+    word = list(model.feature_names_in_).index
+    assert model.seeds == [["chess"]]
+    assert model.topic_word_[0, word("sail")] < 1e-9 < model.topic_word_[0, word("rook")]
+    assert model.topic_word_[1, word("rook")] < 1e-9
 
 
 def test_a_missing_file_is_said(docs, tmp_path):

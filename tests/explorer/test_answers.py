@@ -209,6 +209,42 @@ def test_learning_on_can_be_watched_stopped_and_replayed(client, explorer, docum
     assert len(list(csv.DictReader(io.StringIO(client.get("/export/topics.csv").text)))) == 4
     report = client.get("/export/report.html").text
     assert report.count("<script") == 2
+    # The same tables as Parquet.
+    from pyarrow import parquet
+
+    for table in ("documents", "topics"):
+        read = parquet.read_table(io.BytesIO(client.get(f"/export/{table}.parquet").content)).to_pylist()
+        lines = list(csv.DictReader(io.StringIO(client.get(f"/export/{table}.csv").text)))
+        assert [row["topic"] for row in read] == [int(line["topic"]) for line in lines]
+        assert [row["share"] for row in read] == [float(line["share"]) for line in lines]
+    assert read[0]["words"] == lines[0]["words"].removeprefix("'")
+    explorer.session.has_parquet = False
+    assert client.get("/export/topics.parquet").status_code == 404
+
+
+def test_pinned_words_frozen_topics_and_moved_documents(client, explorer, documents, fitted):
+    word = fitted.top_words(1)[1][0]
+    for edit in ({"do": "pin", "topic": 2, "words": [word]}, {"do": "freeze", "topic": 3}):
+        assert do(client, "preview", edit=edit).json()["effect"]["objective_after"] is not None
+        assert do(client, "apply", edit=edit).status_code == 200
+    held = client.get("/api/topic/2").json()["held"]
+    assert held == {"pinned": {"words": [word], "n": 1}, "banned": {"words": [], "n": 0}}
+    assert client.get("/api/overview").json()["overview"]["frozen"] == [3]
+    frozen = explorer.model.topic_word_[3].copy()
+    to = int(fitted.transform(documents.corpus[8:9])[0].argmin())
+    moved = {"do": "move", "document": 8, "topic": to}
+    assert do(client, "apply", edit=moved).json()["edits"][-1] == moved
+    assert do(client, "learn", passes=2).status_code == 200
+    settled(client)
+    np.testing.assert_array_equal(explorer.model.topic_word_[3], frozen)
+    v = list(fitted.feature_names_in_).index(word)
+    assert explorer.model.topic_word_[:, v].argmax() == 2
+    assert np.sort(explorer.model.topic_word_[:, v])[-2] < 1e-9
+    for _ in range(4):
+        do(client, "undo")
+    np.testing.assert_array_equal(explorer.model.components_, fitted.components_)
+    for edit in ({"do": "move", "document": 999, "topic": 0}, {"do": "pin", "topic": 0, "words": ["nonsense"]}):
+        assert do(client, "apply", edit=edit).status_code == 400
 
 
 def test_a_watched_fit_shows_its_passes_pauses_and_stops(documents):

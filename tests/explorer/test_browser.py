@@ -87,16 +87,39 @@ def test_merge_undo_learn_on_and_export(page, explorer, fitted, documents, tmp_p
     page.click("#edit-split")
     page.wait_for_selector("#editor .cut")
     page.keyboard.press("Escape")
+    page.click("#edit-pin")
+    page.locator("#editor .chip").first.click()
+    page.click("#preview")
+    page.wait_for_selector("#accept:visible")
+    assert page.locator("#effect tbody tr").count() == 2
+    page.click("#accept")
+    wait_for(page, "document.getElementById('held').textContent.startsWith('Pinned to it: ')")
+    page.click("#edit-freeze")
+    page.click("#preview")
+    page.click("#accept")
+    wait_for(page, "document.getElementById('edit-freeze').textContent === 'Unfreeze'")
+    assert "Frozen" in page.locator("#held").text_content()
     page.fill("#passes", "2")
     page.click("#learn")
     wait_for(page, "document.getElementById('live-state').textContent.includes('learn on for 2 passes')")
+    page.click("#tab-documents")
+    page.locator(".card").first.click()
+    page.click("#edit-move")
+    assert page.evaluate("document.activeElement.id") == "edit-to"
+    page.keyboard.type("1")
+    page.keyboard.press("Enter")  # shows the effect, and goes on to Accept
+    wait_for(page, "document.activeElement.id === 'accept'")
+    page.keyboard.press("Enter")
+    wait_for(page, "document.getElementById('live-state').textContent.includes('to 1')")
+    page.wait_for_selector(".whole .text")
     page.click("#tab-share")
-    assert page.locator("#log li").count() == 3
+    assert page.locator("#log li").count() == 6
+    assert page.locator("#exports a[download='documents.parquet']").is_visible() == explorer.session.has_parquet
     with page.expect_download() as download:
         page.click("#exports a[download='topics.model']")
     download.value.save_as(tmp_path / "shared")
     shared = topmix.load(tmp_path / "shared")
-    assert [edit["do"] for edit in shared.edits_] == ["merge", "rename", "learn"]
+    assert [edit["do"] for edit in shared.edits_] == ["merge", "rename", "pin", "freeze", "learn", "move"]
     np.testing.assert_array_equal(
         topmix.edits.replay(fitted, shared.edits_, documents.corpus).components_, shared.components_
     )

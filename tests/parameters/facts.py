@@ -15,7 +15,7 @@ from topmix.inference import INFERENCES
 from topmix.learners import LEARNERS
 from topmix.search import SEARCHES
 
-FAMILIES = {"inference": INFERENCES, "learner": LEARNERS, "engine": ENGINES, "search": SEARCHES}
+FAMILIES = {"inference": INFERENCES, "learner": LEARNERS, "engine": ENGINES, "search": SEARCHES}  # with names
 COMPONENTS = {cls.__name__: (family, cls) for family, known in FAMILIES.items() for cls in known.values()}
 TOPICS = ("LDA", "HDP")
 MIXTURES = ("GaussianMixture", "MultinomialMixture", "VonMisesFisherMixture")

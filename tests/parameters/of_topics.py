@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from topmix import WordRules
 from topmix.engines import Serial
 from topmix.inference import Collapsed, Variational
 from topmix.search import TopicSearch
@@ -76,6 +77,13 @@ def seed_words_are_in_their_topic(fit):
 def a_stronger_seed_is_a_larger_prior(fit):
     weak, strong = (fit(seeds=[[3, 7]], seed_strength=s) for s in (0.1, 3.0))
     assert np.all(strong.components_[0, [3, 7]] > weak.components_[0, [3, 7]])
+
+
+@fact("word_rules", *TOPICS, "GibbsLDA")
+def rules_say_which_words_a_topic_has(fit):
+    model = fit(word_rules=WordRules(ban={0: [3]}, pin={2: [7]}))
+    assert model.topic_word_[0, 3] < 1e-9
+    assert model.topic_word_[[0, 1, 3], 7].max() < 1e-9 < model.topic_word_[2, 7]
 
 
 @fact("max_time", "LDA")

@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import topmix
+from topmix import WordRules
 from topmix.engines import ENGINES, Serial, Threads
 from topmix.estimators import ESTIMATORS
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
@@ -173,6 +174,7 @@ def parameters(d: Draw, name: str, data: Any) -> dict[str, Any]:
         "smoothing": lambda: d.size(None),
         "seeds": lambda: seeds(d, K),
         "seed_strength": d.size,
+        "word_rules": lambda: d.one_of(None, WordRules(ban={0: ["w1"]} if K > 1 else None, pin=[[2]])),
         "tol": lambda: d.one_of(-np.inf, 0, -1, d.size()),
         "max_time": lambda: d.one_of(None, 1000, d.size()),
         "n_init": lambda: d.whole(1, 2, is_work=True),
@@ -299,7 +301,7 @@ def same_parameters(model: Any, loaded: Any) -> None:
     for name, was in model.get_params(deep=False).items():
         if was_left_out({name: was}):
             continue
-        if name in FAMILIES:
+        if name in (*FAMILIES, "word_rules"):
             assert now[name] == was, (name, was, now[name])
         elif isinstance(was, dict):
             assert was.keys() == now[name].keys()

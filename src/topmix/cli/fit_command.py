@@ -156,7 +156,7 @@ def fit(
         estimator = cls() if start is None else start
         chosen = {name: settings.pop(name) for name in list(settings) if name in FLAGS}
         if chosen.get("seeds") is not None:
-            chosen["seeds"] = read_seeds(chosen["seeds"])
+            chosen |= read_seeds(chosen["seeds"])
         configure(estimator, chosen)  # before the documents are read, which may take long
         if limit is not None and "max_time" in estimator.get_params(deep=False):
             estimator.set_params(max_time=None)

@@ -16,7 +16,7 @@ from topmix.estimators.components import FAMILIES
 from topmix.parameters.component import Component, resolved
 
 # Parameters that are options of the command itself (--seed, --threads, --resume, --max-time), or cannot be typed.
-OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start", "max_time")
+OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start", "max_time", "word_rules")
 PREFERRED = "LDA"
 
 
@@ -35,6 +35,8 @@ def model_flags(in_short: tuple[str, ...] = ()) -> dict[str, Flag]:
 
 def component_flags(family: str) -> dict[str, Flag]:
     """The settings of all components of a family, each once, as `family__setting`."""
+    if family in OWN:
+        return {}
     per_kind = {name: flags_of(kind) for name, kind in FAMILIES[family].items()}
     found: dict[str, Flag] = {}
     for setting in dict.fromkeys(setting for flags in per_kind.values() for setting in flags):

@@ -1,4 +1,4 @@
-"""Files with seed words of topics."""
+"""Files with the words of topics: seeds, and words that are banned or pinned."""
 
 from __future__ import annotations
 
@@ -8,18 +8,54 @@ from typing import Any
 
 import typer
 
+from topmix.estimators import WordRules
 
-def read_seeds(given: Any) -> Any:
-    """The seeds in a file: a JSON list, or one line per topic with its words, separated by commas or else by spaces. An
-    empty line is a topic without seeds, and lines that start with # are comments."""
+MARKS = {"-": "ban", "=": "pin"}  # before a word
+
+
+def read_seeds(given: Any) -> dict[str, Any]:
+    """What a file says, as parameters: `seeds`, and `word_rules` where it has some.
+
+    It has one line per topic with its words, separated by commas or else by spaces. A word after - is banned from the
+    topic, and one after = is pinned to it. An empty line is a topic without words, and lines that start with # are
+    comments. Or it is JSON: a list of seeds, or a table with `seeds`, `ban` and `pin`, each with a list by topic.
+    """
     path = Path(str(given))
     if not path.is_file():
         raise typer.BadParameter(f"there is no file {path} with seed words, one line per topic", param_hint="--seeds")
     text = path.read_text(encoding="utf-8-sig")
-    if path.suffix.lower() == ".json":
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise typer.BadParameter(f"{path} is not JSON: {error}", param_hint="--seeds") from error
-    lines = [line.strip() for line in text.rstrip().splitlines() if not line.startswith("#")]
-    return [[word.strip() for word in line.split("," if "," in line else None)] or None for line in lines]
+    kinds: dict[str, Any] = _from_json(path, text) if path.suffix.lower() == ".json" else _from_lines(text)
+    found: dict[str, Any] = {"seeds": kinds.get("seeds")}
+    try:
+        rules = WordRules(ban=kinds.get("ban"), pin=kinds.get("pin"))
+    except ValueError as error:
+        raise typer.BadParameter(f"{path}: {error}", param_hint="--seeds") from error
+    return found if rules == WordRules() else found | {"word_rules": rules}
+
+
+def _from_json(path: Path, text: str) -> dict[str, Any]:
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"{path} is not JSON: {error}", param_hint="--seeds") from error
+    if not isinstance(read, dict):
+        return {"seeds": read}
+    if unknown := sorted(set(read) - {"seeds", *MARKS.values()}):
+        raise typer.BadParameter(f"{path} has {unknown[0][:60]!r}; it may have seeds, ban, pin", param_hint="--seeds")
+    return read
+
+
+def _from_lines(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"seeds": [], "ban": [], "pin": []}
+    for line in [line.strip() for line in text.rstrip().splitlines() if not line.startswith("#")]:
+        of_topic: dict[str, list[str]] = {kind: [] for kind in found}
+        for word in line.split("," if "," in line else None):
+            word = word.strip()
+            kind = MARKS.get(word[:1], "seeds") if len(word) > 1 else "seeds"
+            if word:
+                of_topic[kind].append(word if kind == "seeds" else word[1:].strip())
+        for kind, words in of_topic.items():
+            found[kind].append(words or None)
+    if not any(found["seeds"]) and (any(found["ban"]) or any(found["pin"])):
+        return found | {"seeds": None}
+    return found

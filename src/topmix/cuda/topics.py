@@ -42,6 +42,8 @@ class TopicBackend:
         return DeviceShard(shard, self.device)
 
     def place(self, model: Any) -> Any:
+        if isinstance(model, TopicModel) and model.words.held is not None:
+            raise ValueError("engine='cuda' has no banned or pinned words and no frozen topics: use engine='threads'")
         total: Any = model.words.total if isinstance(model, TopicModel) else None
         if not isinstance(total, WordTotal) or isinstance(model.prior, StickPrior):
             return model

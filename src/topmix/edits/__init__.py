@@ -21,12 +21,16 @@ from topmix.edits.operations import (
     can_edit,
     checked,
     delete,
+    freeze,
     learn,
     merge,
+    move,
+    pin,
     rename,
     replay,
     seed,
     split,
+    unfreeze,
 )
 from topmix.edits.program import script
 
@@ -39,11 +43,15 @@ __all__ = [
     "checked",
     "delete",
     "effect_of",
+    "freeze",
     "learn",
     "merge",
+    "move",
+    "pin",
     "rename",
     "replay",
     "script",
     "seed",
     "split",
+    "unfreeze",
 ]

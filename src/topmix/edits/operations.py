@@ -54,9 +54,31 @@ def seed(model: Any, words: Sequence[str], *, topic: int | None = None, strength
 
 
 def ban(model: Any, topic: int, words: Sequence[str]) -> Any:
-    """Keeps words out of a topic, also while it learns on. For LDA."""
+    """Keeps words out of a topic, also while it learns on."""
     of = list(words)
     return _copy(model, {"do": "ban", "topic": int(topic), "words": of}).ban_words(int(topic), of)
+
+
+def pin(model: Any, topic: int, words: Sequence[str]) -> Any:
+    """Keeps words in a topic and out of all others, also while the model learns on."""
+    of = list(words)
+    return _copy(model, {"do": "pin", "topic": int(topic), "words": of}).pin_words(int(topic), of)
+
+
+def move(model: Any, corpus: Any, document: int, topic: int) -> Any:
+    """Puts all tokens of a document into one topic. It stays there while the model learns on if it fits."""
+    now = _copy(model, {"do": "move", "document": int(document), "topic": int(topic)})
+    return now.move_document(corpus, int(document), int(topic))
+
+
+def freeze(model: Any, topic: int) -> Any:
+    """The words of the topic stay as they are while the model learns on."""
+    return _copy(model, {"do": "freeze", "topic": int(topic)}).freeze_topics([int(topic)])
+
+
+def unfreeze(model: Any, topic: int) -> Any:
+    """The topic learns again."""
+    return _copy(model, {"do": "unfreeze", "topic": int(topic)}).unfreeze_topics([int(topic)])
 
 
 def learn(model: Any, corpus: Any, *, passes: int, seed: int = 0, callbacks: Sequence[Callback] = ()) -> Any:
@@ -86,6 +108,10 @@ OPERATIONS: dict[str, tuple[Callable[..., Any], bool]] = {  # name: (function, w
     "delete": (delete, False),
     "seed": (seed, False),
     "ban": (ban, False),
+    "pin": (pin, False),
+    "move": (move, True),
+    "freeze": (freeze, False),
+    "unfreeze": (unfreeze, False),
     "learn": (learn, True),
 }
 FIELDS: dict[str, dict[str, Callable[[Any], Any]]] = {
@@ -99,6 +125,10 @@ FIELDS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "strength": lambda v: positive_number(v, "strength"),
     },
     "ban": {"topic": lambda v: _whole(v, "topic"), "words": lambda v: _words(v)},
+    "pin": {"topic": lambda v: _whole(v, "topic"), "words": lambda v: _words(v)},
+    "move": {"document": lambda v: _whole(v, "document"), "topic": lambda v: _whole(v, "topic")},
+    "freeze": {"topic": lambda v: _whole(v, "topic")},
+    "unfreeze": {"topic": lambda v: _whole(v, "topic")},
     "learn": {"passes": lambda v: whole_number(v, "passes"), "seed": lambda v: _whole(v, "seed")},
 }
 DEFAULTS: dict[str, Any] = {"seed": 0, "topic": None, "strength": 0.3}
@@ -120,7 +150,7 @@ def checked(edit: Any) -> Edit:
 
 
 def apply(model: Any, edit: Edit, corpus: Any = None, **more: Any) -> Any:
-    """The model after one edit. `corpus` are the documents, which `split` and `learn` look at."""
+    """The model after one edit. `corpus` are the documents, which `split`, `move` and `learn` look at."""
     edit = checked(edit)
     function, needs_documents = OPERATIONS[edit["do"]]
     if edit["do"] != "rename" and not can_edit(model):

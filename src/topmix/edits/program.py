@@ -29,7 +29,9 @@ def script(edits: Iterable[Edit]) -> str:
     for edit in edits:
         edit = checked(edit)
         documents = "corpus, " if OPERATIONS[edit["do"]][1] else ""
-        first = [name for name in ("topic", "topics", "words", "name") if name in edit and edit["do"] != "seed"]
+        first = [
+            name for name in ("document", "topic", "topics", "words", "name") if name in edit and edit["do"] != "seed"
+        ]
         if edit["do"] == "seed":
             first = ["words"]
         given = [repr(edit[name]) for name in first]

@@ -9,6 +9,7 @@ from topmix.estimators.multinomial import MultinomialMixture
 from topmix.estimators.predictor import Predictor, load_predictor
 from topmix.estimators.saving import ESTIMATORS, load
 from topmix.estimators.von_mises_fisher import VonMisesFisherMixture
+from topmix.estimators.word_rules import WordRules
 
 ESTIMATORS |= {
     cls.__name__: cls
@@ -33,6 +34,7 @@ __all__ = [
     "MultinomialMixture",
     "Predictor",
     "VonMisesFisherMixture",
+    "WordRules",
     "load",
     "load_predictor",
 ]

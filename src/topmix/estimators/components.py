@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from topmix.engines import ENGINES
+from topmix.estimators.word_rules import WordRules
 from topmix.inference import INFERENCES
 from topmix.learners import LEARNERS
 from topmix.numerics.threads import count_of_threads
@@ -22,6 +23,7 @@ FAMILIES: dict[str, Mapping[str, type[Any]]] = {
     "learner": LEARNERS,
     "engine": ENGINES,
     "search": SEARCHES,
+    "word_rules": {"none": WordRules},
 }
 
 

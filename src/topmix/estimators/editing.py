@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,8 @@ from topmix.search.split import split_of
 
 
 class EditMixin:
-    """`merge_topics`, `suggest_merges`, `split_topic`, `drop_topics`, `seed_topics` and `ban_words`, for topic models.
+    """`merge_topics`, `suggest_merges`, `split_topic`, `drop_topics`, `seed_topics`, `ban_words`, `pin_words`,
+    `freeze_topics`, `unfreeze_topics` and `move_document`, for topic models.
 
     An edit changes the fitted topics and n_components. Where priors or `init` were given topic by topic, they are
     changed in the same way; history_ and elbo_ stay those of the last fit. To continue learning from the edited topics,
@@ -36,7 +37,7 @@ class EditMixin:
     topic_word_prior: Any
     init: Any
     topic_names_: Any
-    _has_prior_per_topic: ClassVar[bool] = True
+    frozen_: list[int]
     _set_model: Callable[[TopicModel], None]
     _fitted_copy: Callable[[TopicModel], Any]
     _proportions: Callable[[Corpus, bool, bool], Any]
@@ -133,26 +134,82 @@ class EditMixin:
         where = None if topics is None else self._known_topics(topics)
         if where is not None and len(set(where)) != len(columns):
             raise ValueError(f"{len(columns)} seeds need as many different topics, got {where}")
+        if stay := sorted(set(where or ()) & set(self.frozen_)):
+            raise ValueError(f"topic {stay[0]} is frozen, and cannot be pulled to words: unfreeze_topics([{stay[0]}])")
         if where is None:
             count_of_components(self.model_.n_components + len(columns))
         return self._edited(edit.seeded(self.model_, sp.csc_array(sp.hstack(columns)), where))
 
     def ban_words(self, topic: int, words: Iterable[str | int]) -> Self:
-        """Keeps words out of a topic: their tokens go to the topics that have them too, and the prior of the topic has
-        next to nothing of them as long as learning continues from this model. Words are names, or column numbers.
-        topic_word_prior="auto" is not learned any more. For LDA.
+        """Keeps words out of a topic, as long as learning continues from this model: their tokens go to the topics that
+        have them too. Words are names, or column numbers. topic_word_prior="auto" is not learned any more.
+
+        A document whose topics all lack a word still has its tokens in one of them; the topic does not learn it.
         """
         check_is_fitted(self, "model_")
-        if not self._has_prior_per_topic:
-            raise ValueError(f"the topics of a {type(self).__name__} share one prior on words: no word can be banned")
         [k] = self._known_topics([topic])
+        ids = self._given_words(words)
+        if self.model_.n_components < 2 or len(ids) >= self.model_.words.shape[0]:
+            raise ValueError("the words must have another topic to go to, and the topic must keep some words")
+        return self._edited(edit.banned(self.model_, [k], ids))
+
+    def pin_words(self, topic: int, words: Iterable[str | int]) -> Self:
+        """Keeps words in a topic and out of all others, as long as learning continues from this model: the topic gets
+        their tokens. Words are names, or column numbers. topic_word_prior="auto" is not learned any more.
+        """
+        check_is_fitted(self, "model_")
+        [k] = self._known_topics([topic])
+        if k in self.frozen_:
+            raise ValueError(f"topic {k} is frozen, and cannot get words: unfreeze_topics([{k}])")
+        ids = self._given_words(words)
+        if self.model_.n_components < 2 or len(ids) >= self.model_.words.shape[0]:
+            raise ValueError("a pinned word needs other topics to stay out of, and they must keep some words")
+        return self._edited(edit.pinned(self.model_, k, ids))
+
+    def freeze_topics(self, topics: Iterable[int]) -> Self:
+        """Keeps the words of topics as they are now, as long as learning continues from this model. Documents still use
+        them as much as they like. topic_word_prior="auto" is not learned any more. `frozen_` has them.
+        """
+        check_is_fitted(self, "model_")
+        return self._edited(edit.frozen(self.model_, self._known_topics(topics)))
+
+    def unfreeze_topics(self, topics: Iterable[int]) -> Self:
+        """Lets topics learn again."""
+        check_is_fitted(self, "model_")
+        return self._edited(edit.frozen(self.model_, self._known_topics(topics), is_frozen=False))
+
+    def move_document(self, X: Any, document: int, topic: int) -> Self:
+        """Takes the tokens of one document, a row of X, out of the topics that it uses now, and puts them all into one
+        topic. It is meant for documents that the model was fitted on.
+
+        This changes the words of the topics by the weight of one document, and nothing else: no document is tied to a
+        topic. When learning continues, the document is looked at anew, and stays where it was moved if it fits there.
+        """
+        check_is_fitted(self, "model_")
+        [k] = self._known_topics([topic])
+        corpus = as_corpus(self, X, reset=False)
+        if not isinstance(document, int | np.integer) or not 0 <= document < corpus.n_docs:
+            raise ValueError(f"{document!r} is not a document: they are numbered from 0 to {corpus.n_docs - 1}")
+        row = corpus[int(document) : int(document) + 1]
+        if not row.nnz:
+            raise ValueError(f"document {document} has no word that the model knows")
+        return self._edited(edit.moved(self.model_, self._tokens_by_topic(row), k))
+
+    def _tokens_by_topic(self, row: Corpus) -> sp.csc_array:  # [V, K]
+        """The tokens of a document, divided among its topics."""
+        theta, words = sp.csr_array(self._proportions(row, False, True)), self.model_.words
+        alpha = self.model_.prior.alpha[theta.indices]
+        used = theta.indices[theta.data > alpha] if (theta.data > alpha).any() else theta.indices
+        weight = theta.toarray()[0, used] * words.tables(row.index).table[:, used].astype(np.float64)
+        tokens = row.value[:, None] * weight / weight.sum(axis=1, keepdims=True)
+        where = (np.repeat(row.index, len(used)), np.tile(used, len(row.index)))
+        return sp.csc_array((tokens.ravel(), where), shape=words.shape)
+
+    def _given_words(self, words: Iterable[str | int]) -> list[int]:
         given: list[str | int] = [words] if isinstance(words, str | int) else list(words)
         if not given:
             raise ValueError("no words were given")
-        ids = sorted(set(self._word_ids(given)))
-        if self.model_.n_components < 2 or len(ids) >= self.model_.words.shape[0]:
-            raise ValueError("the words must have another topic to go to, and the topic must keep some words")
-        return self._edited(edit.banned(self.model_, k, ids))
+        return sorted(set(self._word_ids(given)))
 
     def _rename_without(self, gone: list[int]) -> None:
         """Names stay with their topics where those before them are removed."""

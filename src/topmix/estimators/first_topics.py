@@ -9,6 +9,7 @@ import numpy as np
 
 from topmix.data.corpus import Corpus
 from topmix.estimators.inputs import CLONED
+from topmix.estimators.word_rules import start_words
 from topmix.models.topic_start import STARTS, at_seeds
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import MOST_POSITIVE, count_of_components, one_of
@@ -28,8 +29,12 @@ def first_topics(
     if isinstance(estimator.init, str):
         counts = STARTS[one_of(estimator.init, STARTS, "init")](corpus, K, rng)
         if isinstance(counts, PseudoCounts):
-            if empty.words.extra is not None:
-                counts = at_seeds(corpus, counts, empty.words.extra)
+            at = empty.words.extra
+            if estimator.word_rules is not None:
+                names = getattr(estimator, "feature_names_in_", None)
+                at = start_words(at, estimator._component("word_rules").pinned(names, V, K))
+            if at is not None:
+                counts = at_seeds(corpus, counts, at)
             if sparse:
                 return replace(empty, words=empty.words.update(empty.no_stats().S.add(counts)))
             counts = counts.counts()

@@ -22,6 +22,7 @@ from topmix.estimators.reading import Reading
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.seeding import seed_prior
 from topmix.estimators.token_topics import (
+    allowed_topics,
     check_whole_counts,
     random_topics,
     read_token_topics,
@@ -29,6 +30,7 @@ from topmix.estimators.token_topics import (
     topics_by_seeds,
 )
 from topmix.estimators.topic_output import TopicOutputMixin
+from topmix.estimators.word_rules import WordRules, check_seeds_are_allowed, start_words, without_words
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitting.history import Callback, Clock, Record
@@ -66,6 +68,8 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         topic without. A table {word: weight} in the place of a list of words weighs them; a word may be a column.
     seed_strength : float
         What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
+    word_rules : WordRules or None
+        Words that are banned from topics, or pinned to them: WordRules(ban={0: ["boat"]}, pin={1: ["rook"]}).
     max_iter : int
         Sweeps over all tokens.
     burn_in : int or None
@@ -134,6 +138,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         topic_word_prior: Any = None,
         seeds: Any = None,
         seed_strength: float = 0.3,
+        word_rules: WordRules | None = None,
         max_iter: int = 200,
         burn_in: int | None = None,
         thin: int = 5,
@@ -154,6 +159,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         self.topic_word_prior = topic_word_prior
         self.seeds = seeds
         self.seed_strength = seed_strength
+        self.word_rules = word_rules
         self.max_iter = max_iter
         self.burn_in = burn_in
         self.thin = thin
@@ -237,17 +243,24 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
             raise ValueError(f"warm_start keeps {self.model_.n_components} topics, but n_components is now {K}")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         batch_size = whole_number_or_none(self.batch_size, "batch_size")
+        at, held = None, None  # words that say where topics start, and what is banned
         if warm:
             prior, words = self.model_.prior, self.model_.words.update(WordTotal.zeros(V, K))
             assert isinstance(prior, DocumentPrior)
         else:
             alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
             eta, learn_eta = word_prior(self.topic_word_prior, V, K)
-            extra: Any = None
+            names = getattr(self, "feature_names_in_", None)
             if self.seeds is not None:  # the sampler takes all prior counts in one array
-                names = getattr(self, "feature_names_in_", None)
-                extra = seed_prior(self.seeds, self.seed_strength, corpus, names, K)
-                eta, learn_eta = np.ascontiguousarray(eta + extra.counts()), False
+                at = seed_prior(self.seeds, self.seed_strength, corpus, names, K)
+                eta, learn_eta = np.ascontiguousarray(eta + at.counts()), False
+            if self.word_rules is not None:
+                rules = self._component("word_rules")
+                held = rules.held(names, V, K)
+                check_seeds_are_allowed(at, held)
+                at = start_words(at, rules.pinned(names, V, K))
+                if held is not None:
+                    eta, learn_eta = without_words(eta, held), False
             prior = DocumentPrior(alpha, "collapsed", learn_alpha)
             words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed", learn_eta)
         engine = self._component("engine")
@@ -266,9 +279,11 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         else:
             chain = Chain(corpus, prior, words, sampler=sampler, **settings)
         init = self if warm else self.init
-        if not warm and self.seeds is not None and (init is None or isinstance(init, str)):
-            init = topics_by_seeds(corpus, extra, random_topics(chain.n_tokens, K, rng))
+        if not warm and at is not None and (init is None or isinstance(init, str)):
+            init = topics_by_seeds(corpus, at, random_topics(chain.n_tokens, K, rng))
         start_chain(chain, init, corpus, rng)
+        if held is not None:
+            chain.start(allowed_topics(corpus, held, chain.z))
         return chain
 
     def _documents(self) -> DocumentOptions:

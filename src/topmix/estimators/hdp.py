@@ -16,6 +16,7 @@ from topmix.estimators.first_topics import first_topics
 from topmix.estimators.hdp_search import search_for
 from topmix.estimators.priors import COLLAPSED_WORD_PRIOR_TOTAL, collapsed_word_prior, concentration, word_prior
 from topmix.estimators.topic_estimator import TopicEstimator
+from topmix.estimators.word_rules import WordRules
 from topmix.fitting.history import Callback
 from topmix.fitting.topic_fit import TopicProblem
 from topmix.inference import Inference
@@ -75,6 +76,8 @@ class HDP(EditMixin, TopicEstimator):
         topic without. A table {word: weight} in the place of a list of words weighs them; a word may be a column.
     seed_strength : float
         What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
+    word_rules : WordRules or None
+        Words that are banned from topics, or pinned to them: WordRules(ban={0: ["boat"]}, pin={1: ["rook"]}).
     max_iter : int
         Passes at most, including those of trials that were undone. A search takes 100 to 200.
     tol, init, warm_start, n_jobs, random_state, verbose, callbacks : as in LDA
@@ -105,8 +108,6 @@ class HDP(EditMixin, TopicEstimator):
     (4, 40)
     """
 
-    _has_prior_per_topic = False
-
     def __init__(
         self,
         n_components: int = 100,
@@ -122,6 +123,7 @@ class HDP(EditMixin, TopicEstimator):
         smoothing: float | None = None,
         seeds: Any = None,
         seed_strength: float = 0.3,
+        word_rules: WordRules | None = None,
         max_iter: int = 400,
         tol: float = 1e-3,
         init: Any = "auto",
@@ -143,6 +145,7 @@ class HDP(EditMixin, TopicEstimator):
         self.smoothing = smoothing
         self.seeds = seeds
         self.seed_strength = seed_strength
+        self.word_rules = word_rules
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
@@ -160,10 +163,11 @@ class HDP(EditMixin, TopicEstimator):
         is_searching, empty = search is not None, problem.empty
         if search is not None:
             empty = self._with_posterior(empty, self._first_posterior(search), is_searching=True)
-            seeded = self.model_.words.extra if self._is_warm() else empty.words.extra
-            if empty.words.eta.shape[1] > 1 or seeded is not None:
+            words = self.model_.words if self._is_warm() else empty.words
+            if empty.words.eta.shape[1] > 1 or words.extra is not None or words.held is not None:
                 raise ValueError(
-                    "topic_word_prior and seeds cannot differ by topic while their number is searched: search=None"
+                    "topic_word_prior, seeds and word_rules cannot differ by topic, and topics cannot be frozen, while "
+                    "their number is searched: search=None"
                 )
 
         def start(rng: np.random.Generator) -> TopicModel:

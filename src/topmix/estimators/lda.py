@@ -16,6 +16,7 @@ from topmix.estimators.priors import (
     word_smoothing,
 )
 from topmix.estimators.topic_estimator import TopicEstimator
+from topmix.estimators.word_rules import WordRules
 from topmix.fitting.history import Callback
 from topmix.inference import Inference
 from topmix.learners import Learner
@@ -59,6 +60,8 @@ class LDA(EditMixin, TopicEstimator):
         topic without. A table {word: weight} in the place of a list of words weighs them; a word may be a column.
     seed_strength : float
         What the prior adds for a seed word, as a share of its tokens in the data; 1 is as much as the data has.
+    word_rules : WordRules or None
+        Words that are banned from topics, or pinned to them: WordRules(ban={0: ["boat"]}, pin={1: ["rook"]}).
     max_iter : int
         Passes over the data, at most; the sampling sweeps of collapsed inference are not counted. 0 leaves the topics
         where they start.
@@ -98,6 +101,10 @@ class LDA(EditMixin, TopicEstimator):
         eta: a number where one was given or learned, else an array as it was given.
     seed_counts_ : sparse array of shape (n_components, n_features) or None
         What `seeds` and `seed_topics` added to the prior.
+    banned_ : sparse array of shape (n_components, n_features) or None
+        True where a word may not belong to a topic, by `word_rules`, `ban_words` or `pin_words`.
+    frozen_ : list of int
+        The topics that `freeze_topics` keeps as they are.
     history_ : list of Record
         One record per pass and per sampling sweep; its `phase` is "learning", "exploring" or "polishing".
     elbo_ : float
@@ -144,6 +151,7 @@ class LDA(EditMixin, TopicEstimator):
         smoothing: float | None = None,
         seeds: Any = None,
         seed_strength: float = 0.3,
+        word_rules: WordRules | None = None,
         max_iter: int = 20,
         tol: float = 3e-3,
         max_time: float | None = None,
@@ -165,6 +173,7 @@ class LDA(EditMixin, TopicEstimator):
         self.smoothing = smoothing
         self.seeds = seeds
         self.seed_strength = seed_strength
+        self.word_rules = word_rules
         self.max_iter = max_iter
         self.tol = tol
         self.max_time = max_time

@@ -40,11 +40,16 @@ _ENDINGS = {
     "en",
 }
 
+LONGEST_ENDING = max(map(len, _ENDINGS))
+
 
 def same_form(a: str, b: str) -> bool:
     """Whether two words are forms of one: "network" and "networks". They share four letters or more, and what is
     left of each is a common ending."""
-    shared = 0
+    least = max(4, len(a) - LONGEST_ENDING, len(b) - LONGEST_ENDING)
+    if min(len(a), len(b)) < least or a[:least] != b[:least]:
+        return False
+    shared = least
     while shared < min(len(a), len(b)) and a[shared] == b[shared]:
         shared += 1
     return any(a[n:] in _ENDINGS and b[n:] in _ENDINGS for n in range(max(4, shared - 1), shared + 1))

@@ -57,7 +57,7 @@ class WordWeights:
         if is_made.all():
             return self.rows[place]
         words, missing = self.words, np.flatnonzero(~is_made)
-        made, _ = words.total.table(words.posterior, words.eta, words.extra, self.norm, cols[missing])
+        made, _ = words.weights(cols[missing], self.norm)
         if len(missing) == len(cols):
             table = made
         else:

@@ -21,7 +21,10 @@ def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
     if learned and given != "auto":
         raise ValueError(f"doc_topic_prior must be a number, an array, 'auto' or None, got {given!r}")
     value = DOCUMENT_TOTAL / K if given is None or learned else given
-    alpha = np.array(np.broadcast_to(_numbers(value, "doc_topic_prior"), (K,)))
+    numbers = _numbers(value, "doc_topic_prior")
+    if numbers.shape not in ((), (1,), (K,)):
+        raise ValueError(f"doc_topic_prior must be one number, or one for each of {K} topics, got {numbers.shape}")
+    alpha = np.array(np.broadcast_to(numbers, (K,)))
     if not numbers_in_range(alpha):
         raise ValueError(f"doc_topic_prior must be positive{IN_RANGE}, got {given!r}")
     return alpha, learned

@@ -18,6 +18,7 @@ from topmix.estimators.frames import frame
 from topmix.estimators.groups import GroupsMixin
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.names import EMPTY, RELEVANCE, WORDS_PER_NAME, checked_name, relevant_words
+from topmix.estimators.rich_display import RichDisplayMixin
 from topmix.estimators.topic_view import TopicView, view_of
 from topmix.estimators.tree import TreeMixin
 from topmix.metrics.coherence import npmi_coherence
@@ -27,7 +28,7 @@ NO_TOPIC = -1
 NEAREST = 3  # topics named as neighbours of a topic
 
 
-class TopicTablesMixin(GroupsMixin, TreeMixin):
+class TopicTablesMixin(RichDisplayMixin, GroupsMixin, TreeMixin):
     """`topic_info`, `document_info`, `word_info`, `predict` and names of topics, for estimators with topics."""
 
     names_: dict[int, str]

@@ -12,6 +12,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.estimators.inputs import CLONED
 from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.likelihoods.held_words import HeldWords
 from topmix.parameters.checks import LARGEST_COUNT
 from topmix.stats import PseudoCounts
 
@@ -65,6 +66,19 @@ def topics_by_seeds(corpus: Corpus, seeds: PseudoCounts, topics: np.ndarray) -> 
     best = np.where(np.asarray(of_seeds.sum(axis=1)).ravel() > 0, np.asarray(of_seeds.argmax(axis=1)).ravel(), -1)
     of_token = np.repeat(best, row_sums(corpus.indptr, corpus.value).astype(np.int64))
     return np.where(of_token >= 0, of_token, topics).astype(topics.dtype)
+
+
+def allowed_topics(corpus: Corpus, held: HeldWords, topics: np.ndarray) -> np.ndarray:
+    """The same topics of tokens, except where a word is banned: there the topics that it may have, in turn."""
+    word, K = np.repeat(corpus.index, corpus.value.astype(np.int64)), held.banned.shape[1]
+    banned_word, banned_topic = held.pairs()
+    wrong = np.flatnonzero(np.isin(word * np.int64(K) + topics, banned_word * np.int64(K) + banned_topic))
+    z = topics.copy()
+    for v in np.unique(word[wrong]):
+        of_word = wrong[word[wrong] == v]
+        allowed = np.setdiff1d(np.arange(K), held.banned.indices[held.banned.indptr[v] : held.banned.indptr[v + 1]])
+        z[of_word] = allowed[np.arange(len(of_word)) % len(allowed)]
+    return z
 
 
 def checked_topics(topics: Any, n_tokens: int, K: int) -> np.ndarray:

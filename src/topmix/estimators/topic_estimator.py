@@ -29,6 +29,7 @@ from topmix.estimators.sklearn_callbacks import CallbackSupportMixin, with_sklea
 from topmix.estimators.token_topics import not_whole
 from topmix.estimators.topic_output import TopicOutputMixin
 from topmix.estimators.topic_stream import StreamMixin
+from topmix.estimators.word_rules import WordRules, check_seeds_are_allowed
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitting.exploration import FIRST_PASSES, LAST_PASSES
@@ -38,7 +39,7 @@ from topmix.fitting.progress import shown
 from topmix.fitting.topic_fit import TopicFit, TopicProblem
 from topmix.inference import Inference
 from topmix.inference.fixed_point import without_discount
-from topmix.learners import Batch, Learner, Memoized, Stochastic
+from topmix.learners import Asynchronous, Batch, Learner, Memoized, Stochastic
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topic_start import RESTARTED
 from topmix.models.topics import TopicModel
@@ -68,6 +69,7 @@ class TopicEstimator(
     engine: Any
     seeds: Any = None
     seed_strength: float = 0.3
+    word_rules: WordRules | None = None
     max_iter: int
     tol: float
     max_time: float | None = None
@@ -161,6 +163,8 @@ class TopicEstimator(
     ) -> TopicProblem:
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
         empty = self._seeded(self._empty_model(corpus.n_words), corpus)
+        if isinstance(learner, Asynchronous) and (self.model_ if self._is_warm() else empty).words.held is not None:
+            raise ValueError("learner='asynchronous' cannot ban, pin or freeze words: use 'memoized'")
         is_sparse = learner.fades and searches and max_iter > 0
         seed = int(check_random_state(self.random_state).randint(2**31)) if inference.by_tokens else 0
         return TopicProblem(
@@ -182,12 +186,18 @@ class TopicEstimator(
         )
 
     def _seeded(self, empty: TopicModel, corpus: Corpus) -> TopicModel:
-        """The model with the user's seeds in its prior."""
-        if self.seeds is None or self._is_warm():  # a warm start has them already
+        """The model with the user's seeds and rules for words."""
+        if self._is_warm():  # it has them already
             return empty
-        names = getattr(self, "feature_names_in_", None)
-        extra = seed_prior(self.seeds, self.seed_strength, corpus, names, empty.n_components)
-        return replace(empty, words=replace(empty.words, extra=extra, learned=False))
+        words, names, K = empty.words, getattr(self, "feature_names_in_", None), empty.n_components
+        if self.seeds is not None:
+            extra = seed_prior(self.seeds, self.seed_strength, corpus, names, K)
+            words = replace(words, extra=extra, learned=False)
+        if self.word_rules is not None:
+            held = self._component("word_rules").held(names, corpus.n_words, K)
+            check_seeds_are_allowed(words.extra, held)
+            words = replace(words, held=held, learned=words.learned and held is None)
+        return replace(empty, words=words)
 
     def _engine(self) -> Engine:
         """Workers of the engine that learned the topics solve new documents too."""
@@ -236,6 +246,9 @@ class TopicEstimator(
         self.topic_word_prior_ = word_prior_as_given(model.words.eta)
         extra = model.words.extra
         self.seed_counts_ = None if extra is None else sp.csr_array(extra.by_word().T)
+        held = model.words.held
+        self.banned_ = None if held is None or not held.banned.nnz else sp.csr_array(held.banned.T)
+        self.frozen_ = [] if held is None else [int(k) for k in held.topics]
         self._forget_made()
 
     def _write(self, out: Writer) -> None:

@@ -130,6 +130,8 @@ class StreamMixin:
         words.total.grow(corpus.n_words)
         if words.extra is not None:
             words = replace(words, extra=words.extra.grown(corpus.n_words))
+        if words.held is not None:
+            words = replace(words, held=words.held.grown(corpus.n_words))
         self.n_features_in_: int = corpus.n_words
         if corpus.vocabulary is not None:
             self.feature_names_in_ = np.array(list(corpus.vocabulary), dtype=object)

@@ -97,6 +97,8 @@ def _shares(model: Any, components: NDArray[np.float64]) -> tuple[NDArray[np.flo
     sizes = components.sum(axis=1) - _prior_mass(model, components.shape)
     if (seeds := getattr(model, "seed_counts_", None)) is not None:
         sizes -= np.asarray(seeds.sum(axis=1)).ravel()
+    if (banned := getattr(model, "banned_", None)) is not None:  # they have no prior
+        sizes += np.asarray(banned.multiply(_prior(model, components.shape)).sum(axis=1)).ravel()
     sizes = np.maximum(sizes, 0.0)
     total = float(sizes.sum())
     return (sizes / total if total > 0 else np.full(len(sizes), 1.0 / len(sizes))), total
@@ -104,8 +106,11 @@ def _shares(model: Any, components: NDArray[np.float64]) -> tuple[NDArray[np.flo
 
 def _prior_mass(model: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """[K] pseudo-counts that come from the prior."""
+    return _prior(model, shape).sum(axis=1)
+
+
+def _prior(model: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """[K, V] pseudo-counts that come from the prior."""
     K, V = shape
     prior = np.asarray(getattr(model, "topic_word_prior_", 0.0), dtype=np.float64)
-    if prior.shape == (K,) and K != V:
-        return prior * V
-    return np.broadcast_to(prior, (K, V)).sum(axis=1)
+    return np.broadcast_to(prior[:, None] if prior.shape == (K,) and K != V else prior, (K, V))

@@ -15,7 +15,7 @@ from topmix.explorer.search import search_documents
 from topmix.explorer.session import Session
 from topmix.explorer.snapshot import Snapshot
 from topmix.report import VIEWS, asset, frame, joined, style
-from topmix.web import NotFound, Refused, answer_in_json
+from topmix.web import NotFound, Refused, answer_in_json, text_reply
 
 # server.js stands where the report has embedded.js; the others add views to those that both share.
 OWN = ("documents.js", "groups.js", "compare.js", "models.js", "edit.js", "live.js", "share.js", "start_live.js")
@@ -109,7 +109,7 @@ def make_app(session: Session) -> Starlette:
         return request.query_params.get("q", "")[:LONGEST_QUERY]
 
     gets = {
-        "/api/overview": lambda request: session.overview(),
+        "/api/overview": lambda request: text_reply(session.overview()),
         "/api/status": lambda request: session.status(),
         "/api/topic/{k}": topic,
         "/api/find": lambda request: now().find(query(request)),

@@ -7,6 +7,7 @@ import io
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from starlette.responses import Response
 
@@ -22,16 +23,19 @@ KINDS = {
     "documents.csv": "text/csv; charset=utf-8",
     "topics.model": "application/octet-stream",
     "edits.py": "text/x-python; charset=utf-8",
+    "topics.parquet": "application/vnd.apache.parquet",
+    "documents.parquet": "application/vnd.apache.parquet",
 }
 
 
 def export(session: Session, snapshot: Snapshot, name: str) -> Response:
-    if name not in KINDS:
-        raise NotFound(f"there is no {name[:60]}; there are {', '.join(KINDS)}")
-    if name == "topics.csv":
-        body = _topics(snapshot)
-    elif name == "documents.csv":
-        body = _documents(snapshot)
+    known = [kind for kind in KINDS if session.has_parquet or not kind.endswith(".parquet")]
+    if name not in known:
+        raise NotFound(f"there is no {name[:60]}; there are {', '.join(known)}")
+    table, _, kind = name.partition(".")
+    if kind in ("csv", "parquet"):
+        made = _topics(snapshot) if table == "topics" else _documents(snapshot)
+        body = _csv(made) if kind == "csv" else _parquet(made)
     elif name == "edits.py":
         body = session.script().encode()
     else:
@@ -53,15 +57,20 @@ def _texts(store: TextStore) -> Iterator[str]:
     return (store[d] for d in range(len(store)))
 
 
-def _topics(snapshot: Snapshot) -> bytes:
-    names = getattr(snapshot.model, "names_", {})
-    rows: list[list[object]] = [["topic", "name", "share", "words"]]
-    for k in snapshot.view.by_size().tolist():
-        rows.append([k, names.get(k, ""), float(f"{snapshot.view.share[k]:.6g}"), " ".join(snapshot.labels[k])])
-    return _csv(rows)
+Table = dict[str, list[Any]]  # columns by name, all of one length
 
 
-def _documents(snapshot: Snapshot) -> bytes:
+def _topics(snapshot: Snapshot) -> Table:
+    names, view, by_size = getattr(snapshot.model, "names_", {}), snapshot.view, snapshot.view.by_size().tolist()
+    return {
+        "topic": by_size,
+        "name": [names.get(k, "") for k in by_size],
+        "share": [float(f"{view.share[k]:.6g}") for k in by_size],
+        "words": [" ".join(snapshot.labels[k]) for k in by_size],
+    }
+
+
+def _documents(snapshot: Snapshot) -> Table:
     """Shares of at least a hundredth, one line per document and topic."""
     library, mixes = snapshot.library, snapshot.mixes()
     if library is None:
@@ -70,18 +79,33 @@ def _documents(snapshot: Snapshot) -> bytes:
         snapshot.compute_mixes()
         mixes = snapshot.mixes()
     assert mixes is not None
-    rows: list[list[object]] = [["document", "name", "topic", "share"]]
     entries = mixes.by_doc.tocoo()
-    for d, k, share in zip(*(part.tolist() for part in (*entries.coords, entries.data))):
-        rows.append([d, library.name(d), k, float(f"{share:.4g}")])
-    return _csv(rows)
+    rows, topics = (part.tolist() for part in entries.coords)
+    share = [float(f"{x:.4g}") for x in entries.data.tolist()]
+    return {"document": rows, "name": [library.name(d) for d in rows], "topic": topics, "share": share}
 
 
-def _csv(rows: list[list[object]]) -> bytes:
+def _csv(table: Table) -> bytes:
     """Cells that a spreadsheet would take for a formula begin with an apostrophe."""
     out = io.StringIO()
-    safe = [
-        [f"'{c}" if isinstance(c, str) and c[:1] in ("=", "+", "-", "@", "\t", "\r") else c for c in r] for r in rows
-    ]
-    csv.writer(out).writerows(safe)
+    write = csv.writer(out)
+    write.writerow(table)
+    for row in zip(*table.values()):
+        write.writerow(
+            [f"'{c}" if isinstance(c, str) and c[:1] in ("=", "+", "-", "@", "\t", "\r") else c for c in row]
+        )
     return out.getvalue().encode("utf-8", "replace")
+
+
+def _parquet(table: Table) -> bytes:
+    """Nobody computes formulas of it: texts are as they are, except for halves of letters, which it cannot hold."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out = io.BytesIO()
+    whole = {
+        name: [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in column]
+        for name, column in table.items()
+    }
+    pq.write_table(pa.table(whole), out)
+    return out.getvalue()

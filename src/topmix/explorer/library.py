@@ -61,9 +61,7 @@ class Library:
 
         lower, order = self._sorted
         begin = bisect_left(lower, prefix)
-        end = begin
-        while end < len(lower) and lower[end].startswith(prefix):
-            end += 1
+        end = bisect_left(lower, True, begin, key=lambda word: not word.startswith(prefix))  # they are in one run
         return order[begin:end]
 
     def name(self, d: int) -> str:

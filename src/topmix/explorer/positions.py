@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.views.topic_map import hellinger, plane_positions
+from topmix.metrics.topic_map import hellinger, plane_positions
 
 Floats = NDArray[np.float64]
 MOST_BY_DISTANCE = 250  # topics; with more, distances of all pairs take too long to embed between two passes
-WIDEST = 4000  # words that a projection looks at
+WIDEST = 4000  # words that a projection looks at ...
+MOST_NUMBERS = 10_000_000  # ... and their probabilities in all topics
 SUBSPACE, ITERATIONS = 8, 12
 
 
@@ -25,7 +26,7 @@ def map_positions(topic_word: Floats, before: Floats | None = None) -> Floats:
 def _projected(topic_word: Floats) -> Floats:
     """The two directions in which topics differ most, spread so that the crowd in the middle can be seen."""
     mean = topic_word.mean(axis=0)
-    columns = np.sort(np.argsort(-mean, kind="stable")[:WIDEST])
+    columns = np.sort(np.argsort(-mean, kind="stable")[: min(WIDEST, max(MOST_NUMBERS // len(topic_word), 100))])
     root = np.sqrt(topic_word[:, columns])
     root -= root.mean(axis=0)
     X = np.random.default_rng(0).normal(size=(len(root), SUBSPACE))

@@ -6,6 +6,7 @@ snapshot once and work on it, so that nobody sees half of an edit.
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import threading
 from pathlib import Path
@@ -20,7 +21,7 @@ from topmix.explorer.snapshot import Snapshot
 from topmix.explorer.watch import Watch
 from topmix.fitting.history import Record
 from topmix.parameters.checks import whole_number
-from topmix.web import Refused
+from topmix.web import Refused, as_json
 
 MODELS_KEPT = 12  # for undo; older ones are made again from the first
 CUTS = 3  # of a topic that is to be split
@@ -36,6 +37,7 @@ class Session:
         self.library, self.title, self.events = library, title, Events()
         self.other: OtherModel | None = None  # to compare with
         self.seed = 0  # of learning on
+        self.has_parquet = importlib.util.find_spec("pyarrow") is not None  # tables can be written so
         self.version = 0
         self.watch: Watch | None = None  # of the fit that runs
         self.busy: str | None = None  # what is being done: "fit", "learn" or None
@@ -65,6 +67,7 @@ class Session:
     def show(self, model: Any) -> None:
         """A new snapshot, during a fit."""
         made = Snapshot(model, self.library, self.snapshot, is_passing=True)
+        made.prepare()
         with self._together:
             self._swap(made)
 
@@ -76,6 +79,7 @@ class Session:
     def _move(self, done: list[Edit], undone: list[Edit], model: Any, *, write: bool = True) -> None:
         """The model after these edits is what is shown from now on. Its documents are visited in the background."""
         made = Snapshot(model, self.library, self.snapshot)
+        made.prepare()
         with self._together:
             self.journal.edits, self.journal.undone = list(done), list(undone)
             if write:
@@ -96,11 +100,12 @@ class Session:
         if self.snapshot is snapshot:
             self.events.publish("documents", version=self.version)
 
-    def overview(self) -> dict[str, Any]:
-        """The status, and the overview of the snapshot that belongs to it; None before there is one."""
+    def overview(self) -> str:
+        """The status, and the overview of the snapshot that belongs to it or null, as JSON: the second is long, and the
+        same for everybody."""
         with self._together:
             snapshot, status = self.snapshot, self.status()
-        return {"status": status, "overview": None if snapshot is None else snapshot.overview()}
+        return f'{{"status":{as_json(status)},"overview":{"null" if snapshot is None else snapshot.overview_json}}}'
 
     def status(self) -> dict[str, Any]:
         with self._together:
@@ -115,8 +120,8 @@ class Session:
                 "edits": list(self.journal.edits),
                 "undone": list(self.journal.undone),
                 "can_edit": self.busy is None and model is not None and edits.can_edit(model),
-                "can_ban": self.busy is None and edits.can_edit(model) and model._has_prior_per_topic,
                 "can_rename": self.busy is None and hasattr(model, "name_topics"),
+                "has_parquet": self.has_parquet,
                 "has_other": self.other is not None,
                 "has_documents": self.library is not None,
                 "documents_ready": self.snapshot is not None and self.snapshot.mixes() is not None,

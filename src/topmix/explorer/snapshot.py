@@ -6,6 +6,7 @@ What is slow is made when it is first asked for, and kept: the topics of all doc
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,15 @@ from topmix.explorer.positions import map_positions
 from topmix.report.contents import RELEVANCES, WORDS_PER_LABEL, about_model, settings_of
 from topmix.report.documents import TopicMarker
 from topmix.views.topics import proportions, tree_of, view_of
-from topmix.web import NotFound
+from topmix.web import NotFound, as_json
 
 WORDS_SHOWN = 40  # per topic and relevance
-NEAR, NEAR_WORDS = 6, 1000
-MOST_ROOTS = 200_000_000  # probabilities whose square roots are kept
+NEAR, NEAR_WORDS = 6, 256
+MOST_ROOTS = 100_000_000  # probabilities whose square roots are kept once more, word by word
 TREE_TOPICS = 1500  # a larger tree can neither be made between two clicks nor be read
 WORD_TOPICS = 12
+TRANSPOSED = 64  # words at a time
+HELD_SHOWN = 12  # words that are banned from a topic, or pinned to it
 SHOWN_TOPICS, MARKED_TOPICS = 8, 40  # of a document: in its bar, and those that its words may have
 LONGEST_TEXT = 200_000  # characters of a document that is read as a whole
 EXCERPT = 1200
@@ -42,7 +45,7 @@ class Snapshot:
             self.view.topic_word, None if before is None else before.positions
         )
         self._marker = TopicMarker(model, self.view)
-        self._root: NDArray[np.float32] | None = None  # [K, V] square roots of probabilities
+        self._root: NDArray[np.float32] | None = None  # [V, K] square roots of probabilities: one word lies together
         self._mixes: Mixes | None = None
         self._tree: dict[str, Any] | None = None
         self._slow = threading.Lock()  # of what is made once
@@ -69,10 +72,25 @@ class Snapshot:
             "settings": settings_of(self.model),
             "labels": self.labels,
             "names": [names.get(k) for k in range(view.n_topics)],
+            "frozen": list(getattr(self.model, "frozen_", [])),
             "share": [float(f"{s:.5g}") for s in view.share],
             "x": [round(float(x), 4) for x in self.positions[:, 0]],
             "y": [round(float(y), 4) for y in self.positions[:, 1]],
         }
+
+    @cached_property
+    def overview_json(self) -> str:
+        return as_json(self.overview())
+
+    def prepare(self) -> None:
+        """Makes now, in the thread that made the snapshot, what every page will ask for."""
+        _ = self.overview_json
+        if self.view.topic_word.size <= MOST_ROOTS:
+            roots = np.empty(self.view.topic_word.shape[::-1], np.float32)
+            for at in range(0, len(roots), TRANSPOSED):  # a few words at a time, which stay in the cache
+                part = self.view.topic_word[:, at : at + TRANSPOSED].T
+                np.sqrt(part, out=roots[at : at + TRANSPOSED], casting="same_kind")
+            self._root = roots
 
     def topic(self, k: int) -> dict[str, Any]:
         row, base = self.view.topic_word[k], self.view.frequency
@@ -85,17 +103,30 @@ class Snapshot:
             [self.view.words[v][:1000], round(float(p), 4), round(float(f), 4)]
             for v, p, f in zip(likely[best].tolist(), logs[best], bases[best])
         ]
-        return {"topic": k, "words": words, "near": self.near(k), **self._documents_of(k)}
+        return {"topic": k, "words": words, "near": self.near(k), "held": self._held(k), **self._documents_of(k)}
+
+    def _held(self, k: int) -> dict[str, Any]:
+        """Words that are banned from a topic or pinned to it: the most frequent, and how many there are. A pinned word
+        is banned from all other topics, which say nothing of it."""
+        banned: Any = getattr(self.model, "banned_", None)  # [K, V]
+        if banned is None:
+            return {kind: {"words": [], "n": 0} for kind in ("pinned", "banned")}
+        n_banned = np.asarray(banned.sum(axis=0)).ravel()
+        here, alone = banned[[k]].toarray()[0], (n_banned == self.n_topics - 1) & (self.n_topics > 2)
+        found = {}
+        for kind, of in (("pinned", alone & ~here), ("banned", here & ~alone)):
+            ids = np.flatnonzero(of)
+            best = ids[np.argsort(-self.view.frequency[ids], kind="stable")[:HELD_SHOWN]]
+            found[kind] = {"words": [self.view.words[v][:60] for v in best.tolist()], "n": len(ids)}
+        return found
 
     def near(self, k: int) -> list[list[float]]:
         """The nearest topics by Hellinger distance."""
         phi, root = self.view.topic_word, self._root
-        if root is not None:
-            likeness = np.asarray(root @ root[k], np.float64)
-        else:  # by the most probable words of topic k alone: the others together add little
-            n = min(NEAR_WORDS, phi.shape[1] - 1)
-            top = np.argpartition(-phi[k], n)[: n + 1]
-            likeness = np.sqrt(phi[:, top]) @ np.sqrt(phi[k, top])
+        n = min(NEAR_WORDS, phi.shape[1] - 1)
+        top = np.argpartition(-phi[k], n)[: n + 1]  # of topic k: the other words together add little
+        roots = np.sqrt(phi[:, top]).T if root is None else root[top]  # [words, K]
+        likeness = np.asarray(roots[:, k] @ roots, np.float64)
         likeness[k] = -1.0
         best = np.argsort(-likeness, kind="stable")[: min(NEAR, self.n_topics - 1)]
         return [[int(j), round(float(np.sqrt(max(1.0 - likeness[j], 0.0))), 3)] for j in best]
@@ -115,8 +146,6 @@ class Snapshot:
     def compute_mixes(self) -> None:
         """Slow: visits all documents."""
         with self._slow:
-            if self._root is None and self.view.topic_word.size <= MOST_ROOTS:
-                self._root = np.sqrt(self.view.topic_word).astype(np.float32)
             if self.library is not None and self._mixes is None:
                 self._mixes = Mixes(mixes_of(self.model, self.library.corpus), self.library.lengths)
 
@@ -196,7 +225,7 @@ class Snapshot:
         ids = ids[np.argsort(-view.frequency[ids], kind="stable")[:50]]
         has = np.zeros(self.n_topics, bool)
         for v in ids.tolist():
-            p = view.topic_word[:, v]
+            p = view.topic_word[:, v] if self._root is None else self._root[v] ** 2
             has |= (p > view.frequency[v]) & (p > 2e-4)
         names = getattr(self.model, "names_", {})
         for k, label in enumerate(self.labels):

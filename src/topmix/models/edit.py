@@ -1,6 +1,6 @@
-"""Topics merged, dropped, split and seeded, words banned or taken out: a topic model in, another out.
+"""Topics merged, dropped, split, seeded and frozen, words banned, pinned or taken out, documents moved.
 
-The next pass adapts documents to it.
+Each is a function from a topic model to another one. The next pass adapts documents to it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import scipy.sparse as sp
 
 from topmix.allocations.stick_prior import StickPrior
 from topmix.allocations.topic_sticks import Sticks
+from topmix.likelihoods.held_words import HeldWords
 from topmix.models.topics import Prior, TopicModel
 from topmix.stats import PseudoCounts, WordTotal
 
-BANNED = 1e-9  # the prior of a banned word, over that of the rarest
 OWN = 0.5  # share of a new topic that comes from its seed words at the start
 
 
 def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
-    """Each group becomes one topic, in the place of its first. Counts and alpha add; of the priors the larger holds."""
-    counts, alpha = model.words.total.counts(), model.prior.alpha.copy()
-    eta, extra = model.words.eta.copy(), _extra(model)
+    """Each group becomes one topic, in the place of its first. Counts and alpha add; of the priors the larger holds. A
+    word is banned from it if all of the group had banned it, and it is frozen no more."""
+    counts, alpha = _counts(model, [k for group in groups for k in group]), model.prior.alpha.copy()
+    eta, extra, held = model.words.eta.copy(), _extra(model), _held(model)
+    banned, frozen = sp.lil_array(held.banned), held.frozen
     gone: list[int] = []
     for first, *others in groups:
         counts[:, first] += counts[:, others].sum(axis=1)
@@ -32,22 +34,30 @@ def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
             eta[:, first] = eta[:, [first, *others]].max(axis=1)
         for other in others:
             extra[:, [first]] = extra[:, [first]].maximum(extra[:, [other]])
+        banned[:, [first]] = held.banned[:, [first, *others]].toarray().all(axis=1)[:, None]
+        frozen = {k: own for k, own in frozen.items() if k not in (first, *others)}
         gone += others
-    return _with(model, counts, alpha, eta, extra, np.delete(np.arange(model.n_components), gone))
+    kept = np.delete(np.arange(model.n_components), gone)
+    return _with(_holding(model, banned, frozen), counts, alpha, eta, extra, kept)
 
 
 def dropped(model: TopicModel, topics: Sequence[int]) -> TopicModel:
-    """Without these topics. Their tokens find others when documents are next visited."""
+    """Without these topics. Their tokens find others when documents are next visited. A word that was pinned to them
+    is free."""
     kept = np.delete(np.arange(model.n_components), np.asarray(topics, np.int64))
-    words = model.words
+    words, held = model.words, _held(model)
+    banned = held.banned.toarray() if held.banned.nnz else None
+    if banned is not None:
+        banned[banned[:, kept].all(axis=1)] = False
+        model = _holding(model, sp.csr_array(banned), held.frozen)
     return _with(model, words.total.counts(), model.prior.alpha, words.eta, _extra(model), kept)
 
 
 def split(model: TopicModel, topic: int, share: np.ndarray, weight: float) -> TopicModel:
-    """A topic in two: share [V] of each word's tokens go to a new topic, the last one, and `weight` of its prior.
-    Seeds stay with the first."""
-    counts, alpha = model.words.total.counts(), model.prior.alpha
-    eta, extra = model.words.eta, _extra(model)
+    """A topic in two: share [V] of each word's tokens go to a new topic, the last one, and `weight` of its prior. Seeds
+    stay with the first, both lack the words that it lacked, and neither is frozen."""
+    counts, alpha = _counts(model, [topic]), model.prior.alpha
+    eta, extra, held = model.words.eta, _extra(model), _held(model)
     born = counts[:, topic] * share
     counts[:, topic] -= born
     alpha = np.append(alpha, weight * alpha[topic])
@@ -55,33 +65,78 @@ def split(model: TopicModel, topic: int, share: np.ndarray, weight: float) -> To
     if eta.shape[1] > 1:
         eta = np.hstack([eta, eta[:, [topic]]])
     extra = sp.csc_array(sp.hstack([extra, sp.csc_array((extra.shape[0], 1))]))
+    banned = sp.hstack([held.banned, held.banned[:, [topic]]])
+    frozen = {k: own for k, own in held.frozen.items() if k != topic}
+    model = _holding(model, banned, frozen)
     return _with(model, np.hstack([counts, born[:, None]]), alpha, eta, extra, np.arange(len(alpha)))
 
 
-def banned(model: TopicModel, topic: int, words: Sequence[int]) -> TopicModel:
-    """These words hardly ever belong to a topic: its prior for them is next to nothing, and their tokens go to the
-    topics that have them too."""
-    counts, rows = model.words.total.counts(), np.asarray(words)
-    own = counts[rows, topic].copy()
-    counts[rows, topic] = 0.0
-    rest = counts[rows].sum(axis=1)
-    counts[rows] *= np.where(rest > 0, (rest + own) / np.maximum(rest, 1e-300), 1.0)[:, None]
-    eta = np.array(np.broadcast_to(model.words.eta, model.words.shape))
-    eta[rows, topic] = BANNED * eta.min()
+def banned(model: TopicModel, topics: Sequence[int], words: Sequence[int]) -> TopicModel:
+    """These words belong to none of these topics. Their tokens go to the topics that have them too, or to all others
+    alike where none has."""
+    counts, held, rows = model.words.total.counts(), _held(model), np.asarray(words, np.int64)
+    of = np.ix_(rows, np.asarray(topics, np.int64))
+    pairs = sp.lil_array(held.banned)
+    pairs[of] = True
+    frozen = {k: own.copy() for k, own in held.frozen.items()}
+    allowed = ~pairs.tocsr()[rows].toarray()
+    if not allowed.any(axis=1).all():
+        raise ValueError("each word needs a topic that it may belong to")
+    now = np.maximum(counts[rows], 0.0)
+    rest = np.where(allowed, now, 0.0)
+    shares = np.where(rest.sum(axis=1, keepdims=True) > 0, rest, allowed)
+    counts[rows] = now.sum(axis=1, keepdims=True) * shares / shares.sum(axis=1, keepdims=True)
+    for k in set(topics) & set(frozen):
+        frozen[k][rows] = 0.0
     extra = _extra(model)
-    extra[rows, topic] = 0.0
-    fixed = replace(model, words=replace(model.words, learned=False))  # a prior that differs by word is not learned
-    return _with(fixed, counts, model.prior.alpha, eta, extra, np.arange(model.n_components))
+    extra[of] = 0.0
+    fixed = _holding(model, pairs, frozen)
+    return _with(fixed, counts, model.prior.alpha, model.words.eta, extra, np.arange(model.n_components))
+
+
+def pinned(model: TopicModel, topic: int, words: Sequence[int]) -> TopicModel:
+    """These words belong to this topic alone, with all their tokens."""
+    held = _held(model)
+    pairs = sp.lil_array(held.banned)
+    pairs[np.asarray(words), topic] = False
+    others = [k for k in range(model.n_components) if k != topic]
+    return banned(_holding(model, pairs, held.frozen), others, words)
+
+
+def frozen(model: TopicModel, topics: Sequence[int], *, is_frozen: bool = True) -> TopicModel:
+    """The words of these topics stay as they are now, or are free again."""
+    held, counts = _held(model), model.words.total.counts()
+    now = held.frozen
+    for k in topics:
+        if is_frozen and k not in now:
+            now[k] = np.maximum(counts[:, k], 0.0)
+        elif not is_frozen and k in now:
+            counts[:, k] = now.pop(k)
+    fixed = _holding(model, held.banned, now)
+    return _with(fixed, counts, model.prior.alpha, model.words.eta, _extra(model), np.arange(model.n_components))
+
+
+def moved(model: TopicModel, had: sp.csc_array, topic: int) -> TopicModel:
+    """The tokens of a document, had [V, K] by the topics that they are in, are all in this topic."""
+    counts, tokens = model.words.total.counts(), np.asarray(had.sum(axis=1)).ravel()
+    counts -= had.toarray()
+    counts[:, topic] += tokens
+    words = model.words
+    return _with(
+        model, np.maximum(counts, 0.0), model.prior.alpha, words.eta, _extra(model), np.arange(model.n_components)
+    )
 
 
 def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None) -> TopicModel:
     """Pseudo-counts seeds [V, n] go into the prior of these topics, for good, or into that of n new ones.
 
     A new topic has the mean size of the others. It begins as half its seed words, half the mean of all topics: the
-    others are sharp by now, and a topic that is mostly the mean would never win a word from them.
+    others are sharp by now, and a topic that is mostly the mean would never win a word from them. A word that has one
+    topic alone keeps it, unless it is a seed. What was banned and is a seed now is no longer banned.
     """
     total, alpha, eta, extra = model.words.total.counts(), model.prior.alpha, model.words.eta, _extra(model)
-    n = seeds.shape[1]
+    held, n = _held(model), seeds.shape[1]
+    pairs = held.banned
     if topics is None:
         share = np.maximum(total, 0.0).sum(axis=1) + 1e-300
         own = seeds.toarray() / np.asarray(seeds.sum(axis=0)).ravel()
@@ -91,11 +146,15 @@ def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None)
         if eta.shape[1] > 1:
             eta = np.hstack([eta, np.repeat(eta.mean(axis=1, keepdims=True), n, axis=1)])
         extra = sp.csc_array(sp.hstack([extra, seeds]))
+        only = np.asarray(pairs.sum(axis=1)).ravel() == max(model.n_components - 1, 1)
+        pairs = sp.hstack([pairs, sp.csr_array(only[:, None] & (seeds.toarray() == 0))])
     else:
         place = sp.csr_array((np.ones(n), (np.arange(n), np.asarray(topics))), shape=(n, extra.shape[1]))
         extra = sp.csc_array(extra + seeds @ place)
-    fixed = replace(model, words=replace(model.words, learned=False))  # a prior that differs by word is not learned
-    return _with(fixed, total, alpha, eta, extra, np.arange(len(alpha)))
+        pairs = sp.lil_array(pairs)
+        pairs[(seeds @ place).nonzero()] = False
+    fixed = replace(model, words=replace(model.words, learned=False))  # it differs by word
+    return _with(_holding(fixed, pairs, held.frozen), total, alpha, eta, extra, np.arange(len(alpha)))
 
 
 def with_words(model: TopicModel, kept: np.ndarray) -> TopicModel:
@@ -104,12 +163,34 @@ def with_words(model: TopicModel, kept: np.ndarray) -> TopicModel:
     eta = words.eta if len(words.eta) == 1 else np.ascontiguousarray(words.eta[kept])
     extra = None if words.extra is None else PseudoCounts.sparse(sp.csr_array(words.extra.by_word()[kept]))
     total = WordTotal.of(np.ascontiguousarray(words.total.counts()[kept]))
-    return replace(model, words=replace(words, eta=eta, total=total, extra=extra))
+    held = words.held
+    if held is not None:
+        held = HeldWords.of(held.banned[kept], {k: own[kept] for k, own in held.frozen.items()})
+    return replace(model, words=replace(words, eta=eta, total=total, extra=extra, held=held))
 
 
 def _extra(model: TopicModel) -> sp.lil_array:
     extra = model.words.extra
     return sp.lil_array(model.words.shape) if extra is None else sp.lil_array(extra.by_word())
+
+
+def _counts(model: TopicModel, topics: Sequence[int]) -> np.ndarray:
+    """[V, K] tokens, with those of frozen topics among these as they are held."""
+    counts = model.words.total.counts()
+    for k, own in _held(model).frozen.items():
+        if k in topics:
+            counts[:, k] = own
+    return counts
+
+
+def _held(model: TopicModel) -> HeldWords:
+    return model.words.held or HeldWords.none(*model.words.shape)
+
+
+def _holding(model: TopicModel, banned: sp.sparray, frozen: dict[int, np.ndarray]) -> TopicModel:
+    held = HeldWords.of(banned, frozen)
+    learned = model.words.learned and held is None  # a prior that differs by word is not learned
+    return replace(model, words=replace(model.words, held=held, learned=learned))
 
 
 def _with(
@@ -118,7 +199,10 @@ def _with(
     total = WordTotal.of(np.ascontiguousarray(counts[:, kept]))
     eta = np.ascontiguousarray(eta[:, kept]) if eta.shape[1] > 1 else eta
     rows = sp.csr_array(sp.csc_array(extra)[:, kept])
-    words = replace(model.words, eta=eta, total=total, extra=PseudoCounts.sparse(rows) if rows.nnz else None)
+    held, new = model.words.held, {int(k): n for n, k in enumerate(kept)}
+    if held is not None:
+        held = HeldWords.of(sp.csc_array(held.banned)[:, kept], {new[k]: c for k, c in held.frozen.items() if k in new})
+    words = replace(model.words, eta=eta, total=total, extra=PseudoCounts.sparse(rows) if rows.nnz else None, held=held)
     return replace(model, prior=_prior(model.prior, alpha[kept]), words=words)
 
 

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from topmix._version import __version__
 from topmix.data.corpus import Corpus
 from topmix.estimators.names import RELEVANCE, relevant_words
+from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.report.documents import chosen_documents
-from topmix.views.topic_map import hellinger, plane_positions
 from topmix.views.topics import TopicView, tree_of, view_of
 
 RELEVANCES = (

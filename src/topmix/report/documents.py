@@ -94,15 +94,17 @@ class TopicMarker:
         self, text: str, top: NDArray[np.intp], mix: NDArray[np.float64], most: int = CHARACTERS
     ) -> tuple[Pieces, bool]:
         """(pieces of the text, whether the text was cut)."""
-        found: Pieces = []
-        end = 0
+        known = []
         for token in self.tokens(text[:most]):
             word = token[0].lower() if self.lower else token[0]
-            if (v := self.id_of.get(word)) is None:
-                continue
+            if (v := self.id_of.get(word)) is not None:
+                known.append((token, v))
+        found: Pieces = []
+        end = 0
+        for (token, _), topic in zip(known, self._topics([v for _, v in known], top, mix)):
             if token.start() > end:
                 found.append([text[end : token.start()], -1])
-            found.append([token[0], *self._topic(v, top, mix)])
+            found.append([token[0], *topic])
             end = token.end()
         found.append([text[end:most], -1])
         return found, len(text) > most
@@ -111,17 +113,20 @@ class TopicMarker:
         self, document: Corpus, top: NDArray[np.intp], mix: NDArray[np.float64], most: int = SHOWN_WORDS
     ) -> tuple[Pieces, bool]:
         """Pieces of a document without text: its words, the most frequent first."""
-        order = np.argsort(-document.value, kind="stable")[:most].tolist()
+        order = np.argsort(-document.value, kind="stable")[:most]
+        ids = document.index[order].tolist()
         found: Pieces = []
-        for i in order:
-            v, count = int(document.index[i]), float(document.value[i])
-            found += [[self.view.words[v], *self._topic(v, top, mix)], [f" ×{count:g}  " if count != 1 else "  ", -1]]
+        for v, count, topic in zip(ids, document.value[order].tolist(), self._topics(ids, top, mix)):
+            found += [[self.view.words[v], *topic], [f" ×{count:g}  " if count != 1 else "  ", -1]]
         return found, document.nnz > most
 
-    def _topic(self, v: int, top: NDArray[np.intp], mix: NDArray[np.float64]) -> tuple[int, float]:
-        """The most likely topic of a word among those of its document, and its probability."""
-        if not len(top):
-            return -1, 0.0
-        joint = mix[top] * self.view.topic_word[top, v]
-        best = int(np.argmax(joint))
-        return int(top[best]), round(float(joint[best] / max(float(joint.sum()), 1e-300)), 2)
+    def _topics(self, words: list[int], top: NDArray[np.intp], mix: NDArray[np.float64]) -> list[tuple[int, float]]:
+        """The most likely topic of each word among those of its document, and its probability."""
+        top = top[mix[top] > 0.0]
+        if not len(top) or not words:
+            return [(-1, 0.0)] * len(words)
+        ids, place = np.unique(np.asarray(words), return_inverse=True)
+        joint = mix[top][:, None] * self.view.topic_word[np.ix_(top, ids)]  # [topics, words]
+        best, total = np.argmax(joint, axis=0), np.maximum(joint.sum(axis=0), 1e-300)
+        share = np.round(joint[best, np.arange(len(ids))] / total, 2)
+        return list(zip(top[best][place].tolist(), share[place].tolist()))

@@ -16,7 +16,18 @@ except ImportError as error:
     raise ImportError("this needs Starlette and uvicorn: pip install 'topmix[explorer]'") from error
 
 from topmix.web.guard import POLICY, Guard
-from topmix.web.replies import NotFound, Refused, answer_in_json, fields_of, json_reply
+from topmix.web.replies import NotFound, Refused, answer_in_json, as_json, fields_of, json_reply, text_reply
 from topmix.web.server import Server
 
-__all__ = ["POLICY", "Guard", "NotFound", "Refused", "Server", "answer_in_json", "fields_of", "json_reply"]
+__all__ = [
+    "POLICY",
+    "Guard",
+    "NotFound",
+    "Refused",
+    "Server",
+    "answer_in_json",
+    "as_json",
+    "fields_of",
+    "json_reply",
+    "text_reply",
+]

@@ -27,8 +27,16 @@ class Refused(ValueError):
 
 def json_reply(value: Any, status: int = 200) -> Response:
     """JSON without NaN and infinity, which browsers cannot read."""
-    body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(body.encode("utf-8", "surrogatepass"), status, media_type="application/json")
+    return text_reply(as_json(value), status)
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def text_reply(text: str, status: int = 200) -> Response:
+    """JSON that was written before."""
+    return Response(text.encode("utf-8", "surrogatepass"), status, media_type="application/json")
 
 
 async def fields_of(request: Request) -> dict[str, Any]:
@@ -49,12 +57,15 @@ def answer_in_json(work: Callable[..., Any], *, reads_body: bool = False) -> Cal
     answer does not say what it was.
     """
 
+    def reply(*arguments: Any) -> Response:
+        result = work(*arguments)
+        return result if isinstance(result, Response) else json_reply(result)
+
     @functools.wraps(work)
     async def handle(request: Request) -> Response:
         try:
             arguments = [request, await fields_of(request)] if reads_body else [request]
-            result = await run_in_threadpool(work, *arguments)
-            return result if isinstance(result, Response) else json_reply(result)
+            return await run_in_threadpool(reply, *arguments)  # in the thread: others wait for this one
         except NotFound as error:
             return json_reply({"error": str(error)}, 404)
         except Refused as error:

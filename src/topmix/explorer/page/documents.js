@@ -61,7 +61,7 @@ const readDocument = orSay(async (row) => {
   const near = d.similar.map(([other, name, score]) => element("button", { class: "meter", hue: "var(--accent)", onclick: () => readDocument(other) },
     element("span", { class: "number" }, String(other)), element("span", { class: "track" }, element("i", { style: `width:${100 * score}%` }), element("span", { dir: "auto" }, name)), element("span", { class: "value" }, percent(score))));
   $("reading").replaceChildren(element("h2", { dir: "auto" }, d.name.slice(0, 300)), element("p", { class: "hint-text" }, `${number.format(d.tokens)} tokens that the model knows. Point at a word to see its topic and how probable it is.`),
-    mixtureBar(d.topics), legend, facts, element("article", { class: "document whole" }, markedText(d.pieces, d.cut, -1)),
+    mixtureBar(d.topics), legend, live.status.can_edit ? element("button", { id: "edit-move", onclick: () => editMove(row, d.name, d.topics) }, "Move to a topic") : null, facts, element("article", { class: "document whole" }, markedText(d.pieces, d.cut, -1)),
     ...(near.length ? [element("h3", {}, "Documents with similar topics"), ...near] : []));
   $("reading").scrollTop = 0;
   for (const card of $("found-cards").querySelectorAll(".card")) card.setAttribute("aria-current", Number(card.dataset.row) === row);

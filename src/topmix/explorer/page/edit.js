@@ -3,17 +3,25 @@
 const editor = element("dialog", { id: "editor", "aria-labelledby": "editor-title" });
 document.body.append(editor);
 $("topic-facts").after(element("div", { id: "edits", role: "group", "aria-label": "Edit the chosen topic" },
-  ...[["rename", "Rename", editName], ["merge", "Merge", editMerge], ["split", "Split", editSplit], ["delete", "Delete", editDelete], ["seed", "Seed", editSeed], ["ban", "Ban", editBan]]
+  ...[["rename", "Rename", editName], ["merge", "Merge", editMerge], ["split", "Split", editSplit], ["delete", "Delete", editDelete], ["seed", "Seed", editSeed], ["ban", "Ban", editBan], ["pin", "Pin", editPin], ["freeze", "Freeze", editFreeze]]
     .map(([id, title, open]) => element("button", { id: `edit-${id}`, onclick: () => open(state.topic) }, title))));
 
 function drawEdits() {
   $("edits").hidden = !(live.status.can_edit || live.status.can_rename);
-  $("edit-ban").hidden = !live.status.can_ban;
-  for (const id of ["merge", "split", "delete", "seed"]) $(`edit-${id}`).hidden = !live.status.can_edit || (id === "split" && !live.status.has_documents);
+  for (const id of ["merge", "split", "delete", "seed", "ban", "pin", "freeze"]) $(`edit-${id}`).hidden = !live.status.can_edit || (id === "split" && !live.status.has_documents);
 }
+onTopic.push((k) => { $("edit-freeze").textContent = data.frozen.includes(k) ? "Unfreeze" : "Freeze"; });
+
+// What holds for the words of the chosen topic.
+$("edits").after(element("p", { id: "held", class: "hint-text", dir: "auto" }));
+onTopic.push((k, { held }) => {
+  const list = (what, { words, n }) => (n ? `${what}: ${words.join(" ")}${n > words.length ? ` and ${number.format(n - words.length)} more` : ""}.` : "");
+  $("held").textContent = [data.frozen.includes(k) ? "Frozen: its words stay as they are while the model learns on." : "", list("Pinned to it", held.pinned), list("Banned from it", held.banned)].filter((text) => text).join(" ");
+  $("held").hidden = !$("held").textContent;
+});
 
 // A dialog with fields; `made` gives the edit. Accept is there when the effect is known.
-function openEditor(title, about, fields, made, { preview = true } = {}) {
+function openEditor(title, about, fields, made, { preview = true, then = () => {} } = {}) {
   const effect = element("div", { id: "effect", "aria-live": "polite" }), accept = element("button", { id: "accept", class: "main", type: "button" }, "Accept"), look = element("button", { id: "preview", type: "submit", class: preview ? "main" : "" }, "Show the effect");
   accept.hidden = preview;
   look.hidden = !preview;
@@ -21,7 +29,7 @@ function openEditor(title, about, fields, made, { preview = true } = {}) {
   const change = () => { if (preview) { accept.hidden = true; look.hidden = false; effect.replaceChildren(); } };
   accept.onclick = async () => {
     accept.disabled = true;
-    try { live.status = await send("apply", { edit: made() }); editor.close(); await refresh(); say("The edit is made."); } catch (error) { accept.disabled = false; fail(error); }
+    try { live.status = await send("apply", { edit: made() }); editor.close(); await refresh(); say("The edit is made."); then(); } catch (error) { accept.disabled = false; fail(error); }
   };
   const form = element("form", { oninput: change, onsubmit: async (e) => {
     e.preventDefault();
@@ -79,10 +87,28 @@ function editSeed(k) {
     () => ({ do: "seed", words: words.value.trim().split(/\s+/), topic: where.value === "new" ? null : k, strength: strength.valueAsNumber }));
 }
 
-function editBan(k) {
+// An editor for words of the topic, which can be chosen or typed.
+function editWords(k, what, title, about) {
   const words = element("input", { id: "edit-words", required: "", placeholder: "words with spaces between", autocomplete: "off" });
   const add = (word) => { words.value = `${words.value} ${word}`.trim(); words.dispatchEvent(new Event("input", { bubbles: true })); };
   const chips = bestWords(12).map(([, word]) => element("button", { class: "chip", type: "button", onclick: () => add(word) }, word.slice(0, 40)));
-  openEditor(`Ban words from ${titleOf(k)}`, "Their tokens go to other topics, and do not come back while the model learns on.", [element("div", { class: "chips" }, ...chips), element("label", {}, "Words", words)],
-    () => ({ do: "ban", topic: k, words: words.value.trim().split(/\s+/) }));
+  openEditor(title, about, [element("div", { class: "chips" }, ...chips), element("label", {}, "Words", words)], () => ({ do: what, topic: k, words: words.value.trim().split(/\s+/) }));
+}
+function editBan(k) {
+  editWords(k, "ban", `Ban words from ${titleOf(k)}`, "Their tokens go to other topics, and do not come back while the model learns on.");
+}
+function editPin(k) {
+  editWords(k, "pin", `Pin words to ${titleOf(k)}`, "The topic gets all their tokens. No other topic can have them while the model learns on.");
+}
+
+function editFreeze(k) {
+  if (data.frozen.includes(k)) openEditor(`Unfreeze ${titleOf(k)}`, "It changes again while the model learns on.", [], () => ({ do: "unfreeze", topic: k }));
+  else openEditor(`Freeze ${titleOf(k)}`, "Its words stay as they are while the model learns on. Documents may still use it more or less.", [], () => ({ do: "freeze", topic: k }));
+}
+
+function editMove(row, name, topics) {
+  const input = element("input", { id: "edit-to", type: "number", min: 0, max: K - 1, required: "" });
+  const chips = topics.map(([k]) => element("button", { class: "chip", type: "button", onclick: () => { input.value = k; input.dispatchEvent(new Event("input", { bubbles: true })); } }, `${k} ${labelOf(k).slice(0, 40)}`));
+  openEditor(`Move “${name.slice(0, 60)}”`, "All its tokens leave their topics and go to one. That changes the words of the topics by the weight of this document. It stays there while the model learns on if it fits. Its topics now:",
+    [element("div", { class: "chips" }, ...chips), element("label", {}, "To topic", input)], () => ({ do: "move", document: row, topic: input.valueAsNumber }), { then: () => readDocument(row) });
 }

@@ -16,7 +16,8 @@ $("view-topics").before(element("section", { id: "live", "aria-label": "Learning
 
 const describe = (edit) => ({
   rename: () => `rename ${edit.topic} to “${edit.name}”`, merge: () => `merge ${edit.topics.join(" and ")}`, split: () => `split ${edit.topic}`, delete: () => `delete ${edit.topic}`,
-  seed: () => `seed ${edit.topic ?? "a new topic"} with ${edit.words.join(" ")}`, ban: () => `ban ${edit.words.join(" ")} from ${edit.topic}`, learn: () => `learn on for ${edit.passes} passes`,
+  seed: () => `seed ${edit.topic ?? "a new topic"} with ${edit.words.join(" ")}`, ban: () => `ban ${edit.words.join(" ")} from ${edit.topic}`, pin: () => `pin ${edit.words.join(" ")} to ${edit.topic}`,
+  move: () => `move document ${edit.document} to ${edit.topic}`, freeze: () => `freeze ${edit.topic}`, unfreeze: () => `unfreeze ${edit.topic}`, learn: () => `learn on for ${edit.passes} passes`,
 }[edit.do]());
 
 function drawLive(status = live.status) {

@@ -16,12 +16,29 @@ function drawMap() {
     map.append(element("svg:g", { id: "labels" }));
   }
   for (let k = 0; k < K; k++) {
-    circles[k].style.transform = `translate(${data.x[k]}px, ${-data.y[k]}px)`;
     circles[k].style.fill = hue(k);
-    circles[k].setAttribute("r", radius(k));
     circles[k].classList.toggle("chosen", k === state.topic);
   }
+  glide();
   updateMap();
+}
+
+// By hand: a transition of each circle would keep thousands of animations and layers, which are hundreds of megabytes.
+const gliding = { at: [], frame: 0 };
+function glide() {
+  cancelAnimationFrame(gliding.frame);
+  const to = circles.map((_, k) => [data.x[k], -data.y[k], radius(k)]), from = gliding.at, begin = performance.now();
+  const place = (t) => {
+    gliding.at = to.map((end, k) => (t >= 1 ? end : end.map((v, i) => from[k][i] + (v - from[k][i]) * t)));
+    gliding.at.forEach(([x, y, r], k) => { circles[k].setAttribute("cx", x.toFixed(4)); circles[k].setAttribute("cy", y.toFixed(4)); circles[k].setAttribute("r", r.toFixed(4)); });
+  };
+  const step = (now) => {
+    const t = Math.min(Math.max((now - begin) / 700, 0), 1);
+    place(t * t * (3 - 2 * t));
+    if (t < 1) gliding.frame = requestAnimationFrame(step);
+  };
+  if (from.length !== K || K > 3000 || document.hidden || matchMedia("(prefers-reduced-motion: reduce)").matches) place(1);
+  else gliding.frame = requestAnimationFrame(step);
 }
 
 function updateMap() {

@@ -1,7 +1,8 @@
 // The tree of topics: near topics are joined first. Where two branches meet is their distance.
 
 async function drawTree() {
-  const { order, joins } = await source.tree(), W = 900, ROW = 24, TOP = 34, RIGHT = 430, LEFT = 20;
+  const isNarrow = innerWidth < 700, W = isNarrow ? 400 : 900, RIGHT = isNarrow ? 150 : 430, ROW = 24, TOP = 34, LEFT = 20;
+  const { order, joins } = await source.tree();
   if (!joins.length) { $("tree").replaceChildren(); $("tree-facts").textContent = order.length ? "There are too many topics for a tree." : "A tree needs two topics that are not empty."; return; }
   const far = joins.at(-1).distance || 1, x = (d) => RIGHT - (d / far) * (RIGHT - LEFT);
   const place = new Map(order.map((k, i) => [k, { x: RIGHT, y: TOP + i * ROW, topics: [k] }]));
@@ -26,8 +27,8 @@ async function drawTree() {
   for (const k of order) {
     const open = () => { openTab("topics"); selectTopic(k); };
     const row = element("svg:g", { "data-topic": k, role: "link", tabindex: 0, onclick: open, onkeydown: (e) => { if (e.key === "Enter") open(); } });
-    const best = data.names[k] ?? topWords[k].slice(0, 6).join(" ");
-    row.append(element("svg:text", { class: "number", x: RIGHT + 38, y: place.get(k).y + 5, "text-anchor": "end" }, String(k)), element("svg:text", { class: "said", x: RIGHT + 50, y: place.get(k).y + 5 }, best.slice(0, 80)));
+    const best = data.names[k] ?? topWords[k].slice(0, isNarrow ? 3 : 6).join(" ");
+    row.append(element("svg:text", { class: "number", x: RIGHT + (isNarrow ? 28 : 38), y: place.get(k).y + 5, "text-anchor": "end" }, String(k)), element("svg:text", { class: "said", x: RIGHT + (isNarrow ? 36 : 50), y: place.get(k).y + 5 }, best.slice(0, isNarrow ? 30 : 80)));
     svg.append(row);
   }
   $("tree").replaceChildren(svg);
