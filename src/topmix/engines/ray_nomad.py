@@ -1,7 +1,8 @@
 """What an actor does with blocks that visit it: fetch one when there is room, have its rows solved, send it on.
 
-A block waits where it was last, in the object store there, until the next worker has room for it. So no worker has more
-than its share, however slow it is: it takes at most `room` blocks in, and those that wait for it wait elsewhere.
+A block waits where it was last, in the object store there, until the next worker has room for it: blocks that wait for
+a slow worker wait elsewhere. A worker takes in no more than its share, unless it has nothing else to do for a while: so
+no two workers wait for each other.
 
 A worker takes in all blocks of a round before any of the next. Its post after a round therefore belongs to the blocks
 as they end that round, and all of it adds up to one state, although nobody stops.
@@ -24,6 +25,8 @@ from ray.exceptions import RayError
 from topmix.data.shard import SavedShard
 from topmix.engines.nomad_ledger import Ledger, LostWorker, Offer, Routes, check_mass
 
+AHEAD = 2  # blocks beyond a worker's share, so that some can be on their way
+PATIENCE = 0.2  # seconds without anything to do, before a worker takes more than that
 GROUP = "nomads"  # of an actor's threads: those that take messages
 
 
@@ -59,13 +62,14 @@ class Run:
     rounds: int
     routes: Routes
     settings: Any  # the station's
+    arrays: int = 1  # in each block: how much larger it is than usual
     collect_all: bool = True  # after each round the driver gets the blocks; else after the last
     links: Links = field(default_factory=lambda: Links())
 
     @property
     def room(self) -> int:
-        """Blocks that a worker has at a time."""
-        return -(-self.n_blocks // self.routes.workers)
+        """Blocks that are at a worker at a time, to be visited or to be fetched by the next one."""
+        return -(-self.n_blocks // (self.routes.workers * self.arrays)) + AHEAD
 
 
 class Links:
@@ -149,6 +153,7 @@ class Nomad:
         with self.changed:
             if block in self.waiting and self.waiting[block][0] == visit:
                 self._gone(block)
+                self.changed.notify_all()
 
     def allow(self, rounds: int) -> None:
         with self.changed:
@@ -182,7 +187,7 @@ class Nomad:
             loop()
         except RayError as error:
             with self.changed:
-                self._fail(LostWorker(f"a block was lost with the worker that had it: {error}".partition("\n")[0]))
+                self._fail(LostWorker(f"it could not fetch a block ({type(error).__name__})"))
         except BaseException as error:
             with self.changed:
                 self._fail(error)
@@ -194,7 +199,10 @@ class Nomad:
     def _fetch(self) -> None:
         while True:
             with self.changed:
-                self.changed.wait_for(lambda: self.stopped or self._can_fetch())
+                while not (self.stopped or self._can_fetch()):
+                    if not self.changed.wait_for(lambda: self.stopped or self._can_fetch(), timeout=PATIENCE):
+                        if self.inside == 0 and self._is_offered():
+                            break  # two workers may each have what the other needs
                 if self.stopped:
                     return
                 offer = self.offers[self.round].popleft()
@@ -219,7 +227,10 @@ class Nomad:
             self.queues[0].put(offer.block)
 
     def _can_fetch(self) -> bool:
-        return self.round < self.allowed and self.inside < self.run.room and bool(self.offers.get(self.round))
+        return self._is_offered() and self.inside + len(self.waiting) < self.run.room
+
+    def _is_offered(self) -> bool:
+        return self.round < self.allowed and bool(self.offers.get(self.round))
 
     def _hear(self, offer: Offer) -> None:
         if offer.told is None or offer.sender == self.number:

@@ -56,8 +56,12 @@ class RayNomads:
         return len(self.peers)
 
     def gather(self) -> None:
-        """Those that are there; one that was lost has some time to come back."""
+        """Those that are there; one that was lost has some time to come back. All are asked: it may have been another
+        one than the worker that missed a block."""
         deadline = time.monotonic() + RETURN_SECONDS
+        for peer in self.pool.peers:
+            if peer.is_alive:
+                peer.lost()
         while len(self.pool.alive()) < len(self.pool.peers) and time.monotonic() < deadline:
             time.sleep(0.1)
         self.peers = self.pool.wait_for_one()
@@ -74,13 +78,13 @@ class RayNomads:
         self._answers(calls)
 
     def run(
-        self, contents: Sequence[np.ndarray], rounds: int, seed: int, settings: Any, *, collect_all: bool = True
+        self, contents: Sequence[np.ndarray], rounds: int, seed: int, settings: Any, *, arrays: int = 1, collect_all: bool = True
     ) -> Iterator[Round]:
-        """Blocks make so many rounds. Workers go on while somebody looks at a round, but for no more than LEAD."""
+        """Blocks, of so many arrays each, make so many rounds. Workers go on while somebody looks at a round, but for no more than LEAD."""
         self.n_runs += 1
         self._news.clear()
         run = Run(
-            self.n_runs, len(contents), rounds, Routes(len(self.peers), seed), settings, collect_all, self.links
+            self.n_runs, len(contents), rounds, Routes(len(self.peers), seed), settings, arrays, collect_all, self.links
         )
         actors = [peer.actor for peer in self.peers]
         self._answers(

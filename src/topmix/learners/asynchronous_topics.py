@@ -42,13 +42,16 @@ class Blocks:
     words: np.ndarray  # int32, block by block
 
     @classmethod
-    def of(cls, entries: np.ndarray, K: int, workers: int, block_words: int | None = None) -> Blocks:
-        """Blocks that take about equally long to visit; `entries` [V] says how many documents have each word.
+    def of(
+        cls, entries: np.ndarray, K: int, workers: int, block_words: int | None = None, each: int = BLOCKS_PER_WORKER
+    ) -> Blocks:
+        """Blocks that take about equally long to visit, at least `each` for each worker. `entries` [V] says how many
+        documents have each word.
 
         Words are dealt from the most frequent on, to the blocks in turn, forwards and then backwards.
         """
         words = np.argsort(-entries, kind="stable")[: np.count_nonzero(entries)].astype(np.int32)
-        n_blocks = max(-(-len(words) * K * 8 // BYTES_PER_BLOCK), BLOCKS_PER_WORKER * max(workers, 2))
+        n_blocks = max(-(-len(words) * K * 8 // BYTES_PER_BLOCK), each * max(workers, 2))
         if block_words is not None:
             n_blocks = -(-len(words) // block_words)
         n_blocks = max(1, min(n_blocks, len(words)))

@@ -25,6 +25,7 @@ from topmix.models.topics import TopicModel
 
 LOG = logging.getLogger("topmix.ray")
 SETTLING_PASSES = 5  # of documents, when a fitted model is continued: topics stay as they are meanwhile
+BLOCKS_PER_WORKER = 8  # at least, so that what a worker has at a time is near its share
 MOST_LOST = 6  # workers in one pass, before it is taken to be the cause
 TOLERANCE = 1e-9  # of the tokens of a block
 
@@ -115,7 +116,8 @@ class NomadicTopics:
         self.nomads = engine.nomads()
         V, K = model.words.shape
         value = np.asarray(corpus.value, np.float64)
-        self.blocks = Blocks.of(np.bincount(corpus.index, minlength=V), K, self.nomads.n_workers, plan.block_words)
+        entries = np.bincount(corpus.index, minlength=V)
+        self.blocks = Blocks.of(entries, K, self.nomads.n_workers, plan.block_words, BLOCKS_PER_WORKER)
         self.tokens = np.bincount(corpus.index, value, minlength=V)[self.blocks.words]
         self.lengths = row_sums(corpus.indptr, corpus.value)
         self.n_rows, self.latest = float(corpus.n_docs), model
@@ -171,7 +173,8 @@ class NomadicTopics:
             yield S, sum(H), sum(gammas), np.sum(rises, axis=0)
 
     def _run(self, contents: list[np.ndarray], rounds: int, settings: Settings, *, collect_all: bool = True) -> Any:
-        return self.nomads.run(contents, rounds, self.plan.seed % 2**31, settings, collect_all=collect_all)
+        arrays, seed = len(contents[0]), self.plan.seed % 2**31
+        return self.nomads.run(contents, rounds, seed, settings, arrays=arrays, collect_all=collect_all)
 
     def _settings(self, model: TopicModel, total: np.ndarray, opening: int) -> Settings:
         return Settings(model.prior.alpha, model.words.eta, np.asarray(total, np.float64), opening)
