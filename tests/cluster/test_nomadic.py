@@ -10,7 +10,7 @@ import pytest
 from topmix import LDA
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Ray
-from topmix.engines.nomad_ledger import Ledger, LedgerError, Offer, Routes, check_mass, missing
+from topmix.engines.nomad_ledger import LedgerError
 from topmix.engines.ray_nomad import Links
 from topmix.engines.ray_nomads import RayNomads
 from topmix.learners import Asynchronous
@@ -30,36 +30,29 @@ def counts_of(model):
     return model.model_.words.total.counts()
 
 
-def test_one_worker_repeats_itself_and_several_come_as_far(cluster, corpus):
-    """And no worker has all blocks: the most that one has falls with every worker."""
-    found, most = {}, {}
-    for n in (1, 1, 2, 4):
-        model = lda(Ray(workers=n)).fit(corpus)
-        np.testing.assert_allclose(counts_of(model).sum(axis=1), corpus.to_scipy().sum(axis=0), rtol=1e-9, atol=1e-9)
-        if n == 1 and n in found:
-            np.testing.assert_array_equal(model.components_, found[1].components_)
-        status = model.history_[-1].workers
-        found[n], most[n] = model, status["block_bytes"]
-        assert status["workers"] == n
-        assert (status["added"] > 0) == (n > 1)
-    for n in (1, 4):
-        Ray(workers=n).release()
-    whole = 8 * 8 * np.count_nonzero(counts_of(found[1]).sum(axis=1))
-    assert most[4] < most[2] < most[1]
-    assert most[1] == whole
-    bounds = {n: model.history_[-1].objective / corpus.n_tokens for n, model in found.items()}
-    near = lda("threads", n_jobs=2).fit(corpus).history_[-1].objective / corpus.n_tokens
-    assert bounds[1] == pytest.approx(near, abs=0.05)
-    assert min(bounds[2], bounds[4]) > near - 0.05
+def test_one_worker_repeats_itself(cluster, corpus):
+    one, again = (lda(Ray(workers=1)).fit(corpus) for _ in range(2))
+    Ray(workers=1).release()
+    np.testing.assert_array_equal(one.components_, again.components_)
+    assert [r.objective for r in one.history_] == [r.objective for r in again.history_]
+    assert one.history_[-1].workers["block_bytes"] == 8 * 8 * np.count_nonzero(counts_of(one).sum(axis=1))
 
 
-def test_a_saved_corpus_threads_in_a_worker_and_learned_priors(cluster, corpus, tmp_path):
+def test_several_workers_come_as_far_as_threads_and_none_has_everything(three, corpus, tmp_path):
     corpus.save(tmp_path / "corpus.topmix")
-    engine = Ray(workers=2, cpus_per_worker=2)
+    model = lda(three).fit(Corpus.open(tmp_path / "corpus.topmix"))
+    near = lda("threads", n_jobs=3).fit(corpus)
+    np.testing.assert_allclose(counts_of(model).sum(axis=1), corpus.to_scipy().sum(axis=0), rtol=1e-9, atol=1e-9)
+    assert model.history_[-1].objective == pytest.approx(near.history_[-1].objective, rel=0.01)
+    status = model.history_[-1].workers
+    assert status["workers"] == 3
+    assert 0 < status["block_bytes"] < 0.75 * 8 * counts_of(model).size
+    assert status["added"] > 0 < status["received"]
+
+
+def test_priors_are_learned(three, corpus):
     how = {"doc_topic_prior": "auto", "max_iter": 3}
-    model = lda(engine, **how).fit(Corpus.open(tmp_path / "corpus.topmix"))
-    engine.release()
-    near = lda("threads", n_jobs=4, **how).fit(corpus)
+    model, near = lda(three, **how).fit(corpus), lda("threads", n_jobs=3, **how).fit(corpus)
     assert counts_of(model).sum() == pytest.approx(corpus.n_tokens, rel=1e-9)
     np.testing.assert_allclose(model.doc_topic_prior_, near.doc_topic_prior_, rtol=0.2)
 
@@ -70,37 +63,36 @@ class Broken(Links):
     def __init__(self, times):
         self.times, self.n = times, 0
 
-    def send(self, actor, session, run, offer):
+    def offer(self, actor, session, run, offer):
         self.n += 1
         for _ in range(self.times if self.n == 5 else 1):
-            super().send(actor, session, run, offer)
+            super().offer(actor, session, run, offer)
 
 
 @pytest.mark.parametrize(
     ("times", "said"), [(0, r"block \d+ was sent by worker \d .* never arrived"), (2, r"block \d+ came twice")]
 )
-def test_a_lost_or_doubled_block_is_an_error_that_names_it(cluster, corpus, monkeypatch, times, said):
+def test_a_lost_or_doubled_block_is_an_error_that_names_it(three, corpus, monkeypatch, times, said):
     from ray import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
     monkeypatch.setattr(RayNomads, "links", Broken(times))
     with pytest.raises(LedgerError, match=said):
-        lda(Ray(workers=2)).fit(corpus)
+        lda(three).fit(corpus)
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
-def test_a_worker_is_killed_and_the_fit_goes_on_from_the_last_pass(cluster, corpus, caplog):
+def test_a_worker_is_killed_and_the_fit_goes_on_from_the_last_pass(three, corpus, caplog):
     from topmix.engines.ray_pool import pool_of
 
-    engine = Ray(workers=2)
     killed = []
 
     def kill(record, view):
         if record.n_pass == 3 and not killed:
-            killed.append(pool_of(engine).peers[0].pid)
+            killed.append(pool_of(three).peers[0].pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    model = lda(engine, callbacks=[kill]).fit(corpus)
+    model = lda(three, callbacks=[kill]).fit(corpus)
     assert [record.n_pass for record in model.history_] == list(range(1, 7))
     assert counts_of(model).sum() == pytest.approx(corpus.n_tokens, rel=1e-9)
     assert model.history_[-1].objective > model.history_[2].objective
@@ -109,12 +101,12 @@ def test_a_worker_is_killed_and_the_fit_goes_on_from_the_last_pass(cluster, corp
     assert "\n" not in line
 
 
-def test_ctrl_c_leaves_the_model_of_the_last_pass(cluster, corpus):
+def test_ctrl_c_leaves_the_model_of_the_last_pass(three, corpus):
     def interrupt(record, view):
         if record.n_pass == 2:
             raise KeyboardInterrupt
 
-    model = lda(Ray(workers=2), callbacks=[interrupt])
+    model = lda(three, callbacks=[interrupt])
     with pytest.raises(KeyboardInterrupt):
         model.fit(corpus)
     assert len(model.history_) == 2
@@ -129,43 +121,6 @@ def test_ctrl_c_leaves_the_model_of_the_last_pass(cluster, corpus):
         ({"topic_word_prior": np.ones((2, 3))}, "same for all words"),
     ],
 )
-def test_what_cannot_travel_is_refused(cluster, parameters, said):
+def test_what_cannot_travel_is_refused(three, parameters, said):
     with pytest.raises(ValueError, match=said):
-        LDA(2, inference="variational", engine=Ray(workers=2), **{"learner": "asynchronous"} | parameters).fit(np.eye(3))
-
-
-# The ledger alone
-
-
-def offers(routes, block, n):
-    return [Offer(block, visit, 1.0, None, 0) for visit in range(n)]
-
-
-@pytest.mark.parametrize("P", [1, 2, 5])
-def test_a_block_visits_every_worker_once_in_a_round(P):
-    routes = Routes(P, 7)
-    for b in range(11):
-        assert sorted(routes.at(b, n) for n in range(P)) == list(range(P))
-        assert routes.at(b, 0) == b % P  # dealt evenly
-
-
-def test_ledgers_know_what_is_missing():
-    routes = Routes(2, 0)
-    ledgers = [Ledger(w, routes) for w in range(2)]
-    for offer in offers(routes, 3, 4):
-        worker = ledgers[routes.at(3, offer.visit)]
-        worker.receive(offer)
-        worker.send(3, offer.visit + 1)
-    received, sent = [x.received for x in ledgers], [x.sent for x in ledgers]
-    assert "block 3 was sent by worker" in missing(received, sent, routes)
-    assert "(visit 4)" in missing(received, sent, routes)
-    with pytest.raises(LedgerError, match="came twice: visit 2"):
-        ledgers[routes.at(3, 2)].receive(Offer(3, 2, 1.0, None, 0))
-    with pytest.raises(LedgerError, match="lost a visit: 6 came"):
-        ledgers[routes.at(3, 6)].receive(Offer(3, 6, 1.0, None, 0))
-    with pytest.raises(LedgerError, match="is another worker's"):
-        ledgers[routes.at(3, 5)].receive(Offer(3, 4, 1.0, None, 0))
-    with pytest.raises(LedgerError, match="but is not there"):
-        ledgers[0].send(9, 1)
-    with pytest.raises(LedgerError, match="block 3 changed on its way"):
-        check_mass(Offer(3, 0, 2.0, None, 0), np.ones((1, 1, 1)))
+        LDA(2, inference="variational", engine=three, **{"learner": "asynchronous"} | parameters).fit(np.eye(3))

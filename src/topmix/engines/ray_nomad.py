@@ -68,15 +68,26 @@ class Run:
 
     @property
     def room(self) -> int:
-        """Blocks that are at a worker at a time, to be visited or to be fetched by the next one."""
-        return -(-self.n_blocks // (self.routes.workers * self.arrays)) + AHEAD
+        """Blocks that are at a worker at a time, to be visited or to be fetched by the next one. All workers together
+        have room for more than all blocks: else each might wait for the others."""
+        return -(-self.n_blocks // self.routes.workers) + AHEAD
 
 
 class Links:
-    """How an offer gets to another actor."""
+    """How messages get from worker to worker. Blocks wait in the object store of the sender's node."""
 
-    def send(self, actor: Any, session: str, run: int, offer: Offer) -> None:
+    def put(self, content: np.ndarray) -> Any:
+        return ray.put(content)
+
+    def get(self, ref: Any) -> np.ndarray:
+        found: np.ndarray = ray.get(ref)
+        return found
+
+    def offer(self, actor: Any, session: str, run: int, offer: Offer) -> None:
         actor.nomad_offer.remote(session, run, offer)
+
+    def fetched(self, actor: Any, session: str, run: int, block: int, visit: int) -> None:
+        actor.nomad_fetched.remote(session, run, block, visit)
 
 
 class EndOfRound(NamedTuple):
@@ -116,7 +127,8 @@ class Nomad:
         self.session, self.run, self.number, self.actors, self.station = session, run, number, actors, station
         self.ledger = Ledger(number, run.routes)
         self.changed = threading.Condition()
-        self.offers: dict[int, deque[Offer]] = defaultdict(deque)  # by round
+        self.offers: dict[int, deque[Offer]] = defaultdict(deque)  # of other workers, by round
+        self.dealt: deque[Offer] = deque()  # of the driver: where blocks are large, fewer are on their way at a time
         self.visit_of: dict[int, int] = {}
         self.queues: list[queue.SimpleQueue[int | None]] = [queue.SimpleQueue() for _ in range(station.n_threads)]
         self.outgoing: queue.SimpleQueue[int | None] = queue.SimpleQueue()
@@ -145,7 +157,8 @@ class Nomad:
                 except RuntimeError as error:
                     self._fail(error)
                     return
-                self.offers[offer.visit // self.run.routes.workers].append(offer)
+                n_round = offer.visit // self.run.routes.workers
+                (self.dealt if offer.sender < 0 else self.offers[n_round]).append(offer)
             self.moved = True
             self.changed.notify_all()
 
@@ -197,18 +210,20 @@ class Nomad:
         self.changed.notify_all()
 
     def _fetch(self) -> None:
+        links = self.run.links
         while True:
             with self.changed:
-                while not (self.stopped or self._can_fetch()):
-                    if not self.changed.wait_for(lambda: self.stopped or self._can_fetch(), timeout=PATIENCE):
-                        if self.inside == 0 and self._is_offered():
+                while (offers := self._next_offers()) is None and not self.stopped:
+                    if not self.changed.wait_for(lambda: self.stopped or self._next_offers(), timeout=PATIENCE):
+                        offers = self._next_offers(in_any_case=self.inside == 0)
+                        if offers is not None:
                             break  # two workers may each have what the other needs
-                if self.stopped:
+                if self.stopped or offers is None:
                     return
-                offer = self.offers[self.round].popleft()
+                offer = offers.popleft()
                 self.inside += 1
             is_here = isinstance(offer.content, np.ndarray)
-            content = offer.content if is_here else ray.get(offer.content[0])
+            content = offer.content if is_here else links.get(offer.content[0])
             check_mass(offer, content)
             self._hear(offer)
             self.station.put(offer.block, content)
@@ -221,16 +236,20 @@ class Nomad:
                 if self.entered == self.run.n_blocks:
                     self.round, self.entered = self.round + 1, 0
             if not is_here and offer.sender >= 0:
-                self.actors[offer.sender].nomad_fetched.remote(
-                    self.session, self.run.number, offer.block, offer.visit
-                )
+                sender = self.actors[offer.sender]
+                links.fetched(sender, self.session, self.run.number, offer.block, offer.visit)
             self.queues[0].put(offer.block)
 
-    def _can_fetch(self) -> bool:
-        return self._is_offered() and self.inside + len(self.waiting) < self.run.room
-
-    def _is_offered(self) -> bool:
-        return self.round < self.allowed and bool(self.offers.get(self.round))
+    def _next_offers(self, in_any_case: bool = False) -> deque[Offer] | None:
+        """Where the next block is to come from, if there is one and room for it."""
+        if self.round >= self.allowed:
+            return None
+        here, room = self.inside + len(self.waiting), self.run.room
+        if self.offers.get(self.round) and (here < room or in_any_case):
+            return self.offers[self.round]
+        if self.round == 0 and self.dealt and (here < -(-room // self.run.arrays) or in_any_case):
+            return self.dealt
+        return None
 
     def _hear(self, offer: Offer) -> None:
         if offer.told is None or offer.sender == self.number:
@@ -261,7 +280,7 @@ class Nomad:
             is_end, is_last = visit % P == 0, visit == self.run.rounds * P
             to_driver = is_end and (is_last or self.run.collect_all)
             goes_away = not is_last and to != self.number
-            ref = ray.put(content) if to_driver or goes_away else None
+            ref = self.run.links.put(content) if to_driver or goes_away else None
             with self.changed:
                 self.ledger.send(b, visit)
                 self.inside -= 1
@@ -281,7 +300,7 @@ class Nomad:
             told = self.station.told() if goes_away else None
             offer = Offer(b, visit, mass, [ref] if goes_away else content, self.number, told, self.n_told)
             if goes_away:
-                self.run.links.send(self.actors[to], self.session, self.run.number, offer)
+                self.run.links.offer(self.actors[to], self.session, self.run.number, offer)
             else:
                 self.offer(offer)
 
