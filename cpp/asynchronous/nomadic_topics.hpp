@@ -26,8 +26,10 @@ class NomadicTopics {
         : V_(V), shared_(std::move(blocks), K, C, rest, 0, false), fresh_(shared_.blocks.size()), own_(K) {
         const size_t T = bounds.size() - 1;
         workers_.resize(T);
+        bytes_ = std::make_unique<std::atomic<size_t>[]>(T);
         parallel_for(T, 1, int(T), [&](size_t w, size_t, size_t) {
             workers_[w] = std::make_unique<TopicWorker>(shared_, X, size_t(bounds[w]), size_t(bounds[w + 1]), true);
+            bytes_[w].store(workers_[w]->bytes());
         });
     }
 
@@ -67,6 +69,7 @@ class NomadicTopics {
         require_here(b);
         workers_[w]->visit(b, under);
         own_.add(workers_[w]->delta());
+        bytes_[w].store(workers_[w]->bytes());
     }
 
     /// Worker w has the block, whose rows stay as they are: documents begin, or settle. At the end they put what they
@@ -76,6 +79,7 @@ class NomadicTopics {
         workers_[w]->begin(b, under);
         if (contribute && fresh_[b].empty()) throw std::logic_error("there are no rows to contribute to");
         if (contribute) workers_[w]->contribute(b, fresh_[b].data());
+        bytes_[w].store(workers_[w]->bytes());
     }
 
     TopicPost summary(size_t w) const { return workers_[w]->summary(); }
@@ -90,7 +94,7 @@ class NomadicTopics {
     size_t resident() const { return sizeof(double) * resident_.load(); }
     size_t of_documents() const {
         size_t n = 0;
-        for (const auto& worker : workers_) n += worker->bytes();
+        for (size_t w = 0; w < workers_.size(); ++w) n += bytes_[w].load();
         return n;
     }
 
@@ -104,7 +108,8 @@ class NomadicTopics {
     std::vector<std::vector<double>> fresh_;  // [B], as S
     Totals own_;
     std::vector<std::unique_ptr<TopicWorker>> workers_;
-    std::atomic<size_t> resident_{0};  // numbers
+    std::unique_ptr<std::atomic<size_t>[]> bytes_;  // [workers] after its last visit
+    std::atomic<size_t> resident_{0};               // numbers
 };
 
 }  // namespace topmix::asynchronous

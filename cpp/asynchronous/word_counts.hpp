@@ -39,6 +39,7 @@ class WordCounts {
             return;
         }
         const size_t n = K_ - size_t(std::count(now, now + K_, 0.f));
+        packed_ -= row_[r].capacity();
         if (2 * n >= K_) {
             row_[r].assign(now, now + K_);
         } else {
@@ -48,12 +49,11 @@ class WordCounts {
                 if (now[k] != 0) pairs.push_back(std::bit_cast<float>(uint32_t(k))), pairs.push_back(now[k]);
             row_[r] = std::move(pairs);
         }
+        packed_ += row_[r].capacity();
     }
 
     size_t bytes() const {
-        size_t n = x_.size();
-        for (const auto& row : row_) n += row.capacity();
-        return n * sizeof(float) + (even_.size() + scale_.size()) * sizeof(double) + row_.size() * sizeof(row_[0]);
+        return (x_.size() + packed_) * sizeof(float) + (even_.size() + scale_.size()) * sizeof(double) + row_.size() * sizeof(row_[0]);
     }
 
   private:
@@ -65,7 +65,7 @@ class WordCounts {
         return scratch.data();
     }
 
-    size_t K_ = 0;
+    size_t K_ = 0, packed_ = 0;  // numbers in packed rows
     std::vector<float> x_;                 // [rows, K], or
     std::vector<std::vector<float>> row_;  // [rows]: K numbers, or pairs of a topic's bits and its number
     std::vector<double> even_, scale_;     // [rows]

@@ -128,7 +128,7 @@ void register_nomadic_topics(nb::module_& m) {
             },
             "[K] how much this process has changed the sums over words.")
         .def_prop_ro("resident", &NomadicTopics::resident, "Bytes of the blocks that are here.")
-        .def_prop_ro("of_documents", &NomadicTopics::of_documents, "Bytes that documents need, while nobody works.");
+        .def_prop_ro("of_documents", &NomadicTopics::of_documents, "Bytes that documents need, after the last visits.");
 }
 
 }  // namespace topmix

@@ -47,10 +47,10 @@ class Broken(Here):
             actor.offer(offer)
 
 
-def travel(stations, contents, rounds, settings, links=None, arrays=1, quiet=1.0):
+def travel(stations, contents, rounds, settings, links=None, arrays=1, quiet=3.0, allowance=None):
     """The blocks at the end of each round, all posts of each, and the workers. Ends when nothing happens any more."""
     P = len(stations)
-    run, nomads = Run(1, len(contents), rounds, Routes(P, 3), settings, arrays, True, links or Here()), []
+    run, nomads = Run(1, len(contents), rounds, Routes(P, 3), settings, arrays, True, links or Here(), allowance), []
     nomads += [Nomad("", run, w, nomads, station) for w, station in enumerate(stations)]
     for w, nomad in enumerate(nomads):
         mine = [b for b in range(len(contents)) if run.routes.at(b, 0) == w]
@@ -147,9 +147,19 @@ def test_what_a_worker_has_at_a_time_falls_with_the_number_of_workers(problem):
         own[P] = max(station.n_bytes() for station in learning.stations)
     assert peaks[1] == whole
     assert whole > peaks[2] > peaks[4] > peaks[8]
-    assert peaks[8] < whole / 4
+    assert peaks[8] < whole / 3
     assert 2 * whole >= first[1] > first[2] > first[4] > first[8]
     assert own[1] > own[2] > own[4] > own[8]
+
+
+def test_what_one_worker_may_not_have_is_learned_by_four(problem):
+    """Of documents and topics together."""
+    four = Learning(problem, 4)
+    list(four.rounds(2))
+    enough = max(n.peak + s.n_bytes() for n, s in zip(four.nomads, four.stations)) * 5 // 4
+    list(four.rounds(2, allowance=enough))
+    with pytest.raises(MemoryError, match=r"worker 0 needs .* use more workers"):
+        list(Learning(problem, 1).rounds(2, allowance=enough))
 
 
 def test_a_doubled_block_is_found_by_the_worker_that_it_comes_to(problem):

@@ -65,6 +65,7 @@ class Run:
     arrays: int = 1  # in each block: how much larger it is than usual
     collect_all: bool = True  # after each round the driver gets the blocks; else after the last
     links: Links = field(default_factory=lambda: Links())
+    allowance: int | None = None  # bytes that a worker may have, of rows and of blocks
 
     @property
     def room(self) -> int:
@@ -231,6 +232,7 @@ class Nomad:
                 if not is_here:
                     self.held += content.nbytes
                     self.peak = max(self.peak, self.held)
+                    self._keep_within()
                 self.visit_of[offer.block] = offer.visit
                 self.entered += 1
                 if self.entered == self.run.n_blocks:
@@ -239,6 +241,14 @@ class Nomad:
                 sender = self.actors[offer.sender]
                 links.fetched(sender, self.session, self.run.number, offer.block, offer.visit)
             self.queues[0].put(offer.block)
+
+    def _keep_within(self) -> None:
+        need, allowed = self.held + self.station.n_bytes(), self.run.allowance
+        if allowed is not None and need > allowed:
+            raise MemoryError(
+                f"worker {self.number} needs {need:,} bytes for its rows and the blocks that are there, and may have "
+                f"{allowed:,}: use more workers"
+            )
 
     def _next_offers(self, in_any_case: bool = False) -> deque[Offer] | None:
         """Where the next block is to come from, if there is one and room for it."""

@@ -38,6 +38,7 @@ class Collected:
 
 class RayNomads:
     links = Links()  # tests put another in its place
+    allowance: int | None = None  # bytes of a worker, for tests and benchmarks
 
     def __init__(self, pool: Pool, threads: int):
         self.pool, self.threads = pool, threads
@@ -84,7 +85,8 @@ class RayNomads:
         self.n_runs += 1
         self._news.clear()
         run = Run(
-            self.n_runs, len(contents), rounds, Routes(len(self.peers), seed), settings, arrays, collect_all, self.links
+            self.n_runs, len(contents), rounds, Routes(len(self.peers), seed), settings, arrays, collect_all, self.links,
+            self.allowance,
         )
         actors = [peer.actor for peer in self.peers]
         self._answers(
@@ -185,6 +187,7 @@ class RayNomads:
             "workers": float(len(self.peers)),
             "rows_per_second": n_rows / took,
             "worker_bytes": float(max((n.own_bytes + n.block_bytes for n in news), default=0)),
+            "own_bytes": float(max((n.own_bytes for n in news), default=0)),
             "block_bytes": float(max(self.block_bytes, default=0)),
             "busy": spent.pop("busy") / (took * len(self.peers) * self.threads),
             **spent,
