@@ -63,6 +63,7 @@ def main(argv: list[str] | None = None) -> int:
         found |= {
             "throughput": base["seconds"] / found["seconds"],
             "efficiency": base["processor"] / found["processor"],
+            "entries": corpus.nnz,
             "least": least,
             "excess": found["bytes"] / least,
             "model_bytes": 8.0 * words * a.K,

@@ -96,6 +96,54 @@ def test_updates_by_token_equal_the_twin_and_climb(core, monkeypatch, C, rest):
         assert np.all(np.diff(rise[1:]) > -1e-6 * abs(rise[0]))
 
 
+@pytest.mark.parametrize("C", [K, 3])
+def test_blocks_that_come_and_go_equal_the_twin(core, C):
+    """One process of a cluster: counts of words are packed, and a block's rows are there for its visit only."""
+    X = documents(5)
+    model, rows = topic_model(X), Corpus.from_scipy(X)
+    want, blocks = twin(X, model, C=C), Blocks.of(np.count_nonzero(X, axis=0), K, 1)
+    words = [blocks.words[a:b] for a, b in itertools.pairwise(blocks.starts)]
+    native = core.NomadicTopics(
+        rows.indptr, rows.index, rows.value, np.array([0, len(rows)]), blocks.starts, blocks.words, X.shape[1], K, C,
+        "best",
+    )  # fmt: skip
+    counts, S = model.words.total.counts(), np.zeros((X.shape[1], K))
+    native.begin(model.prior.alpha, model.words.eta, counts.sum(axis=0))
+    for b, v in enumerate(words):
+        native.put(b, counts[v], np.zeros((len(v), K)))
+        native.begin_visit(0, b, "shares", True)
+        S[v] = native.take(b)[1]
+    np.testing.assert_allclose(S, want.S, rtol=1e-4, atol=1e-4)
+    native.begin(model.prior.alpha, model.words.eta, S.sum(axis=0))
+    for _ in range(3):
+        before = S.sum(axis=0) - native.own()
+        for b, v in enumerate(words):
+            native.put(b, S[v])
+            assert native.resident == 8 * len(v) * K
+            native.visit(0, b, "logarithms")
+            S[v] = native.take(b)[0]
+        assert native.resident == 0
+        want.sweep()
+        np.testing.assert_allclose(S, want.S, rtol=2e-3, atol=2e-3)
+        np.testing.assert_allclose(S.sum(axis=1), X.sum(axis=0), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(before + native.own(), S.sum(axis=0), rtol=1e-9, atol=1e-9)
+        assert native.summary(0)[0] == pytest.approx(want.entropy(), rel=1e-3)
+    assert native.of_documents > 0
+    for call in (lambda: native.take(0), lambda: native.visit(0, 0, "means")):
+        with pytest.raises(RuntimeError, match="block 0 is not here"):
+            call()
+    native.put(0, S[words[0]])
+    with pytest.raises(RuntimeError, match="block 0 is here already"):
+        native.put(0, S[words[0]])
+    for call in (
+        lambda: native.visit(1, 0, "means"), lambda: native.visit(0, 99, "means"), lambda: native.visit(0, 0, "x"),
+        lambda: native.put(1, S), lambda: native.hear(np.ones(K + 1)), lambda: native.take(99),
+        lambda: native.begin(np.ones(2), model.words.eta, np.ones(K)), lambda: native.summary(1),
+    ):  # fmt: skip
+        with pytest.raises(ValueError):
+            call()
+
+
 def test_by_token_nothing_is_lost_by_several_workers():
     X = documents(9)
     workers = opened(X, model := topic_model(X), 3, Plan(4, per_token=True, block_words=1, opening=1))
@@ -285,8 +333,13 @@ def test_what_makes_no_sense_is_refused(parameters, said):
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [({"outside": "none"}, "outside='none'"), ({"opening": -1}, "opening"), ({"workers": 0}, "workers"),
-     ({"block_words": 0}, "block_words"), ({"block_words": 5, "per_token": True}, "block_words=1")],
+    [
+        ({"outside": "none"}, "outside='none'"),
+        ({"opening": -1}, "opening"),
+        ({"workers": 0}, "workers"),
+        ({"block_words": 0}, "block_words"),
+        ({"block_words": 5, "per_token": True}, "block_words=1"),
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, said):
     with pytest.raises(ValueError, match=said):

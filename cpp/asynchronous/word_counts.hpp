@@ -53,7 +53,8 @@ class WordCounts {
     }
 
     size_t bytes() const {
-        return (x_.size() + packed_) * sizeof(float) + (even_.size() + scale_.size()) * sizeof(double) + row_.size() * sizeof(row_[0]);
+        return (x_.size() + packed_) * sizeof(float) + (even_.size() + scale_.size()) * sizeof(double) +
+               row_.size() * sizeof(row_[0]);
     }
 
   private:
@@ -65,7 +66,7 @@ class WordCounts {
         return scratch.data();
     }
 
-    size_t K_ = 0, packed_ = 0;  // numbers in packed rows
+    size_t K_ = 0, packed_ = 0;            // numbers in packed rows
     std::vector<float> x_;                 // [rows, K], or
     std::vector<std::vector<float>> row_;  // [rows]: K numbers, or pairs of a topic's bits and its number
     std::vector<double> even_, scale_;     // [rows]

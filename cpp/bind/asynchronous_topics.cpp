@@ -37,8 +37,7 @@ void make(AsynchronousTopics* self, Vec<const int64_t> indptr, Vec<const int32_t
     nb::gil_scoped_release nogil;
     new (self)
         AsynchronousTopics(X, V, view(bounds), std::move(blocks), K, n_active, rest == "best" ? Rest::best : Rest::mean,
-                           {view(counts), K}, view(alpha), view(eta), eta.shape(0), opening, settle, seed,
-                           by_token);
+                           {view(counts), K}, view(alpha), view(eta), eta.shape(0), opening, settle, seed, by_token);
 }
 
 std::optional<Words> next(AsynchronousTopics& self) {
@@ -67,8 +66,7 @@ Words now(AsynchronousTopics& self) {
 void register_asynchronous_topics(nb::module_& m) {
     nb::class_<AsynchronousTopics>(m, "AsynchronousTopics", "Workers that own documents, visited by blocks of words.")
         .def("__init__", &make, "indptr"_a, "index"_a, "value"_a, "bounds"_a, "block_starts"_a, "words"_a, "n_active"_a,
-             "rest"_a, "counts"_a, "alpha"_a, "eta"_a, "opening"_a, "settle"_a, "seed"_a,
-             "by_token"_a = false)
+             "rest"_a, "counts"_a, "alpha"_a, "eta"_a, "opening"_a, "settle"_a, "seed"_a, "by_token"_a = false)
         .def(
             "start", [](AsynchronousTopics& self, size_t passes) { self.workers().start(passes); }, "passes"_a,
             nb::call_guard<nb::gil_scoped_release>(),

@@ -66,8 +66,9 @@ void register_nomadic_topics(nb::module_& m) {
             "put",
             [](NomadicTopics& self, size_t b, Mat<const double> rows, std::optional<Mat<const double>> fresh) {
                 check_block(self, b);
-                require(rows.shape(0) * rows.shape(1) == self.shared().numbers_in(b) && rows.shape(1) == self.shared().K,
-                        "rows must be [words of the block, K]");
+                require(
+                    rows.shape(0) * rows.shape(1) == self.shared().numbers_in(b) && rows.shape(1) == self.shared().K,
+                    "rows must be [words of the block, K]");
                 require(!fresh || fresh->size() == rows.size(), "fresh must have the shape of rows");
                 self.put(b, view(rows), fresh ? view(*fresh) : std::span<const double>());
             },
@@ -99,7 +100,8 @@ void register_nomadic_topics(nb::module_& m) {
                 nb::gil_scoped_release nogil;
                 self.begin_visit(worker, b, weighed, contribute);
             },
-            "worker"_a, "block"_a, "under"_a, "contribute"_a, "A worker solves its documents for a block, which stays as it is.")
+            "worker"_a, "block"_a, "under"_a, "contribute"_a,
+            "A worker solves its documents for a block, which stays as it is.")
         .def(
             "summary",
             [](const NomadicTopics& self, size_t worker) {

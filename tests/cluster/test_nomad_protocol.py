@@ -1,5 +1,6 @@
 """How blocks travel, with workers that are threads of this process: the code of an actor without its messages."""
 
+import itertools
 import time
 
 import numpy as np
@@ -89,7 +90,7 @@ class Learning:
         V, self.K = self.model.words.shape
         self.blocks = Blocks.of(np.bincount(corpus.index, minlength=V), self.K, P, None, 8)
         cuts, maker = split_documents(corpus.indptr, P), Maker(self.blocks, V, self.K, 4, "best")
-        shards = Shards(corpus, [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:])])
+        shards = Shards(corpus, [slice(a, b) for a, b in itertools.pairwise(cuts)])
         self.stations = [(kind if w == 0 else TopicStation)(maker, shards[w], threads) for w in range(P)]
         self.words, self.links = np.split(self.blocks.words, self.blocks.starts[1:-1]), links
         counts = self.model.words.total.counts()
@@ -103,9 +104,7 @@ class Learning:
     def rounds(self, n, **how):
         """The topics after each round, and what was posted of it."""
         total = sum(content[0].sum(axis=0) for content in self.contents)
-        ends, posts, self.nomads = travel(
-            self.stations, self.contents, n, self._settings(total), self.links, **how
-        )
+        ends, posts, self.nomads = travel(self.stations, self.contents, n, self._settings(total), self.links, **how)
         for end, post in zip(ends, posts):
             S = np.zeros(self.model.words.shape)
             for b, words in enumerate(self.words):

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from topmix import LDA
+from topmix import LDA, GaussianMixture
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Ray
 from topmix.engines.nomad_ledger import LedgerError
@@ -124,3 +124,8 @@ def test_ctrl_c_leaves_the_model_of_the_last_pass(three, corpus):
 def test_what_cannot_travel_is_refused(three, parameters, said):
     with pytest.raises(ValueError, match=said):
         LDA(2, inference="variational", engine=three, **{"learner": "asynchronous"} | parameters).fit(np.eye(3))
+
+
+def test_clusters_of_a_mixture_do_not_travel_between_machines():
+    with pytest.raises(ValueError, match="only topics travel between machines"):
+        GaussianMixture(2, learner="asynchronous", engine="ray").fit(np.eye(3))

@@ -79,19 +79,31 @@ class RayNomads:
         self._answers(calls)
 
     def run(
-        self, contents: Sequence[np.ndarray], rounds: int, seed: int, settings: Any, *, arrays: int = 1, collect_all: bool = True
+        self,
+        contents: Sequence[np.ndarray],
+        rounds: int,
+        seed: int,
+        settings: Any,
+        *,
+        arrays: int = 1,
+        collect_all: bool = True,
     ) -> Iterator[Round]:
         """Blocks, of so many arrays each, make so many rounds. Workers go on while somebody looks at a round, but for no more than LEAD."""
         self.n_runs += 1
         self._news.clear()
         run = Run(
-            self.n_runs, len(contents), rounds, Routes(len(self.peers), seed), settings, arrays, collect_all, self.links,
+            self.n_runs,
+            len(contents),
+            rounds,
+            Routes(len(self.peers), seed),
+            settings,
+            arrays,
+            collect_all,
+            self.links,
             self.allowance,
         )
         actors = [peer.actor for peer in self.peers]
-        self._answers(
-            [a.nomad_start.remote(self.session, run, number, actors) for number, a in enumerate(actors)]
-        )
+        self._answers([a.nomad_start.remote(self.session, run, number, actors) for number, a in enumerate(actors)])
         dealt: list[list[Offer]] = [[] for _ in actors]  # one message each: in the order that a single worker repeats
         for b, content in enumerate(contents):
             dealt[run.routes.at(b, 0)].append(Offer(b, 0, float(content.sum()), [ray.put(content)], -1))
@@ -115,7 +127,9 @@ class RayNomads:
                 if quiet >= QUIET * len(self.peers):
                     self._audit(run)
             end = found.pop(n_round)
-            yield Round(n_round, [end.contents[b] for b in range(run.n_blocks)], [*map(end.posts.get, sorted(end.posts))])
+            yield Round(
+                n_round, [end.contents[b] for b in range(run.n_blocks)], [*map(end.posts.get, sorted(end.posts))]
+            )
 
     def _poll(self, peer: Peer, run: Run) -> Any:
         return peer.actor.nomad_collect.remote(self.session, run.number, POLL_SECONDS)

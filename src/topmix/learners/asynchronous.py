@@ -92,8 +92,6 @@ class Asynchronous(Learner):
     def open(self, task: Task, rng: np.random.Generator) -> Any:
         if isinstance(task.data, Table):
             assert self.batch_size is not None
-            if isinstance(task.engine, Ray):
-                raise ValueError("a mixture cannot be learned asynchronously on a cluster: use engine='threads'")
             workers = self.workers or 1
             return AsynchronousMixture(task, workers, self.batch_size, seed=int(rng.integers(2**63)))
         settle = SETTLING_PASSES if task.is_warm else 0
@@ -111,5 +109,7 @@ class Asynchronous(Learner):
     def interrupted(self, workers: AsynchronousTopics | AsynchronousMixture | NomadicTopics, model: Any) -> Any:
         return workers.interrupted(model)
 
-    def passes(self, model: Any, workers: AsynchronousTopics | AsynchronousMixture | NomadicTopics, state: State) -> Passes:
+    def passes(
+        self, model: Any, workers: AsynchronousTopics | AsynchronousMixture | NomadicTopics, state: State
+    ) -> Passes:
         return workers.passes(model, state)

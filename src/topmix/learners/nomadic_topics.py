@@ -7,6 +7,7 @@ estimator of it; it deals blocks out and collects them after each pass, while wo
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -149,13 +150,11 @@ class NomadicTopics:
         """Workers get their documents, which begin under the topics of the model."""
         P, (V, K) = self.nomads.n_workers, model.words.shape
         cuts = split_documents(self.corpus.indptr, P)
-        shards = Shards(self.corpus, [slice(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:])])
+        shards = Shards(self.corpus, [slice(int(a), int(b)) for a, b in itertools.pairwise(cuts)])
         maker = Maker(self.blocks, V, K, min(self.plan.n_active, K), self.plan.outside)
         self.nomads.open([maker] * P, [shards.message(i) for i in range(P)])
         counts = model.words.total.counts()
-        contents = [
-            np.stack([rows, np.zeros_like(rows)]) for rows in (counts[words] for words in self._words())
-        ]
+        contents = [np.stack([rows, np.zeros_like(rows)]) for rows in (counts[words] for words in self._words())]
         settings = self._settings(model, counts.sum(axis=0), 0)._replace(begins=settle + 1)
         for end in self._run(contents, settle + 1, settings, collect_all=False):
             self.contents = [content[1:] for content in end.contents]
