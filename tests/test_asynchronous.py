@@ -375,7 +375,8 @@ def test_the_native_class_checks_what_it_is_given():
     _core.AsynchronousTopics(**good)
     for name, bad in {
         "bounds": np.array([0, 3]), "block_starts": np.array([0, 30]), "words": np.zeros(31, np.int32),
-        "n_active": K + 1, "rest": "x", "by_token": True, "alpha": np.ones(2), "eta": np.ones((3, 1)), "counts": np.ones((3, K)),
+        "n_active": K + 1, "rest": "x", "by_token": True, "alpha": np.ones(2),
+        "eta": np.ones((3, 1)), "counts": np.ones((3, K)),
     }.items():  # fmt: skip
         with pytest.raises(ValueError):
             _core.AsynchronousTopics(**good | {name: bad})

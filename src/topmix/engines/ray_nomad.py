@@ -16,7 +16,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import ray
@@ -326,6 +326,15 @@ class Nomad:
             self.changed.notify_all()
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def message(method: Method) -> Method:
+    """A method that other processes call while the actor computes: it has threads of its own."""
+    marked: Method = ray.method(concurrency_group=GROUP)(method)
+    return marked
+
+
 class NomadHost:
     """The part of an actor that blocks visit."""
 
@@ -333,46 +342,46 @@ class NomadHost:
         self.stations: dict[str, Station] = {}
         self.nomads: dict[str, Nomad] = {}
 
-    @ray.method(concurrency_group=GROUP)
+    @message
     def nomad_open(self, session: str, make: Callable[[Any, int], Station], rows: list[Any], threads: int) -> None:
         found = ray.get(rows[0])
         self.stations[session] = make(found.read() if isinstance(found, SavedShard) else found, threads)
 
-    @ray.method(concurrency_group=GROUP)
+    @message
     def nomad_start(self, session: str, run: Run, number: int, actors: list[Any]) -> None:
         if session not in self.stations:
             raise LostWorker("a worker was started again, and knows nothing of this fit")
         self._end(session)
         self.nomads[session] = Nomad(session, run, number, actors, self.stations[session])
 
-    @ray.method(concurrency_group=GROUP)
+    @message
     def nomad_offer(self, session: str, run: int, *offers: Offer) -> None:
         if nomad := self._found(session, run):
             nomad.offer(*offers)
 
-    @ray.method(concurrency_group=GROUP)
+    @message
     def nomad_fetched(self, session: str, run: int, block: int, visit: int) -> None:
         if nomad := self._found(session, run):
             nomad.fetched(block, visit)
 
-    @ray.method(concurrency_group=GROUP)
+    @message
     def nomad_allow(self, session: str, run: int, rounds: int) -> None:
         if nomad := self._found(session, run):
             nomad.allow(rounds)
 
-    @ray.method(concurrency_group=GROUP)
+    @message
     def nomad_collect(self, session: str, run: int, seconds: float) -> News:
         nomad = self._found(session, run)
         if nomad is None:
             raise LostWorker("a worker was started again, and knows nothing of this fit")
         return nomad.collect(seconds)
 
-    @ray.method(concurrency_group=GROUP)
+    @message
     def nomad_ledger(self, session: str, run: int) -> tuple[dict[int, int], dict[int, int]]:
         nomad = self._found(session, run)
         return (nomad.ledger.received, nomad.ledger.sent) if nomad else ({}, {})
 
-    @ray.method(concurrency_group=GROUP)
+    @message
     def nomad_close(self, session: str) -> None:
         self._end(session)
         self.stations.pop(session, None)

@@ -88,7 +88,8 @@ class RayNomads:
         arrays: int = 1,
         collect_all: bool = True,
     ) -> Iterator[Round]:
-        """Blocks, of so many arrays each, make so many rounds. Workers go on while somebody looks at a round, but for no more than LEAD."""
+        """Blocks, of so many arrays each, make so many rounds. Workers go on while somebody looks at a round, but for
+        no more than LEAD."""
         self.n_runs += 1
         self._news.clear()
         run = Run(
