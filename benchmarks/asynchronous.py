@@ -26,6 +26,7 @@ from benchmarks.harness.internals import bound_of_topics
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import Milestones, Stopwatch
+from topmix.learners import Stochastic
 from topmix.metrics import completion_score
 
 Settings = dict[str, Any]
@@ -124,8 +125,12 @@ class Comparison:
             self.out.add(found, settings | {"K": K, "seeds": seeds}, self.data._replace(role="validation"))
 
     def run(self, name: str, settings: Settings, K: int, perplexity: bool = True) -> Curve:
-        """Bound, and perplexity at some of the times, of one fit. Both are computed when the fit is over."""
-        streams = settings["learner"] == "stochastic"
+        """Bound, and perplexity at some of the times, of one fit."""
+        return self.follow(name, ours.lda(K, **{"inference": "variational"} | settings), perplexity)
+
+    def follow(self, name: str, model: Any, perplexity: bool = True) -> Curve:
+        """Of this LDA. Both are computed when the fit is over."""
+        streams = model.learner == "stochastic" or isinstance(model.learner, Stochastic)
         curve, watch, due = Curve(name), Stopwatch(), Milestones(self.seconds, per_octave=2, first=1e-3)
         topics: dict[int, np.ndarray] = {}  # [K, V] counts at some points
 
@@ -136,10 +141,9 @@ class Comparison:
                 curve.add(watch.seconds, None, record.n_pass, elbo=record.objective)
             return watch.seconds > self.seconds
 
-        settings = {"inference": "variational"} | settings
         tol = -np.inf if streams else 1e-4
         common = {"max_iter": 10_000, "tol": tol, "random_state": 0, "n_jobs": self.threads, "callbacks": [look]}
-        model = ours.lda(K, **settings, **common).fit(self.data.train)
+        model.set_params(**common).fit(self.data.train)
         eta = float(model.topic_word_prior_)
         if perplexity or streams:
             topics[len(curve) - 1] = model.components_ - eta
@@ -149,12 +153,13 @@ class Comparison:
                 curve.score[i] = completion_score(counts + eta, self.data.scored, random_state=0)
                 curve.extras["perplexity"][i] = float(np.exp(-curve.score[i]))
             if streams:
-                curve.extras["elbo"][i] = bound_of_topics(counts, settings, eta, self.data.train)
+                curve.extras["elbo"][i] = bound_of_topics(counts, model, eta, self.data.train)
         passes = len(curve)
         if streams:  # its own bound is an estimate
             curve.keep(sorted(topics))
         said = f", perplexity {curve.last('perplexity'):.1f}" if perplexity else ""
-        print(f"  {self.data.name} K = {K} {name:<28} {curve.last('elbo') / self.tokens:.4f} per token after "
+        where = f"{self.data.name} K = {model.n_components}"
+        print(f"  {where} {name:<28} {curve.last('elbo') / self.tokens:.4f} per token after "
               f"{curve.seconds[-1]:.2f} s{said}, {passes} passes", flush=True)  # fmt: skip
         return curve
 

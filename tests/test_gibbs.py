@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import gammaln
 
 from topmix import LDA, GibbsLDA
 from topmix.allocations.document_prior import DocumentPrior
@@ -80,6 +81,20 @@ def test_documents_with_more_topics_than_a_vector_has_lanes_draw_as_the_twin_doe
         chain.sweep()
         reference.sample_block(words, first, range(5), z, alpha, full, 5, sweep)
         np.testing.assert_array_equal(chain.z, z)
+
+
+def test_documents_of_more_tokens_than_16_bits_count():
+    X = np.array([[70_000, 3, 0, 2], [1, 0, 4, 0]], np.float32)
+    chain = make_chain(Corpus.from_scipy(X), np.full(3, 0.2), np.full((1, 1), 0.1), "parallel", threads=2)
+    words, doc, _ = expand(Corpus.from_scipy(X))
+    for _ in range(3):
+        chain.sweep()
+        counts = reference.count(words, chain.z.astype(np.int64), 4, 3)
+        np.testing.assert_array_equal(chain.word, counts.word)
+    n = np.zeros((2, 3))
+    np.add.at(n, (doc, chain.z), 1)
+    want = np.sum(gammaln(n + 0.2) - gammaln(0.2)) + np.sum(gammaln(0.6) - gammaln(n.sum(axis=1) + 0.6))
+    assert chain.bound()["documents"] == pytest.approx(want)
 
 
 def test_the_joint_probability_sums_to_one_over_all_words_and_topics():
@@ -172,7 +187,7 @@ def planted():
 
 @pytest.mark.parametrize("sampler", ["parallel", "sequential"])
 def test_planted_topics_are_found(planted, sampler):
-    how = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "max_iter": 150, "random_state": 1}
+    how = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "max_iter": 150, "random_state": 0}
     model = GibbsLDA(6, sampler=sampler, **how).fit(planted.corpus)
     assert topic_recovery_error(model.topic_word_, planted.topic_word) < 0.1
     assert nmi(planted.assignments, model.token_topics_) > 0.8

@@ -47,9 +47,10 @@ CALLS = {
          "threads": 1},
         ["indptr", "index", "starts", "order", "last_topic"]),
     "sample_step": (
-        {**ROWS, **WORDS, "table": TABLE, "log_scale": SCALE, "norm": NORM, "least": 0.1, "alpha": ALPHA,
-         "given": None, "seed": 0, "sweep": 0, "first": 0, "threads": 1, "z": zeros(TOKENS, dtype=np.uint16)},
-        ["indptr", "index", "starts", "order", "z"]),
+        {"tokens": SHARD.word_order, "value": SHARD.value, **WORDS, "table": TABLE, "log_scale": SCALE, "norm": NORM,
+         "least": 0.1, "alpha": ALPHA, "given": None, "seed": 0, "sweep": 0, "first": 0, "threads": 1,
+         "z": zeros(TOKENS, dtype=np.uint16)},
+        ["starts", "order", "z"]),
     "assign_categorical": (
         {**ROWS, "Elogphi": TABLE, "offset": SCALE, "Elogpi": ALPHA, "L": 2, "threads": 1}, ["indptr", "index"]),
     "sum_rows_by_word": (
@@ -62,6 +63,13 @@ CALLS = {
          "eta": np.ones((1, 1)), "opening": 1, "settle": 1, "seed": 0},
         ["indptr", "index", "bounds", "block_starts", "words"]),
     "TokenRows": ({**ROWS, "n_words": W}, ["indptr", "index"]),
+    "WordOrder": (
+        {"tokens": _core.TokenRows(**ROWS, n_words=W), "bounds": np.array([0, N]), "threads": 1}, ["bounds"]),
+    "gibbs_sample": (
+        {"order": SHARD.word_order, "block": 0, "alpha": ALPHA, "eta": np.full((1, 1), 0.1),
+         "eta_totals": np.ones(K), "seed": 0, "sweep": 0, "threads": 1, "z": zeros(TOKENS, dtype=np.uint16),
+         "word": np.full((W, K), TOKENS, np.int32), "total": np.full(K, W * TOKENS)},
+        ["z"]),
     "localise": ({"index": SHARD.index, "n_words": W}, ["index"]),
     "add_word_stats": (
         {"cols": np.arange(N, dtype=np.int32), "indptr": DOCS[0], "topic": DOCS[1], "value": DOCS[2], "weight": 1.0,

@@ -49,6 +49,7 @@ def weights(model):
 @pytest.mark.parametrize("K", [2, 37, 150])
 def test_every_draw_is_the_twins(core, monkeypatch, K, extra):
     monkeypatch.setattr("topmix.local.sample._core", core)
+    monkeypatch.setattr("topmix.data.shard._core", core)
     shard, model, words, doc, z = problem(K, extra=extra)
     e, norm = weights(model)
     alpha = model.prior.alpha * (SAMPLING.concentration / model.prior.alpha.sum())
@@ -65,6 +66,7 @@ def test_every_draw_is_the_twins(core, monkeypatch, K, extra):
 @pytest.mark.parametrize("K", [3, 150])
 def test_first_draws_follow_the_documents_topics(core, monkeypatch, K):
     monkeypatch.setattr("topmix.local.sample._core", core)
+    monkeypatch.setattr("topmix.data.shard._core", core)
     shard, model, words, doc, _ = problem(K, extra=2)
     rng = np.random.default_rng(2)
     given = [{int(k): float(rng.uniform(1, 5)) for k in np.sort(rng.choice(K, 2, replace=False))} for _ in range(23)]

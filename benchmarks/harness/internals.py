@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from benchmarks.harness.methods import ours
 from benchmarks.harness.stopwatch import best_of
@@ -37,9 +38,9 @@ def first_model(lda: Any, corpus: Corpus, rng: np.random.Generator) -> Any:
     return first_topics(lda, lda._empty_model(corpus.n_words), corpus, rng, sparse=False)
 
 
-def bound_of_topics(counts: np.ndarray, settings: ours.Settings, eta: float, X: Any) -> float:
-    """The bound on X under q(phi) = Dir(counts + eta), counts [K, V], with documents at their best."""
-    topics = ours.lda(len(counts), **settings | {"init": counts, "topic_word_prior": eta})
+def bound_of_topics(counts: np.ndarray, lda: Any, eta: float, X: Any) -> float:
+    """The bound on X under q(phi) = Dir(counts + eta), counts [K, V], with documents at their best for this LDA."""
+    topics = clone(lda).set_params(init=counts, topic_word_prior=eta, callbacks=None)
     topics._set_model(first_model(topics, Corpus.from_scipy(X), np.random.default_rng(0)))
     topics.n_features_in_ = X.shape[1]
     lam = counts.T + eta

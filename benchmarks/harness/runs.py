@@ -78,10 +78,10 @@ class Run:
         return cls(Plan(**row["settings"]), Curve.from_dict(result["curve"]), result["final"])
 
 
-def train(plan: Plan, data: datasets.Dataset) -> Run:
+def train(plan: Plan, data: datasets.Dataset, due: Milestones | None = None) -> Run:
     """Trains until the seconds are spent, or the method stops by itself, and scores it on the way."""
     X = data.train if plan.n_docs is None else data.train[: plan.n_docs]
-    evaluate, due, curve = EVALUATORS[plan.evaluator], Milestones(plan.seconds), Curve(plan.label)
+    evaluate, due, curve = EVALUATORS[plan.evaluator], due or Milestones(plan.seconds), Curve(plan.label)
     last: Callable[[], Topics] | None = None
 
     def report(topics: Callable[[], Topics], n_pass: float, /, **facts: float) -> bool:

@@ -69,4 +69,23 @@ class Rng {
     unsigned left_ = 0;
 };
 
+/// The first two uniform_float() of the streams of rows first + row[i], side by side.
+template <size_t n>
+void pairs_of_uniform_floats(uint64_t seed, uint32_t pass, uint64_t first, const uint32_t (&row)[n], float (&u)[n],
+                             float (&w)[n]) {
+    uint32_t c0[n], c1[n], c2[n], c3[n], key[2] = {uint32_t(seed), uint32_t(seed >> 32)};
+    for (size_t i = 0; i < n; ++i) {
+        const uint64_t number = first + row[i];
+        c0[i] = 0, c1[i] = pass, c2[i] = uint32_t(number), c3[i] = uint32_t(number >> 32);
+    }
+    for (int round = 0; round < 10; ++round, key[0] += 0x9E3779B9, key[1] += 0xBB67AE85)
+#pragma omp simd
+        for (size_t i = 0; i < n; ++i) {
+            const uint64_t x = uint64_t(0xD2511F53) * c0[i], y = uint64_t(0xCD9E8D57) * c2[i];
+            c0[i] = uint32_t(y >> 32) ^ c1[i] ^ key[0], c1[i] = uint32_t(y);
+            c2[i] = uint32_t(x >> 32) ^ c3[i] ^ key[1], c3[i] = uint32_t(x);
+        }
+    for (size_t i = 0; i < n; ++i) u[i] = float(c0[i] >> 8) * 0x1p-24f, w[i] = float(c1[i] >> 8) * 0x1p-24f;
+}
+
 }  // namespace topmix

@@ -1,12 +1,13 @@
 // Topic models with one topic a token: collapsed Gibbs sampling.
 #include "chains/gibbs.hpp"
 
-#include <cmath>
+#include <algorithm>
 
 #include "bind/arrays.hpp"
 #include "bind/tokens.hpp"
 #include "bind/word_prior.hpp"
 #include "chains/gibbs_sequential.hpp"
+#include "local/sample.hpp"
 
 namespace topmix {
 
@@ -29,52 +30,43 @@ void bind_count(const TokenRows& rows, Topics z, int threads, Counts word, Vec<i
     count_tokens(tokens, threads, counts);
 }
 
-void bind_table(Mat<const int32_t> word, Vec<const int64_t> total, Mat<const double> eta, Vec<const double> eta_totals,
-                Vec<const float> alpha, int threads, Vec<float> inverse, Vec<float> larger, Mat<float> e,
-                Mat<float> mass) {
-    const size_t V = word.shape(0), K = word.shape(1);
-    require(
-        total.size() == K && eta_totals.size() == K && alpha.size() == K && inverse.size() == K && larger.size() == K,
-        "total, eta_totals, alpha, inverse and larger must be [K]");
-    require(e.shape(0) == V && e.shape(1) == K && mass.shape(0) == V && mass.shape(1) == prior_blocks(K),
-            "e must be [V, K] and mass [V, blocks]");
+double bind_sample(const WordOrder& order, size_t block, Vec<const float> alpha, Mat<const double> eta,
+                   Vec<const double> eta_totals, uint64_t seed, uint32_t sweep, int threads, Topics z, Counts word,
+                   Vec<int64_t> total) {
+    const size_t K = total.size(), V = order.words();
+    require(word.shape(0) == V && word.shape(1) == K && alpha.size() == K && eta_totals.size() == K && K <= kMaxTopics,
+            "counts must be [V, K] and [K], alpha and eta_totals [K]");
+    require(block < order.n_blocks(), "there is no such block");
+    require(int64_t(z.size()) == order.first().back(), "z must have one topic for each token");
+    const TopicCounts counts{view(word), view(total)};
     const WordPrior prior = word_prior(eta, V, K);
     nb::gil_scoped_release nogil;
-    gibbs_table({view(word), K}, view(total), prior, view(eta_totals), view(alpha), threads, view(inverse),
-                view(larger), {view(e), K}, {view(mass), prior_blocks(K)});
+    for (const auto& group : order.block(block))
+        for (const TopicId k : order.tokens(view(z), group.begin, group.end))
+            require(k < K, "a token's topic is not below K");
+    const auto least = float(*std::ranges::min_element(view(eta)));
+    require(least > 0, "eta must be above 0");
+    const TopicNumbers numbers(counts.total, view(eta_totals));
+    const TopicWeights topics{view(alpha), numbers.inverse, numbers.larger, least};
+    const CountedWords words({counts.word, K}, prior, numbers.inverse, view(alpha));
+    const auto sample = order.documents_are_short() ? &sample_documents<uint16_t> : &sample_documents<float>;
+    return sample(order, block, view(z), topics, words, {seed, sweep, 0}, threads, counts);
 }
 
-double bind_sample(const TokenRows& rows, size_t begin, size_t end, Mat<const float> e, Mat<const float> mass,
-                   Vec<const float> alpha, Vec<const float> inverse, Vec<const float> larger, float least,
-                   uint64_t seed, uint32_t sweep, int threads, Topics z, Counts word, Vec<int64_t> total) {
-    const TopicCounts counts = topic_counts(rows, word, total);
-    const size_t K = counts.K();
-    const Tokens tokens = rows.with(z);
-    require(begin <= end && end <= tokens.X.rows(), "there are no such documents");
-    require(e.shape(0) == rows.n_words && e.shape(1) == K && mass.shape(0) == rows.n_words &&
-                mass.shape(1) == prior_blocks(K) && alpha.size() == K && inverse.size() == K && larger.size() == K &&
-                least > 0,
-            "table and counts disagree");
-    const GibbsTable table{{view(e), K}, {view(mass), prior_blocks(K)}, view(alpha), view(inverse), view(larger),
-                           least};
-    nb::gil_scoped_release nogil;
-    return sample_documents<Draw::again>(tokens, begin, end, table, {}, seed, sweep, threads, counts);
-}
-
-void bind_draw(const TokenRows& rows, Vec<const int64_t> indptr, Vec<const TopicId> topic, Vec<const float> count,
-               Mat<const float> e, Mat<const float> mass, Vec<const float> alpha, uint64_t seed, int threads, Topics z,
-               Counts word, Vec<int64_t> total) {
-    const TopicCounts counts = topic_counts(rows, word, total);
-    const size_t K = counts.K();
-    const Tokens tokens = rows.with(z);
-    check_topics(indptr, topic, count, tokens.X.rows(), K, "the documents' topics are of other documents");
-    require(e.shape(0) == rows.n_words && e.shape(1) == K && mass.shape(0) == rows.n_words &&
-                mass.shape(1) == prior_blocks(K) && alpha.size() == K,
-            "table and counts disagree");
-    const GibbsTable table{{view(e), K}, {view(mass), prior_blocks(K)}, view(alpha), {}, {}, 0};
+void bind_draw(const WordOrder& order, Vec<const int64_t> indptr, Vec<const TopicId> topic, Vec<const float> count,
+               Mat<const float> e, Vec<const float> alpha, uint64_t seed, int threads, Topics z) {
+    const size_t K = alpha.size(), docs = order.first().size() - 1;
+    require(int64_t(z.size()) == order.first().back(), "z must have one topic for each token");
+    require(e.shape(0) == order.words() && e.shape(1) == K, "e must be [V, K]");
+    check_topics(indptr, topic, count, docs, K, "the documents' topics are of other documents");
     const GivenTopics given{view(indptr), view(topic), view(count)};
     nb::gil_scoped_release nogil;
-    sample_documents<Draw::given>(tokens, 0, tokens.X.rows(), table, given, seed, 0, threads, counts);
+    const TopicWeights topics{view(alpha), {}, {}, 0};
+    const TableWords words({view(e), K}, {}, view(alpha));
+    for (size_t b = 0; b < order.n_blocks(); ++b) {
+        std::vector<DocPiece> pieces(order.block(b).size());
+        draw_tokens<float>(order, b, view(z), topics, words, &given, {seed, 0, 0}, threads, pieces);
+    }
 }
 
 double bind_sequential(const TokenRows& rows, Vec<const float> alpha, Mat<const double> eta,
@@ -115,20 +107,22 @@ void register_gibbs(nb::module_& m) {
         .def(nb::init<Vec<const int64_t>, Vec<const int32_t>, Vec<const float>, size_t>(), "indptr"_a, "index"_a,
              "value"_a, "n_words"_a)
         .def_prop_ro("n_tokens", [](const TokenRows& rows) { return rows.first.back(); });
-    m.attr("PRIOR_BLOCK") = kPriorBlock;
     m.def("count_tokens", &bind_count, "tokens"_a, "z"_a.noconvert(), "threads"_a, "word"_a.noconvert(),
           "total"_a.noconvert(), "How often each topic has each word.");
     m.def("document_topics", &bind_documents, "tokens"_a, "z"_a.noconvert(), "K"_a, "threads"_a,
           "Topics of every document and their tokens, as sparse rows.");
-    m.def("gibbs_table", &bind_table, "word"_a, "total"_a, "eta"_a, "eta_totals"_a, "alpha"_a, "threads"_a,
-          "inverse"_a.noconvert(), "larger"_a.noconvert(), "e"_a.noconvert(), "mass"_a.noconvert(),
-          "What sampling a block needs of the topics.");
-    m.def("gibbs_sample", &bind_sample, "tokens"_a, "begin"_a, "end"_a, "e"_a, "mass"_a, "alpha"_a, "inverse"_a,
-          "larger"_a, "least"_a, "seed"_a, "sweep"_a, "threads"_a, "z"_a.noconvert(), "word"_a.noconvert(),
-          "total"_a.noconvert(), "Draws the tokens of a block of documents; the documents' part of log p(w, z).");
-    m.def("gibbs_draw", &bind_draw, "tokens"_a, "indptr"_a, "topic"_a, "count"_a, "e"_a, "mass"_a, "alpha"_a, "seed"_a,
+    nb::class_<WordOrder>(m, "WordOrder", "The tokens of documents word by word, in blocks of documents.")
+        .def(
+            "__init__",
+            [](WordOrder* self, const TokenRows& tokens, Vec<const int64_t> bounds, int threads) {
+                new (self) WordOrder(word_order(tokens, bounds, threads));
+            },
+            "tokens"_a, "bounds"_a, "threads"_a);
+    m.def("gibbs_sample", &bind_sample, "order"_a, "block"_a, "alpha"_a, "eta"_a, "eta_totals"_a, "seed"_a, "sweep"_a,
           "threads"_a, "z"_a.noconvert(), "word"_a.noconvert(), "total"_a.noconvert(),
-          "Draws every token given the proportions of its document.");
+          "Draws the tokens of a block of documents; the documents' part of log p(w, z).");
+    m.def("gibbs_draw", &bind_draw, "order"_a, "indptr"_a, "topic"_a, "count"_a, "e"_a, "alpha"_a, "seed"_a,
+          "threads"_a, "z"_a.noconvert(), "Draws every token given the proportions of its document.");
     m.def("gibbs_sequential", &bind_sequential, "tokens"_a, "alpha"_a, "eta"_a, "eta_totals"_a, "seed"_a, "sweep"_a,
           "z"_a.noconvert(), "word"_a.noconvert(), "total"_a.noconvert(),
           "One exact sweep; the documents' part of log p(w, z).");

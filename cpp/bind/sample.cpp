@@ -16,46 +16,43 @@ namespace {
 
 using Given = std::optional<std::tuple<Vec<const int64_t>, Vec<const TopicId>, Vec<const float>>>;
 
-auto bind_sample_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
-                      Vec<const int64_t> starts, Vec<const int32_t> order, Mat<const float> table,
-                      Vec<const double> log_scale, Vec<const double> norm, double least, Vec<const float> alpha,
-                      const Given& given, uint64_t seed, uint32_t sweep, uint64_t first, int threads, Vec<TopicId> z) {
-    const size_t words = table.shape(0), K = table.shape(1);
+auto bind_sample_step(const WordOrder& tokens, Vec<const float> value, Vec<const int64_t> starts,
+                      Vec<const int32_t> order, Mat<const float> table, Vec<const double> log_scale,
+                      Vec<const double> norm, double least, Vec<const float> alpha, const Given& given, uint64_t seed,
+                      uint32_t sweep, uint64_t first, int threads, Vec<TopicId> z) {
+    const size_t words = table.shape(0), K = table.shape(1), docs = tokens.first().size() - 1;
     require(1 <= K && K <= kMaxTopics && alpha.size() == K && norm.size() == K && log_scale.size() == words,
             "table, log_scale, norm and alpha disagree");
-    check_words(starts, order, words, index.size());
-    const Csr<float> X = csr(indptr, index, value, words);
+    require(words == tokens.words() && tokens.n_blocks() == 1, "table and tokens disagree");
+    check_words(starts, order, words, value.size());
     GivenTopics proportions;
     if (given) {
         const auto& [given_indptr, topic, count] = *given;
-        check_topics(given_indptr, topic, count, X.rows(), K, "the documents' topics are of other documents");
+        check_topics(given_indptr, topic, count, docs, K, "the documents' topics are of other documents");
         proportions = {view(given_indptr), view(topic), view(count)};
     }
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
-        for (const float c : X.value)
+        double counted = 0;
+        for (const float c : view(value)) {
             require(c >= 0 && c == std::floor(c) && c < 0x1p31f, "counts must be whole numbers");
-        const std::vector<int64_t> entry = first_tokens(X.value);
-        require(int64_t(z.size()) == entry.back(), "z must have one topic for each token");
+            counted += double(c);
+        }
+        require(int64_t(z.size()) == tokens.first().back() && counted == double(z.size()),
+                "z must have one topic for each token");
         if (!given)
             for (const TopicId k : view(z)) require(k < K, "a token's topic is not below K");
-        std::vector<int64_t> document(X.rows() + 1);
-        for (size_t d = 0; d <= X.rows(); ++d) document[d] = entry[size_t(X.indptr[d])];
-        std::vector<float> inverse(K), larger(K), by_word(words), mass(words * prior_blocks(K));
+        std::vector<float> inverse(K), larger(K), by_word(words);
         for (size_t k = 0; k < K; ++k) {
             const double n = norm.data()[k];
             inverse[k] = float(1 / n), larger[k] = n > 1 ? float(n / (n - 1)) : 1.f;
         }
         for (size_t v = 0; v < words; ++v) by_word[v] = float(std::exp(-log_scale.data()[v]));
-        const Rows<const float> e{view(table), K};
-        prior_mass(e, view(alpha), threads, {std::span(mass), prior_blocks(K)});
-        const GibbsTable words_of_topics{e,      {mass, prior_blocks(K)}, view(alpha), inverse, larger, float(least),
-                                         by_word};
-        const Tokens tokens{X, document, view(z)};
-        const DrawKey key{seed, sweep, first};
-        const auto step = given ? &sample_step<Draw::given> : &sample_step<Draw::again>;
-        out = step(tokens, entry, view(starts), view(order), words_of_topics, proportions, key, threads);
+        const TopicWeights topics{view(alpha), inverse, larger, float(least)};
+        const TableWords rows({view(table), K}, by_word, view(alpha));
+        out = sample_step(tokens, view(value), view(starts), view(order), view(z), topics, rows,
+                          given ? &proportions : nullptr, {seed, sweep, first}, threads);
     }
     return std::make_tuple(std::make_tuple(give(std::move(out.S.indptr)), give(std::move(out.S.topic)),
                                            give(std::move(out.S.value)), give(std::move(out.S.totals))),
@@ -67,8 +64,8 @@ auto bind_sample_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<c
 }  // namespace
 
 void register_sample(nb::module_& m) {
-    m.def("sample_step", &bind_sample_step, "indptr"_a, "index"_a, "value"_a, "starts"_a, "order"_a, "table"_a,
-          "log_scale"_a, "norm"_a, "least"_a, "alpha"_a, "given"_a.none(), "seed"_a, "sweep"_a, "first"_a, "threads"_a,
+    m.def("sample_step", &bind_sample_step, "tokens"_a, "value"_a, "starts"_a, "order"_a, "table"_a, "log_scale"_a,
+          "norm"_a, "least"_a, "alpha"_a, "given"_a.none(), "seed"_a, "sweep"_a, "first"_a, "threads"_a,
           "z"_a.noconvert(),
           "Draws the topics z of a shard's tokens, again or given the documents' proportions (indptr, topic, count):"
           " (word statistics), (documents' topics), tokens that moved.");

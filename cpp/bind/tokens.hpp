@@ -6,6 +6,7 @@
 
 #include "bind/arrays.hpp"
 #include "chains/gibbs.hpp"
+#include "local/word_order.hpp"
 
 namespace topmix {
 
@@ -27,21 +28,25 @@ struct TokenRows {
         require(index.size() == value.size() && rises(indptr, index.size()), "indptr must rise from 0 to len(index)");
         require(all_below(std::span<const int32_t>(index), n_words), "a word is not below n_words");
         nb::gil_scoped_release nogil;
-        first.assign(indptr.size(), 0);
-        for (size_t d = 0; d + 1 < indptr.size(); ++d) {
-            first[d + 1] = first[d];
-            for (int64_t u = indptr[d]; u < indptr[d + 1]; ++u) {
-                const float c = value[size_t(u)];
-                require(c >= 0 && c == std::floor(c) && c < 0x1p31f, "counts must be whole numbers");
-                first[d + 1] += int64_t(c);
-            }
-        }
+        for (const float c : value)
+            require(c >= 0 && c == std::floor(c) && c < 0x1p31f, "counts must be whole numbers");
+        first = first_tokens(rows());
     }
+
+    Csr<float> rows() const { return {indptr, index, value}; }
 
     Tokens with(Vec<TopicId>& z) const {
         require(int64_t(z.size()) == first.back(), "z must have one topic for each token");
-        return {{indptr, index, value}, first, view(z)};
+        return {rows(), first, view(z)};
     }
 };
+
+/// These documents word by word, in blocks [bounds[b], bounds[b + 1]).
+inline WordOrder word_order(const TokenRows& tokens, Vec<const int64_t> bounds, int threads) {
+    require(bounds.size() >= 1 && rises(view(bounds), tokens.indptr.size() - 1),
+            "bounds must rise from 0 to the number of documents");
+    nb::gil_scoped_release nogil;
+    return {tokens.rows(), tokens.n_words, view(bounds), threads};
+}
 
 }  // namespace topmix

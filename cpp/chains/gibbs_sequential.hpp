@@ -16,7 +16,7 @@
 #include "base/rng.hpp"
 #include "chains/tokens.hpp"
 #include "global/word_prior.hpp"
-#include "local/topic_list.hpp"
+#include "simd/block.hpp"
 
 namespace topmix {
 
@@ -24,7 +24,7 @@ namespace topmix {
 inline double gibbs_sequential(const Tokens& tokens, std::span<const float> alpha, WordPrior eta,
                                std::span<const double> eta_totals, uint64_t seed, uint32_t sweep,
                                const TopicCounts& counts) {
-    const size_t K = counts.K(), whole = K / kLanes * kLanes;
+    const size_t K = counts.K(), whole = K / kBlock * kBlock;
     std::vector<float> inverse(K), prior(K), a(K), w(K);  // 1 / (n_k + eta_k), eta_v, n_d + alpha, weights
     std::vector<int32_t> n(K);                            // n_d
     for (size_t k = 0; k < K; ++k) {
@@ -39,10 +39,10 @@ inline double gibbs_sequential(const Tokens& tokens, std::span<const float> alph
     auto draw = [&](const int32_t* __restrict row, float u) -> size_t {
         const float* __restrict A = a.data(), * __restrict P = prior.data(), * __restrict Q = inverse.data();
         float* __restrict W = w.data();
-        std::array<float, kLanes> lane{};
-        for (size_t k = 0; k < whole; k += kLanes)
+        std::array<float, kBlock> lane{};
+        for (size_t k = 0; k < whole; k += kBlock)
 #pragma omp simd
-            for (size_t l = 0; l < kLanes; ++l) {
+            for (size_t l = 0; l < kBlock; ++l) {
                 W[k + l] = A[k + l] * (float(row[k + l]) + P[k + l]) * Q[k + l];
                 lane[l] += W[k + l];
             }
@@ -50,11 +50,11 @@ inline double gibbs_sequential(const Tokens& tokens, std::span<const float> alph
         float total = 0;
         for (const float s : lane) total += s;
         float x = u * total;
-        const size_t lanes = std::min(kLanes, K);
+        const size_t lanes = std::min(kBlock, K);
         size_t l = 0;
         while (l + 1 < lanes && x >= lane[l]) x -= lane[l++];
         size_t k = l;
-        while (k + kLanes < K && x >= w[k]) x -= w[k], k += kLanes;
+        while (k + kBlock < K && x >= w[k]) x -= w[k], k += kBlock;
         return k;
     };
 

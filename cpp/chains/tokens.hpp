@@ -10,8 +10,8 @@
 #include "base/parallel.hpp"
 #include "base/views.hpp"
 #include "global/word_stats.hpp"
-#include "local/document_sampler.hpp"
 #include "local/topic_result.hpp"
+#include "local/word_order.hpp"
 
 namespace topmix {
 

@@ -1,8 +1,8 @@
 // Local step of a topic model by sampling: every token of a shard is drawn again, then statistics by word.
 //
 // It takes the tables of topics.hpp and gives the same statistics, so a learner cannot tell the two apart. Tables stand
-// still while a shard lasts. Random numbers belong to a document, and sums by word have one owner each: the result is
-// the same for any number of threads.
+// still while a shard lasts. Random numbers belong to tokens, and sums by word have one owner each: the result is the
+// same for any number of threads.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,78 +12,83 @@
 #include "base/parallel.hpp"
 #include "base/views.hpp"
 #include "global/word_stats.hpp"
-#include "local/document_sampler.hpp"
+#include "local/group_sampler.hpp"
 #include "local/topic_result.hpp"
 
 namespace topmix {
 
-/// What a draw depends on besides the topics: the same three numbers give the same topics.
-struct DrawKey {
-    uint64_t seed;
-    uint32_t sweep;
-    uint64_t first;  // the number of the first document
+/// Rows of a table of weights, which may be divided by a number for each word.
+class TableWords {
+  public:
+    TableWords(Rows<const float> e, std::span<const float> scale, std::span<const float> alpha)
+        : e_(e), scale_(scale), alpha_(alpha), mass_(prior_blocks(alpha.size())) {}
+
+    WordWeights operator()(size_t v) {
+        prior_mass(e_[v], alpha_, mass_);
+        return {e_[v], mass_, scale_.empty() ? 1.f : scale_[v]};
+    }
+
+    /// Asks for a row that is needed soon.
+    void prefetch(size_t v) const {
+#if defined(__GNUC__)
+        for (size_t k = 0; k < alpha_.size(); k += 64 / sizeof(float)) __builtin_prefetch(&e_[v][k]);
+#endif
+    }
+
+  private:
+    Rows<const float> e_;           // [words, K]
+    std::span<const float> scale_;  // [words] one over the number, or nothing
+    std::span<const float> alpha_;
+    std::vector<float> mass_;
 };
 
-/// Running sums of alpha_k e_vk, a block of topics at a time.
-inline void prior_mass(Rows<const float> e, std::span<const float> alpha, int threads, Rows<float> mass) {
-    const size_t K = alpha.size();
-    parallel_for(e.rows(), kWordGrain, threads, [&](size_t begin, size_t end, size_t) {
-        for (size_t v = begin; v < end; ++v) {
-            const float *row = e[v].data(), *a = alpha.data();
-            float running = 0;
-            for (size_t at = 0, b = 0; at < K; at += kPriorBlock, ++b) {
-                float s = 0;
-#pragma omp simd reduction(+ : s)
-                for (size_t k = at; k < std::min(at + kPriorBlock, K); ++k) s += a[k] * row[k];
-                mass[v][b] = running += s;
-            }
-        }
+/// Draws the topics z of the tokens of a block: again, or, where they are given, by the proportions of their documents.
+template <class Count>
+void draw_tokens(const WordOrder& order, size_t block, std::span<TopicId> z, const TopicWeights& topics,
+                 const TableWords& words, const GivenTopics* given, const DrawKey& key, int threads,
+                 std::vector<DocPiece>& pieces) {
+    const std::span<const WordOrder::Group> groups = order.block(block);
+    const size_t team = size_t(std::max(threads, 1));
+    std::vector<GroupSampler<Count>> samplers(team, GroupSampler<Count>(order, topics));
+    std::vector<TableWords> own(team, words);  // its sums are written
+    parallel_for(groups.size(), 1, threads, [&](size_t g, size_t, size_t t) {
+        auto count = [&n = pieces[g].accepted](size_t, size_t, size_t) { ++n; };
+        if (given)
+            samplers[t].draw_given(groups[g], z, key, *given, own[t]);
+        else
+            samplers[t].draw_again(groups[g], z, key, own[t], count);
     });
 }
 
-/// Where the tokens of each entry begin.
-inline std::vector<int64_t> first_tokens(std::span<const float> value) {
-    std::vector<int64_t> first(value.size() + 1, 0);
-    for (size_t i = 0; i < value.size(); ++i) first[i + 1] = first[i] + int64_t(value[i]);
-    return first;
-}
+/// The step of a shard. Entry i of the shard has value[i] tokens, and `starts` and `entries` say which are of each
+/// word.
+inline TopicResult sample_step(const WordOrder& order, std::span<const float> value, std::span<const int64_t> starts,
+                               std::span<const int32_t> entries, std::span<TopicId> z, const TopicWeights& topics,
+                               const TableWords& words, const GivenTopics* given, const DrawKey& key, int threads) {
+    const size_t K = topics.alpha.size();
+    const std::span<const WordOrder::Group> groups = order.block(0);
+    std::vector<DocPiece> pieces(groups.size());
+    const auto draw = !given && order.documents_are_short() ? &draw_tokens<uint16_t> : &draw_tokens<float>;
+    draw(order, 0, z, topics, words, given, key, threads, pieces);
 
-/// Draws the topics z of all tokens: again, or given the documents' proportions. `entry` is first_tokens.
-template <Draw how>
-TopicResult sample_step(const Tokens& tokens, std::span<const int64_t> entry, std::span<const int64_t> starts,
-                        std::span<const int32_t> order, const GibbsTable& table, const GivenTopics& given,
-                        const DrawKey& key, int threads) {
-    const size_t K = table.alpha.size(), docs = tokens.X.rows();
     TopicResult out;
-    out.docs.indptr.assign(docs + 1, 0);
-    std::vector<DocPiece> pieces((docs + kDocumentGrain - 1) / kDocumentGrain);
-    parallel_for(docs, kDocumentGrain, threads, [&](size_t begin, size_t end, size_t) {
-        DocPiece& piece = pieces[begin / kDocumentGrain];
-        DocumentSampler sampler(table);
-        std::vector<std::pair<TopicId, float>> found;
-        for (size_t d = begin; d < end; ++d) {
-            sampler.template visit<how>(tokens, d, given, Rng(key.seed, key.sweep, key.first + d),
-                                        [&](size_t, size_t, size_t) { ++piece.accepted; });
-            found.clear();
-            if constexpr (how == Draw::again) {
-                const TopicList& topics = sampler.topics_of_document();
-                for (size_t i = 0; i < topics.size(); ++i) found.emplace_back(TopicId(topics.id(i)), topics.count(i));
-                std::ranges::sort(found);
-            } else {  // proportions were given: count what was drawn
-                std::vector<TopicId> z(tokens.z.begin() + tokens.first[d], tokens.z.begin() + tokens.first[d + 1]);
-                std::ranges::sort(z);
-                for (const TopicId k : z) {
-                    if (found.empty() || found.back().first != k) found.emplace_back(k, 0.f);
-                    found.back().second += 1;
-                }
-            }
-            for (const auto& [k, n] : found) piece.topic.push_back(k), piece.count.push_back(n);
-            out.docs.indptr[d + 1] = int64_t(found.size());
+    out.docs.indptr.assign(order.first().size(), 0);
+    parallel_for(groups.size(), 1, threads, [&](size_t g, size_t, size_t) {
+        Row counts(K);
+        for (size_t d = groups[g].begin; d < groups[g].end; ++d) {
+            for (const TopicId k : order.tokens(z, d, d + 1)) counts.add(k, 1.0);
+            counts.drain([&](size_t k, double n) {
+                pieces[g].topic.push_back(TopicId(k)), pieces[g].count.push_back(float(n)), ++out.docs.indptr[d + 1];
+            });
         }
     });
     join(pieces, out);
-    out.S = sum_by_word(starts, order, K, threads, [&](int32_t i, Row& S) {
-        for (int64_t t = entry[size_t(i)]; t < entry[size_t(i) + 1]; ++t) S.add(tokens.z[size_t(t)], 1.0);
+    if (given) out.accepted = int64_t(z.size());
+
+    std::vector<int64_t> first(value.size() + 1, 0);  // the tokens of each entry
+    for (size_t i = 0; i < value.size(); ++i) first[i + 1] = first[i] + int64_t(value[i]);
+    out.S = sum_by_word(starts, entries, K, threads, [&](int32_t i, Row& S) {
+        for (int64_t t = first[size_t(i)]; t < first[size_t(i) + 1]; ++t) S.add(z[size_t(t)], 1.0);
     });
     return out;
 }

@@ -155,13 +155,13 @@ void gibbs() {
     const double eta = 0.1;
     const std::vector<double> eta_totals(kTopics, eta * double(chain.V));
     const std::vector<float> alpha(kTopics, 0.1f);
-    std::vector<float> inverse(kTopics), larger_by(kTopics), e(chain.V * kTopics),
-        mass(chain.V * prior_blocks(kTopics));
+    const std::vector<int64_t> bounds{0, 600};
+    const WordOrder order(chain.tokens().X, chain.V, bounds, 1);
     measured([&] {
-        gibbs_table({chain.word, kTopics}, chain.total, {&eta, 0, 0}, eta_totals, alpha, 1, inverse, larger_by,
-                    {e, kTopics}, {mass, prior_blocks(kTopics)});
-        const GibbsTable given{{e, kTopics}, {mass, prior_blocks(kTopics)}, alpha, inverse, larger_by, float(eta)};
-        sample_documents<Draw::again>(chain.tokens(), 0, 600, given, {}, 7, 1, 1, chain.counts());
+        const TopicNumbers numbers(chain.total, eta_totals);
+        const TopicWeights topics{alpha, numbers.inverse, numbers.larger, float(eta)};
+        const CountedWords words({chain.word, kTopics}, {&eta, 0, 0}, numbers.inverse, alpha);
+        sample_documents<uint16_t>(order, 0, chain.z, topics, words, {7, 1, 0}, 1, chain.counts());
     });
 }
 

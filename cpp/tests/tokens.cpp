@@ -54,15 +54,18 @@ void blocks_are_sampled(size_t n, size_t K) {
         Model m(n, K);
         const std::vector<double> eta_totals(K, eta * double(m.V + 1));
         const std::vector<float> alpha(K, 0.1f);
-        std::vector<float> inverse(K), larger(K), e(m.V * K), mass(m.V * prior_blocks(K));
+        const std::vector<int64_t> bounds{0, int64_t(n) / 3, int64_t(n)};
+        const WordOrder order(m.tokens().X, m.V, bounds, threads);
         double sum = 0;
-        for (uint32_t sweep = 1; sweep <= 3; ++sweep) {
-            gibbs_table({m.word, K}, m.total, {&eta, 0, 0}, eta_totals, alpha, threads, inverse, larger, {e, K},
-                        {mass, prior_blocks(K)});
-            const GibbsTable table{{e, K}, {mass, prior_blocks(K)}, alpha, inverse, larger, float(eta)};
-            sum += sample_documents<Draw::again>(m.tokens(), 0, n, table, {}, 7, sweep, threads, m.counts());
-            m.counts_are_those_of_tokens();
-        }
+        for (uint32_t sweep = 1; sweep <= 3; ++sweep)
+            for (size_t block = 0; block < 2; ++block) {
+                const TopicNumbers numbers(m.total, eta_totals);
+                const TopicWeights topics{alpha, numbers.inverse, numbers.larger, float(eta)};
+                const CountedWords words({m.word, K}, {&eta, 0, 0}, numbers.inverse, alpha);
+                const auto sample = sweep == 2 ? &sample_documents<float> : &sample_documents<uint16_t>;
+                sum += sample(order, block, m.z, topics, words, {7, sweep, 0}, threads, m.counts());
+                m.counts_are_those_of_tokens();
+            }
         check(std::isfinite(sum));
         return std::pair(m.z, sum);
     };

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -11,6 +12,9 @@ from scipy.special import digamma, gammaln
 from benchmarks.harness import datasets, drawing
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
+from topmix import _core
+from topmix.data.shard import Shard
+from topmix.local.solve import solve
 
 GHOST = 1e-3  # tokens; a topic with fewer is gone, and a restart without it would gain nothing
 
@@ -66,6 +70,49 @@ class OneDocument:
                     failed.add(k)
             if not better:
                 return N, trace, stops, tried
+
+
+def bounds_from_starts(fitted: Any, shard: Shard, starts: int, tries: int = 5, seed: int = 0) -> dict[str, Any]:
+    """Documents solved by the kernel under the topics of a fitted HDP, from random starts, and with restarts.
+
+    For each document: tokens, the bound per token of every start [documents, starts], that of the first start with
+    restarts, and topics before and after. The kernel gives counts; their bound is computed in float64.
+    """
+    lam = fitted.components_.T
+    expected = digamma(lam) - digamma(lam.sum(axis=0))
+    prior = fitted.concentration_ * np.append(fitted.topic_shares_, 1.0 - fitted.topic_shares_.sum())
+    K, rng = lam.shape[1], np.random.default_rng(seed)
+    rows = [slice(*shard.indptr[d : d + 2]) for d in range(shard.n_rows)]
+    columns = np.asarray(shard.cols)
+    documents = [OneDocument(np.asarray(shard.value[r], float), expected[columns[shard.index[r]]], prior) for r in rows]
+    tokens = np.array([document.c.sum() for document in documents])
+
+    def solved(start: np.ndarray, restarts: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int, int]]:
+        options = replace(fitted.model_.documents, n_active=None, restarts=restarts, eps=GHOST, tol=1e-3)
+        tables = replace(fitted.model_, documents=options).tables(shard.cols)
+        found = solve(shard, tables, _core.TopicScratch(), start=start, want_words=False)
+        N = np.zeros((shard.n_rows, K))
+        N[np.repeat(np.arange(shard.n_rows), np.diff(found.docs.indptr)), found.docs.topic] = found.docs.count
+        bounds = np.array([document.ascend(n, 1)[1][0] for document, n in zip(documents, N)])
+        return N, bounds / tokens, found.effort
+
+    first, bounds = None, []
+    for _ in range(starts):
+        start = tokens[:, None] * rng.dirichlet(np.ones(K), shard.n_rows)
+        first = start if first is None else first
+        bounds.append(solved(start, 0)[1])
+    before = solved(first, 0)[0]
+    after, with_restarts, effort = solved(first, tries)
+    return {
+        "tokens": tokens,
+        "bounds": np.array(bounds).T,
+        "with_restarts": with_restarts,
+        "topics_before": (before > 0).sum(axis=1),
+        "topics_after": (after > 0).sum(axis=1),
+        "accepted": effort[2] / max(effort[1], 1),
+        "N_before": before[:1],
+        "N_after": after[:1],
+    }
 
 
 class Solved(NamedTuple):

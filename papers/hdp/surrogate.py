@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,21 +29,27 @@ def surrogate(alpha: np.ndarray | float, u: np.ndarray) -> np.ndarray:
     return K * np.log(alpha) + np.log(u).sum(axis=-1) + np.log1p(-u) @ np.arange(K, 0, -1.0)
 
 
-def figure_2(draws: int, folder: Path, out: Results) -> None:
+def gaps(draws: int) -> Iterator[tuple[int, float, np.ndarray]]:
+    """K, gamma and c_Dir(alpha beta) less the surrogate, for each of ALPHAS and of the draws of beta."""
     rng = np.random.default_rng(0)
-    print("Figure 2: c_Dir(alpha beta) and the surrogate")
-    print(f"  {'K':>5}{'gamma':>8}{'least gap':>14}{'gap at alpha = 0.5':>20}{'at alpha = 10':>16}")
-    shown = []
     for K in (2, 10, 100):
         for gamma in (1.0, 10.0):
             u = np.clip(rng.beta(1.0, gamma, (draws, K)), 1e-9, 1.0 - 1e-9)
             beta = np.maximum(pieces(u), 1e-290)
             gap = np.array([dirichlet.log_normaliser(a * beta, axis=1) - surrogate(a, u) for a in ALPHAS])
-            at = [gap[np.argmin(np.abs(ALPHAS - a))].mean() for a in (0.5, 10.0)]
-            print(f"  {K:>5}{gamma:>8g}{gap.min():>14.2e}{at[0]:>20.4f}{at[1]:>16.4f}")
             if gap.min() < -1e-6 * np.abs(gap).max():
                 raise AssertionError(f"the surrogate is above c_Dir by {-gap.min():.3g}")
-            shown.append((K, gamma, gap.mean(axis=1)))
+            yield K, gamma, gap
+
+
+def figure_2(draws: int, folder: Path, out: Results) -> None:
+    print("Figure 2: c_Dir(alpha beta) and the surrogate")
+    print(f"  {'K':>5}{'gamma':>8}{'least gap':>14}{'gap at alpha = 0.5':>20}{'at alpha = 10':>16}")
+    shown = []
+    for K, gamma, gap in gaps(draws):
+        at = [gap[np.argmin(np.abs(ALPHAS - a))].mean() for a in (0.5, 10.0)]
+        print(f"  {K:>5}{gamma:>8g}{gap.min():>14.2e}{at[0]:>20.4f}{at[1]:>16.4f}")
+        shown.append((K, gamma, gap.mean(axis=1)))
     cost = empty_topics()
     print("  one document's change of the bound, for 1 to 20 empty topics beside 5:")
     for name, values in cost.items():

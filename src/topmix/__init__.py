@@ -56,6 +56,7 @@ _MODULES = (
     "metrics",
     "model_selection",
     "plot",
+    "presets",
     "report",
     "search",
     "streaming",

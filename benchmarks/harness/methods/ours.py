@@ -46,7 +46,14 @@ def combinatorial_lda(K: int, **settings: Any) -> topmix.CombinatorialLDA:
     return topmix.CombinatorialLDA(K, **settings)
 
 
-ESTIMATORS = {"LDA": lda, "HDP": hdp}
+def preset(K: int, preset: str, arguments: Settings | None = None, **settings: Any) -> Any:
+    """The algorithm of a paper: a function of topmix.presets and what it is given."""
+    model = getattr(topmix.presets, preset)(K, **arguments or {})
+    known = model.get_params()
+    return model.set_params(**{name: v for name, v in settings.items() if name in known or name != "tol"})
+
+
+ESTIMATORS = {"LDA": lda, "HDP": hdp, "preset": preset}
 
 
 def full_names(given: Settings) -> Settings:

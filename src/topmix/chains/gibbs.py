@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import cached_property
 
 import numpy as np
 from scipy.special import gammaln
@@ -47,14 +47,15 @@ class Chain:
         self.bounds = blocks(corpus, self.n_tokens, V * K, batch_size)
         self.z = np.zeros(self.n_tokens, np.uint16)
         self.word, self.total = np.zeros((V, K), np.int32), np.zeros(K, np.int64)
-        if sampler == "parallel":
-            n_blocks = -(-K // _core.PRIOR_BLOCK)
-            self._e, self._mass = np.empty((V, K), np.float32), np.empty((V, n_blocks), np.float32)
-            self._inverse, self._larger = np.empty(K, np.float32), np.empty(K, np.float32)
         self._sum: np.ndarray | None = None  # [V, K] of the samples that are averaged
         self.n_samples = 0
         self._terms: dict[str, float] = {}
         self._lengths_at = (np.nan, 0.0)  # (sum of alpha, its value of _of_lengths)
+
+    @cached_property
+    def _order(self) -> _core.WordOrder:
+        """Tokens word by word, in blocks."""
+        return _core.WordOrder(self.tokens, np.array(self.bounds, np.int64), self.threads)
 
     @property
     def n_components(self) -> int:
@@ -72,14 +73,9 @@ class Chain:
     def draw(self, docs: DocTopics, alpha: np.ndarray, topic_word: np.ndarray) -> None:
         """Every token from its responsibilities: r ~ (N_dk + alpha_k) phi_kv."""
         e = np.ascontiguousarray(topic_word.T, np.float32)  # [V, K]
-        starts = np.arange(0, e.shape[1], _core.PRIOR_BLOCK)
-        mass = np.cumsum(np.add.reduceat(e * alpha.astype(np.float32), starts, axis=1), axis=1, dtype=np.float32)
         given = (docs.indptr.astype(np.int64), docs.topic.astype(np.uint16), docs.count.astype(np.float32))
-        self.word[:], self.total[:] = 0, 0
-        _core.gibbs_draw(
-            self.tokens, *given, e, np.ascontiguousarray(mass), alpha.astype(np.float32), self.seed, self.threads,
-            self.z, self.word, self.total,
-        )  # fmt: skip
+        _core.gibbs_draw(self._order, *given, e, alpha.astype(np.float32), self.seed, self.threads, self.z)
+        _core.count_tokens(self.tokens, self.z, self.threads, self.word, self.total)
 
     def sweep(self) -> None:
         """Draws every token once, and notes log p(w, z) where it ends."""
@@ -92,13 +88,10 @@ class Chain:
         if self.sampler == "sequential":
             documents = _core.gibbs_sequential(self.tokens, alpha, eta, eta_totals, seed, n, z, word, total)
         else:
-            e, mass, inverse, larger = self._e, self._mass, self._inverse, self._larger
-            for begin, end in pairwise(self.bounds):
-                _core.gibbs_table(word, total, eta, eta_totals, alpha, self.threads, inverse, larger, e, mass)
+            for block in range(len(self.bounds) - 1):
                 documents += _core.gibbs_sample(
-                    self.tokens, begin, end, e, mass, alpha, inverse, larger, float(eta.min()), seed, n,
-                    self.threads, z, word, total,
-                )  # fmt: skip
+                    self._order, block, alpha, eta, eta_totals, seed, n, self.threads, z, word, total
+                )
         documents += self._of_lengths(float(annealed.sum()))
         words = _core.log_probability_of_words(self.word, self.total, eta, eta_totals, self.threads)
         self._terms = {"words": words, "documents": documents}

@@ -61,6 +61,8 @@ class HardTopics:
         algorithm: str,
         rng: np.random.Generator,
         exchange: Callable[[HardTopics, np.random.Generator], float] | None = None,
+        *,
+        early_smoothing: bool = True,
     ) -> Passes:
         """A pass at a time; none raises the objective. `exchange` is tried every few passes where there is refinement.
 
@@ -74,7 +76,7 @@ class HardTopics:
         first, fading = SMOOTHING[algorithm]
         if "refine" in steps:
             first *= float(np.exp(np.clip((9 - self.penalty) / 2, -2, 1.6)))
-        smoothing = first * self.n_tokens / self.word.size
+        smoothing = first * self.n_tokens / self.word.size if early_smoothing else 0.0
         last = sum(self.bound().values())
         for n in itertools.count(1):
             before = self.z.copy()

@@ -20,6 +20,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.saved_rows import SavedRows
 from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
+from topmix.numerics.threads import threads
 
 ENTRIES_PER_SHARD = 1 << 21  # about a second of work, because Ctrl-C is checked between shards
 
@@ -64,6 +65,12 @@ class Shard:
     def lengths(self) -> np.ndarray:
         """[rows] float64, tokens of each row."""
         return row_sums(self.indptr, self.value)
+
+    @cached_property
+    def word_order(self) -> _core.WordOrder:
+        """The tokens of the shard word by word, for sampling. Counts must be whole numbers."""
+        tokens = _core.TokenRows(self.indptr, self.index, self.value, len(self.cols))
+        return _core.WordOrder(tokens, np.array([0, self.n_rows]), threads())
 
     @cached_property
     def row_of(self) -> np.ndarray:

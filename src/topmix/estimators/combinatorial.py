@@ -64,6 +64,12 @@ class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
     smoothing : float
         Added to every count of a word in a topic when topics meet documents they were not fitted to: in components_,
         transform and score. The objective of the fit has none.
+    exchanges : bool
+        "word+refine": whether two topics may become one while another becomes two, every third pass, where that lowers
+        the objective. The paper has no exchanges.
+    early_smoothing : bool
+        "word+refine": whether the first passes assign tokens under smoothed topics, so that they do not freeze. The
+        paper has none.
     max_iter : int
         Passes over the data, at most.
     tol : float
@@ -115,6 +121,8 @@ class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         penalty: Any = 8.0,
         algorithm: str = "word+refine",
         smoothing: float = 0.01,
+        exchanges: bool = True,
+        early_smoothing: bool = True,
         max_iter: int = 20,
         tol: float = 1e-4,
         init: Any = None,
@@ -128,6 +136,8 @@ class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         self.penalty = penalty
         self.algorithm = algorithm
         self.smoothing = smoothing
+        self.exchanges = exchanges
+        self.early_smoothing = early_smoothing
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
@@ -167,7 +177,9 @@ class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         with shown(self.verbose, max_iter, corpus.n_tokens, type(self).__name__) as display:
             log = Log(clock, self._fitted_copy, [*(self.callbacks or ()), *display], history)
             stopping = Stopping(max_iter, any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0), "falls")
-            _, converged = run_passes(hard.run(self.algorithm, rng, exchange), stopping, log)
+            tried = exchange if self.exchanges else None
+            passes = hard.run(self.algorithm, rng, tried, early_smoothing=self.early_smoothing)
+            _, converged = run_passes(passes, stopping, log)
         self.n_iter_, self.converged_, self.penalty_ = len(history), converged, penalty
         self.objective_ = history[-1].objective
         self.token_topics_ = hard.z.astype(np.int32)

@@ -33,8 +33,7 @@ def sample(
         given = (docs.indptr, docs.topic, docs.count)
     drawn = np.zeros(int(shard.lengths.sum()), np.uint16) if z is None else z.copy()
     words, found, moved = _core.sample_step(
-        shard.indptr,
-        shard.index,
+        shard.word_order,
         shard.value,
         shard.starts,
         shard.order,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from topmix.reference import rng
 
 Array = NDArray[np.float64]
-LANES, PRIOR_BLOCK = 16, 64
+LANES = 16
 
 
 class Counts(NamedTuple):
@@ -78,34 +78,36 @@ def sample_documents(
     norm: Array,  # [K] what e was divided by
     seed: int,
     sweep: int,
-    number: int = 0,  # of the first document
+    number: int = 0,  # of the first token
 ) -> None:
     """Each token of these documents again, under fixed weights of words."""
     for d in docs:
-        stream = rng.words(seed, sweep, number + d)
-        topics: list[int] = []  # in order of arrival; one that leaves gives its place to the last
+        places: list[int | None] = []  # topics in order of arrival; who comes later takes the first place that is free
         n = np.zeros(len(alpha))
         for k in z[first[d] : first[d + 1]]:
-            topics += [k] if n[k] == 0 else []
+            places += [int(k)] if n[k] == 0 else []
             n[k] += 1
         for i in range(first[d], first[d + 1]):
-            v, old = words[i], int(z[i])
+            v, old, stream = words[i], int(z[i]), rng.words(seed, sweep, number + i)
             stay = (n[old] - 1 + alpha[old]) * (e[v, old] * norm[old] - 1) / (norm[old] - 1)
-            others = [k for k in topics if k != old]
+            others = [k for k in places if k not in (old, None)]
             document = sum(n[k] * e[v, k] for k in others)
-            prior = alpha @ e[v] - alpha[old] * e[v, old]
-            x = uniform(stream) * (stay + document + prior)
+            prior = alpha * e[v] * (np.arange(len(alpha)) != old)
+            x = uniform(stream) * (stay + document + prior.sum())
             if x < stay:
                 continue
             if x - stay < document:
                 new = others[pick(np.array([n[k] * e[v, k] for k in others]), (x - stay) / document)]
             else:
-                new = by_prior(alpha * e[v], old, stream)
+                new = pick(prior, uniform(stream))
+            assert new is not None
             n[old] -= 1
             if n[old] == 0:
-                topics[topics.index(old)] = topics[-1]
-                topics.pop()
-            topics += [new] if n[new] == 0 else []
+                places[places.index(old)] = None
+            if n[new] == 0 and None in places:
+                places[places.index(None)] = new
+            elif n[new] == 0:
+                places.append(new)
             n[new] += 1
             z[i] = new
 
@@ -123,22 +125,14 @@ def draw_given(
     """A topic for each token, given the proportions of its document."""
     z = np.zeros(len(words), np.int64)
     for d, counts in enumerate(given):
-        stream = rng.words(seed, sweep, number + d)
         for i in range(first[d], first[d + 1]):
+            stream = rng.words(seed, sweep, number + i)
             own = np.array([n * e[words[i], k] for k, n in counts.items()])
             prior = alpha * e[words[i]]
             x = uniform(stream) * (own.sum() + prior.sum())
             inside = x < own.sum()
-            z[i] = list(counts)[pick(own, x / own.sum())] if inside else by_prior(prior, len(alpha), stream)
+            z[i] = list(counts)[pick(own, x / own.sum())] if inside else pick(prior, uniform(stream))
     return z
-
-
-def by_prior(w: Array, but: int, stream: Iterator[int]) -> int:
-    """In proportion to w, drawn until it is not `but`."""
-    while True:
-        k = pick(w, uniform(stream))
-        if k != but:
-            return k
 
 
 def pick(w: Array, u: float) -> int:
