@@ -69,6 +69,8 @@ class Asynchronous(Learner):
         whole_number_or_none(self.batch_size, "batch_size")
         one_of(self.outside, ("best", "mean"), "outside")
         whole_number(self.opening, "opening", least=0)
+        if not isinstance(self.per_token, bool):
+            raise ValueError(f"per_token must be True or False, got {self.per_token!r}")
         if whole_number_or_none(self.block_words, "block_words") not in (None, 1) and self.per_token:
             raise ValueError(f"per_token=True needs block_words=1, got {self.block_words!r}: words travel one by one")
 
