@@ -40,8 +40,8 @@ def topic_model(X, alpha=None, seed=1, eta=None, K=K):
     return TopicModel(DocumentPrior(np.linspace(0.05, 0.3, K) if alpha is None else alpha, "variational"), words)
 
 
-def twin(X, model, workers=1, *, C, rest="best", settle=0):
-    blocks = Blocks.of(np.count_nonzero(X, axis=0), model.n_components, workers)
+def twin(X, model, workers=1, *, C, rest="best", settle=0, block_words=None):
+    blocks = Blocks.of(np.count_nonzero(X, axis=0), model.n_components, workers, block_words)
     words = [blocks.words[a:b] for a, b in itertools.pairwise(blocks.starts)]
     eta = np.broadcast_to(model.words.eta, model.words.shape)
     twin = Twin(X.astype(np.float64), words, model.prior.alpha, eta, C, rest)
@@ -75,6 +75,90 @@ def test_kernel_equals_its_twin(core, monkeypatch, C, rest, opening, settle):
         np.testing.assert_allclose(total.S.raw, want.S, rtol=2e-3, atol=2e-3)
         assert pytest.approx(want.entropy(), rel=1e-3) == total.H
         assert sum(m.bound(total).values()) == pytest.approx(bound, rel=1e-5)
+
+
+@pytest.mark.parametrize(("C", "rest"), [(K, "best"), (3, "best"), (3, "mean")])
+def test_updates_by_token_equal_the_twin_and_climb(core, monkeypatch, C, rest):
+    """Algorithm 5 as it is written: words alone, which follow every token."""
+    monkeypatch.setattr("topmix.learners.asynchronous_topics._core", core)
+    X = documents(6, n_docs=23, V=19)
+    model = topic_model(X)
+    want = twin(X, model, C=C, rest=rest, block_words=1)
+    workers = opened(X, model, 1, Plan(C, rest, 1, 0, 0, 1, True))
+    rise = []
+    for (m, total, _), bound in zip(passes(model, workers, 4), want.passes(1, by_token=True)):
+        np.testing.assert_allclose(total.S.raw, want.S, rtol=2e-3, atol=2e-3)
+        rise.append(sum(m.bound(total).values()))
+        assert rise[-1] == pytest.approx(bound, rel=1e-5)
+    workers.native.audit()
+    assert workers.native.visits_by_worker().shape[0] == np.count_nonzero(X.sum(axis=0))  # a block for each word
+    if rest == "best":
+        assert np.all(np.diff(rise[1:]) > -1e-6 * abs(rise[0]))
+
+
+@pytest.mark.parametrize("C", [K, 3])
+def test_blocks_that_come_and_go_equal_the_twin(core, C):
+    """One process of a cluster: counts of words are packed, and a block's rows are there for its visit only."""
+    X = documents(5)
+    model, rows = topic_model(X), Corpus.from_scipy(X)
+    want, blocks = twin(X, model, C=C), Blocks.of(np.count_nonzero(X, axis=0), K, 1)
+    words = [blocks.words[a:b] for a, b in itertools.pairwise(blocks.starts)]
+    native = core.NomadicTopics(
+        rows.indptr, rows.index, rows.value, np.array([0, len(rows)]), blocks.starts, blocks.words, X.shape[1], K, C,
+        "best",
+    )  # fmt: skip
+    counts, S = model.words.total.counts(), np.zeros((X.shape[1], K))
+    native.begin(model.prior.alpha, model.words.eta, counts.sum(axis=0))
+    for b, v in enumerate(words):
+        native.put(b, counts[v], np.zeros((len(v), K)))
+        native.begin_visit(0, b, "shares", True)
+        S[v] = native.take(b)[1]
+    np.testing.assert_allclose(S, want.S, rtol=1e-4, atol=1e-4)
+    native.begin(model.prior.alpha, model.words.eta, S.sum(axis=0))
+    for _ in range(3):
+        before = S.sum(axis=0) - native.own()
+        for b, v in enumerate(words):
+            native.put(b, S[v])
+            assert native.resident == 8 * len(v) * K
+            native.visit(0, b, "logarithms")
+            S[v] = native.take(b)[0]
+        assert native.resident == 0
+        want.sweep()
+        np.testing.assert_allclose(S, want.S, rtol=2e-3, atol=2e-3)
+        np.testing.assert_allclose(S.sum(axis=1), X.sum(axis=0), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(before + native.own(), S.sum(axis=0), rtol=1e-9, atol=1e-9)
+        assert native.summary(0)[0] == pytest.approx(want.entropy(), rel=1e-3)
+    assert native.of_documents > 0
+    for call in (lambda: native.take(0), lambda: native.visit(0, 0, "means")):
+        with pytest.raises(RuntimeError, match="block 0 is not here"):
+            call()
+    native.put(0, S[words[0]])
+    with pytest.raises(RuntimeError, match="block 0 is here already"):
+        native.put(0, S[words[0]])
+    for call in (
+        lambda: native.visit(1, 0, "means"), lambda: native.visit(0, 99, "means"), lambda: native.visit(0, 0, "x"),
+        lambda: native.put(1, S), lambda: native.hear(np.ones(K + 1)), lambda: native.take(99),
+        lambda: native.begin(np.ones(2), model.words.eta, np.ones(K)), lambda: native.summary(1),
+    ):  # fmt: skip
+        with pytest.raises(ValueError):
+            call()
+
+
+def test_by_token_nothing_is_lost_by_several_workers():
+    X = documents(9)
+    workers = opened(X, model := topic_model(X), 3, Plan(4, per_token=True, block_words=1, opening=1))
+    for _, total, _ in passes(model, workers, 5):
+        np.testing.assert_allclose(total.S.raw.sum(axis=1), X.sum(axis=0), rtol=1e-9, atol=1e-9)
+    workers.native.audit()
+
+
+@pytest.mark.parametrize("n", [1, 4, 1000])
+def test_blocks_have_as_many_words_as_asked_for(n):
+    blocks = Blocks.of(np.arange(31), K, 2, n)
+    sizes = np.diff(blocks.starts)
+    assert sizes.max() <= n
+    assert len(sizes) == -(-30 // n)  # one word is in no document
+    assert sorted(blocks.words) == list(range(1, 31))
 
 
 @pytest.mark.parametrize("C", [37, 20, 5, 1])
@@ -238,7 +322,7 @@ def test_a_checkpoint_is_gone_on_from(tmp_path):
         ({"inference": "collapsed"}, "inference='variational'"),
         ({"inference": "cvb0"}, "inference='variational'"),
         ({"inference": "scvb0"}, "inference='variational'"),
-        ({"engine": "serial"}, "engine must be 'threads'"),
+        ({"engine": "serial"}, "engine must be 'threads' or 'ray'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(parameters, said):
@@ -249,7 +333,13 @@ def test_what_makes_no_sense_is_refused(parameters, said):
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [({"outside": "none"}, "outside='none'"), ({"opening": -1}, "opening"), ({"workers": 0}, "workers")],
+    [
+        ({"outside": "none"}, "outside='none'"),
+        ({"opening": -1}, "opening"),
+        ({"workers": 0}, "workers"),
+        ({"block_words": 0}, "block_words"),
+        ({"block_words": 5, "per_token": True}, "block_words=1"),
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, said):
     with pytest.raises(ValueError, match=said):
@@ -285,7 +375,8 @@ def test_the_native_class_checks_what_it_is_given():
     _core.AsynchronousTopics(**good)
     for name, bad in {
         "bounds": np.array([0, 3]), "block_starts": np.array([0, 30]), "words": np.zeros(31, np.int32),
-        "n_active": K + 1, "rest": "x", "alpha": np.ones(2), "eta": np.ones((3, 1)), "counts": np.ones((3, K)),
+        "n_active": K + 1, "rest": "x", "by_token": True, "alpha": np.ones(2),
+        "eta": np.ones((3, 1)), "counts": np.ones((3, K)),
     }.items():  # fmt: skip
         with pytest.raises(ValueError):
             _core.AsynchronousTopics(**good | {name: bad})

@@ -44,6 +44,7 @@ SETTINGS = {
     },
     Asynchronous: {
         "workers": (2, [0, 1.5]), "batch_size": (20, [0]), "outside": ("mean", ["rest"]), "opening": (0, [-1, None]),
+        "block_words": (1, [0, 1.5]), "per_token": (True, ["x", None]),
     },
     Threads: {}, Serial: {},
     WordRules: {"ban": ([["a"]], ["a", {"x": ["a"]}, [3]]), "pin": ([None, ["b", 2]], [5, [["a", 1.5]]])},

@@ -64,6 +64,11 @@ class PairCounts {
         used_[p] = uint32_t(n);
     }
 
+    size_t bytes() const {
+        const size_t packed = starts_.empty() ? 0 : size_t(starts_.back()) * (sizeof(float) + sizeof(TopicId));
+        return packed + sizeof(float) * (dense_.size() + even_.size());
+    }
+
   private:
     static constexpr float kTrifle = 1e-12f;  // tokens; less is not worth a place
     const size_t K_;

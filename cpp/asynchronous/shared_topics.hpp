@@ -1,10 +1,12 @@
 // What all workers on a corpus share, and the statistics that each of them posts.
 #pragma once
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "asynchronous/topic_shard.hpp"
 #include "asynchronous/totals.hpp"
+#include "asynchronous/word_counts.hpp"
 #include "global/topic_table.hpp"
 
 namespace topmix::asynchronous {
@@ -16,39 +18,40 @@ enum class Rest { mean, best };
 /// The worker that holds a block owns its rows.
 struct SharedTopics {
     WordBlocks blocks;
-    std::vector<double> S;  // [slots, K]
-    Totals total;           // [K] sum of S over words
+    std::vector<std::vector<double>> S;  // [B], each [slots of the block, K]; empty where the block is elsewhere
+    Totals total;                        // [K] sum of S over words
     std::vector<double> alpha, eta_data, eta_total;
     WordPrior eta{};
     size_t K, C;
     Rest rest;
     size_t opening;  // passes of each worker under means instead of exponentiated mean logarithms
+    bool by_token;   // blocks are single words, whose row follows every token
 
-    SharedTopics(WordBlocks b, size_t topics, size_t keep, Rest r, size_t open)
+    SharedTopics(WordBlocks b, size_t topics, size_t keep, Rest r, size_t open, bool token)
         : blocks(std::move(b)),
-          S(blocks.slots() * topics, 0.0),
+          S(blocks.size()),
           total(topics),
           K(topics),
           C(keep),
           rest(r),
-          opening(open) {}
-};
+          opening(open),
+          by_token(token) {}
 
-/// Counts of words, in the memory of floats and with the sums of doubles: (x_rk + even_r) scale_r, where the scale
-/// makes a row add up to what it must.
-struct WordCounts {
-    std::vector<float> x;             // [rows, K]
-    std::vector<double> even, scale;  // [rows]
+    size_t numbers_in(size_t b) const { return size_t(blocks.starts[b + 1] - blocks.starts[b]) * K; }
+    double* row(size_t b, size_t slot) { return &S[b][(slot - size_t(blocks.starts[b])) * K]; }
+    const double* row(size_t b, size_t slot) const { return &S[b][(slot - size_t(blocks.starts[b])) * K]; }
 
-    WordCounts() = default;
-    WordCounts(size_t rows, size_t K) : x(rows * K, 0.f), even(rows, 0.0), scale(rows, 0.0) {}
-
-    template <class Fn>
-    void each(size_t r, size_t K, Fn&& fn) const {
-        const float* from = &x[r * K];
-        const double more = even[r], times = scale[r];
-#pragma omp simd
-        for (size_t k = 0; k < K; ++k) fn(k, (double(from[k]) + more) * times);
+    /// For all V words. Eta is [V or 1, K or 1]. Call it while no worker runs.
+    void priors(size_t V, std::span<const double> new_alpha, std::span<const double> new_eta, size_t eta_words) {
+        alpha.assign(new_alpha.begin(), new_alpha.end());
+        eta_data.assign(new_eta.begin(), new_eta.end());
+        const size_t topics = new_eta.size() / eta_words;
+        eta = {eta_data.data(), eta_words == 1 ? 0 : topics, size_t(topics > 1)};
+        eta_total.assign(K, 0.0);
+        for (size_t v = 0; v < (eta_words == 1 ? 1 : V); ++v)
+            for (size_t k = 0; k < K; ++k) eta_total[k] += eta(v, k);
+        if (eta_words == 1)
+            for (double& x : eta_total) x *= double(V);
     }
 };
 

@@ -118,8 +118,9 @@ class TopicTables {
     std::vector<double> log_e_all;  // [rows] sum_k log e, where `others` was asked for
     double log_all = 0;             // sum_k log w, likewise
 
-    /// Of the words in these slots, as they are shared now; documents from now on are weighed in the same way.
-    void words(std::span<const int32_t> slots, bool means, bool others) {
+    /// Of the words of block b in these slots, as they are shared now; documents from now on are weighed in the same
+    /// way.
+    void words(size_t b, std::span<const int32_t> slots, bool means, bool others) {
         shared_.total.read(norm_);
         for (size_t k = 0; k < K_; ++k) norm_[k] += shared_.eta_total[k];
         for (double& x : norm_) x = means ? math::log(x) : math::digamma(x);
@@ -129,14 +130,14 @@ class TopicTables {
             by_topic_[k] = math::exp(log_by_topic_[k]);
         }
         of_documents_.under(means, [this](size_t k) { return shared_.alpha[k]; });
-        rows(slots, means, others);
+        rows(b, slots, means, others);
     }
 
     /// In the place of tables: the shares of topics in each word, and no opinion of the document.
-    void shares(std::span<const int32_t> slots, bool others) {
+    void shares(size_t b, std::span<const int32_t> slots, bool others) {
         std::ranges::fill(by_topic_, 1.f);
         std::ranges::fill(log_by_topic_, 0.f);
-        rows(slots, true, others);
+        rows(b, slots, true, others);
         std::fill_n(numbers(w), K_, 1.f);
         std::ranges::fill(log_w, Vector{});
         log_all = 0;
@@ -156,7 +157,7 @@ class TopicTables {
         for (size_t k = 0; k < K_; ++k) x[k] = from[k] + more > 0.0 ? float(from[k] + more) : 0.f;
     }
 
-    void rows(std::span<const int32_t> slots, bool means, bool others) {
+    void rows(size_t b, std::span<const int32_t> slots, bool means, bool others) {
         const size_t stride = vectors * kWidth;
         const float low = std::log(kLeast), *by_topic = by_topic_.data(), *log_by_topic = log_by_topic_.data();
         e.resize(slots.size() * vectors);
@@ -166,7 +167,7 @@ class TopicTables {
             const size_t slot = size_t(slots[r]), v = size_t(shared_.blocks.word[slot]);
             if (r == 0 || shared_.eta.word_step > 0)
                 of_words_.under(means, [this, v](size_t k) { return shared_.eta(v, k); });
-            counts(&shared_.S[slot * K_], 0.0);
+            counts(shared_.row(b, slot), 0.0);
             e[(r + 1) * vectors - 1] = log_e[(r + 1) * vectors - 1] = Vector{};  // what lies beyond K
             float *row = numbers(e) + r * stride, *log_row = numbers(log_e) + r * stride, most = 0;
             of_words_(x_.data(), row, log_row);

@@ -22,14 +22,15 @@ class AsynchronousTopics {
     /// Documents bounds[w] to bounds[w + 1] are worker w's. counts [V, K] are the topics to start from.
     AsynchronousTopics(const Csr<float>& X, size_t V, std::span<const int64_t> bounds, WordBlocks blocks, size_t K,
                        size_t C, Rest rest, Rows<const double> counts, std::span<const double> alpha,
-                       std::span<const double> eta, size_t eta_words, size_t opening, size_t settle, uint64_t seed)
-        : V_(V), shared_(std::move(blocks), K, C, rest, opening) {
+                       std::span<const double> eta, size_t eta_words, size_t opening, size_t settle, uint64_t seed,
+                       bool by_token = false)
+        : V_(V), shared_(std::move(blocks), K, C, rest, opening, by_token) {
         priors(alpha, eta, eta_words);
         std::vector<double> total(K, 0.0);
-        for (size_t s = 0; s < shared_.blocks.slots(); ++s) {
-            const auto from = counts[size_t(shared_.blocks.word[s])];
-            std::copy(from.begin(), from.end(), shared_.S.begin() + std::ptrdiff_t(s * K));
-        }
+        each_slot([&](size_t b, size_t s) {
+            if (shared_.S[b].empty()) shared_.S[b].assign(shared_.numbers_in(b), 0.0);
+            std::ranges::copy(counts[size_t(shared_.blocks.word[s])], shared_.row(b, s));
+        });
         for (size_t v = 0; v < V; ++v)  // words that no document has count here, as they do in a model
             for (size_t k = 0; k < K; ++k) total[k] += counts[v][k];
         shared_.total.add(total);
@@ -52,7 +53,7 @@ class AsynchronousTopics {
         });
         for (double& x : total) x = -x;
         shared_.total.add(total);
-        std::fill(shared_.S.begin(), shared_.S.end(), 0.0);
+        for (auto& rows : shared_.S) std::ranges::fill(rows, 0.0);
         for (auto& worker : workers) worker->contribute();
         workers_ =
             std::make_unique<WorkerPool<TopicWorker>>(shared_.blocks.size(), std::move(workers), seed, Routes::fixed);
@@ -60,15 +61,7 @@ class AsynchronousTopics {
 
     /// eta [V or 1, K or 1]. Call it while no worker runs.
     void priors(std::span<const double> alpha, std::span<const double> eta, size_t eta_words) {
-        shared_.alpha.assign(alpha.begin(), alpha.end());
-        shared_.eta_data.assign(eta.begin(), eta.end());
-        const size_t topics = eta.size() / eta_words;
-        shared_.eta = {shared_.eta_data.data(), eta_words == 1 ? 0 : topics, size_t(topics > 1)};
-        shared_.eta_total.assign(shared_.K, 0.0);
-        for (size_t v = 0; v < (eta_words == 1 ? 1 : V_); ++v)
-            for (size_t k = 0; k < shared_.K; ++k) shared_.eta_total[k] += shared_.eta(v, k);
-        if (eta_words == 1)
-            for (double& x : shared_.eta_total) x *= double(V_);
+        shared_.priors(V_, alpha, eta, eta_words);
     }
 
     WorkerPool<TopicWorker>& workers() { return *workers_; }
@@ -77,11 +70,12 @@ class AsynchronousTopics {
 
     TopicSnapshot add_up(const std::vector<TopicPost>& posts) const {
         TopicSnapshot out{std::vector<double>(V_ * shared_.K, 0.0), std::vector<double>(shared_.K, 0.0), 0, 0};
+        std::vector<float> row;
         for (size_t w = 0; w < posts.size(); ++w) {
             const TopicShard& shard = (*workers_)[w].shard();
             for (size_t r = 0; r < shard.slot.size(); ++r) {
                 double* S = &out.S[size_t(shared_.blocks.word[size_t(shard.slot[r])]) * shared_.K];
-                posts[w].R.each(r, shared_.K, [S](size_t k, double x) { S[k] += x; });
+                posts[w].R.each(r, row, [S](size_t k, double x) { S[k] += x; });
             }
             for (size_t k = 0; k < shared_.K; ++k) out.rise[k] += posts[w].rise[k];
             out.entropy += posts[w].entropy;
@@ -100,17 +94,24 @@ class AsynchronousTopics {
         double all = 0;
         for (const double x : now.S) all += x;
         const double tolerance = 1e-9 * (1.0 + all);
-        for (size_t s = 0; s < shared_.blocks.slots(); ++s)
+        each_slot([&](size_t b, size_t s) {
             for (size_t k = 0; k < K; ++k) {
-                const double shared = shared_.S[s * K + k], held = now.S[size_t(shared_.blocks.word[s]) * K + k];
+                const double shared = shared_.row(b, s)[k], held = now.S[size_t(shared_.blocks.word[s]) * K + k];
                 if (!(std::abs(shared - held) <= tolerance)) throw std::logic_error("a row lost or doubled a visit");
                 sum[k] += shared;
             }
+        });
         for (size_t k = 0; k < K; ++k)
             if (!(std::abs(sum[k] - total[k]) <= tolerance)) throw std::logic_error("the sums over words lost a delta");
     }
 
   private:
+    template <class Fn>
+    void each_slot(Fn&& fn) const {
+        for (size_t b = 0; b < shared_.blocks.size(); ++b)
+            for (int64_t s = shared_.blocks.starts[b]; s < shared_.blocks.starts[b + 1]; ++s) fn(b, size_t(s));
+    }
+
     size_t V_;
     SharedTopics shared_;
     std::unique_ptr<WorkerPool<TopicWorker>> workers_;  // last: its threads use what is shared

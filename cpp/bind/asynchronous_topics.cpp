@@ -7,6 +7,7 @@
 
 #include "asynchronous/topics.hpp"
 #include "bind/arrays.hpp"
+#include "bind/word_blocks.hpp"
 
 namespace topmix {
 
@@ -21,40 +22,22 @@ Words give_snapshot(asynchronous::TopicSnapshot&& s, size_t K) {
     return {give(std::move(s.S), s.S.size() / K, K), s.entropy, s.documents, give(std::move(s.rise))};
 }
 
-void check_priors(const Vec<const double>& alpha, const Mat<const double>& eta, size_t V, size_t K) {
-    require(alpha.size() == K, "alpha must have one value a topic");
-    require((eta.shape(0) == V || eta.shape(0) == 1) && (eta.shape(1) == K || eta.shape(1) == 1),
-            "eta must be [V or 1, K or 1]");
-}
-
 void make(AsynchronousTopics* self, Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
           Vec<const int64_t> bounds, Vec<const int64_t> block_starts, Vec<const int32_t> words, size_t n_active,
           const std::string& rest, Mat<const double> counts, Vec<const double> alpha, Mat<const double> eta,
-          size_t opening, size_t settle, uint64_t seed) {
+          size_t opening, size_t settle, uint64_t seed, bool by_token) {
     const size_t V = counts.shape(0), K = counts.shape(1);
     const Csr<float> X = csr(indptr, index, value, V);
     require(rest == "mean" || rest == "best", "rest must be 'mean' or 'best'");
     require(1 <= K && K <= kMaxTopics && 1 <= n_active && n_active <= K, "need 1 <= n_active <= K <= MAX_TOPICS");
     check_priors(alpha, eta, V, K);
-    const auto rising = [](std::span<const int64_t> x, int64_t last) {
-        return x.size() >= 2 && x.front() == 0 && x.back() == last && std::is_sorted(x.begin(), x.end());
-    };
-    require(rising(view(bounds), int64_t(X.rows())), "bounds must rise from 0 to the number of documents");
-    require(rising(view(block_starts), int64_t(words.size())), "block_starts must rise from 0 to len(words)");
-    for (size_t b = 1; b < block_starts.size(); ++b)
-        require(size_t(block_starts.data()[b] - block_starts.data()[b - 1]) <= asynchronous::kMostSlots,
-                "a block has too many words");
-    std::vector<bool> seen(V, false);
-    for (const int32_t v : view(words)) {
-        require(v >= 0 && size_t(v) < V && !seen[size_t(v)], "words must be different, and from 0 to V - 1");
-        seen[size_t(v)] = true;
-    }
-    asynchronous::WordBlocks blocks{{view(block_starts).begin(), view(block_starts).end()},
-                                    {view(words).begin(), view(words).end()}};
+    require(rises_to(view(bounds), int64_t(X.rows())), "bounds must rise from 0 to the number of documents");
+    asynchronous::WordBlocks blocks = word_blocks(block_starts, words, V);
+    require(!by_token || blocks.size() == blocks.slots(), "updates by token need blocks of one word");
     nb::gil_scoped_release nogil;
     new (self)
         AsynchronousTopics(X, V, view(bounds), std::move(blocks), K, n_active, rest == "best" ? Rest::best : Rest::mean,
-                           {view(counts), K}, view(alpha), view(eta), eta.shape(0), opening, settle, seed);
+                           {view(counts), K}, view(alpha), view(eta), eta.shape(0), opening, settle, seed, by_token);
 }
 
 std::optional<Words> next(AsynchronousTopics& self) {
@@ -83,7 +66,7 @@ Words now(AsynchronousTopics& self) {
 void register_asynchronous_topics(nb::module_& m) {
     nb::class_<AsynchronousTopics>(m, "AsynchronousTopics", "Workers that own documents, visited by blocks of words.")
         .def("__init__", &make, "indptr"_a, "index"_a, "value"_a, "bounds"_a, "block_starts"_a, "words"_a, "n_active"_a,
-             "rest"_a, "counts"_a, "alpha"_a, "eta"_a, "opening"_a, "settle"_a, "seed"_a)
+             "rest"_a, "counts"_a, "alpha"_a, "eta"_a, "opening"_a, "settle"_a, "seed"_a, "by_token"_a = false)
         .def(
             "start", [](AsynchronousTopics& self, size_t passes) { self.workers().start(passes); }, "passes"_a,
             nb::call_guard<nb::gil_scoped_release>(),

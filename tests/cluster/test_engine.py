@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from topmix import LDA, GaussianMixture
+from topmix import LDA
 from topmix.data import Corpus, CorpusError, sample_lda
 from topmix.data.shard import Shards, in_order
 from topmix.engines import ENGINES, Ray
@@ -62,13 +62,6 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install 'topmix\[ray\]'"):
         LDA(2, engine="ray").fit(np.eye(3))
-
-
-@pytest.mark.parametrize("estimator", [LDA(2, inference="variational"), GaussianMixture(2)])
-def test_the_asynchronous_learner_is_refused(estimator):
-    estimator.set_params(learner="asynchronous", engine="ray")
-    with pytest.raises(ValueError, match=r"engine must be 'threads', got Ray\(\)"):
-        estimator.fit(np.eye(3))
 
 
 def test_another_cluster_than_the_connected_one_is_refused(cluster):

@@ -196,6 +196,20 @@ def topics_outside_the_best_share_alike(fit):
     assert same(fit(on | {"n_active": 4}, outside="best"), fit(on | {"n_active": 4}, outside="mean"))
 
 
+@fact("block_words", "Asynchronous")
+def words_that_travel_together(fit):
+    on = {"n_jobs": 1, "max_iter": 4}
+    assert differ(fit(on, block_words=1), fit(on, block_words=20))
+    assert differ(fit(on, block_words=1), fit(on))
+
+
+@fact("per_token", "Asynchronous")
+def words_follow_every_token(fit):
+    on = {"n_jobs": 1, "max_iter": 4}
+    assert differ(fit(on, per_token=True), fit(on, block_words=1))
+    assert same(fit(on, per_token=True), fit(on, per_token=True, block_words=1))  # they travel one by one
+
+
 @fact("opening", "Asynchronous")
 def first_passes_weigh_by_means(fit):
     on = {"n_jobs": 1, "max_iter": 12}

@@ -17,6 +17,7 @@ import ray
 from topmix import _core
 from topmix._version import __version__
 from topmix.data.shard import SavedShard
+from topmix.engines.ray_nomad import NomadHost
 from topmix.engines.worker import Worker
 from topmix.local import Info, LocalStep
 from topmix.stats.tree import plus
@@ -52,8 +53,9 @@ class Session:
     copies: dict[int, Any] = field(default_factory=dict)  # what shards of other nodes remember
 
 
-class ShardActor:
+class ShardActor(NomadHost):
     def __init__(self) -> None:
+        super().__init__()
         self.sessions: dict[str, Session] = {}
 
     def about(self) -> About:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from topmix.data.shard import Shards
 from topmix.engines.engine import Engine, Workers
 from topmix.local import LocalStep
 from topmix.parameters.checks import whole_number, whole_number_or_none
+
+if TYPE_CHECKING:
+    from topmix.engines.ray_nomads import RayNomads
+    from topmix.engines.ray_pool import Pool
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,14 +62,26 @@ class Ray(Engine):
             raise ValueError(f"copies must be 0 or 1, got {self.copies}")
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
+        pool = self._pool()
+        from topmix.engines.ray_workers import RayWorkers
+
+        return RayWorkers(shards, step, pool, self.cpus_per_worker, self.copies)
+
+    def nomads(self) -> RayNomads:
+        """The same workers, for blocks of parameters that travel between them."""
+        pool = self._pool()
+        from topmix.engines.ray_nomads import RayNomads
+
+        return RayNomads(pool, self.cpus_per_worker)
+
+    def _pool(self) -> Pool:
         try:
             import ray  # noqa: F401
         except ImportError as error:
             raise ImportError("engine='ray' needs Ray: pip install 'topmix[ray]'") from error
         from topmix.engines.ray_pool import pool_of
-        from topmix.engines.ray_workers import RayWorkers
 
-        return RayWorkers(shards, step, pool_of(self), self.cpus_per_worker, self.copies)
+        return pool_of(self)
 
     def release(self) -> None:
         """Ends the workers of an engine with these settings, if there are any, so that others can use their cores."""

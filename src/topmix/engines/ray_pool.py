@@ -13,6 +13,7 @@ from ray.exceptions import GetTimeoutError, RayActorError
 from topmix import _core
 from topmix._version import __version__
 from topmix.engines.ray_actor import About, ShardActor
+from topmix.engines.ray_nomad import GROUP
 
 LOG = logging.getLogger("topmix.ray")
 START_SECONDS = 120.0  # for the first actor to be there; for one that died to come back, when no other is left
@@ -94,7 +95,7 @@ class Pool:
         n = engine.workers or max(1, int(free // engine.cpus_per_worker))
         # A task that fails is our own to repeat: only we know which results were used already.
         options = {"num_cpus": engine.cpus_per_worker, "max_restarts": -1, "max_task_retries": 0}
-        kind = ray.remote(ShardActor).options(scheduling_strategy="SPREAD", **options)
+        kind = ray.remote(concurrency_groups={GROUP: 4})(ShardActor).options(scheduling_strategy="SPREAD", **options)
         self.peers = [Peer(i, kind.remote()) for i in range(n)]
         deadline, more = time.monotonic() + START_SECONDS, None
         while not all(peer.look(0.02) for peer in self.peers):

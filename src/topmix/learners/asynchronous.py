@@ -16,14 +16,14 @@ import numpy as np
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, at_random
 from topmix.data.table import Table
-from topmix.engines import Engine, Threads
+from topmix.engines import Engine, Ray, Threads
 from topmix.learners.asynchronous_mixture import AsynchronousMixture
 from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan
 from topmix.learners.learner import Learner, Passes, State
+from topmix.learners.nomadic_topics import SETTLING_PASSES, NomadicTopics
 from topmix.learners.task import Task
 from topmix.parameters.checks import one_of, whole_number, whole_number_or_none
 
-SETTLING_PASSES = 5  # of documents, when a fitted model is continued: topics stay as they are meanwhile
 FIRST_BATCHES = 10  # of the first pass over a table, at most
 
 
@@ -44,6 +44,11 @@ class Asynchronous(Learner):
     opening : int
         Topics: first passes, never more than half of max_iter, that weigh by posterior means. They keep documents open
         to topics that are still forming. After them the bound rises.
+    block_words : int or None
+        Topics: words that travel together. None takes as many as fit into a cache.
+    per_token : bool
+        Topics: the counts of a word follow every token, as Algorithm 5 of the paper has it, instead of once per visit.
+        Words then travel one by one. Slow; for comparisons. Needs engine="threads".
 
     Examples
     --------
@@ -56,16 +61,28 @@ class Asynchronous(Learner):
     batch_size: int | None = None
     outside: str = "best"
     opening: int = 20
+    block_words: int | None = None
+    per_token: bool = False
 
     def check(self) -> None:
         whole_number_or_none(self.workers, "workers")
         whole_number_or_none(self.batch_size, "batch_size")
         one_of(self.outside, ("best", "mean"), "outside")
         whole_number(self.opening, "opening", least=0)
+        if not isinstance(self.per_token, bool):
+            raise ValueError(f"per_token must be True or False, got {self.per_token!r}")
+        if whole_number_or_none(self.block_words, "block_words") not in (None, 1) and self.per_token:
+            raise ValueError(f"per_token=True needs block_words=1, got {self.block_words!r}: words travel one by one")
 
     def check_engine(self, engine: Engine) -> None:
-        if not isinstance(engine, Threads):
-            raise ValueError(f"learner='asynchronous' has workers of its own: engine must be 'threads', got {engine!r}")
+        if not isinstance(engine, Threads | Ray):
+            raise ValueError(
+                f"learner='asynchronous' has workers of its own: engine must be 'threads' or 'ray', got {engine!r}"
+            )
+        if isinstance(engine, Ray) and self.workers is not None:
+            raise ValueError(f"workers={self.workers!r}: on a cluster, Ray(workers=...) says how many there are")
+        if isinstance(engine, Ray) and self.per_token:
+            raise ValueError("per_token=True needs engine='threads': a message for every word would take far too long")
 
     def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         """Of the first pass over a table, which is memoized; topics need none."""
@@ -80,14 +97,21 @@ class Asynchronous(Learner):
             workers = self.workers or 1
             return AsynchronousMixture(task, workers, self.batch_size, seed=int(rng.integers(2**63)))
         settle = SETTLING_PASSES if task.is_warm else 0
-        plan = Plan(task.n_active, self.outside, self.opening_passes(task), settle, int(rng.integers(2**63)))
+        plan = Plan(
+            task.n_active, self.outside, self.opening_passes(task), settle, int(rng.integers(2**63)),
+            1 if self.per_token else self.block_words, self.per_token,
+        )  # fmt: skip
+        if isinstance(task.engine, Ray):
+            return NomadicTopics(task.data, task.model, task.engine, plan, task.max_iter)
         return AsynchronousTopics(task.data, task.model, self.workers or task.threads, plan, task.max_iter)
 
     def opening_passes(self, task: Task) -> int:
         return 0 if task.is_warm or isinstance(task.data, Table) else min(self.opening, task.max_iter // 2)
 
-    def interrupted(self, workers: AsynchronousTopics | AsynchronousMixture, model: Any) -> Any:
+    def interrupted(self, workers: AsynchronousTopics | AsynchronousMixture | NomadicTopics, model: Any) -> Any:
         return workers.interrupted(model)
 
-    def passes(self, model: Any, workers: AsynchronousTopics | AsynchronousMixture, state: State) -> Passes:
+    def passes(
+        self, model: Any, workers: AsynchronousTopics | AsynchronousMixture | NomadicTopics, state: State
+    ) -> Passes:
         return workers.passes(model, state)

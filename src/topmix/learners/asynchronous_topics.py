@@ -30,6 +30,8 @@ class Plan:
     opening: int = 20  # passes under posterior means, which keep documents open until topics have formed
     settle: int = 0  # passes of documents under the topics that they start from, before those move
     seed: int = 0  # of the order in which blocks travel
+    block_words: int | None = None  # words that travel together; None: as many as a cache holds
+    per_token: bool = False  # a word's row follows each token, and travels alone
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,18 @@ class Blocks:
     words: np.ndarray  # int32, block by block
 
     @classmethod
-    def of(cls, entries: np.ndarray, K: int, workers: int) -> Blocks:
-        """Blocks that take about equally long to visit; `entries` [V] says how many documents have each word.
+    def of(
+        cls, entries: np.ndarray, K: int, workers: int, block_words: int | None = None, each: int = BLOCKS_PER_WORKER
+    ) -> Blocks:
+        """Blocks that take about equally long to visit, at least `each` for each worker. `entries` [V] says how many
+        documents have each word.
 
         Words are dealt from the most frequent on, to the blocks in turn, forwards and then backwards.
         """
         words = np.argsort(-entries, kind="stable")[: np.count_nonzero(entries)].astype(np.int32)
-        n_blocks = max(-(-len(words) * K * 8 // BYTES_PER_BLOCK), BLOCKS_PER_WORKER * max(workers, 2))
+        n_blocks = max(-(-len(words) * K * 8 // BYTES_PER_BLOCK), each * max(workers, 2))
+        if block_words is not None:
+            n_blocks = -(-len(words) // block_words)
         n_blocks = max(1, min(n_blocks, len(words)))
         place = np.arange(len(words)) % (2 * n_blocks)
         block = np.minimum(place, 2 * n_blocks - 1 - place)
@@ -70,7 +77,7 @@ class AsynchronousTopics:
 
     def __init__(self, corpus: Corpus, model: TopicModel, workers: int, plan: Plan, max_iter: int):
         V, K = model.words.shape
-        blocks = Blocks.of(np.bincount(corpus.index, minlength=V), K, workers)
+        blocks = Blocks.of(np.bincount(corpus.index, minlength=V), K, workers, plan.block_words)
         self.native = _core.AsynchronousTopics(
             corpus.indptr,
             corpus.index,
@@ -86,6 +93,7 @@ class AsynchronousTopics:
             plan.opening,
             plan.settle,
             plan.seed,
+            plan.per_token,
         )
         self.lengths = row_sums(corpus.indptr, corpus.value)
         self.n_rows, self.max_iter = float(corpus.n_docs), max_iter
@@ -100,7 +108,7 @@ class AsynchronousTopics:
                 snapshot = self.native.next()
                 if snapshot is None:
                     return
-                state.total, state.t = self.statistics(snapshot, model), n_pass
+                state.total, state.t = statistics(snapshot, model, self.lengths), n_pass
                 model = model.update(state.total)
                 model = (yield PassResult(model, state.total, {})) or model
                 if learned:
@@ -109,18 +117,9 @@ class AsynchronousTopics:
         finally:
             self.native.stop()
 
-    def statistics(self, snapshot: Snapshot, model: TopicModel) -> TopicStats:
-        """Of all documents, Eq. (3.8). Exact: what the workers posted belongs together."""
-        S, H, log_gammas, rise = snapshot
-        alpha, n_docs = model.prior.alpha, len(self.lengths)
-        after = self.lengths + alpha.sum()
-        T = rise + n_docs * digamma(alpha) - digamma(after).sum()
-        G = log_gammas + n_docs * gammaln(alpha).sum() - gammaln(after).sum()
-        return TopicStats(WordTotal.of(S), float(n_docs), H, float(G), -float(alpha @ T), T, alpha * rise)
-
     def interrupted(self, model: TopicModel) -> TopicModel:
         """Stops the workers: the model as it is at this moment."""
-        return model.update(self.statistics(self.native.now(), model))
+        return model.update(statistics(self.native.now(), model, self.lengths))
 
     def place(self, model: Any) -> Any:
         return model
@@ -133,3 +132,13 @@ class AsynchronousTopics:
 
     def close(self) -> None:
         self.native.stop()
+
+
+def statistics(snapshot: Snapshot, model: TopicModel, lengths: np.ndarray) -> TopicStats:
+    """Of all documents, Eq. (3.8), from what the workers posted at the end of a pass. `lengths` are their tokens."""
+    S, H, log_gammas, rise = snapshot
+    alpha, n_docs = model.prior.alpha, len(lengths)
+    after = lengths + alpha.sum()
+    T = rise + n_docs * digamma(alpha) - digamma(after).sum()
+    G = log_gammas + n_docs * gammaln(alpha).sum() - gammaln(after).sum()
+    return TopicStats(WordTotal.of(S), float(n_docs), H, float(G), -float(alpha @ T), T, alpha * rise)

@@ -74,11 +74,22 @@ class AsynchronousTopics:
             if topics is None:
                 self.S[words] = np.einsum("dv,dvk->vk", self.X[:, words], self.phi[:, words])
 
-    def passes(self, opening: int = 0) -> Iterator[float]:
+    def sweep_by_token(self, means: bool = False) -> None:
+        """Algorithm 5: words one by one, and the word's row and the sums follow each entry."""
+        psi = np.log if means else digamma
+        for v in np.concatenate(self.blocks):
+            for d in np.flatnonzero(self.X[:, v]):
+                lam = self.eta + self.S
+                u = psi(lam[v]) - psi(lam.sum(axis=0)) + psi(self.alpha + self.X[d] @ self.phi[d])
+                before = self.phi[d, v].copy()
+                self.phi[d, v] = solve(u, self.C, "mean" if means else self.rest)
+                self.S[v] += self.X[d, v] * (self.phi[d, v] - before)
+
+    def passes(self, opening: int = 0, by_token: bool = False) -> Iterator[float]:
         """The bound after each pass."""
         n_pass = 0
         while True:
-            self.sweep(means=n_pass < opening)
+            (self.sweep_by_token if by_token else self.sweep)(means=n_pass < opening)
             n_pass += 1
             yield self.bound()
 

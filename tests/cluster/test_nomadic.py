@@ -1,0 +1,131 @@
+"""Blocks of parameters that travel between the workers of a cluster: nothing is lost, nobody has everything."""
+
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+
+from topmix import LDA, GaussianMixture
+from topmix.data import Corpus, sample_lda
+from topmix.engines import Ray
+from topmix.engines.nomad_ledger import LedgerError
+from topmix.engines.ray_nomad import Links
+from topmix.engines.ray_nomads import RayNomads
+from topmix.learners import Asynchronous
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return sample_lda(300, 200, 5, doc_length=50, random_state=0).corpus
+
+
+def lda(engine, **parameters):
+    usual = {"n_components": 8, "learner": Asynchronous(opening=2), "max_iter": 6, "tol": -np.inf, "random_state": 0}
+    return LDA(**usual | parameters, inference="variational", engine=engine)
+
+
+def counts_of(model):
+    return model.model_.words.total.counts()
+
+
+def test_one_worker_repeats_itself(cluster, corpus):
+    one, again = (lda(Ray(workers=1)).fit(corpus) for _ in range(2))
+    Ray(workers=1).release()
+    np.testing.assert_array_equal(one.components_, again.components_)
+    assert [r.objective for r in one.history_] == [r.objective for r in again.history_]
+    assert one.history_[-1].workers["block_bytes"] == 8 * 8 * np.count_nonzero(counts_of(one).sum(axis=1))
+
+
+def test_several_workers_come_as_far_as_threads_and_none_has_everything(three, corpus, tmp_path):
+    corpus.save(tmp_path / "corpus.topmix")
+    model = lda(three).fit(Corpus.open(tmp_path / "corpus.topmix"))
+    near = lda("threads", n_jobs=3).fit(corpus)
+    np.testing.assert_allclose(counts_of(model).sum(axis=1), corpus.to_scipy().sum(axis=0), rtol=1e-9, atol=1e-9)
+    assert model.history_[-1].objective == pytest.approx(near.history_[-1].objective, rel=0.01)
+    status = model.history_[-1].workers
+    assert status["workers"] == 3
+    assert 0 < status["block_bytes"] < 0.75 * 8 * counts_of(model).size
+    assert status["added"] > 0 < status["received"]
+
+
+def test_priors_are_learned(three, corpus):
+    how = {"doc_topic_prior": "auto", "max_iter": 3}
+    model, near = lda(three, **how).fit(corpus), lda("threads", n_jobs=3, **how).fit(corpus)
+    assert counts_of(model).sum() == pytest.approx(corpus.n_tokens, rel=1e-9)
+    np.testing.assert_allclose(model.doc_topic_prior_, near.doc_topic_prior_, rtol=0.2)
+
+
+class Broken(Links):
+    """An offer of one block is lost, or comes twice."""
+
+    def __init__(self, times):
+        self.times, self.n = times, 0
+
+    def offer(self, actor, session, run, offer):
+        self.n += 1
+        for _ in range(self.times if self.n == 5 else 1):
+            super().offer(actor, session, run, offer)
+
+
+@pytest.mark.parametrize(
+    ("times", "said"), [(0, r"block \d+ was sent by worker \d .* never arrived"), (2, r"block \d+ came twice")]
+)
+def test_a_lost_or_doubled_block_is_an_error_that_names_it(three, corpus, monkeypatch, times, said):
+    from ray import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
+    monkeypatch.setattr(RayNomads, "links", Broken(times))
+    with pytest.raises(LedgerError, match=said):
+        lda(three).fit(corpus)
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+def test_a_worker_is_killed_and_the_fit_goes_on_from_the_last_pass(three, corpus, caplog):
+    from topmix.engines.ray_pool import pool_of
+
+    killed = []
+
+    def kill(record, view):
+        if record.n_pass == 3 and not killed:
+            killed.append(pool_of(three).peers[0].pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    model = lda(three, callbacks=[kill]).fit(corpus)
+    assert [record.n_pass for record in model.history_] == list(range(1, 7))
+    assert counts_of(model).sum() == pytest.approx(corpus.n_tokens, rel=1e-9)
+    assert model.history_[-1].objective > model.history_[2].objective
+    (line,) = [r.getMessage() for r in caplog.records if r.name == "topmix.ray" and "was lost" in r.getMessage()]
+    assert "workers go on from the end of pass" in line
+    assert "\n" not in line
+
+
+def test_ctrl_c_leaves_the_model_of_the_last_pass(three, corpus):
+    def interrupt(record, view):
+        if record.n_pass == 2:
+            raise KeyboardInterrupt
+
+    model = lda(three, callbacks=[interrupt])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(corpus)
+    assert len(model.history_) == 2
+    assert counts_of(model).sum() == pytest.approx(corpus.n_tokens, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"learner": Asynchronous(workers=2)}, r"Ray\(workers=...\) says"),
+        ({"learner": Asynchronous(per_token=True)}, "needs engine='threads'"),
+        ({"topic_word_prior": np.ones((2, 3))}, "same for all words"),
+    ],
+)
+def test_what_cannot_travel_is_refused(three, parameters, said):
+    with pytest.raises(ValueError, match=said):
+        LDA(2, inference="variational", engine=three, **{"learner": "asynchronous"} | parameters).fit(np.eye(3))
+
+
+def test_clusters_of_a_mixture_do_not_travel_between_machines():
+    with pytest.raises(ValueError, match="only topics travel between machines"):
+        GaussianMixture(2, learner="asynchronous", engine="ray").fit(np.eye(3))
