@@ -62,6 +62,10 @@ CALLS = {
          "n_active": 2, "rest": "mean", "counts": TABLE.astype(np.float64), "alpha": ALPHA.astype(np.float64),
          "eta": np.ones((1, 1)), "opening": 1, "settle": 1, "seed": 0},
         ["indptr", "index", "bounds", "block_starts", "words"]),
+    "NomadicTopics": (
+        {**ROWS, "bounds": np.array([0, N]), "block_starts": np.array([0, W]), "words": np.arange(W, dtype=np.int32),
+         "n_words": W, "n_topics": K, "n_active": 2, "rest": "mean"},
+        ["indptr", "index", "bounds", "block_starts", "words"]),
     "TokenRows": ({**ROWS, "n_words": W}, ["indptr", "index"]),
     "WordOrder": (
         {"tokens": _core.TokenRows(**ROWS, n_words=W), "bounds": np.array([0, N]), "threads": 1}, ["bounds"]),

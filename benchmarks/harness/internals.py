@@ -24,7 +24,7 @@ from topmix.estimators.first_topics import first_topics
 from topmix.inference import Variational
 from topmix.learners import Task
 from topmix.learners.asynchronous_mixture import AsynchronousMixture
-from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan
+from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan, statistics
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.local.solve import Solved, solve
 from topmix.numerics.dirichlet import expected_log, log_normaliser
@@ -62,7 +62,7 @@ def asynchronous_passes(X: Any, K: int, workers: int, n_passes: int) -> tuple[np
     topics.native.start(n_passes)
     found = [(topics.native.next(), time.perf_counter() - begin) for _ in range(n_passes)]
     topics.close()
-    totals = [topics.statistics(snapshot, model) for snapshot, _ in found]
+    totals = [statistics(snapshot, model, topics.lengths) for snapshot, _ in found]
     bounds = [sum(model.update(total).bound(total).values()) for total in totals]
     return np.array([t for _, t in found]), np.array(bounds)
 

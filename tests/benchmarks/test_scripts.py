@@ -210,13 +210,15 @@ def test_asynchronous_stress_survives_its_own_interrupts():
 
 
 def scripts() -> list[str]:
+    """Those that answer a question; the others run or read what these wrote (tests/test_papers.py)."""
+    others = {f"papers.{name}" for name in ("conclusions", "draw", "everything", "rows", "tables")}
     found = [
         f"{path.parent.name}.{path.stem}"
         for folder in ("benchmarks", "papers")
         for path in (ROOT / folder).glob("*.py")
     ]
     folders = [f"papers.{path.parent.name}" for path in (ROOT / "papers").glob("*/__main__.py")]
-    return sorted(name for name in [*found, *folders] if not name.endswith("__init__"))
+    return sorted(name for name in {*found, *folders} - others if not name.endswith("__init__"))
 
 
 @pytest.mark.parametrize("module", scripts())

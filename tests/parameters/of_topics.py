@@ -67,6 +67,18 @@ def smoothing_is_added_to_counts(fit):
     np.testing.assert_allclose(fit(smoothing=0.7).components_ - fit(smoothing=0.2).components_, 0.5)
 
 
+@fact("exchanges", "CombinatorialLDA")
+def without_exchanges_the_third_pass_is_another(fit):
+    with_them, without = (fit(exchanges=x, max_iter=4, tol=-np.inf, n_components=8) for x in (True, False))
+    assert [r.objective for r in with_them.history_] != [r.objective for r in without.history_]
+
+
+@fact("early_smoothing", "CombinatorialLDA")
+def without_early_smoothing_the_first_pass_is_another(fit):
+    smooth, plain = (fit(early_smoothing=x, max_iter=1) for x in (True, False))
+    assert smooth.history_[0].objective != plain.history_[0].objective
+
+
 @fact("seeds", *TOPICS, "GibbsLDA")
 def seed_words_are_in_their_topic(fit):
     model = fit(seeds=[None, [3, 7]], seed_strength=5.0)

@@ -191,6 +191,8 @@ def parameters(d: Draw, name: str, data: Any) -> dict[str, Any]:
         "learn_every": lambda: d.whole(1, 2, 10),
         "batch_size": lambda: d.whole(None, 1, 5, 2**31, 10**12),
         "penalty": lambda: d.one_of("auto", 0, d.size()),
+        "exchanges": lambda: d.one_of(True, False, np.True_, 1),
+        "early_smoothing": lambda: d.one_of(True, False, np.False_, 0),
         "algorithm": lambda: d.one_of("word+refine", "word", "basic"),
         "objective": lambda: d.one_of("vb", "map", "ml", np.str_("map")),
         "weight_concentration_prior_type": lambda: d.one_of("dirichlet_distribution", "dirichlet_process"),

@@ -17,7 +17,7 @@ from topmix.chains.hard_topics import ALGORITHMS, HardTopics, place
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.estimators.all_or_nothing import all_or_nothing
-from topmix.estimators.components import threads_of
+from topmix.estimators.components import ComponentParameters, threads_of
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.multinomial import MultinomialMixture
 from topmix.estimators.reading import Reading, refuse_iterator
@@ -43,7 +43,9 @@ from topmix.parameters.checks import (
 from topmix.stats.sparse_counts import SparseCounts, read_counts, write_counts
 
 
-class CombinatorialLDA(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMixin, BaseEstimator):
+class CombinatorialLDA(
+    TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, SaveMixin, ComponentParameters, BaseEstimator
+):
     """Topics by combinatorial optimisation: what k-means is to Gaussian mixtures, this is to LDA.
 
     Every token has one topic. The objective is the sum over tokens of -log psi_zw, the distance to their topic, plus

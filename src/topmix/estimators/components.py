@@ -6,6 +6,7 @@ GridSearchCV(lda, {"learner": [Memoized(), Batch()], "inference__own_discount": 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from topmix.learners import LEARNERS
 from topmix.numerics.threads import count_of_threads
 from topmix.parameters.component import resolved, with_settings
 from topmix.parameters.declared import as_declared
+from topmix.parameters.other_names import refuse_unknown
 from topmix.search import SEARCHES
 
 FAMILIES: dict[str, Mapping[str, type[Any]]] = {
@@ -34,6 +36,18 @@ def threads_of(estimator: Any) -> int:
 
 class ComponentParameters:
     """For scikit-learn estimators, before BaseEstimator in the bases."""
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        known = inspect.signature(cls.__init__).parameters
+        if all(p.kind is not p.VAR_KEYWORD for p in known.values()):  # a subclass may take what it likes
+            inside = {
+                setting: f"{family}, as in {family}={kind.__name__}({setting}=...)"
+                for family in known
+                for kind in reversed(FAMILIES.get(family, {}).values())  # of those that have it, the default one
+                for setting in kind.__dataclass_fields__
+            }
+            refuse_unknown(cls.__name__, parameters, known, inside)
+        return super().__new__(cls)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; deep ones are those of components, as `component__setting`."""

@@ -79,7 +79,7 @@ class Predictor:
     Examples
     --------
     >>> from topmix import LDA
-    >>> texts = ["the cat and the dog", "a dog and a bone", "stars and planets", "a planet around a star"] * 5
+    >>> texts = ["cat and dog", "the dog found a bone", "stars and planets", "the planet circled its star"] * 5
     >>> predictor = LDA(2, random_state=0).fit(texts).predictor()
     >>> predictor("cat and dog")[0].topic == predictor("dog and bone")[0].topic
     True
