@@ -107,7 +107,8 @@ def test_the_script_is_valid_javascript(report, tmp_path):
     defined = set(re.findall(r"(?:function |const |let |, )(\w+) ?(?:=|\()", script))
     called = set(re.findall(r"(?:\.\.\.|[^.\w])([a-z]\w*)\(", re.sub(r"//.*", "", script)))
     known = {"if", "for", "while", "of", "catch", "function", "atob", "hsl", "var", "addEventListener", "matchMedia",
-             "encodeURIComponent", "translate", "async", "draw", "requestAnimationFrame", "cancelAnimationFrame"}  # fmt: skip
+             "encodeURIComponent", "translate", "async", "draw", "requestAnimationFrame",
+             "cancelAnimationFrame"}  # fmt: skip
     assert called <= defined | known
 
 

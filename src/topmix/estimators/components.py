@@ -43,7 +43,7 @@ class ComponentParameters:
             inside = {
                 setting: f"{family}, as in {family}={kind.__name__}({setting}=...)"
                 for family in known
-                for kind in reversed(FAMILIES.get(family, {}).values())  # of those that have it, the default one
+                for kind in reversed([*FAMILIES.get(family, {}).values()])  # of those that have it, the default one
                 for setting in kind.__dataclass_fields__
             }
             refuse_unknown(cls.__name__, parameters, known, inside)

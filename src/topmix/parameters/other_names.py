@@ -19,7 +19,7 @@ THEIRS = {theirs: ours for ours, names in OURS.items() for theirs in names}
 
 
 def refuse_unknown(owner: str, given: Iterable[str], known: Iterable[str], inside: Mapping[str, str]) -> None:
-    """Raises a TypeError for the first name that is not known. `inside` are settings of components, and their owners."""
+    """A TypeError for the first name that is not known. `inside` are settings of components, and where they belong."""
     names = list(known)
     for name in given:
         if name in names:
