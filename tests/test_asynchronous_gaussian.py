@@ -142,13 +142,13 @@ def test_a_block_is_in_one_place_at_a_time(core):
     block = np.ones((2, 1 + 3 * D))
     rows.put(0, block)
     for call in (lambda: rows.put(0, block), lambda: rows.take(1), lambda: rows.visit([0, 1])):
-        with pytest.raises(RuntimeError, match="is (here already|not here)"):
+        with pytest.raises(RuntimeError, match=r"is (here already|not here)"):
             call()
     for call in (
         lambda: rows.put(3, block), lambda: rows.put(1, block[:1]), lambda: rows.put(1, block[:, 1:].copy()),
         lambda: rows.visit([7]), lambda: rows.take(9),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="there is no such block|rows must be"):
+        with pytest.raises(ValueError, match=r"there is no such block|rows must be"):
             call()
     assert rows.of_rows > z.nbytes
 

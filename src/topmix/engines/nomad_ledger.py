@@ -1,9 +1,9 @@
 """Which worker has which block, across processes: routes, visit numbers and checksums.
 
-A block visits every worker once in a round, in an order of its own, drawn once or for each round. Its visits are numbered
-from the beginning of a run: visit n is of round n // P, by worker route[n % P]. So whoever gets a block knows which number it
-must have, and a block that comes twice, or after one that never came, is found by the worker that it comes to. One that
-never comes is found when nobody has anything left to do (`missing`).
+A block visits every worker once in a round, in an order of its own, drawn once or for each round. Its visits are
+numbered from the beginning of a run: visit n is of round n // P, by worker route[n % P]. So whoever gets a block knows
+which number it must have, and a block that comes twice, or after one that never came, is found by the worker that it
+comes to. One that never comes is found when nobody has anything left to do (`missing`).
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Nomadic(ABC):
     def recall(self) -> dict[int, Any]:
         return {}
 
-    def restore(self, memory: Mapping[int, Any]) -> None:
+    def restore(self, memory: Mapping[int, Any]) -> None:  # noqa: B027
         """Rows start from the model."""
 
     def close(self) -> None:
