@@ -14,6 +14,9 @@
 
 namespace topmix {
 
+template class asynchronous::GaussianWorker<float>;
+template class asynchronous::GaussianWorker<double>;
+
 namespace {
 
 /// Workers are stopped before their memory is freed, and without the GIL, for which one of them may be waiting.

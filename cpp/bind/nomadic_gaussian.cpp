@@ -13,6 +13,9 @@
 
 namespace topmix {
 
+extern template class asynchronous::GaussianWorker<float>;  // in asynchronous_gaussian.cpp: it takes long to compile
+extern template class asynchronous::GaussianWorker<double>;
+
 namespace {
 
 using asynchronous::BlockId;
