@@ -14,7 +14,7 @@ from topmix import HDP, LDA
 from topmix.data import sample_lda
 from topmix.data.shard import Shards
 from topmix.engines import Cuda, Threads
-from topmix.inference import Collapsed, Variational
+from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
 from topmix.local.topics import TopicStep
 
@@ -41,6 +41,12 @@ def fitted(**parameters):
         {"doc_topic_prior": "auto", "inference": "variational", "learner": "batch"},
         {"init": "random", "learner": Memoized(batch_size=15)},
         {"topic_word_prior": np.random.default_rng(0).uniform(0.01, 0.1, (4, 50)), "learner": "batch"},
+        {"inference": Collapsed(restarts=2, exclude=True, selection="often"), "learner": Memoized(batch_size=15)},
+        {"inference": Variational(restarts=2), "learner": "batch"},
+        {"inference": "cvb0", "learner": Memoized(batch_size=15)},
+        {"inference": CVB0(doc_burn_in=2), "learner": "batch"},
+        {"inference": "scvb0", "learner": Stochastic(batch_size=15), "doc_topic_prior": "auto"},
+        {"inference": SCVB0(doc_burn_in=0), "learner": Memoized(batch_size=15)},
     ],
     ids=str,
 )
@@ -146,13 +152,8 @@ def test_documents_without_words_are_no_error(engine):
 @pytest.mark.parametrize(
     ("estimator", "said"),
     [
-        (LDA(4, inference=Collapsed(exclude=True)), "no exclude=True"),
-        (LDA(4, inference=Collapsed(restarts=2)), "no restarts"),
-        (LDA(4, inference=Collapsed(selection="often")), "no selection='often'"),
-        (LDA(40, n_active=None), "no n_active over 32"),
-        (LDA(4, inference="cvb0"), "cannot run CVB0Step"),
-        (LDA(4, inference="scvb0"), "cannot run SCVB0Step"),
-        (HDP(4, inference="variational", max_iter=2, search=None), "no restarts"),
+        (LDA(40, n_active=None), "at most 32 topics of a word"),
+        (LDA(40, n_active=None, inference="cvb0"), "at most 32 topics of a word"),
     ],
     ids=str,
 )
@@ -236,6 +237,7 @@ def test_settings_are_checked():
     [
         {"search": None},
         {"search": None, "inference": Variational(restarts=0)},
+        {"search": None, "inference": "variational"},  # with restarts
         {"search": None, "learner": Stochastic(batch_size=15), "doc_topic_prior": "auto"},
         {"max_iter": 24},  # births, splits and mergers
     ],

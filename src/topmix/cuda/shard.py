@@ -46,7 +46,7 @@ class DeviceShard:
         self.n_words = np.diff(shard.indptr)  # [documents] distinct ones
         self.lengths = shard.lengths
         self.order = np.argsort(-self.n_words, kind="stable").astype(np.int32)
-        self.plans: dict[tuple[int, float, bool, int], Any] = {}  # see plan.py
+        self.plans: dict[tuple[Any, ...], Any] = {}  # see plan.py
         self._tokens: DeviceTokenList | None = None
         self._places: dict[tuple[int, int, float], tuple[np.ndarray, Any]] = {}
 

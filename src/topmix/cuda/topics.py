@@ -24,6 +24,9 @@ from topmix.stats import TopicStats, WordTotal
 from topmix.stats.entries import EntryStats, TokenStats
 
 
+EFFORT = "iterations", "restarts", "accepted"
+
+
 @dataclass(frozen=True)
 class TopicBackend:
     """What both steps need: documents and models on the device."""
@@ -79,7 +82,7 @@ class CudaTopicStep(TopicBackend):
         start = None if self.step.is_cold(times) else last
         discounts = tables.documents.own_discount > 0
         found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None)
-        info: Info = {"iterations": float(found.iterations), "restarts": 0.0, "accepted": 0.0}
+        info: Info = dict(zip(EFFORT, map(float, (found.iterations, found.restarts, found.accepted))))
         if tables.partner is not None and found.words is not None:
             info["merge_entropy"] = found.words.merged_entropy(tables.partner, self.unit)
         is_needed = discounts or not self.step.is_cold(times + 1)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from topmix.cuda import mixture, topics
+from topmix.cuda import mixture, token_by_token, topics
 from topmix.cuda.device import Device, cuda_device
 from topmix.cuda.mixture import MixtureBackend
 from topmix.cuda.scores import PRECISIONS
@@ -24,7 +24,11 @@ from topmix.local import LocalStep
 from topmix.local.candidates import CandidateStep
 from topmix.parameters.checks import one_of, whole_number
 
-BACKENDS: dict[type, type[TopicBackend] | type[MixtureBackend]] = {**topics.BACKENDS, **mixture.BACKENDS}
+BACKENDS: dict[type, type[TopicBackend] | type[MixtureBackend]] = {
+    **topics.BACKENDS,
+    **token_by_token.BACKENDS,
+    **mixture.BACKENDS,
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,8 +68,7 @@ class Cuda(Engine):
             raise ValueError("engine='cuda' scores rows by all clusters: use candidates=None, or engine='threads'")
         if type(step) not in BACKENDS:
             raise ValueError(
-                f"engine='cuda' cannot run {type(step).__name__}: it has LDA and HDP with inference='collapsed' "
-                "or 'variational', and mixtures; use engine='threads'"
+                f"engine='cuda' cannot run {type(step).__name__}: it has LDA, HDP and mixtures; use engine='threads'"
             )
         device = self.opened()
         return CudaWorkers(shards, BACKENDS[type(step)].open(step, device, shards, self.precision, threads), device)
