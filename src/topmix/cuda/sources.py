@@ -20,13 +20,19 @@ TOGETHER = (
     ("sample.cu",),
     ("merged.cu",),
     ("gibbs.cu",),
+    ("predict.cu",),
+    ("together.cu",),
     ("features.cu", "top.cu", "segments.cu", "moments.cu", "gaussian.cu"),
     ("row_words.cu",),
 )
 PROGRAMS = tuple(name for names in TOGETHER for name in names)
 STRUCTS = {  # the file that each is in
     **dict.fromkeys(
-        ("SolveArgs", "TableArgs", "MemoArgs", "MergeArgs", "SampleArgs", "TokenArgs", "GibbsArgs"), "arguments.hpp"
+        (
+            *("SolveArgs", "TableArgs", "MemoArgs", "MergeArgs", "SampleArgs", "TokenArgs", "GibbsArgs"),
+            *("PredictArgs", "TogetherArgs"),
+        ),
+        "arguments.hpp",
     ),
     **dict.fromkeys(
         ("FeatureArgs", "WeightArgs", "TopArgs", "SegmentArgs", "MomentArgs", "AddArgs", "GaussianArgs", "RowWordArgs"),

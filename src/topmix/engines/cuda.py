@@ -6,13 +6,14 @@ finds, not equal: sums have another order there, and counts are rounded to 2^-20
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from topmix.cuda import mixture, token_by_token, topics
+from topmix.cuda import measures, mixture, token_by_token, topics
 from topmix.cuda.device import Device, cuda_device
 from topmix.cuda.mixture import MixtureBackend
 from topmix.cuda.scores import PRECISIONS
@@ -22,6 +23,7 @@ from topmix.engines.engine import Engine, ShardResult, Workers
 from topmix.engines.rounds import LocalRounds, Memo, Rounds
 from topmix.local import LocalStep
 from topmix.local.candidates import CandidateStep
+from topmix.metrics.engine import Words
 from topmix.parameters.checks import one_of, whole_number
 
 BACKENDS: dict[type, type[TopicBackend] | type[MixtureBackend]] = {
@@ -72,6 +74,28 @@ class Cuda(Engine):
             )
         device = self.opened()
         return CudaWorkers(shards, BACKENDS[type(step)].open(step, device, shards, self.precision, threads), device)
+
+    def held_out(
+        self, table: np.ndarray, known: Words, held: Words, alpha: np.ndarray, max_iter: int, tol: float
+    ) -> np.ndarray:
+        """For `metrics.completion_score(..., engine=Cuda())`."""
+        with self._for_once() as device:
+            return measures.held_out(device, table, known, held, alpha, max_iter, tol)
+
+    def together(
+        self, topics: Sequence[np.ndarray], n_words: int, indptr: np.ndarray, index: np.ndarray
+    ) -> list[np.ndarray]:
+        """For `metrics.npmi_coherence(..., engine=Cuda())`."""
+        with self._for_once() as device:
+            return measures.together(device, topics, n_words, indptr, index)
+
+    @contextmanager
+    def _for_once(self) -> Iterator[Device]:
+        device = self.opened()
+        try:
+            yield device
+        finally:
+            device.close()
 
     def opened(self) -> Device:
         """The device; an error where there is none says what is missing."""
