@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from topmix import HDP, LDA
+from topmix.cuda.gather import CorpusOnDevice
 from topmix.data import sample_lda
 from topmix.data.shard import Shards
 from topmix.engines import Cuda, Threads
@@ -251,3 +252,25 @@ def test_an_hdp_is_that_of_the_processor(engine, parameters):
     np.testing.assert_allclose(got.components_, want.components_, rtol=1e-3, atol=2e-3)
     np.testing.assert_allclose(got.transform(CORPUS), want.transform(CORPUS), atol=1e-4)
     assert got.score(CORPUS) == pytest.approx(want.score(CORPUS), rel=1e-5)
+
+
+@pytest.mark.parametrize("rows", [slice(0, 40), slice(5, 5), np.array([3, 7, 8, 39]), np.arange(0, 40, 3)], ids=str)
+def test_a_shard_that_the_device_made_is_that_of_the_processor(engine, rows):
+    device, shards = engine.opened(), Shards(CORPUS, [slice(0, 2), rows])
+    want, got = shards[1], CorpusOnDevice(CORPUS, device).rows(rows, 1)
+    for name in ("cols", "indptr", "lengths"):
+        np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
+        assert getattr(got, name).dtype == getattr(want, name).dtype
+    np.testing.assert_array_equal(device.get(got.index), want.index)
+    np.testing.assert_array_equal(device.get(got.value), want.value)
+    assert (got.number, got.n_rows) == (want.number, want.n_rows)
+    device.close()
+
+
+def test_a_corpus_without_room_is_dealt_by_the_processor(monkeypatch):
+    shards, device = Shards(CORPUS, [slice(0, 40)]), EmulatedDevice(memory=40 * CORPUS.nnz)
+    assert CorpusOnDevice.of(shards, device) is None
+    monkeypatch.setattr(CorpusOnDevice, "of", lambda shards, device: None)
+    here = fitted(engine=Emulated()).components_
+    monkeypatch.undo()
+    np.testing.assert_array_equal(fitted(engine=Emulated()).components_, here)

@@ -10,7 +10,7 @@ import numpy as np
 
 # Programs that are used together, and so compiled together.
 TOGETHER = (
-    ("table.cu", "word_total.cu"),
+    ("table.cu", "word_total.cu", "gather.cu"),
     ("solve_short.cu", "solve_middle.cu", "solve_long.cu"),
     ("solve_giant.cu",),
     ("extra_short.cu", "extra_middle.cu", "extra_long.cu"),
@@ -30,7 +30,7 @@ STRUCTS = {  # the file that each is in
     **dict.fromkeys(
         (
             *("SolveArgs", "TableArgs", "MemoArgs", "MergeArgs", "SampleArgs", "TokenArgs", "GibbsArgs"),
-            *("PredictArgs", "TogetherArgs"),
+            *("PredictArgs", "TogetherArgs", "GatherArgs"),
         ),
         "arguments.hpp",
     ),

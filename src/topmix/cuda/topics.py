@@ -10,12 +10,13 @@ import numpy as np
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.stick_prior import StickPrior
 from topmix.cuda.device import Device
+from topmix.cuda.gather import CorpusOnDevice
 from topmix.cuda.sample import sample
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import Solved, solve
 from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats
 from topmix.cuda.word_total import UNIT, DeviceWordTotal
-from topmix.data.shard import Shard, Shards
+from topmix.data.shard import Shards
 from topmix.local import Info, StepResult
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.local.topics import TopicStep, Visit
@@ -34,15 +35,22 @@ class TopicBackend:
     step: Any
     device: Device
     unit: float
+    corpus: CorpusOnDevice | None = None  # that shards are made from
 
     @classmethod
     def open(cls, step: Any, device: Device, shards: Shards, precision: str, threads: int) -> TopicBackend:
         if getattr(step, "cold_start", None) is not None:
             raise ValueError("engine='cuda' cannot start documents from given counts: use engine='threads'")
-        return cls(step, device, unit_of(float(np.max(shards.corpus.value, initial=0.0))))  # type: ignore[union-attr]
+        largest = float(np.max(shards.corpus.value, initial=0.0))  # type: ignore[union-attr]
+        return cls(step, device, unit_of(largest), CorpusOnDevice.of(shards, device))
 
-    def shard(self, shard: Shard) -> DeviceShard:
-        return DeviceShard(shard, self.device)
+    def shard(self, shards: Shards, b: int) -> DeviceShard:
+        rows = shards[b] if self.corpus is None else self.corpus.rows(shards.rows[b], b)
+        return DeviceShard(rows, self.device)
+
+    def close(self) -> None:
+        if self.corpus is not None:
+            self.corpus.arrays.clear()
 
     def place(self, model: Any) -> Any:
         if isinstance(model, TopicModel) and model.words.held is not None:

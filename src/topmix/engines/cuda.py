@@ -125,7 +125,9 @@ class CudaWorkers:
 
     def _shard(self, b: int) -> Any:
         if b not in self._shards:
-            self._shards[b] = self.backend.shard(self.shards[b])
+            self._shards[b] = self.backend.shard(self.shards, b)
+            if len(self._shards) == self.n_shards:
+                self.backend.close()
         return self._shards[b]
 
     def place(self, model: Any) -> Any:
@@ -149,4 +151,5 @@ class CudaWorkers:
 
     def close(self) -> None:
         self._memory, self._shards, self._memo = {}, {}, {}
+        self.backend.close()
         self.device.close()

@@ -267,3 +267,18 @@ struct TogetherArgs {
     int n_rows;
     int n_topics;
 };
+
+struct GatherArgs {
+    const i64* indptr;  // [documents of the corpus + 1]
+    const int* index;
+    const float* value;
+    const int* rows;   // [n_rows] of the corpus
+    int* used;         // [V] whether a row has the word
+    double* lengths;   // [n_rows] tokens
+    const int* local;  // [V] numbers of words in the shard
+    const i64* new_indptr;
+    int* new_index;
+    float* new_value;
+    int n_rows;
+    int padding;
+};
