@@ -238,7 +238,6 @@ def test_settings_are_checked():
     [
         {"search": None},
         {"search": None, "inference": Variational(restarts=0)},
-        {"search": None, "inference": "variational"},  # with restarts
         {"search": None, "learner": Stochastic(batch_size=15), "doc_topic_prior": "auto"},
         {"max_iter": 24},  # births, splits and mergers
     ],
@@ -274,3 +273,14 @@ def test_a_corpus_without_room_is_dealt_by_the_processor(monkeypatch):
     here = fitted(engine=Emulated()).components_
     monkeypatch.undo()
     np.testing.assert_array_equal(fitted(engine=Emulated()).components_, here)
+
+
+def test_an_hdp_with_restarts_is_near_that_of_the_processor(engine):
+    """Whether it is better without a topic of a millionth of a token is decided by rounding."""
+    settings = {"n_active": 3, "random_state": 0, "max_iter": 3, "search": None, "inference": "variational"}
+    want, got = HDP(4, **settings).fit(CORPUS), HDP(4, engine=engine, **settings).fit(CORPUS)
+    assert got.elbo_ == pytest.approx(want.elbo_, rel=1e-5)
+    np.testing.assert_allclose(got.components_, want.components_, rtol=0.01, atol=0.1)
+    for a, b in zip(got.history_, want.history_):
+        assert a.effort["restarts"] == pytest.approx(b.effort["restarts"], rel=0.1)
+        assert a.effort["accepted"] > 0
