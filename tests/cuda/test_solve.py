@@ -45,7 +45,9 @@ def problem(posterior, eps, discount=0.0, warm=False, mean_change=False, **extra
     rng = np.random.default_rng(1)
     corpus = make_corpus(rng)
     extra = {"exclude": False} | extra
-    opt = Options(posterior, mean_change=mean_change, L=L, eps=eps, max_iter=25, tol=0.01, own_discount=discount, **extra)
+    opt = Options(
+        posterior, mean_change=mean_change, L=L, eps=eps, max_iter=25, tol=0.01, own_discount=discount, **extra
+    )
     alpha = rng.uniform(0.01, 0.3, K)
     all_words = np.exp(rng.normal(0, 1.7, (corpus.shape[1], K)))
     all_words = (all_words / all_words.max(axis=1, keepdims=True)).astype(np.float32)

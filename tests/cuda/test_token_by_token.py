@@ -53,7 +53,7 @@ def agrees(stats, want, shard, gamma):
     got = dense_words(stats.S)
     np.testing.assert_allclose(got, shard.value[:, None] * gamma, rtol=1e-3, atol=1e-3)
     assert stats.S.totals.sum() == shard.value.sum()  # not a token is lost
-    assert stats.H == pytest.approx(want.entropy, rel=1e-4)
+    assert pytest.approx(want.entropy, rel=1e-4) == stats.H
 
 
 def cvb0_twin(last):
@@ -107,7 +107,7 @@ def test_scvb0_equals_its_twin_and_reads_words_in_its_order():
         np.add.at(S, shard.index, dense_words(found.stats.S))
         np.testing.assert_allclose(S, want.S, rtol=1e-3, atol=1e-3)
         assert found.stats.S.totals.sum() == shard.value.sum()
-        assert found.stats.H == pytest.approx(want.entropy, rel=1e-4)
+        assert pytest.approx(want.entropy, rel=1e-4) == found.stats.H
         assert found.info["updates"] == 2 * len(shard.index)
         terms = summary(want.docs, tables.prior, shard)
         for name in ("G", "A", "T", "M"):
@@ -133,5 +133,5 @@ def test_any_order_of_the_lanes_gives_the_same_bits(steps, order):
 def test_more_topics_than_fit_are_refused():
     _, _, there, tables, _, _ = problem()
     small = EmulatedDevice(shared_per_block=256)
-    with pytest.raises(ValueError, match="about .* topics at most"):
+    with pytest.raises(ValueError, match=r"about .* topics at most"):
         CudaCVB0Step(CVB0Step(1), small, UNIT)(there, tables, None)

@@ -1,4 +1,4 @@
-"""A local step that runs on a GPU, with data and results on the host: for workers of a cluster, whose statistics travel.
+"""A local step on a GPU, with data and results on the host: for workers of a cluster, whose statistics travel.
 
 It is what local/topics.py has, for whoever calls it; the device keeps the rows of shards from one visit to the next.
 """

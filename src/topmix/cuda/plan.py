@@ -157,7 +157,9 @@ def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool,
 
     # topics that a document probably begins with: many if it starts from its words
     probable = np.minimum(most, 8 + shard.lengths / 10 if is_cold else 16)
-    short = np.where(n_words * (12 * extra.pages + 1) <= SHORT.room, 0, 1)  # by its words alone: most documents are short
+    short = np.where(
+        n_words * (12 * extra.pages + 1) <= SHORT.room, 0, 1
+    )  # by its words alone: most documents are short
     tier_of = np.where(short == 0, 0, np.where((n_words + 1) * (extra.pages * probable + 1) <= MIDDLE.room, 1, 2))
     if np.count_nonzero(tier_of == 1) <= 2 * device.n_processors:  # too few to fill the device: more lanes for each
         tier_of[tier_of == 1] = 2

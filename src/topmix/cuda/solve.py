@@ -32,7 +32,9 @@ def check_options(tables: TopicTables) -> None:
     """Raises ValueError for what the kernels do not do, and says what they do."""
     L = tables.documents.L(tables.words.table.shape[1])
     if L > MOST_ACTIVE:
-        raise ValueError(f"engine='cuda' keeps at most {MOST_ACTIVE} topics of a word: use n_active={MOST_ACTIVE} or less")
+        raise ValueError(
+            f"engine='cuda' keeps at most {MOST_ACTIVE} topics of a word: use n_active={MOST_ACTIVE} or less"
+        )
 
 
 def solve(

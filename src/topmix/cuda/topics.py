@@ -24,7 +24,6 @@ from topmix.models.topics import TopicModel, TopicTables
 from topmix.stats import TopicStats, WordTotal
 from topmix.stats.entries import EntryStats, TokenStats
 
-
 EFFORT = "iterations", "restarts", "accepted"
 
 

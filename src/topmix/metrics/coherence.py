@@ -75,7 +75,8 @@ def npmi_coherence(
         the scores, are the same.
     """
     return _mean(
-        [_npmi(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, window_size, top_n, engine)], per_topic
+        [_npmi(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, window_size, top_n, engine)],
+        per_topic,
     )
 
 
@@ -94,7 +95,9 @@ def umass_coherence(
 
     Higher is better. The arguments are those of `npmi_coherence`. Windows are whole texts.
     """
-    return _mean([_umass(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, None, top_n, engine)], per_topic)
+    return _mean(
+        [_umass(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, None, top_n, engine)], per_topic
+    )
 
 
 def cv_coherence(
@@ -114,7 +117,8 @@ def cv_coherence(
     The arguments are those of `npmi_coherence`. The measure is defined on texts; with X, documents are the windows.
     """
     return _mean(
-        [_cv(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, window_size, top_n, engine)], per_topic
+        [_cv(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, window_size, top_n, engine)],
+        per_topic,
     )
 
 

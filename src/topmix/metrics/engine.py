@@ -12,8 +12,8 @@ class Words(NamedTuple):
     """Words of documents, as rows of a sparse matrix."""
 
     indptr: np.ndarray  # [documents + 1]
-    index: np.ndarray  # [entries]
-    count: np.ndarray  # [entries]
+    word: np.ndarray  # [entries]
+    tokens: np.ndarray  # [entries]
 
 
 @runtime_checkable

@@ -12,7 +12,8 @@ def completion_scorer(estimator: Any, X: Any, y: Any = None) -> float:
     """Mean log probability of held-out words of X under the topics of a fitted estimator, in nats per token.
 
     Pass it as `scoring=`. `score` of a topic model is a bound that has seen the words; it is not a held-out score, and
-    cannot be compared between two kinds of inference. A model with engine="cuda" is scored on the GPU. The last step of a Pipeline must be a topic model.
+    cannot be compared between two kinds of inference. A model with engine="cuda" is scored on the GPU. The last step of
+    a Pipeline must be a topic model.
     """
     for _, step in getattr(estimator, "steps", ())[:-1]:
         X = X if step is None or step == "passthrough" else step.transform(X)

@@ -235,12 +235,12 @@ struct GibbsArgs {
 };
 
 struct PredictArgs {
-    const double* table;   // [words, K] probabilities
-    const double* alpha;   // [K]
-    const i64* indptr;     // [documents + 1] of what is known of documents
-    const int* index;      // [entries] words
-    double* count;         // [entries] becomes zero where no topic has the word
-    double* q;             // [entries]
+    const double* table;     // [words, K] probabilities
+    const double* alpha;     // [K]
+    const i64* indptr;       // [documents + 1] of what is known of documents
+    const int* index;        // [entries] words
+    double* count;           // [entries] becomes zero where no topic has the word
+    double* q;               // [entries]
     const i64* held_indptr;  // of what is to be predicted
     const int* held_index;
     const double* held_count;

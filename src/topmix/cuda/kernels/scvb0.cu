@@ -46,8 +46,8 @@ struct Average {
                 const double m = i < document.U ? double(count[u_here]) : 0.0, upto = t + running(m);
                 const double left_here = left(upto - m, m);
                 for (int j = 0; j < min(32, document.U - first); ++j)
-                    entropy += read(__shfl_sync(kAll, u_here, j), __shfl_sync(kAll, left_here, j), length,
-                                    pass == a.burn_in);
+                    entropy +=
+                        read(__shfl_sync(kAll, u_here, j), __shfl_sync(kAll, left_here, j), length, pass == a.burn_in);
                 t = __shfl_sync(kAll, upto, 31);
             }
         }
