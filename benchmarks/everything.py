@@ -1,4 +1,4 @@
-"""topmix beside other libraries: everything that docs/benchmarks.md compares, several runs at a time.
+"""How good are our topics and clusters beside those of other libraries, and how soon? Several runs at a time.
 
     python -m benchmarks.everything --small                                   # shows that it runs, a minute
     python -m benchmarks.everything --fresh --jobs 14 --minutes 9.3 --out rows

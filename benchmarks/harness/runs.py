@@ -81,21 +81,21 @@ class Run:
 def train(plan: Plan, data: datasets.Dataset, due: Milestones | None = None, both: bool = False) -> Run:
     """Trains until the seconds are spent, or the method stops by itself, and scores it on the way.
 
-    `both` scores test and validation documents at each point, also with the prior that the method has learned, if it
-    has one: the columns score, validation, score_own_alpha and validation_own_alpha.
+    `both` scores test and validation documents at each point, and at the end also with the method's own prior, if it is
+    another than the evaluator's: the columns score, validation, score_own_alpha and validation_own_alpha.
     """
     X = data.train if plan.n_docs is None else data.train[: plan.n_docs]
     evaluate, due, curve = EVALUATORS[plan.evaluator], due or Milestones(plan.seconds), Curve(plan.label)
     last: Callable[[], Topics] | None = None
 
-    def scores(topics: Topics) -> dict[str, float]:
+    def scores(topics: Topics, at_end: bool) -> dict[str, float]:
         phi = normalised(topics.topic_word)
         if not both:
             return {"score": evaluate(phi, data.scored)}
         found = {}
         for name, documents in (("score", data.test), ("validation", data.validation)):
             found[name] = evaluate(phi, documents)
-            if is_learned(topics.alpha):
+            if at_end and is_learned(topics.alpha):
                 found[f"{name}_own_alpha"] = completion_score(phi, documents, doc_topic_prior=topics.alpha)
         return found
 
@@ -103,7 +103,7 @@ def train(plan: Plan, data: datasets.Dataset, due: Milestones | None = None, bot
         nonlocal last
         with watch.pause(), memory.pause():
             last = topics
-            found = scores(topics()) if due.due(watch.seconds) else {}
+            found = scores(topics(), watch.seconds >= plan.seconds) if due.due(watch.seconds) else {}
             curve.add(watch.seconds, n_pass=n_pass, documents=n_pass * X.shape[0], **found, **facts)
         return watch.seconds >= plan.seconds
 
@@ -114,7 +114,7 @@ def train(plan: Plan, data: datasets.Dataset, due: Milestones | None = None, bot
     topics = last()
     phi = normalised(topics.topic_word)
     if curve.score[-1] is None:  # it stopped by itself
-        curve.amend(**scores(topics))
+        curve.amend(**scores(topics, at_end=True))
     final = {"score": curve.score[-1], "seconds": curve.seconds[-1]}
     final |= {"resident_mb": memory.resident, "anonymous_mb": memory.anonymous}
     final |= describe(phi, topics.tokens, data)

@@ -27,7 +27,7 @@ def run(
     data, limit = datasets.load(corpus), budget.at_most(seconds)
     given = SETTINGS[method][setting] if settings is None else settings
     plan = Plan(method, setting, corpus, K, seed, limit, given, THREADS)
-    per_octave, first = (3, 0.1) if method == OURS else (2, 1.0)  # a score takes seconds, and peers' runs are long
+    per_octave, first = (3, 0.1) if method == OURS else (1, limit / 8)  # scores of many topics take seconds
     found = train(plan, data, Milestones(limit, per_octave, first), both=True)
     found.curve.keep([i for i, score in enumerate(found.curve.score) if score is not None])
     about = {"method": method, "setting": setting, "K": K, "seed": seed, "seconds": limit, "run": given}

@@ -67,7 +67,9 @@ def hdp(
 
     def topics() -> Topics:
         alpha, _ = model.hdp_to_lda()  # its own way to a prior of documents
-        return Topics(model.m_lambda + model.m_eta, np.maximum(model.m_lambda.sum(axis=1), 0.0), np.maximum(alpha, 1e-9))
+        return Topics(
+            model.m_lambda + model.m_eta, np.maximum(model.m_lambda.sum(axis=1), 0.0), np.maximum(alpha, 1e-9)
+        )
 
     while True:
         order = rng.permutation(D)
