@@ -212,6 +212,7 @@ def test_asynchronous_stress_survives_its_own_interrupts():
 def scripts() -> list[str]:
     """Those that answer a question; the others run or read what these wrote (tests/test_papers.py)."""
     others = {f"papers.{name}" for name in ("conclusions", "draw", "everything", "rows", "tables")}
+    others |= {"benchmarks.everything", "benchmarks.page"}
     found = [
         f"{path.parent.name}.{path.stem}"
         for folder in ("benchmarks", "papers")
