@@ -60,15 +60,15 @@ def heat_map(lda: LDA, corpus: Any) -> Any:
 def over_time() -> None:
     rng = np.random.default_rng(0)
     subjects = [
-        "boat sail wind harbour anchor mast rope wave tide captain crew deck".split(),
-        "rook pawn queen king board mate opening gambit castle knight bishop clock".split(),
-        "chord violin tune tempo piano melody octave rhythm concert singer cello drum".split(),
+        "boat sail wind harbour anchor mast rope wave tide captain crew deck",
+        "rook pawn queen king board mate opening gambit castle knight bishop clock",
+        "chord violin tune tempo piano melody octave rhythm concert singer cello drum",
     ]
     dates = [f"{2019 + i // 120}-{1 + i // 10 % 12:02}-15" for i in range(600)]
     texts = []
     for i in range(600):
         mix = rng.dirichlet([2.0, 0.5 + 4.0 * i / 600, 2.0])
-        texts.append(" ".join(rng.choice(subjects[k]) for k in rng.choice(3, 15, p=mix)))
+        texts.append(" ".join(rng.choice(subjects[k].split()) for k in rng.choice(3, 15, p=mix)))
     lda = LDA(3, random_state=0).fit(texts)
     table = lda.topics_over_time(texts, dates, freq="quarter")
     ax = plt.subplots()[1]
