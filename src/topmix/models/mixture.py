@@ -45,12 +45,15 @@ class Mixture:
         N = total.N
         return replace(self, allocation=self.allocation.update(N), likelihood=self.likelihood.update(total.S, N))
 
+    @property
+    def has_momentum(self) -> bool:
+        """Whether `ahead` can be asked. Moments of Gaussian clusters can be carried on, if they are not on a device."""
+        return hasattr(self.likelihood, "carried_on")
+
     def ahead(self, now: MixtureStats, before: MixtureStats, most: float) -> MixtureStats:
-        """What a pass has changed, times `most`, or less for clusters that do not bear it: where the next pass starts,
-        when it is added. Gaussian clusters alone have moments that can be carried on."""
+        """What a pass has changed, times `most`, or less for clusters that do not bear it: the next pass starts from
+        the total with this added."""
         likelihood: Any = self.likelihood
-        if not hasattr(likelihood, "carried_on"):
-            raise ValueError(f"momentum needs Gaussian clusters, and these are {type(likelihood).__name__}")
         change = now.copy()
         change -= before
         S, factor = likelihood.carried_on(now.S, change.S, most)
