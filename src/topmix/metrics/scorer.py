@@ -18,4 +18,4 @@ def completion_scorer(estimator: Any, X: Any, y: Any = None) -> float:
     model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if not hasattr(model, "topic_word_"):
         raise ValueError(f"completion_scorer needs a fitted topic model, and a {type(model).__name__} has no topics")
-    return completion_score(model.topic_word_, model.counts(X) if hasattr(model, "counts") else X)
+    return completion_score(model, X)

@@ -213,7 +213,7 @@ class Stream:
             tokenizer = None if self.vectorizer is None else self.vectorizer.tokenizer
             vectorizer = Vectorizer.from_dict(settings, tokenizer=tokenizer)
         else:
-            vectorizer = Vectorizer(stop_words="auto") if self.vectorizer is None else clone(self.vectorizer)
+            vectorizer = Vectorizer(token_pattern="auto", stop_words="auto") if self.vectorizer is None else clone(self.vectorizer)
         vectorizer.set_params(vocabulary=None, min_df=1, max_df=1.0, max_features=None)
         with use_threads(self.estimator._threads()):
             return vectorizer.fit_transform(list(plain(batch)))
