@@ -169,7 +169,7 @@ def topics_by(table: Any, ax: Axes | None = None, *, topics: Sequence[int] | Non
     ax.invert_yaxis()
     ax.set_xlim(left=0.0)
     ax.set_xlabel("share")
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(G, 4))
     return _tidy(ax)
 
 
