@@ -138,8 +138,13 @@ def simulated(P: int, size: Size, costs: Costs, kind: str, rng: np.random.Genera
 
 
 def read(path: Path) -> list[dict[str, Any]]:
+    """The rows of the last run with at least three numbers of workers."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return [row for row in rows if "workers" in row["settings"]]
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if "workers" in row["settings"]:
+            runs.setdefault(json.dumps(row["settings"]["base"]), []).append(row)
+    return [run for run in runs.values() if len(run) >= 3][-1]
 
 
 def hops(n: int, row: dict[str, Any]) -> float:

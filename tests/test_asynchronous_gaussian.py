@@ -82,6 +82,77 @@ KINDS = [("full", "vb", False, 0.0), ("diag", "vb", False, 1e-2), ("spherical", 
 BLOCKS = [range(2), range(2, 4), range(4, 7)]  # clusters of each of three blocks of seven
 
 
+def stations(core, model, z, L, bounds, weight, threads=1, rows_at_once=40):
+    """Rows of some processes, for blocks that are put there and taken away."""
+    core.set_blas(*blas.capsules())
+    g, make = model.likelihood, core.NomadicGaussian32 if z.dtype == np.float32 else core.NomadicGaussian64
+    flat = [g.shape.packed(np.asarray(x)[None])[0].ravel() for x in (g.prior.B, g.prior.reg)]
+    return [make(g.shape.quadratic, not g.zero_mean, g.objective == "vb", g.prior.beta, g.prior.m, g.prior.nu, *flat,
+                 model.allocation.prior, weight.sum(), z[a:b], weight[a:b], K, L, 3, rows_at_once, threads)
+            for a, b in itertools.pairwise(bounds)]  # fmt: skip
+
+
+@pytest.mark.parametrize("L", [1, 3, K])
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_that_come_and_go_are_those_of_the_twin(core, kind, L):
+    model, z = started(*kind)
+    weight, mine = np.random.default_rng(5).integers(1, 4, N) / 2, (np.arange(60), np.arange(60, N))
+    team = stations(core, model, z, L, (0, 60, N), weight, threads=2)
+    g = model.likelihood
+    numbers = np.column_stack([g.total.N, g.total.first, g.total.second, g.posterior.m])
+    blocks = [numbers[held[0] : held[-1] + 1] for held in BLOCKS]
+
+    def visit(worker, held, how):
+        for b in held:
+            team[worker].put(b, np.ascontiguousarray(blocks[b]))
+        getattr(team[worker], how)(held)
+        for b in held:
+            blocks[b] = team[worker].take(b)
+
+    for station in team:
+        station.forget()
+    for worker, held in ((0, [1]), (1, [2, 0]), (0, [0, 2]), (1, [1])):
+        visit(worker, held, "compare")
+    for station in team:
+        station.settle()
+    blocks = [np.concatenate([np.zeros((len(b), b.shape[1] - D)), b[:, -D:]], axis=1) for b in blocks]
+    for worker, held in ((1, [0]), (0, [0, 1, 2]), (1, [1, 2])):
+        visit(worker, held, "contribute")
+
+    def same_as(total):
+        found = np.concatenate(blocks)
+        want = np.column_stack([total.S.N, total.S.first, total.S.second])
+        np.testing.assert_allclose(found[:, :-D], want, rtol=1e-9, atol=1e-9 * N)
+
+    r = assigned(model, z, L)
+    total = twin.statistics(model, z, r, weight)
+    same_as(total)
+    model = model.update(total)
+    for worker, held in ((0, [2]), (1, [0, 1]), (1, [2, 0]), (0, [0, 1, 2]), (1, [1]), (0, [1, 2]), (1, [0, 1, 2])):
+        clusters = np.concatenate([BLOCKS[b] for b in sorted(held)])
+        *_, (model, total) = twin.visit(model, z, r, clusters, L, 40, mine[worker], weight)
+        visit(worker, held, "visit")
+        same_as(total)
+        assert sum(s.entropy() for s in team) == pytest.approx(total.H, rel=1e-9, abs=1e-9)
+
+
+def test_a_block_is_in_one_place_at_a_time(core):
+    model, z = started("diag", reg=1e-2)
+    (rows,) = stations(core, model, z, 2, (0, N), np.ones(N))
+    block = np.ones((2, 1 + 3 * D))
+    rows.put(0, block)
+    for call in (lambda: rows.put(0, block), lambda: rows.take(1), lambda: rows.visit([0, 1])):
+        with pytest.raises(RuntimeError, match=r"is (here already|not here)"):
+            call()
+    for call in (
+        lambda: rows.put(3, block), lambda: rows.put(1, block[:1]), lambda: rows.put(1, block[:, 1:].copy()),
+        lambda: rows.visit([7]), lambda: rows.take(9),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"there is no such block|rows must be"):
+            call()
+    assert rows.of_rows > z.nbytes
+
+
 @pytest.mark.parametrize("L", [1, 3, K])
 @pytest.mark.parametrize("kind", KINDS)
 def test_visits_are_those_of_the_twin(core, kind, L):

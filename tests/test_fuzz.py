@@ -26,7 +26,7 @@ from topmix.data.layout import metadata_crc
 from topmix.files.reader import ModelFileError
 
 FILES = sorted((Path(__file__).parent / "formats").glob("*.topmix"))
-N_FILES = 10_000
+N_FILES = 4_000
 NASTY = [None, True, -1, 0, 1, 2**31, 2**63, 10**40, -0.5, 1e308, "", "x", "__class__", "../etc/passwd", "\ud800", [],
          {}, [[]], ["x"] * 40, {"float": "nan"}, {"float": "inf"}, "9" * 400, [0] * 1000]  # fmt: skip
 NUMBERS = [np.nan, np.inf, -np.inf, -1.0, 0.0, 5e-324, 1e-200, 1e100, 1.1e100, 1e308]

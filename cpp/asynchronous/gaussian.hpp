@@ -49,12 +49,12 @@ class AsynchronousGaussian {
             }
         });
         for (const auto& worker : team) {
-            const Post& own = worker->own();
             for (size_t k = 0; k < shared_.cluster.size(); ++k) {
+                const Moments& own = worker->own(k);
                 Cluster<T>& c = shared_.cluster[k];
-                c.N += own.N[k];
-                for (size_t d = 0; d < D; ++d) c.first[d] += own.first[k * D + d];
-                for (size_t q = 0; q < Q; ++q) c.second[q] += own.second[k * Q + q];
+                c.N += own.N;
+                for (size_t d = 0; d < D; ++d) c.first[d] += own.first[d];
+                for (size_t q = 0; q < Q; ++q) c.second[q] += own.second[q];
             }
         }
         UpdateScratch scratch;

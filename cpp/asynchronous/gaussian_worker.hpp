@@ -42,6 +42,15 @@ struct SharedClusters {
     std::vector<Cluster<T>> cluster;  // [K]; the worker that holds its block owns it
 };
 
+/// What rows add to a cluster.
+struct Moments {
+    double N = 0;
+    std::vector<double> first, second;  // [D], [Q]
+};
+
+/// Whether a worker keeps the moments of its own rows in all clusters, or works them out for those that visit it.
+enum class OwnMoments { kept, made_for_a_visit };
+
 template <class T>
 class GaussianWorker {
   public:
@@ -59,8 +68,10 @@ class GaussianWorker {
     /// [n, L], whose shares become multiples of the grid. `rows_at_once` are solved between two updates.
     /// A visit runs on `threads`; its bits do not depend on how many.
     GaussianWorker(SharedClusters<T>& shared, size_t L, size_t rows_at_once, int threads, std::vector<T> z,
-                   std::vector<double> weight, std::vector<int32_t> cluster, std::vector<T> r)
+                   std::vector<double> weight, std::vector<int32_t> cluster, std::vector<T> r,
+                   OwnMoments own = OwnMoments::kept)
         : shared_(shared),
+          keeps_own_(own == OwnMoments::kept),
           D_(shared.prior.D()),
           Q_(shared.prior.Q()),
           L_(L),
@@ -74,10 +85,8 @@ class GaussianWorker {
           slot_(shared.cluster.size(), -1),
           parts_(shared.prior.features.parts()) {
         for (int t = 0; t < threads_; ++t) lane_.emplace_back(shared.prior.features.kind, D_, Q_, L_);
-        const size_t K = shared.cluster.size();
-        own_.N.assign(K, 0.0);
-        own_.first.assign(K * D_, 0.0);
-        own_.second.assign(K * Q_, 0.0);
+        own_.resize(shared.cluster.size());
+        if (keeps_own_) std::ranges::fill(own_, no_moments());
         for (size_t n = 0; n < rows_; ++n) to_grid(1.0, std::span(&r_[n * L_], L_));
     }
 
@@ -93,11 +102,12 @@ class GaussianWorker {
     }
 
     void visit(std::span<const BlockId> blocks) {
-        held_.clear();
-        for (const BlockId b : blocks)
-            for (size_t k = shared_.blocks.begin(b); k < shared_.blocks.end(b); ++k) held_.push_back(k);
-        std::ranges::sort(held_);
-        hold();
+        hold(blocks);
+        if (!keeps_own_ && sums_again_) {
+            std::ranges::fill(changed_, true);
+            sum_again([](size_t, ThreadScratch&) {});
+            std::ranges::fill(changed_, false);
+        }
         for (size_t next = 0; next < rows_ && !stop_early.load(std::memory_order_relaxed);) {
             batch_.clear();
             for (; next < rows_ && batch_.size() < rows_at_once_; ++next)
@@ -114,21 +124,73 @@ class GaussianWorker {
         let_go();
     }
 
-    Post post() const {
-        Post out = own_;
-        out.entropy = 0;
+    /// Rows forget their clusters: `compare` finds them new ones, as blocks come.
+    void forget() {
+        std::ranges::fill(id_, 0);
+        std::ranges::fill(r_, -std::numeric_limits<T>::infinity());
+    }
+
+    /// Each row keeps the best L of the clusters that came since `forget`, with their scores.
+    void compare(std::span<const BlockId> blocks) {
+        hold(blocks);
+        const size_t H = held_.size();
+        parallel_for(rows_, kBlockRows, threads_, [&](size_t begin, size_t end, size_t t) {
+            std::vector<size_t> rows(end - begin);
+            for (size_t i = 0; i < rows.size(); ++i) rows[i] = begin + i;
+            score(rows, lane_[t]);
+            for (size_t i = 0; i < rows.size(); ++i)
+                for (size_t h = 0; h < H; ++h) offer(rows[i], int32_t(held_[h]), lane_[t].s[i * H + h]);
+        });
+        let_go();
+    }
+
+    /// All clusters have come: scores become shares.
+    void settle() {
+        parallel_for(rows_, kBlockRows, threads_, [&](size_t begin, size_t end, size_t) {
+            for (size_t n = begin; n < end; ++n) {
+                T* const r = &r_[n * L_];
+                const T best = r[0];
+                double sum = 0;
+                for (size_t l = 0; l < L_; ++l) sum += double(r[l] = T(math::exp(double(r[l] - best))));
+                for (size_t l = 0; l < L_; ++l) r[l] = T(double(r[l]) / sum);
+                to_grid(1.0, std::span(r, L_));
+            }
+        });
+    }
+
+    /// Adds what the worker's rows give to the clusters of these blocks.
+    void contribute(std::span<const BlockId> blocks) {
+        hold(blocks);
+        std::ranges::fill(changed_, true);
+        sum_again([this](size_t k, ThreadScratch& lane) { add(lane, shared_.cluster[k]); });
+        let_go();
+    }
+
+    double entropy() const {
+        double out = 0;
         for (size_t n = 0; n < rows_; ++n) {
             double H = 0;
             for (size_t l = 0; l < L_; ++l) {
                 const double r = double(r_[n * L_ + l]);
                 if (r > 0 && r < 1) H -= r * math::log(r);
             }
-            out.entropy += H * weight(n);
+            out += H * weight(n);
         }
         return out;
     }
 
-    const Post& own() const { return own_; }
+    Post post() const {
+        Post out;
+        for (const Moments& own : own_) {
+            out.N.push_back(own.N);
+            out.first.insert(out.first.end(), own.first.begin(), own.first.end());
+            out.second.insert(out.second.end(), own.second.begin(), own.second.end());
+        }
+        out.entropy = entropy();
+        return out;
+    }
+
+    const Moments& own(size_t k) const { return own_[k]; }
     size_t rows() const { return rows_; }
     std::span<const int32_t> ids() const { return id_; }
     std::span<const T> shares() const { return r_; }
@@ -155,9 +217,31 @@ class GaussianWorker {
 
     double weight(size_t n) const { return weight_.empty() ? 1.0 : weight_[n]; }
 
+    Moments no_moments() const { return {0.0, std::vector<double>(D_), std::vector<double>(Q_)}; }
+
+    /// Keeps the cluster if its score is among the row's best so far. Equal scores are in the order of clusters, so
+    /// that it does not matter which came first.
+    void offer(size_t n, int32_t k, T score) {
+        T* const s = &r_[n * L_];
+        int32_t* const id = &id_[n * L_];
+        auto before = [&](size_t l) { return s[l] > score || (s[l] == score && id[l] < k); };
+        if (before(L_ - 1)) return;
+        size_t l = L_ - 1;
+        for (; l > 0 && !before(l - 1); --l) s[l] = s[l - 1], id[l] = id[l - 1];
+        s[l] = score, id[l] = k;
+    }
+
     void hold_all() {
         held_.resize(shared_.cluster.size());
         for (size_t k = 0; k < held_.size(); ++k) held_[k] = k;
+        hold();
+    }
+
+    void hold(std::span<const BlockId> blocks) {
+        held_.clear();
+        for (const BlockId b : blocks)
+            for (size_t k = shared_.blocks.begin(b); k < shared_.blocks.end(b); ++k) held_.push_back(k);
+        std::ranges::sort(held_);
         hold();
     }
 
@@ -171,7 +255,10 @@ class GaussianWorker {
             lane.share.resize(std::min(L_, H));
         }
         changed_.assign(H, false);
-        for (size_t h = 0; h < H; ++h) slot_[held_[h]] = int32_t(h), lay_out(h);
+        for (size_t h = 0; h < H; ++h) {
+            slot_[held_[h]] = int32_t(h), lay_out(h);
+            if (!keeps_own_) own_[held_[h]] = no_moments();
+        }
     }
 
     void lay_out(size_t h) {
@@ -181,7 +268,10 @@ class GaussianWorker {
     }
 
     void let_go() {
-        for (const size_t k : held_) slot_[k] = -1;
+        for (const size_t k : held_) {
+            slot_[k] = -1;
+            if (!keeps_own_) own_[k] = {};
+        }
     }
 
     /// The row's mass on the clusters held, and how many of them it has room for.
@@ -340,9 +430,9 @@ class GaussianWorker {
                         const size_t k = held_[h];
                         add(lane, shared_.cluster[k]);
                         if (!sums_again_) clear_if_empty(shared_.cluster[k]);
-                        own_.N[k] += lane.N;
-                        for (size_t d = 0; d < D_; ++d) own_.first[k * D_ + d] += lane.first[d];
-                        for (size_t q = 0; q < Q_; ++q) own_.second[k * Q_ + q] += lane.second[q];
+                        own_[k].N += lane.N;
+                        for (size_t d = 0; d < D_; ++d) own_[k].first[d] += lane.first[d];
+                        for (size_t q = 0; q < Q_; ++q) own_[k].second[q] += lane.second[q];
                         refresh(shared_.prior, k, shared_.cluster[k], lane.scratch);
                         lay_out(h);
                     });
@@ -362,9 +452,9 @@ class GaussianWorker {
         sum_changes([this](size_t h) { return bool(changed_[h]); },
                     [this, &tell](size_t h, ThreadScratch& lane) {
                         const size_t k = held_[h];
-                        swap_own(lane.N, own_.N[k]);
-                        for (size_t d = 0; d < D_; ++d) swap_own(lane.first[d], own_.first[k * D_ + d]);
-                        for (size_t q = 0; q < Q_; ++q) swap_own(lane.second[q], own_.second[k * Q_ + q]);
+                        swap_own(lane.N, own_[k].N);
+                        for (size_t d = 0; d < D_; ++d) swap_own(lane.first[d], own_[k].first[d]);
+                        for (size_t q = 0; q < Q_; ++q) swap_own(lane.second[q], own_[k].second[q]);
                         tell(k, lane);
                     });
     }
@@ -373,6 +463,7 @@ class GaussianWorker {
     static void swap_own(double& fresh, double& own) { fresh -= std::exchange(own, fresh); }
 
     SharedClusters<T>& shared_;
+    const bool keeps_own_;
     const size_t D_, Q_, L_, rows_at_once_;
     const int threads_;
     const bool sums_again_ =
@@ -382,7 +473,7 @@ class GaussianWorker {
     std::vector<double> weight_;       // [rows] or nothing
     std::vector<int32_t> id_;          // [rows, L] clusters of a row, those with a share first
     std::vector<T> r_;                 // [rows, L] their shares; they sum to one, exactly
-    Post own_;                         // without the entropy, which `post` works out
+    std::vector<Moments> own_;         // [K] of the worker's rows; of those held, if others are not kept
     std::vector<size_t> held_;         // clusters, ascending
     std::vector<int32_t> slot_;        // [K] where among those held; -1: elsewhere
     std::vector<size_t> parts_;        // of features

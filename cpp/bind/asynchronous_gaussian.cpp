@@ -10,9 +10,12 @@
 #include <string>
 
 #include "bind/arrays.hpp"
-#include "bind/quadratic.hpp"
+#include "bind/normal_wishart.hpp"
 
 namespace topmix {
+
+template class asynchronous::GaussianWorker<float>;
+template class asynchronous::GaussianWorker<double>;
 
 namespace {
 
@@ -45,11 +48,7 @@ void make(Learner<T>* self, const std::string& kind, bool linear, bool bayes, do
           Mat<const T> r, Mat<const T> centre, size_t blocks, size_t most, size_t rows_at_once, int threads,
           uint64_t seed) {
     const size_t n = z.shape(0), D = z.shape(1), K = centre.shape(0), L = r.shape(1);
-    const Quadratic q = quadratic(kind);
-    require(q != Quadratic::none, "tied clusters cannot be learned asynchronously: they share their covariance");
     require(m.size() == D && centre.shape(1) == D, "m, centre and z disagree on the dimensions");
-    require(B.size() == quadratic_size(q, D) && reg.size() == B.size(), "B and reg must be packed second moments");
-    require(beta > 0 && nu > 0 && weight_prior > 0, "beta, nu and the weights' prior must be positive");
     require(cluster.shape(0) == n && r.shape(0) == n && cluster.shape(1) == L, "cluster and r must be [rows, L]");
     require(1 <= K && 1 <= L && L <= K, "need 1 <= L <= K");
     require(!weight || weight->size() == n, "need one weight a row");
@@ -61,15 +60,7 @@ void make(Learner<T>* self, const std::string& kind, bool linear, bool bayes, do
     const std::span<const double> w = weight ? view(*weight) : std::span<const double>();
     double rows = weight ? 0.0 : double(n);
     for (const double x : w) rows += x;
-    asynchronous::NormalWishart prior{{q, linear, D},
-                                      bayes,
-                                      beta,
-                                      {m.data(), m.data() + D},
-                                      nu,
-                                      {B.data(), B.data() + B.size()},
-                                      {reg.data(), reg.data() + reg.size()},
-                                      weight_prior,
-                                      double(K) * weight_prior + rows};
+    asynchronous::NormalWishart prior = normal_wishart(kind, linear, bayes, beta, m, nu, B, reg, weight_prior, K, rows);
     nb::gil_scoped_release nogil;
     new (self) Learner<T>(std::move(prior), {view(z), D}, w, at, view(cluster), view(r), {view(centre), D}, blocks,
                           most, rows_at_once, threads, seed);

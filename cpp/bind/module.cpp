@@ -22,6 +22,7 @@ void register_topics(nb::module_& m);                 // topic tables and the lo
 void register_sample(nb::module_& m);                 // the local step of topic models by sampling
 void register_asynchronous_topics(nb::module_& m);    // topic models, whose words move between workers
 void register_nomadic_topics(nb::module_& m);         // the same, between processes
+void register_nomadic_gaussian(nb::module_& m);       // the same, between processes
 void register_scvb0(nb::module_& m);                  // token-by-token steps of topic models: SCVB0 and CVB0
 void register_gibbs(nb::module_& m);                  // tokens with one topic each: collapsed Gibbs sampling
 void register_combinatorial(nb::module_& m);          // hard assignments under a penalty on topics
@@ -55,6 +56,7 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_sample(m);
     topmix::register_asynchronous_topics(m);
     topmix::register_nomadic_topics(m);
+    topmix::register_nomadic_gaussian(m);
     topmix::register_scvb0(m);
     topmix::register_gibbs(m);
     topmix::register_combinatorial(m);

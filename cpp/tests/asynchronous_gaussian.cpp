@@ -2,6 +2,7 @@
 // bounds, no row lost, whoever stops the workers and when. What the numbers should be,
 // tests/test_asynchronous_gaussian.py knows.
 #include "asynchronous/gaussian.hpp"
+#include "asynchronous/nomadic_gaussian.hpp"
 
 #include <cmath>
 #include <numeric>
@@ -91,6 +92,57 @@ void no_row_is_lost(size_t workers, size_t K, size_t L, Quadratic kind, bool bay
     }
 }
 
+/// Blocks between two processes: nothing of a cluster stays behind, and every row counts once.
+template <class T>
+void blocks_come_and_go(Quadratic kind, int threads) {
+    const Problem<T> problem(90, 3, 7, 2, kind, true);
+    const size_t D = problem.D, K = problem.K, B = 3, half = problem.n / 2 * D;
+    const std::vector<T> low(problem.z.begin(), problem.z.begin() + ptrdiff_t(half));
+    const std::vector<T> high(problem.z.begin() + ptrdiff_t(half), problem.z.end());
+    NomadicGaussian<T> team[2] = {{problem.prior, K, 2, B, low, {}, 17, threads},
+                                  {problem.prior, K, 2, B, high, std::vector<double>(problem.n / 2, 1.0), 17, threads}};
+    const size_t width = team[0].width();
+    std::vector<std::vector<double>> block(B);
+    size_t k = 0;
+    for (size_t b = 0; b < B; ++b)
+        for (; k < (b + 1) * K / B; ++k) {
+            std::vector<double> row(width, 0.0);
+            for (size_t d = 0; d < D; ++d) row[width - D + d] = row[1 + d] = double(problem.centre[k * D + d]);
+            row[0] = 1;
+            block[b].insert(block[b].end(), row.begin(), row.end());
+        }
+    auto visit = [&](NomadicGaussian<T>& rows, std::vector<BlockId> held, auto how) {
+        for (const BlockId b : held) rows.put(b, block[b]);
+        (rows.*how)(held);
+        for (const BlockId b : held) block[b] = rows.take(b);
+    };
+    using Rows = NomadicGaussian<T>;
+    for (auto& rows : team) {
+        rows.forget();
+        visit(rows, {1}, &Rows::compare);
+        visit(rows, {0, 2}, &Rows::compare);
+        rows.settle();
+    }
+    for (auto& numbers : block)
+        for (size_t i = 0; i < numbers.size(); ++i)
+            if (i % width < width - D) numbers[i] = 0;
+    for (auto& rows : team) visit(rows, {2, 0, 1}, &Rows::contribute);
+    for (size_t round = 0; round < 3; ++round)
+        for (auto& rows : team) {
+            visit(rows, {BlockId(round), BlockId((round + 1) % B)}, &Rows::visit);
+            visit(rows, {BlockId((round + 2) % B)}, &Rows::visit);
+            double N = 0;
+            for (const auto& numbers : block)
+                for (size_t i = 0; i < numbers.size(); i += width) N += numbers[i];
+            check(std::abs(N - 90) < 1e-9);
+        }
+    try {
+        (void)team[0].take(0);
+        check(false, "nothing is there");
+    } catch (const std::logic_error&) {
+    }
+}
+
 void a_singular_covariance_is_an_error() {
     Problem<double> problem(8, 3, 2, 1, Quadratic::products, false);
     std::ranges::fill(problem.prior.B, 0.0);  // and rows on a plane
@@ -113,6 +165,10 @@ int main() {
         }
     no_row_is_lost<float>(3, 1, 1, Quadratic::products, true);  // one cluster: nothing to solve
     no_row_is_lost<float>(2, 8, 2, Quadratic::squares, false);
+    for (int threads : {1, 3}) {
+        blocks_come_and_go<float>(Quadratic::products, threads);
+        blocks_come_and_go<double>(Quadratic::squares, threads);
+    }
     a_singular_covariance_is_an_error();
     return 0;
 }

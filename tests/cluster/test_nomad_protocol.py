@@ -31,9 +31,9 @@ class Here(Links):
 
 
 class Slow(TopicStation):
-    def visit(self, thread, block, n_round):
+    def visit(self, thread, blocks, n_round):
         time.sleep(0.002)
-        super().visit(thread, block, n_round)
+        super().visit(thread, blocks, n_round)
 
 
 class Broken(Here):

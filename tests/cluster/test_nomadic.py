@@ -128,6 +128,50 @@ def test_what_cannot_travel_is_refused(three, parameters, said):
         LDA(2, inference="variational", engine=three, **{"learner": "asynchronous"} | parameters).fit(np.eye(3))
 
 
-def test_clusters_of_a_mixture_do_not_travel_between_machines():
-    with pytest.raises(ValueError, match="only topics travel between machines"):
-        GaussianMixture(2, learner="asynchronous", engine="ray").fit(np.eye(3))
+@pytest.fixture(scope="module")
+def vectors():
+    rng = np.random.default_rng(0)
+    return rng.normal(0, 2.5, (10, 4))[rng.integers(10, size=900)] + rng.normal(size=(900, 4))
+
+
+def mixture(engine, **parameters):
+    usual = {"n_components": 12, "n_active": 3, "max_iter": 8, "tol": -np.inf, "random_state": 0}
+    return GaussianMixture(**usual | parameters, learner="asynchronous", engine=engine)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_clusters_travel_between_workers(three, vectors, tmp_path, kind):
+    np.save(tmp_path / "rows.npy", vectors)
+    model = mixture(three, covariance_type=kind).fit(np.load(tmp_path / "rows.npy", mmap_mode="r"))
+    near = mixture("threads", covariance_type=kind, n_jobs=1).fit(vectors)
+    assert model.model_.likelihood.total.N.sum() == pytest.approx(len(vectors), rel=1e-9)
+    objectives = [r.objective for r in model.history_]
+    assert np.all(np.diff(objectives) > -1e-9 * abs(objectives[0]))  # coordinate ascent, whoever has which clusters
+    assert objectives[-1] > objectives[0]
+    assert objectives[-1] == pytest.approx(near.history_[-1].objective, rel=0.03)
+    status = model.history_[-1].workers
+    assert status["workers"] == 3
+    everything = 8 * 12 * (1 + 2 * 4 + (10 if kind == "full" else 4))
+    assert 0 < status["block_bytes"] < everything
+
+
+def test_one_worker_of_a_mixture_repeats_itself(cluster, vectors):
+    one, again = (mixture(Ray(workers=1)).fit(vectors, sample_weight=np.ones(900)) for _ in range(2))
+    Ray(workers=1).release()
+    np.testing.assert_array_equal(one.means_, again.means_)
+
+
+def test_a_killed_worker_loses_no_row_of_a_mixture(three, vectors, caplog):
+    from topmix.engines.ray_pool import pool_of
+
+    killed = []
+
+    def kill(record, view):
+        if record.n_pass == 3 and not killed:
+            killed.append(pool_of(three).peers[0].pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    model = mixture(three, callbacks=[kill]).fit(vectors)
+    assert [record.n_pass for record in model.history_] == list(range(1, 9))
+    assert model.model_.likelihood.total.N.sum() == pytest.approx(len(vectors), rel=1e-9)
+    assert any("workers go on from the end of pass" in r.getMessage() for r in caplog.records)

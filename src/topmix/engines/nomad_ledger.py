@@ -1,15 +1,16 @@
 """Which worker has which block, across processes: routes, visit numbers and checksums.
 
-A block visits every worker once in a round, in an order of its own that is drawn once. Its visits are numbered from the
-beginning of a run: visit n is of round n // P, by worker route[n % P]. So whoever gets a block knows which number it
-must have, and a block that comes twice, or after one that never came, is found by the worker that it comes to. One that
-never comes is found when nobody has anything left to do (`missing`).
+A block visits every worker once in a round, in an order of its own, drawn once or for each round. Its visits are
+numbered from the beginning of a run: visit n is of round n // P, by worker route[n % P]. So whoever gets a block knows
+which number it must have, and a block that comes twice, or after one that never came, is found by the worker that it
+comes to. One that never comes is found when nobody has anything left to do (`missing`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,19 +38,32 @@ class Offer(NamedTuple):
     n_told: int = 0  # which of the sender's messages this is: an older one says nothing new
 
 
+@lru_cache(maxsize=8)
+def _shuffled(seed: int, n_round: int, n_blocks: int) -> np.ndarray:
+    return np.random.default_rng((seed, n_round)).permutation(n_blocks)
+
+
 @dataclass(frozen=True)
 class Routes:
     workers: int
     seed: int
+    redrawn: int = 0  # blocks, if routes are drawn for each round: so that each block meets all others; 0: once
 
-    def of(self, block: int) -> np.ndarray:
+    def of(self, block: int, n_round: int = 0) -> np.ndarray:
         """[P] the workers in the order in which the block visits them. First visits are dealt evenly."""
-        rng = np.random.default_rng((self.seed, block))
-        first = block % self.workers
+        if self.redrawn:
+            first = int(_shuffled(self.seed, n_round, self.redrawn)[block]) % self.workers
+            rng = np.random.default_rng((self.seed, block, n_round))
+        else:
+            first, rng = block % self.workers, np.random.default_rng((self.seed, block))
         return np.concatenate([[first], rng.permutation(np.delete(np.arange(self.workers), first))])
 
     def at(self, block: int, visit: int) -> int:
-        return int(self.of(block)[visit % self.workers])
+        return int(self.of(block, visit // self.workers)[visit % self.workers])
+
+    def visit(self, block: int, worker: int, n_round: int) -> int:
+        """The number that the block's visit to this worker has."""
+        return n_round * self.workers + int(np.flatnonzero(self.of(block, n_round) == worker)[0])
 
 
 @dataclass
@@ -64,10 +78,11 @@ class Ledger:
     n_sent: int = 0
 
     def receive(self, offer: Offer) -> None:
-        b, n, P = offer.block, offer.visit, self.routes.workers
+        b, n = offer.block, offer.visit
         if self.routes.at(b, n) != self.worker:
             raise LedgerError(f"block {b} came to worker {self.worker}, but its visit {n} is another worker's")
-        expected = self.received[b] + P if b in self.received else n % P
+        n_round = self.received[b] // self.routes.workers + 1 if b in self.received else 0
+        expected = self.routes.visit(b, self.worker, n_round)
         if n < expected:
             raise LedgerError(f"block {b} came twice: visit {n} to worker {self.worker} was made already")
         if n > expected:

@@ -26,6 +26,7 @@ from topmix.data.shard import SavedShard
 from topmix.engines.nomad_ledger import Ledger, LostWorker, Offer, Routes, check_mass
 
 AHEAD = 2  # blocks beyond a worker's share, so that some can be on their way
+COMPANY = 0.02  # seconds that a visit waits for blocks to come along, where blocks visit together
 PATIENCE = 0.2  # seconds without anything to do, before a worker takes more than that
 GROUP = "nomads"  # of an actor's threads: those that take messages
 
@@ -34,17 +35,18 @@ class Station(Protocol):
     """The rows of one process. Blocks come and go; each of its threads visits every block."""
 
     n_threads: int
+    together: int  # blocks that a visit may have
 
     def begin(self, settings: Any) -> None: ...
     def put(self, block: int, content: np.ndarray) -> None: ...
-    def visit(self, thread: int, block: int, n_round: int) -> None: ...
+    def visit(self, thread: int, blocks: list[int], n_round: int) -> None: ...
     def take(self, block: int) -> np.ndarray: ...
     def post(self, thread: int) -> Any:
         """Statistics of a thread's rows after a round."""
         ...
 
-    def told(self) -> np.ndarray:
-        """What this process has changed in the sums over all blocks, since `begin`."""
+    def told(self) -> np.ndarray | None:
+        """What this process has changed in the sums over all blocks, since `begin`; None where nobody needs them."""
         ...
 
     def hear(self, delta: np.ndarray) -> None: ...
@@ -272,15 +274,29 @@ class Nomad:
     def _visit(self, thread: int) -> None:
         n_visits = 0
         onwards = self.queues[thread + 1] if thread + 1 < len(self.queues) else self.outgoing
-        while (b := self.queues[thread].get()) is not None and not self.stopped:
+        while (blocks := self._company(thread, self.run.n_blocks - n_visits % self.run.n_blocks)) and not self.stopped:
             begin = time.perf_counter()
-            self.station.visit(thread, b, self.visit_of[b] // self.run.routes.workers)
-            n_visits += 1
+            self.station.visit(thread, blocks, self.visit_of[blocks[0]] // self.run.routes.workers)
+            n_visits += len(blocks)
             if n_visits % self.run.n_blocks == 0:
                 n_round = n_visits // self.run.n_blocks - 1
                 self._tell(Post(n_round, self.number, thread, self.station.post(thread)))
             self.busy += time.perf_counter() - begin
-            onwards.put(b)
+            for b in blocks:
+                onwards.put(b)
+
+    def _company(self, thread: int, left: int) -> list[int]:
+        """The next block, with others of its round, of which so many are still to come. Half a visit waits a little
+        for more."""
+        most, found = min(self.station.together, left), [self.queues[thread].get()]
+        until = time.monotonic() + COMPANY
+        while found[-1] is not None and len(found) < most:
+            wait = until - time.monotonic() if len(found) < most / 2 else 0.0
+            try:
+                found.append(self.queues[thread].get(timeout=wait) if wait > 0 else self.queues[thread].get_nowait())
+            except queue.Empty:
+                break
+        return [b for b in found if b is not None] if found[-1] is not None else []
 
     def _send(self) -> None:
         P = self.run.routes.workers

@@ -42,6 +42,7 @@ class RayNomads:
 
     def __init__(self, pool: Pool, threads: int):
         self.pool, self.threads = pool, threads
+        self.visitors = threads  # of each worker: its threads visit blocks one after another, or together as one
         self.peers: list[Peer] = pool.wait_for_one()
         self.session = ""
         self.sent = self.received = self.added = 0  # bytes: dealt out, collected, and from worker to worker
@@ -87,16 +88,17 @@ class RayNomads:
         *,
         arrays: int = 1,
         collect_all: bool = True,
+        redraw: bool = False,
     ) -> Iterator[Round]:
-        """Blocks, of so many arrays each, make so many rounds. Workers go on while somebody looks at a round, but for
-        no more than LEAD."""
+        """Blocks, of so many arrays each, make so many rounds, on routes that are drawn once or for each round. Workers
+        go on while somebody looks at a round, but for no more than LEAD."""
         self.n_runs += 1
         self._news.clear()
         run = Run(
             self.n_runs,
             len(contents),
             rounds,
-            Routes(len(self.peers), seed),
+            Routes(len(self.peers), seed, len(contents) if redraw else 0),
             settings,
             arrays,
             collect_all,
@@ -136,7 +138,7 @@ class RayNomads:
         return peer.actor.nomad_collect.remote(self.session, run.number, POLL_SECONDS)
 
     def _is_whole(self, found: Collected | None, run: Run) -> bool:
-        wanted = run.n_blocks, self.threads * len(self.peers)
+        wanted = run.n_blocks, self.visitors * len(self.peers)
         return found is not None and (len(found.contents), len(found.posts)) == wanted
 
     def _heard(self, number: int, news: News, found: dict[int, Collected]) -> None:
@@ -204,7 +206,7 @@ class RayNomads:
             "worker_bytes": float(max((n.own_bytes + n.block_bytes for n in news), default=0)),
             "own_bytes": float(max((n.own_bytes for n in news), default=0)),
             "block_bytes": float(max(self.block_bytes, default=0)),
-            "busy": spent.pop("busy") / (took * len(self.peers) * self.threads),
+            "busy": spent.pop("busy") / (took * len(self.peers) * self.visitors),
             **spent,
         }
 

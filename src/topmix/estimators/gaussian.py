@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from topmix.data.table import Table
-from topmix.engines import Engine, Threads
+from topmix.engines import Engine
 from topmix.estimators.gaussian_parameters import by_hand, checked_start, n_parameters, priors, responsibilities
 from topmix.estimators.inputs import as_table
 from topmix.estimators.mixture import MixtureEstimator, count_of_samples
@@ -233,11 +233,6 @@ class GaussianMixture(MixtureEstimator):
         learner.check_engine(self._component("engine"))
         if not isinstance(learner, Asynchronous):
             return learner
-        if not isinstance(self._component("engine"), Threads):
-            raise ValueError(
-                f"learner='asynchronous' needs engine='threads' for mixtures, got {self._component('engine')!r}: "
-                "only topics travel between machines"
-            )
         for parameter, works, why in (
             (
                 "covariance_type",

@@ -20,6 +20,8 @@ from topmix.engines import Engine, Ray, Threads
 from topmix.learners.asynchronous_mixture import AsynchronousMixture
 from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan
 from topmix.learners.learner import Learner, Passes, State
+from topmix.learners.nomadic import Nomadic
+from topmix.learners.nomadic_mixture import NomadicMixture
 from topmix.learners.nomadic_topics import SETTLING_PASSES, NomadicTopics
 from topmix.learners.task import Task
 from topmix.parameters.checks import one_of, whole_number, whole_number_or_none
@@ -94,8 +96,10 @@ class Asynchronous(Learner):
     def open(self, task: Task, rng: np.random.Generator) -> Any:
         if isinstance(task.data, Table):
             assert self.batch_size is not None
-            workers = self.workers or 1
-            return AsynchronousMixture(task, workers, self.batch_size, seed=int(rng.integers(2**63)))
+            seed = int(rng.integers(2**63))
+            if isinstance(task.engine, Ray):
+                return NomadicMixture(task, task.engine, self.batch_size, seed)
+            return AsynchronousMixture(task, self.workers or 1, self.batch_size, seed)
         settle = SETTLING_PASSES if task.is_warm else 0
         plan = Plan(
             task.n_active, self.outside, self.opening_passes(task), settle, int(rng.integers(2**63)),
@@ -108,10 +112,8 @@ class Asynchronous(Learner):
     def opening_passes(self, task: Task) -> int:
         return 0 if task.is_warm or isinstance(task.data, Table) else min(self.opening, task.max_iter // 2)
 
-    def interrupted(self, workers: AsynchronousTopics | AsynchronousMixture | NomadicTopics, model: Any) -> Any:
+    def interrupted(self, workers: AsynchronousTopics | AsynchronousMixture | Nomadic, model: Any) -> Any:
         return workers.interrupted(model)
 
-    def passes(
-        self, model: Any, workers: AsynchronousTopics | AsynchronousMixture | NomadicTopics, state: State
-    ) -> Passes:
+    def passes(self, model: Any, workers: AsynchronousTopics | AsynchronousMixture | Nomadic, state: State) -> Passes:
         return workers.passes(model, state)
