@@ -4,8 +4,8 @@
     python -m benchmarks.seeds --quick
 
 Three lists of ten words, of newsgroups that people know. Each fit is made with and without them, from the same random
-numbers. Printed are how many of the words are among the 30 most probable of their topic, and the completion score of the
-test documents.
+numbers. Printed are how many of the words are among the 30 most probable of their topic, and the completion score of
+the test documents.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--regions", type=int, default=200_000)
     p.add_argument("--topics", type=int, default=50)
     p.add_argument("--passes", type=int, default=20)
-    p.add_argument("--sweeps", type=int, default=None, help="of sampling between the passes; the default of LDA if not given")
+    p.add_argument(
+        "--sweeps", type=int, default=None, help="of sampling between the passes; the default of LDA if not given"
+    )
     p.add_argument("--mapped", action="store_true", help="build the corpus in a file, and map it")
     p.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "topmix-single-cells")
     p.add_argument("--one", help=argparse.SUPPRESS)

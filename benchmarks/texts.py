@@ -91,7 +91,9 @@ def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[st
     else:
         import pandas as pd
 
-        frame = pd.DataFrame({"text": texts_of(rows), "date": dates_of(rows), "group": ["ab"[i % 2] for i in range(rows)]})
+        frame = pd.DataFrame(
+            {"text": texts_of(rows), "date": dates_of(rows), "group": ["ab"[i % 2] for i in range(rows)]}
+        )
         size = float(frame.memory_usage(deep=True).sum()) / 1e6
         if case != "fit":
             lda.fit(frame.head(2000), text="text")

@@ -14,7 +14,7 @@ from topmix.report import write_report
 
 rng = np.random.default_rng(0)
 COUNTS = rng.poisson(0.5, (40, 30)).astype(float) + np.eye(40, 30)
-SUBJECTS = ["boat sail sea harbour wind ship".split(), "chess rook queen king board pawn".split()]
+SUBJECTS = [["boat", "sail", "sea", "harbour", "wind", "ship"], ["chess", "rook", "queen", "king", "board", "pawn"]]
 TEXTS = [" ".join(rng.choice(SUBJECTS[i % 2], 9)) for i in range(60)]
 
 

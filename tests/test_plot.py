@@ -248,9 +248,9 @@ def test_topics_over_time_and_by_group_are_drawn_from_their_tables(kind):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
     largest = np.argsort(-np.asarray(table["share"]).reshape(2, 8).sum(axis=0), kind="stable")[:5]
     assert [int(label.get_text().split()[0]) for label in ax.get_yticklabels()] == largest.tolist()
-    with pytest.raises(ValueError, match="model.topics_over_time"):
+    with pytest.raises(ValueError, match=r"model\.topics_over_time"):
         topmix.plot.topics_over_time(table)
-    with pytest.raises(ValueError, match="model.topics_by"):
+    with pytest.raises(ValueError, match=r"model\.topics_by"):
         topmix.plot.topics_by(model)
     with pytest.raises(ValueError, match="9 is not a topic"):
         topmix.plot.topics_by(table, topics=[9])

@@ -119,7 +119,9 @@ def test_an_interrupted_first_fit_has_its_history(name):
     assert len(model.history_) == 3
     if is_kept:
         seen = []
-        make(name, tol=-np.inf, callbacks=[lambda record, view: seen.append(view.fitted()) or record.n_pass == 3]).fit(X)
+        make(name, tol=-np.inf, callbacks=[lambda record, view: seen.append(view.fitted()) or record.n_pass == 3]).fit(
+            X
+        )
         same(answers(model, X), answers(seen[-1], X))
         return
     assert not hasattr(model, "model_")

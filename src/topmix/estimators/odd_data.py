@@ -24,8 +24,8 @@ def warn_of_odd_data(corpus: Corpus, n_components: int | None) -> None:
     if 0 < weight < LIGHT and len(not_whole(corpus)):
         warnings.warn(
             f"X is not counts: a row sums to {weight:.3g} on average, as proportions and tf-idf weights do. A document "
-            "is then learned from as if it had so few words, and gets one topic: pass counts of words, or multiply each "
-            "row by the length of its document",
+            "is then learned from as if it had so few words, and gets one topic: pass counts of words, or multiply "
+            "each row by the length of its document",
             UserWarning,
             stacklevel=4,
         )

@@ -56,7 +56,9 @@ from topmix.parameters.checks import (
     whole_number_or_none,
 )
 
-INTERRUPTED = "the fit was interrupted, and has the topics of pass {}: fit again with warm_start=True to go on from there"
+INTERRUPTED = (
+    "the fit was interrupted, and has the topics of pass {}: fit again with warm_start=True to go on from there"
+)
 MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
 FEWEST_DOCUMENTS = 3  # per topic: where topics stand for single documents, sampling loses more than it finds
 
@@ -141,7 +143,9 @@ class TopicEstimator(
             ) as display,
         ):
             last = LastPass(corpus.n_words)
-            keeps = not (hasattr(self, "model_") or isinstance(learner, Asynchronous) or isinstance(self._engine(), Cuda))
+            keeps = not (
+                hasattr(self, "model_") or isinstance(learner, Asynchronous) or isinstance(self._engine(), Cuda)
+            )
             # The user's own come after it: where one of them is interrupted, the pass is kept.
             callbacks = [*([last] if keeps else []), *(self.callbacks or ()), *limits, *display]
             problem = self._problem(corpus, learner, inference, threads)

@@ -10,7 +10,6 @@ from typing import Any, Self
 from topmix.fitting.history import Record
 from topmix.fitting.view import PassView
 
-
 MOST_KEPT = 1 << 24  # words x topics that are copied: 128 MB
 FREE, SHARE = 0.01, 0.02  # seconds of a copy that are nothing, and the share of the time that longer ones may take
 

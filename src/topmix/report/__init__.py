@@ -66,7 +66,9 @@ def _documents(model: Any, given: Any, texts: Iterable[str] | None) -> tuple[Cor
     if given is None or isinstance(given, Corpus):
         return given, texts
     if not hasattr(model, "counts"):
-        raise ValueError(f"a {type(model).__name__} shows documents of a topmix.data.Corpus, not of {type(given).__name__}")
+        raise ValueError(
+            f"a {type(model).__name__} shows documents of a topmix.data.Corpus, not of {type(given).__name__}"
+        )
     refuse_iterator(given)
     return model.counts(given), given if texts is None and is_texts(given) else texts
 

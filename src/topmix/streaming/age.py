@@ -43,5 +43,7 @@ def day_number(date: Any) -> int:
     """Days since 1970 of an ISO string, or a date of Python, pandas or NumPy."""
     day = day_of(date)
     if np.isnat(day):
-        raise ValueError(f"a batch of a stream that forgets by days needs its date: learn(batch, date='2024-05-31'), not {date!r}")
+        raise ValueError(
+            f"a batch of a stream that forgets by days needs its date: learn(batch, date='2024-05-31'), not {date!r}"
+        )
     return int(day.astype(np.int64))

@@ -26,6 +26,7 @@ from topmix.streaming.record import BatchId, BatchRecord
 from topmix.streaming.words import Words
 
 STATE, KIND = "state", "topmix-stream"
+NEW = Age()
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Kept:
     words: Words
     ids: list[BatchId]  # of the last batches, in order
     records: list[BatchRecord]
-    age: Age = Age()  # where it forgets by days
+    age: Age = NEW  # where it forgets by days
 
 
 def model_path(folder: Path, n_batches: int) -> Path:
