@@ -191,13 +191,10 @@ class RowBuilder:
         """(first row, last row + 1, index, value): as appended where that is in memory, otherwise of bounded size."""
         begin = 0
         if self._path is None:
-            indexes, values = self._index.blocks(), self._value.blocks()
-            while indexes:  # they go as they are read: old and new rows together would take their memory twice
-                index, value = indexes.pop(0), values.pop(0)
+            for index, value in zip(self._index.blocks(), self._value.blocks(), strict=True):
                 end = int(np.searchsorted(indptr, indptr[begin] + len(index), "left"))
                 yield begin, end, index, value
                 begin = end
-                del index, value
             yield begin, self._n_docs, np.empty(0, np.int32), np.empty(0, np.float32)  # empty rows at the end
             return
         index, value = self._index.array(), self._value.array()
