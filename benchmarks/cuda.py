@@ -7,15 +7,19 @@
 
 Each fit is made twice: the seconds are of the second, when kernels are compiled and the driver is awake, and both must
 have the same bits. `start` is everything before the first pass ends: making shards, copying them, the first topics and
-the first pass. With --engine threads the same is measured on the processor.
+the first pass. With --engine threads the same is measured on the processor. With --scores a third fit says what the
+topics of each pass are worth, and so after how many seconds of the second fit they were good enough. With --measures
+completion score and coherence are timed, beside the processor's (one thread), and compared.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.harness import arguments, datasets
@@ -25,7 +29,7 @@ from topmix import LDA
 from topmix.data import Corpus
 from topmix.engines import Cuda
 from topmix.inference import Collapsed
-from topmix.metrics import completion_score
+from topmix.metrics import completion_score, npmi_coherence
 
 CORPORA = ["nips:200", "wiki:200", "arxiv_100k:200", "arxiv:1000"]
 
@@ -39,6 +43,9 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--copies", type=int, default=1, help="how often each document is there")
     p.add_argument("--memory", type=int, help="bytes that the GPU may use")
     p.add_argument("--sweeps", type=int, help="of exploration, where not as by default")
+    p.add_argument("--scores", action="store_true", help="the score after each pass")
+    p.add_argument("--measures", action="store_true", help="time the measures of the topics too")
+    p.add_argument("--inference", help="collapsed unless given: variational, cvb0 or scvb0")
     a = p.parse_args(argv)
     if a.quick:
         a.corpus, a.passes = [f"{datasets.GENERATED}:20"], 2
@@ -49,9 +56,18 @@ def main(argv: list[str] | None = None) -> int:
         settings: dict[str, Any] = {"engine": Cuda(memory=a.memory) if a.engine == "cuda" else a.engine}
         if a.sweeps is not None:
             settings["inference"] = Collapsed(sweeps=a.sweeps)
+        if a.inference:
+            settings["inference"] = a.inference
         X = data.train if a.copies == 1 else sp.vstack([data.train] * a.copies, format="csr")
-        found = measured(Corpus.from_scipy(X), int(K or a.K), a.passes, n_jobs=a.threads, **settings)
-        found["score"] = completion_score(found.pop("topics"), data.scored)
+        documents, n_topics = Corpus.from_scipy(X), int(K or a.K)
+        found = measured(documents, n_topics, a.passes, n_jobs=a.threads, **settings)
+        if a.scores:
+            found["scores"] = scored(documents, n_topics, a.passes, data, n_jobs=a.threads, **settings)
+            after = np.cumsum([found["start"], *found["passes"]])
+            print(" ".join(f"{x:.4f} after {s:.3f} s" for x, s in zip(found["scores"], after)), flush=True)
+        if a.measures:
+            found["measures"] = measures(found["topics"], data, measuring(settings))
+        found["score"] = completion_score(found.pop("topics"), data.scored, engine=measuring(settings))
         found["device"] = device_name() if a.engine == "cuda" else None
         print(
             f"{name:12s} K {K or a.K}: start {found['start'] * 1e3:.0f} ms, passes "
@@ -60,7 +76,7 @@ def main(argv: list[str] | None = None) -> int:
             flush=True,
         )
         given = {"K": int(K or a.K), "passes": a.passes} | {
-            name: getattr(a, name) for name in ("engine", "threads", "copies", "memory", "sweeps")
+            name: getattr(a, name) for name in ("engine", "threads", "copies", "memory", "sweeps", "inference")
         }
         out.add(found, given, data)
         if not found["repeats"]:
@@ -82,6 +98,44 @@ def measured(X: Corpus, K: int, n_passes: int, **settings: Any) -> dict[str, Any
         "repeats": hashes[0] == hashes[1],
         "topics": model.topic_word_,
     }
+
+
+def scored(X: Corpus, K: int, n_passes: int, data: datasets.Dataset, **settings: Any) -> list[float]:
+    """The completion score after each pass."""
+    scores = []
+
+    def look(record: Any, view: Any) -> None:
+        topics = view.fitted().topic_word_
+        scores.append(completion_score(topics, data.scored, engine=measuring(settings)))
+
+    LDA(K, max_iter=n_passes, tol=0.0, random_state=0, callbacks=[look], **settings).fit(X)
+    return scores
+
+
+def measures(topics: np.ndarray, data: datasets.Dataset, engine: Cuda | None) -> dict[str, Any]:
+    """Seconds of a second call on the engine and of one on the processor, and what both found."""
+    calls = {
+        "completion": lambda engine: completion_score(topics, data.scored, engine=engine),
+        "npmi": lambda engine: npmi_coherence(topics, data.train, engine=engine),
+    }
+    found: dict[str, Any] = {}
+    for name, call in calls.items():
+        call(engine)
+        (there, seconds), (here, on_processor) = (timed(call, each) for each in (engine, None))
+        found[name] = {"seconds": seconds, "value": there, "seconds_processor": on_processor, "value_processor": here}
+        print(f"{name}: {seconds:.3f} s, processor {on_processor:.3f} s; {there:.9f}, processor {here:.9f}", flush=True)
+    return found
+
+
+def timed(call: Callable[[Any], float], engine: Any) -> tuple[float, float]:
+    begin = time.perf_counter()
+    value = call(engine)
+    return value, time.perf_counter() - begin
+
+
+def measuring(settings: dict[str, Any]) -> Cuda | None:
+    engine = settings["engine"]
+    return engine if isinstance(engine, Cuda) else None
 
 
 def device_name() -> str:

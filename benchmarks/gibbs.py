@@ -2,6 +2,7 @@
 
     python -m benchmarks.gibbs                          # arxiv_100k, K = 200, two threads
     python -m benchmarks.gibbs --seconds 60 --corpus nips
+    python -m benchmarks.gibbs --engine cuda --seconds 0        # the speed on a GPU, without peers
 
 First the speed: the median of sweeps, after enough of them that documents have settled on their topics, and tomotopy's
 after as many. Then completion scores against seconds of training: tomotopy, GibbsLDA from a random start, and GibbsLDA
@@ -31,15 +32,16 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--K", type=int, default=200)
     p.add_argument("--sweeps", type=int, default=60, help="of the measurement of speed; 0 leaves it out")
     p.add_argument("--seconds", type=float, default=120, help="of training, each; 0 leaves the curves out")
+    p.add_argument("--engine", default="threads", help="threads or cuda, which has no sequential sampler")
     a = p.parse_args(argv)
     if a.quick:
         a.corpus, a.K, a.sweeps, a.seconds = datasets.GENERATED, 20, 6, 0.2
     data, out = datasets.load(a.corpus, split=a.split, role=a.role), Results(a.out, "gibbs")
-    common = {"K": a.K, "threads": a.threads}
+    common = {"K": a.K, "threads": a.threads, "engine": a.engine}
     if a.sweeps:
-        out.add(speed(data.train, a.K, a.threads, a.sweeps), common | {"sweeps": a.sweeps}, data)
+        out.add(speed(data.train, a.K, a.threads, a.sweeps, a.engine), common | {"sweeps": a.sweeps}, data)
     if a.seconds:
-        curves = [sampled(data, a.K, a.threads, a.seconds, start) for start in ("random", "lda")]
+        curves = [sampled(data, a.K, a.threads, a.seconds, start, a.engine) for start in ("random", "lda")]
         if is_installed("tomotopy"):
             settings = SETTINGS["tomotopy"]["fixed"]
             plan = Plan("tomotopy", "fixed", a.corpus, a.K, 0, a.seconds, settings, a.threads, a.split, a.role)
@@ -57,19 +59,22 @@ def priors(K: int) -> dict[str, Any]:
     return {"doc_topic_prior": 0.5 / K, "topic_word_prior": ETA}
 
 
-def speed(X: Any, K: int, threads: int, sweeps: int) -> dict[str, float]:
-    """Millions of tokens per second: settled, at best and in the first sweep; and of the exact sampler."""
+def speed(X: Any, K: int, threads: int, sweeps: int, engine: str) -> dict[str, float]:
+    """Millions of tokens per second: settled, at best and in the first sweep; on the processor also of the exact
+    sampler and of tomotopy."""
     n, how = float(X.sum()) / 1e6, priors(K) | {"random_state": 0}
     passes = PassTimes()
-    ours.gibbs_lda(K, max_iter=sweeps, n_jobs=threads, callbacks=[passes], **how).fit(X)
+    ours.gibbs_lda(K, max_iter=sweeps, n_jobs=threads, callbacks=[passes], engine=engine, **how).fit(X)
     seconds = passes.seconds()
     late = seconds[sweeps // 2 :]
     found = {"settled": n / float(np.median(late)), "best": n / min(late), "first": n / seconds[1]}
+    print(f"parallel:   {found['settled']:6.1f} M tokens/s, best {found['best']:.1f} M, ", end="")
+    print(f"first sweep {found['first']:.1f} M; {engine if engine == 'cuda' else f'{threads} threads'}", flush=True)
+    if engine == "cuda":
+        return found
     exact = PassTimes()
     ours.gibbs_lda(K, max_iter=3, sampler="sequential", n_jobs=threads, callbacks=[exact], **how).fit(X)
     found["sequential"] = n / min(exact.seconds())
-    print(f"parallel:   {found['settled']:6.1f} M tokens/s, best {found['best']:.1f} M, ", end="")
-    print(f"first sweep {found['first']:.1f} M; {threads} threads")
     print(f"sequential: {found['sequential']:6.1f} M tokens/s, exact, one thread", flush=True)
     if is_installed("tomotopy"):
         found["tomotopy"] = n / tomotopy.seconds_per_sweep(X, K, threads, sweeps)
@@ -79,7 +84,7 @@ def speed(X: Any, K: int, threads: int, sweeps: int) -> dict[str, float]:
     return found
 
 
-def sampled(data: datasets.Dataset, K: int, threads: int, budget: float, start: str) -> Curve:
+def sampled(data: datasets.Dataset, K: int, threads: int, budget: float, start: str, engine: str) -> Curve:
     curve, due, watch = Curve(f"GibbsLDA from {start}"), Milestones(budget), Stopwatch()
 
     def report(record: Any, view: Any) -> bool:
@@ -89,7 +94,7 @@ def sampled(data: datasets.Dataset, K: int, threads: int, budget: float, start: 
                 curve.add(watch.seconds, score, record.n_pass)
         return watch.seconds >= budget
 
-    init, common = None, {"random_state": 0, "n_jobs": threads}
+    init, common = None, {"random_state": 0, "n_jobs": threads, "engine": engine}
     if start == "lda":
         init = ours.lda(K, topic_word_prior=ETA, max_iter=2, tol=-np.inf, **common).fit(data.train)
     ours.gibbs_lda(K, max_iter=1_000_000, init=init, callbacks=[report], **priors(K), **common).fit(data.train)

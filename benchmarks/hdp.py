@@ -3,6 +3,7 @@
     python -m benchmarks.hdp planted                    # 10, 30 and 100 topics that made the corpus
     python -m benchmarks.hdp corpora --corpus nips      # real ones: score, number of topics, time
     python -m benchmarks.hdp planted corpora --quick    # small and generated, for a test
+    python -m benchmarks.hdp corpora --corpus kos --engine cuda --seconds 0     # our fits on a GPU, without peers
 
 planted: 5,000 documents of 150 words, V = 2,000, topics with Zipf-like sizes, documents of concentration 1, which is
 sample_lda's 0.1 per topic at 10 topics; it is the same for 30 and 100, as an HDP has it. The truth is the topics with
@@ -44,7 +45,8 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--grid", nargs="+", type=int, default=[50, 100, 200, 400], help="K of the variational LDA")
     p.add_argument("--starts", nargs="+", type=int, default=[100, 1, 300], help="topics to start from, the usual first")
     p.add_argument("--seeds", type=int, default=None, help="1 planted corpus, 5 fits of a real one")
-    p.add_argument("--seconds", type=float, default=40.0, help="of peers")
+    p.add_argument("--seconds", type=float, default=40.0, help="of peers; 0 leaves them out")
+    p.add_argument("--engine", default="threads", help="of our fits: threads or cuda")
     arguments.add_runs(p)
     a = p.parse_args(argv)
     parts = set(a.parts) or {"planted", "corpora"}
@@ -56,19 +58,22 @@ def main(argv: list[str] | None = None) -> int:
         passes, documents = 20, 100
     out = Results(a.out, "hdp")
     if "planted" in parts:
-        planted(a.topics, a.seeds or 1, documents, passes, a.threads, out)
+        planted(a.topics, a.seeds or 1, documents, passes, a.threads, a.engine, out)
     if "corpora" in parts:
         runs = Runs(a.runs, a.threads, a.fresh, a.split, a.role, own_process=not a.quick, results=out)
         for name in a.corpus:
-            corpora(runs, name, a.grid, a.starts, a.seeds or 5, passes, a.seconds)
+            corpora(runs, name, a.grid, a.starts, a.seeds or 5, passes, a.seconds, a.engine)
     return 0
 
 
-def planted(topics: list[int], seeds: int, documents: int, passes: int, threads: int, out: Results) -> None:
+def planted(
+    topics: list[int], seeds: int, documents: int, passes: int, threads: int, engine: str, out: Results
+) -> None:
     print("\n  true  seed  started  found  off by   error  told LDA   ratio  passes  seconds")
     for T in topics:
         for seed in range(seeds):
             sizes, common = 1.0 / (1.0 + np.arange(T)), {"random_state": seed, "n_jobs": threads}
+            common |= on(engine)
             sample = sample_lda(
                 documents, 2000, T, doc_length=150, topic_sizes=sizes, doc_topic_prior=CONCENTRATION / T,
                 random_state=seed,
@@ -87,22 +92,23 @@ def planted(topics: list[int], seeds: int, documents: int, passes: int, threads:
                     flush=True,
                 )
                 found = {"true": len(true), "found": K, "error": error, "error_of_lda": told, "seconds": seconds}
-                out.add(found, {"topics": T, "start": start, "seed": seed, "documents": documents})
+                out.add(found, {"topics": T, "start": start, "seed": seed, "documents": documents} | on(engine))
 
 
 def corpora(
-    runs: Runs, name: str, grid: list[int], starts: list[int], seeds: int, passes: int, seconds: float
+    runs: Runs, name: str, grid: list[int], starts: list[int], seeds: int, passes: int, seconds: float, engine: str
 ) -> None:  # fmt: skip
     def adaptive(start: int, seed: int) -> Run:
-        return runs.run("topmix", f"HDP from {start}", name, start, seed, NO_LIMIT, OURS | {"max_iter": passes})
+        settings = OURS | {"max_iter": passes} | on(engine)
+        return runs.run("topmix", f"HDP from {start}", name, start, seed, NO_LIMIT, settings)
 
     print(f"\n{name}, {runs.role} documents of split {runs.split}")
     print(f"  {'method':<32}{'K':>6}{'score':>10}{'seconds':>9}")
-    lda = [runs.run("topmix", "variational LDA", name, K, 0, NO_LIMIT, VARIATIONAL) for K in grid]
+    lda = [runs.run("topmix", "variational LDA", name, K, 0, NO_LIMIT, VARIATIONAL | on(engine)) for K in grid]
     hdp = [adaptive(starts[0], seed) for seed in range(seeds)]
     others = [adaptive(start, 0) for start in starts[1:]]
     peers = []
-    for method in PEERS:
+    for method in PEERS if seconds else ():
         if is_installed(method):
             peers += [runs.run(method, setting, name, 150, 0, seconds) for setting in SETTINGS[method]]
         else:
@@ -123,6 +129,11 @@ def corpora(
             f"  {peer.name} has {score:.4f} after {peer.time_to(score):.1f} s, the HDP after {reached:.2f} s: "
             f"{peer.time_to(score) / reached:.1f} times sooner"
         )
+
+
+def on(engine: str) -> dict[str, str]:
+    """Nothing for the default, so that earlier runs keep their names."""
+    return {} if engine == "threads" else {"engine": engine}
 
 
 def topics_of(run: Run) -> int:

@@ -37,6 +37,12 @@ class Curve:
         for name in self.extras.keys() | extras.keys():
             self.extras.setdefault(name, [None] * n).append(_number(extras.get(name)))
 
+    def amend(self, score: float, **extras: float | None) -> None:
+        """Values of the last point that were not known when it was added."""
+        self.score[-1] = _number(score)
+        for name, value in extras.items():
+            self.extras.setdefault(name, [None] * len(self))[-1] = _number(value)
+
     def column(self, name: str) -> list[float | None]:
         if name in ("score", "n_pass", "seconds"):
             return getattr(self, name)

@@ -78,18 +78,33 @@ class Run:
         return cls(Plan(**row["settings"]), Curve.from_dict(result["curve"]), result["final"])
 
 
-def train(plan: Plan, data: datasets.Dataset, due: Milestones | None = None) -> Run:
-    """Trains until the seconds are spent, or the method stops by itself, and scores it on the way."""
+def train(plan: Plan, data: datasets.Dataset, due: Milestones | None = None, both: bool = False) -> Run:
+    """Trains until the seconds are spent, or the method stops by itself, and scores it on the way.
+
+    `both` scores test and validation documents at each point, and at the end also with the method's own prior, if it is
+    another than the evaluator's: the columns score, validation, score_own_alpha and validation_own_alpha.
+    """
     X = data.train if plan.n_docs is None else data.train[: plan.n_docs]
     evaluate, due, curve = EVALUATORS[plan.evaluator], due or Milestones(plan.seconds), Curve(plan.label)
     last: Callable[[], Topics] | None = None
+
+    def scores(topics: Topics, at_end: bool) -> dict[str, float]:
+        phi = normalised(topics.topic_word)
+        if not both:
+            return {"score": evaluate(phi, data.scored)}
+        found = {}
+        for name, documents in (("score", data.test), ("validation", data.validation)):
+            found[name] = evaluate(phi, documents)
+            if at_end and is_learned(topics.alpha):
+                found[f"{name}_own_alpha"] = completion_score(phi, documents, doc_topic_prior=topics.alpha)
+        return found
 
     def report(topics: Callable[[], Topics], n_pass: float, /, **facts: float) -> bool:
         nonlocal last
         with watch.pause(), memory.pause():
             last = topics
-            score = evaluate(normalised(topics().topic_word), data.scored) if due.due(watch.seconds) else None
-            curve.add(watch.seconds, score, n_pass, documents=n_pass * X.shape[0], **facts)
+            found = scores(topics(), watch.seconds >= plan.seconds) if due.due(watch.seconds) else {}
+            curve.add(watch.seconds, n_pass=n_pass, documents=n_pass * X.shape[0], **found, **facts)
         return watch.seconds >= plan.seconds
 
     with PeakMemory() as memory:
@@ -99,13 +114,18 @@ def train(plan: Plan, data: datasets.Dataset, due: Milestones | None = None) -> 
     topics = last()
     phi = normalised(topics.topic_word)
     if curve.score[-1] is None:  # it stopped by itself
-        curve.score[-1] = evaluate(phi, data.scored)
+        curve.amend(**scores(topics, at_end=True))
     final = {"score": curve.score[-1], "seconds": curve.seconds[-1]}
     final |= {"resident_mb": memory.resident, "anonymous_mb": memory.anonymous}
     final |= describe(phi, topics.tokens, data)
     if topics.alpha is not None:
         final["score_with_own_alpha"] = completion_score(phi, data.scored, doc_topic_prior=topics.alpha)
     return Run(plan, curve, final)
+
+
+def is_learned(alpha: np.ndarray | None) -> bool:
+    """Whether a method's prior is another than the evaluator's own, 0.5 / K."""
+    return alpha is not None and not np.allclose(alpha, 0.5 / len(alpha), rtol=1e-3)
 
 
 def train_for(

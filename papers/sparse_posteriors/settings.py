@@ -23,7 +23,7 @@ LEARNERS: dict[str, Settings] = {
     "collapsed memoized L = 16": {"within_passes": True},
     "SCVB0 L = 16": {"inference": "scvb0", "learner": "stochastic", "within_passes": True},
 }
-PEERS = {"sklearn": "online", "gensim": "multicore", "tomotopy": "fixed"}
+PEERS = {"sklearn": "fixed", "gensim": "fixed", "tomotopy": "fixed"}
 STYLES: dict[str, Settings] = {
     "memoized L = 8": {"color": drawing.BLUE, "lw": 1.8},
     "memoized L = 1": {"color": drawing.BLUE, "ls": ":"},

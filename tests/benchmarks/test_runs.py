@@ -30,7 +30,7 @@ def test_a_method_is_scored_until_its_time_is_up(tiny, monkeypatch):
             time.sleep(0.005)
 
     monkeypatch.setitem(methods.METHODS, "sklearn", method)
-    run = runs.train(runs.Plan("sklearn", "online", "tiny", 3, 0, 0.7, {}), datasets.load("tiny"))
+    run = runs.train(runs.Plan("sklearn", "fixed", "tiny", 3, 0, 0.7, {}), datasets.load("tiny"))
     scored = run.curve.series()
     assert 2 <= len(scored) <= len(Milestones(0.7).times)  # not at every report
     assert len(asked) == len(scored) + 1  # and once more for what is measured at the end

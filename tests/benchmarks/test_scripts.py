@@ -214,6 +214,7 @@ def test_asynchronous_stress_survives_its_own_interrupts():
 def scripts() -> list[str]:
     """Those that answer a question; the others run or read what these wrote (tests/test_papers.py)."""
     others = {f"papers.{name}" for name in ("conclusions", "draw", "everything", "rows", "tables")}
+    others |= {"benchmarks.everything", "benchmarks.page"}
     found = [
         f"{path.parent.name}.{path.stem}"
         for folder in ("benchmarks", "papers")
@@ -236,7 +237,8 @@ def test_help_asks_the_question_that_the_script_answers(module, capsys):
 
 def test_cuda_measures_passes_and_compares_two_fits(script, tmp_path):
     """Here on the processor; tools/gpu-check runs it on a GPU."""
-    said = script("benchmarks.cuda", "--quick", "--engine", "threads", "--out", tmp_path / "out.jsonl")
+    more = "--scores", "--measures"
+    said = script("benchmarks.cuda", "--quick", "--engine", "threads", *more, "--out", tmp_path / "out.jsonl")
     assert "the same bits twice" in said
     (row,) = results.read(tmp_path / "out.jsonl")
     assert row["result"]["repeats"]

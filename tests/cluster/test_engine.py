@@ -23,7 +23,7 @@ def test_settings_are_checked_and_survive_a_file():
     engine = Ray(address="auto", workers=8, cpus_per_worker=2)
     assert from_dict(engine.to_dict(), ENGINES, "engine") == engine
     assert repr(Ray()) == "Ray()"
-    for bad in ({"workers": 0}, {"cpus_per_worker": 0}, {"address": 7}, {"gpus_per_worker": 1}, {"copies": 2}):
+    for bad in ({"workers": 0}, {"cpus_per_worker": 0}, {"address": 7}, {"gpus_per_worker": 2}, {"copies": 2}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             Ray(**bad)
 

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from topmix import HDP, LDA
+from topmix.cuda.gather import CorpusOnDevice
 from topmix.data import sample_lda
 from topmix.data.shard import Shards
 from topmix.engines import Cuda, Threads
-from topmix.inference import Collapsed, Variational
+from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
 from topmix.local.topics import TopicStep
 
@@ -41,6 +42,12 @@ def fitted(**parameters):
         {"doc_topic_prior": "auto", "inference": "variational", "learner": "batch"},
         {"init": "random", "learner": Memoized(batch_size=15)},
         {"topic_word_prior": np.random.default_rng(0).uniform(0.01, 0.1, (4, 50)), "learner": "batch"},
+        {"inference": Collapsed(restarts=2, exclude=True, selection="often"), "learner": Memoized(batch_size=15)},
+        {"inference": Variational(restarts=2), "learner": "batch"},
+        {"inference": "cvb0", "learner": Memoized(batch_size=15)},
+        {"inference": CVB0(doc_burn_in=2), "learner": "batch"},
+        {"inference": "scvb0", "learner": Stochastic(batch_size=15), "doc_topic_prior": "auto"},
+        {"inference": SCVB0(doc_burn_in=0), "learner": Memoized(batch_size=15)},
     ],
     ids=str,
 )
@@ -146,13 +153,8 @@ def test_documents_without_words_are_no_error(engine):
 @pytest.mark.parametrize(
     ("estimator", "said"),
     [
-        (LDA(4, inference=Collapsed(exclude=True)), "no exclude=True"),
-        (LDA(4, inference=Collapsed(restarts=2)), "no restarts"),
-        (LDA(4, inference=Collapsed(selection="often")), "no selection='often'"),
-        (LDA(40, n_active=None), "no n_active over 32"),
-        (LDA(4, inference="cvb0"), "cannot run CVB0Step"),
-        (LDA(4, inference="scvb0"), "cannot run SCVB0Step"),
-        (HDP(4, inference="variational", max_iter=2, search=None), "no restarts"),
+        (LDA(40, n_active=None), "at most 32 topics of a word"),
+        (LDA(40, n_active=None, inference="cvb0"), "at most 32 topics of a word"),
     ],
     ids=str,
 )
@@ -249,3 +251,36 @@ def test_an_hdp_is_that_of_the_processor(engine, parameters):
     np.testing.assert_allclose(got.components_, want.components_, rtol=1e-3, atol=2e-3)
     np.testing.assert_allclose(got.transform(CORPUS), want.transform(CORPUS), atol=1e-4)
     assert got.score(CORPUS) == pytest.approx(want.score(CORPUS), rel=1e-5)
+
+
+@pytest.mark.parametrize("rows", [slice(0, 40), slice(5, 5), np.array([3, 7, 8, 39]), np.arange(0, 40, 3)], ids=str)
+def test_a_shard_that_the_device_made_is_that_of_the_processor(engine, rows):
+    device, shards = engine.opened(), Shards(CORPUS, [slice(0, 2), rows])
+    want, got = shards[1], CorpusOnDevice(CORPUS, device).rows(rows, 1)
+    for name in ("cols", "indptr", "lengths"):
+        np.testing.assert_array_equal(getattr(got, name), getattr(want, name))
+        assert getattr(got, name).dtype == getattr(want, name).dtype
+    np.testing.assert_array_equal(device.get(got.index), want.index)
+    np.testing.assert_array_equal(device.get(got.value), want.value)
+    assert (got.number, got.n_rows) == (want.number, want.n_rows)
+    device.close()
+
+
+def test_a_corpus_without_room_is_dealt_by_the_processor(monkeypatch):
+    shards, device = Shards(CORPUS, [slice(0, 40)]), EmulatedDevice(memory=40 * CORPUS.nnz)
+    assert CorpusOnDevice.of(shards, device) is None
+    monkeypatch.setattr(CorpusOnDevice, "of", lambda shards, device: None)
+    here = fitted(engine=Emulated()).components_
+    monkeypatch.undo()
+    np.testing.assert_array_equal(fitted(engine=Emulated()).components_, here)
+
+
+def test_an_hdp_with_restarts_is_near_that_of_the_processor(engine):
+    """Whether it is better without a topic of a millionth of a token is decided by rounding."""
+    settings = {"n_active": 3, "random_state": 0, "max_iter": 3, "search": None, "inference": "variational"}
+    want, got = HDP(4, **settings).fit(CORPUS), HDP(4, engine=engine, **settings).fit(CORPUS)
+    assert got.elbo_ == pytest.approx(want.elbo_, rel=1e-5)
+    np.testing.assert_allclose(got.components_, want.components_, rtol=0.01, atol=0.1)
+    for a, b in zip(got.history_, want.history_):
+        assert a.effort["restarts"] == pytest.approx(b.effort["restarts"], rel=0.1)
+        assert a.effort["accepted"] > 0

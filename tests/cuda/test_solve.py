@@ -40,11 +40,14 @@ def room(request, monkeypatch):
 
 
 @cache
-def problem(posterior, eps, discount=0.0, warm=False, mean_change=False):
+def problem(posterior, eps, discount=0.0, warm=False, mean_change=False, **extra):
     """A shard, tables for it, its last visit and what the twin makes of it: documents whose path is not in doubt."""
     rng = np.random.default_rng(1)
     corpus = make_corpus(rng)
-    opt = Options(posterior, False, mean_change=mean_change, L=L, eps=eps, max_iter=25, tol=0.01, own_discount=discount)
+    extra = {"exclude": False} | extra
+    opt = Options(
+        posterior, mean_change=mean_change, L=L, eps=eps, max_iter=25, tol=0.01, own_discount=discount, **extra
+    )
     alpha = rng.uniform(0.01, 0.3, K)
     all_words = np.exp(rng.normal(0, 1.7, (corpus.shape[1], K)))
     all_words = (all_words / all_words.max(axis=1, keepdims=True)).astype(np.float32)
@@ -109,7 +112,7 @@ def agree(got, shard, want):
     np.testing.assert_allclose(got.words.totals, want.S.sum(axis=0), rtol=1e-3, atol=1e-3)
     assert got.words.totals.sum() == shard.value.sum()  # not a token is lost
     assert pytest.approx(want.entropy.sum(), rel=1e-4) == got.entropy
-    assert got.iterations == want.effort[0]
+    assert (got.iterations, got.restarts, got.accepted) == want.effort
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.45, 1.7])
@@ -135,10 +138,37 @@ def test_the_mean_change_equals_its_twin():
     agree(solved(shard, tables), shard, want)
 
 
+EXTRA = {
+    "exclude": ("collapsed", {"exclude": True}),
+    "often": ("collapsed", {"select_often": True}),
+    "often, variational": ("variational", {"select_often": True}),
+    "restarts": ("collapsed", {"restarts": 3}),
+    "restarts, variational": ("variational", {"restarts": 3}),
+    "all": ("collapsed", {"exclude": True, "select_often": True, "restarts": 2}),
+}
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.45])
+@pytest.mark.parametrize("extra", EXTRA)
+def test_what_few_fits_ask_for_equals_its_twin(extra, eps, room):
+    posterior, options = EXTRA[extra]
+    shard, tables, _, want = problem(posterior, eps, **options)
+    if "restarts" in options:
+        assert 0 < want.effort[2] < want.effort[1]
+    agree(solved(shard, tables), shard, want)
+
+
+def test_own_tokens_are_discounted_beside_all_that(room):
+    options = {"exclude": True, "select_often": True, "restarts": 2}
+    shard, tables, docs, want = problem("collapsed", 0.45, discount=0.5, warm=True, **options)
+    agree(solved(shard, tables, start=docs, last=docs), shard, want)
+
+
+@pytest.mark.parametrize("extra", [{}, {"restarts": 2, "select_often": True}], ids=str)
 @pytest.mark.parametrize("posterior", POSTERIORS)
-def test_any_order_of_the_lanes_gives_the_same_bits(posterior, room):
+def test_any_order_of_the_lanes_gives_the_same_bits(posterior, extra, room):
     """What a missing barrier would change."""
-    shard, tables, _, _ = problem(posterior, 0.45)
+    shard, tables, _, _ = problem(posterior, 0.45, **extra)
     first, *others = [solved(shard, tables, order=order) for order in (0, 1, 7)]
     for other in others:
         for a, b in zip(first.docs.on_host().__dict__.values(), other.docs.on_host().__dict__.values()):

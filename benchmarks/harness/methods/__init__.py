@@ -23,8 +23,8 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "defaults": {"ours": False},
         "optimised": {"ours": True, "optim_interval": 10},
     },
-    "sklearn": {"online": {}},
-    "gensim": {"multicore": {}},
+    "sklearn": {"fixed": {}, "defaults": {"ours": False}},
+    "gensim": {"fixed": {}, "defaults": {"ours": False}},
     "tomotopy_hdp": {"defaults": {}, "few": {"gamma": 1.0}},
     "gensim_hdp": {"defaults": {}},
 }

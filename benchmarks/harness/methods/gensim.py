@@ -11,8 +11,12 @@ from benchmarks.harness.methods.method import ETA, Report, Topics
 from benchmarks.harness.stopwatch import Stopwatch
 
 
-def lda(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report) -> None:
+def lda(
+    X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report, ours: bool = True
+) -> None:  # fmt: skip
+    """With our priors, or its own, 1 / K for both."""
     D, V = X.shape
+    alpha, eta = (0.5 / K, ETA) if ours else (1 / K, 1 / K)
     with watch.pause():
         from gensim.models import LdaMulticore
 
@@ -20,13 +24,13 @@ def lda(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, repo
     # Its default chunks of 2000 documents would be one update per pass on a small corpus.
     chunksize = min(2000, max(100, D // 10))
     model = LdaMulticore(
-        None, K, id2word, workers=threads, chunksize=chunksize, alpha=[0.5 / K] * K, eta=ETA, eval_every=None,
+        None, K, id2word, workers=threads, chunksize=chunksize, alpha=[alpha] * K, eta=eta, eval_every=None,
         random_state=seed,
     )  # fmt: skip
 
     def topics() -> Topics:
         counts = model.state.get_lambda()
-        return Topics(counts, counts.sum(axis=1) - ETA * V)
+        return Topics(counts, counts.sum(axis=1) - eta * V, np.full(K, alpha))
 
     # Documents per call. Each call starts processes, so more documents if calls are quick, but not for minutes.
     part = threads * chunksize
@@ -62,7 +66,10 @@ def hdp(
     rng, seen = np.random.default_rng(seed), size
 
     def topics() -> Topics:
-        return Topics(model.m_lambda + model.m_eta, np.maximum(model.m_lambda.sum(axis=1), 0.0))
+        alpha, _ = model.hdp_to_lda()  # its own way to a prior of documents
+        return Topics(
+            model.m_lambda + model.m_eta, np.maximum(model.m_lambda.sum(axis=1), 0.0), np.maximum(alpha, 1e-9)
+        )
 
     while True:
         order = rng.permutation(D)

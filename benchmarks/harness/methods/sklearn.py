@@ -15,13 +15,19 @@ from benchmarks.harness.vectors import Vectors, held_out
 
 
 def lda(
-    X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report, n_jobs: int | None = None
+    X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, report: Report, n_jobs: int | None = None,
+    ours: bool = True,
 ) -> None:  # fmt: skip
+    """With our priors, or its own, 1 / K for both."""
     with watch.pause():
+        from joblib import Parallel, delayed
         from sklearn.decomposition import LatentDirichletAllocation
 
+        # Its worker processes are started, and import what they need, before the clock runs.
+        Parallel(n_jobs=n_jobs or threads)(delayed(LatentDirichletAllocation)() for _ in range(4 * threads))
+    alpha, eta = (0.5 / K, ETA) if ours else (1 / K, 1 / K)
     model = LatentDirichletAllocation(
-        K, doc_topic_prior=0.5 / K, topic_word_prior=ETA, learning_method="online", total_samples=X.shape[0],
+        K, doc_topic_prior=alpha, topic_word_prior=eta, learning_method="online", total_samples=X.shape[0],
         n_jobs=n_jobs or threads, random_state=seed,
     )  # fmt: skip
     rng = np.random.default_rng(seed)
@@ -29,7 +35,7 @@ def lda(
     seen = 0
 
     def topics() -> Topics:
-        return Topics(model.components_, model.components_.sum(axis=1) - ETA * X.shape[1])
+        return Topics(model.components_, model.components_.sum(axis=1) - eta * X.shape[1], np.full(K, alpha))
 
     while True:
         order = rng.permutation(X.shape[0])
@@ -42,25 +48,31 @@ def lda(
                 return
 
 
-def gaussian_mixture(data: Vectors, K: int, seconds: float, covariance_type: str) -> Curve:
-    """The held-out score after each iteration of EM, for some seconds; its own start by k-means is counted.
+def gaussian_mixture(
+    data: Vectors, K: int, seconds: float, covariance_type: str, init_params: str = "kmeans", seed: int = 0
+) -> Curve:  # fmt: skip
+    """Held-out scores of test and validation rows after each iteration of EM, for some seconds; its start is counted.
 
     One fit, watched after each M-step: a new fit per iteration would pay for an E-step that users do not pay for.
     """
     from sklearn.mixture import GaussianMixture
 
-    curve = Curve("scikit-learn")
+    curve = Curve(f"scikit-learn, {init_params}")
 
     class Watched(GaussianMixture):
         def _m_step(self, *args: Any, **kwargs: Any) -> None:
             super()._m_step(*args, **kwargs)
             with watch.pause():
-                score = held_out(data.test, self.weights_, self.means_, self.covariances_)
-                curve.add(watch.seconds, score, len(curve) + 1)
+                found = self.weights_, self.means_, self.covariances_
+                score, validation = (held_out(X, *found) for X in (data.test, data.validation))
+                curve.add(watch.seconds, score, len(curve) + 1, validation=validation)
             if watch.seconds >= seconds:
                 raise TimeIsUp
 
-    model = Watched(n_components=K, covariance_type=covariance_type, max_iter=100_000, tol=0.0, random_state=0)
+    model = Watched(
+        n_components=K, covariance_type=covariance_type, max_iter=100_000, tol=0.0, init_params=init_params,
+        random_state=seed,
+    )  # fmt: skip
     watch = Stopwatch()
     with suppress(TimeIsUp):
         model.fit(data.train)

@@ -88,7 +88,8 @@ def train(
         dist = np.array([model.get_topic_word_dist(k) for k in ks], dtype=np.float64)
         phi[:, used] = dist * (tokens + len(used) * model.eta)[:, None]  # words of no training document keep eta
         alpha = np.asarray(model.alpha, dtype=np.float64)
-        return Topics(phi, tokens, alpha[ks] if alpha.ndim else None)
+        # An HDP has one concentration, which its documents share out as topics are large.
+        return Topics(phi, tokens, alpha[ks] if alpha.ndim else alpha * (tokens + 1e-3) / (tokens + 1e-3).sum())
 
     step, sweeps = 1, 0
     while True:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.harness.curve import Curve
+from benchmarks.harness.curve import NEVER, Curve
 from benchmarks.harness.methods.method import Report, TimeIsUp
 from benchmarks.harness.stopwatch import Clock, Stopwatch
 from benchmarks.harness.vectors import Vectors, held_out
@@ -47,16 +47,19 @@ def topics(X: sp.csr_array, K: int, seed: int, threads: int, watch: Stopwatch, r
 
 
 def gaussian_mixture(
-    data: Vectors, K: int, passes: int, clock: Clock = time.perf_counter, **settings: Any
+    data: Vectors, K: int, passes: int, clock: Clock = time.perf_counter, seconds: float = NEVER, **settings: Any
 ) -> Curve:  # fmt: skip
-    """The held-out score after each pass; initialisation is in the seconds of the first."""
+    """Held-out scores of test and validation rows after each pass; initialisation is in the seconds of the first."""
     from benchmarks.harness.methods import ours
 
     curve = Curve("topmix")
 
-    def after_pass(record: Any, view: Any) -> None:
+    def after_pass(record: Any, view: Any) -> bool:
         with watch.pause():
-            curve.add(watch.seconds, held_out(data.test, *ours.gaussians_of(view.fitted())), record.n_pass)
+            found = ours.gaussians_of(view.fitted())
+            score, validation = (held_out(X, *found) for X in (data.test, data.validation))
+            curve.add(watch.seconds, score, record.n_pass, validation=validation)
+        return watch.seconds >= seconds
 
     common = {"max_iter": passes, "tol": -np.inf, "random_state": 0, "callbacks": [after_pass]}
     model = ours.gaussian_mixture(K, **common | settings)

@@ -38,10 +38,14 @@ class MixtureBackend:
     def open(cls, step: Any, device: Device, shards: Shards, precision: str, threads: int) -> MixtureBackend:
         return cls(step, device, precision, threads, unit_of_tokens(shards.weight))
 
-    def shard(self, shard: Any) -> Any:
+    def shard(self, shards: Shards, b: int) -> Any:
+        shard = shards[b]
         if isinstance(shard, Shard):
             return RowWords(shard, DeviceShard(shard, self.device), self.device)
         return DeviceRows(shard, self.device, self.threads)
+
+    def close(self) -> None:
+        """Nothing but shards is kept."""
 
     def placed(self, shard: Any, stats: Any) -> Any:
         """Statistics of a shard, on the device: mixtures have no checkpoints."""

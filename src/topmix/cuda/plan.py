@@ -18,6 +18,27 @@ SLOTS = 1 << 28  # floats of global memory for what does not fit into shared mem
 RESERVED = 2048  # bytes of a block's shared memory that kernels and device use themselves
 MOST_PLANS = 8  # of a shard
 LISTS = 6  # floats of a document for each of its topics, besides the table
+EXTRA_LISTS = 8
+
+
+class Extra(NamedTuple):
+    """What few fits ask for, and what it takes: see kernels/document.hpp."""
+
+    exclude: bool = False
+    select_often: bool = False
+    restarts: bool = False
+
+    @property
+    def lists(self) -> int:
+        return EXTRA_LISTS if any(self) else LISTS
+
+    @property
+    def pages(self) -> int:
+        """How often a document's part of the table is there."""
+        return 1 + self.exclude + self.select_often
+
+    def kernel(self, name: str) -> str:
+        return name.replace("solve", "extra") if any(self) else name
 
 
 class Tier(NamedTuple):
@@ -29,10 +50,11 @@ class Tier(NamedTuple):
     most: int  # topics of a document
     room: int  # floats for its part of the table; before that they hold its first counts [K]
     per_processor: int  # blocks, at most
+    lists: int = LISTS
 
     def fitted(self, device: Device, K: int) -> Tier | None:
         """The tier with as much room as K needs and the device has; None: not even K counts fit."""
-        lists = LISTS * self.most
+        lists = self.lists * self.most
         all_there_is = (device.shared_per_block - RESERVED) // (4 * self.teams) - lists
         room = min(max(self.room, K + 3), all_there_is) & ~3  # lists begin at multiples of 16 bytes
         if room < K:
@@ -45,9 +67,10 @@ class Tier(NamedTuple):
     @property
     def shared(self) -> int:
         """Bytes that a block asks for."""
-        return 4 * self.teams * (LISTS * self.most + self.room)
+        return 4 * self.teams * (self.lists * self.most + self.room)
 
 
+NOTHING = Extra()
 SHORT = Tier("solve_short", 128, 4, 64, 1664, 6)
 MIDDLE = Tier("solve_middle", 128, 1, 256, 12288, 4)
 LONG = Tier("solve_long", 512, 1, 512, 1 << 20, 1)  # all that there is
@@ -62,6 +85,7 @@ class Plan:
     slot_size: int  # floats of global memory for each long document; 0: none
     giant: tuple[int, int] | None  # topics and floats of the largest document, where not all fit into tiers
     rows: Any  # [documents]
+    extra: Extra
 
     def run(self, given: dict[str, Any], L: int) -> None:
         """Each tier has documents of its own, and those that did not fit into the one before."""
@@ -86,12 +110,13 @@ class Plan:
                 blocks = min(blocks, max(1, SLOTS // self.slot_size))
                 given |= {"slots": device.empty(blocks * self.slot_size, np.float32), "slot_size": self.slot_size}
             if blocks:
-                device.launch(tier.kernel, "SolveArgs", blocks, tier.threads, given, L=L, shared=tier.shared)
+                kernel = self.extra.kernel(tier.kernel)
+                device.launch(kernel, "SolveArgs", blocks, tier.threads, given, L=L, shared=tier.shared)
             more = {"more": overflow[i], "n_more": counters[i, 1:]}
         if self.giant is None:
             return
         most, room = self.giant
-        size = LISTS * most + room
+        size = self.extra.lists * most + room
         slots = min(device.n_processors, self.n_docs, max(1, SLOTS // size))
         given |= {
             "rows": self.rows,
@@ -105,13 +130,15 @@ class Plan:
             "slot_size": size,
             **more,
         }
-        device.launch("solve_giant", "SolveArgs", slots, 512, given, L=L)
+        device.launch(self.extra.kernel("solve_giant"), "SolveArgs", slots, 512, given, L=L)
 
 
-def plan_of(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int) -> Plan:
+def plan_of(
+    device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int, extra: Extra = NOTHING
+) -> Plan:
     """Made once for each shard and setting: it looks at every document. `given` is how many topics a document may come
     with, where it has them from elsewhere."""
-    key = K, eps, is_cold, 1 << (given - 1).bit_length() if given else 0
+    key = K, eps, is_cold, 1 << (given - 1).bit_length() if given else 0, extra
     if key not in shard.plans:
         while len(shard.plans) >= MOST_PLANS:  # the number of topics is being searched for
             shard.plans.pop(next(iter(shard.plans)))
@@ -120,17 +147,20 @@ def plan_of(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: boo
     return plan
 
 
-def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int) -> Plan:
+def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool, given: int, extra: Extra) -> Plan:
     n_words, most = shard.n_words, np.maximum(shard.most_topics(K, eps), min(given, K))
     largest_most = int(most.max(initial=1))
-    largest = int((most * (n_words | 1)).max(initial=0))
+    largest = extra.pages * int((most * (n_words | 1)).max(initial=0))
     long = LONG._replace(most=_by_four(min(max(LONG.most, largest_most), MOST_IN_SHARED)))
-    tiers = [fitted for tier in (SHORT, MIDDLE, long) if (fitted := tier.fitted(device, K)) is not None]
+    with_lists = (tier._replace(lists=extra.lists) for tier in (SHORT, MIDDLE, long))
+    tiers = [fitted for tier in with_lists if (fitted := tier.fitted(device, K)) is not None]
 
     # topics that a document probably begins with: many if it starts from its words
     probable = np.minimum(most, 8 + shard.lengths / 10 if is_cold else 16)
-    short = np.where(n_words * 13 <= SHORT.room, 0, 1)  # by its words alone: most documents are short
-    tier_of = np.where(short == 0, 0, np.where((n_words + 1) * (probable + 1) <= MIDDLE.room, 1, 2))
+    short = np.where(
+        n_words * (12 * extra.pages + 1) <= SHORT.room, 0, 1
+    )  # by its words alone: most documents are short
+    tier_of = np.where(short == 0, 0, np.where((n_words + 1) * (extra.pages * probable + 1) <= MIDDLE.room, 1, 2))
     if np.count_nonzero(tier_of == 1) <= 2 * device.n_processors:  # too few to fill the device: more lanes for each
         tier_of[tier_of == 1] = 2
     tier_of = np.maximum(tier_of - (3 - len(tiers)), 0)[shard.order]
@@ -149,6 +179,7 @@ def _plan(device: Device, shard: DeviceShard, K: int, eps: float, is_cold: bool,
         slot_size,
         giant,
         shard.rows,
+        extra,
     )
 
 

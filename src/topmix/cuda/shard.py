@@ -10,6 +10,7 @@ import numpy as np
 
 from topmix.allocations.doc_topics import DocTopics
 from topmix.cuda.device import Device
+from topmix.cuda.gather import GatheredRows
 from topmix.cuda.parking import Held
 from topmix.data.shard import Shard
 
@@ -36,17 +37,18 @@ class DeviceTokenList(NamedTuple):
 class DeviceShard:
     HOLDS = "index", "value", "_tokens"
 
-    def __init__(self, shard: Shard, device: Device):
+    def __init__(self, shard: Shard | GatheredRows, device: Device):
         self.device, self.number = device, shard.number
         self.n_rows, self.n_entries = shard.n_rows, len(shard.index)
         self.cols = DeviceColumns(shard.cols, device.array(shard.cols, np.int32))
         self.indptr = device.array(shard.indptr, np.int32)
-        self.index = device.parking.hold(device.array(shard.index, np.int32))
-        self.value = device.parking.hold(device.array(shard.value, np.float32))
+        on_host = isinstance(shard, Shard)
+        self.index = device.parking.hold(device.array(shard.index, np.int32) if on_host else shard.index)
+        self.value = device.parking.hold(device.array(shard.value, np.float32) if on_host else shard.value)
         self.n_words = np.diff(shard.indptr)  # [documents] distinct ones
         self.lengths = shard.lengths
         self.order = np.argsort(-self.n_words, kind="stable").astype(np.int32)
-        self.plans: dict[tuple[int, float, bool, int], Any] = {}  # see plan.py
+        self.plans: dict[tuple[Any, ...], Any] = {}  # see plan.py
         self._tokens: DeviceTokenList | None = None
         self._places: dict[tuple[int, int, float], tuple[np.ndarray, Any]] = {}
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from topmix.allocations.document_prior import DocumentSums
 from topmix.cuda.device import Device
-from topmix.cuda.plan import plan_of
+from topmix.cuda.plan import Extra, plan_of
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.word_stats import DeviceWordStats
 from topmix.models.topics import TopicTables
 
 MOST_ACTIVE = 32  # L: lists of L topics are kept in registers
-SUMS = 8  # see the enum Sums of kernels/arguments.hpp
+SUMS = 10  # see the enum Sums of kernels/arguments.hpp
 
 
 class Solved(NamedTuple):
@@ -24,22 +24,16 @@ class Solved(NamedTuple):
     entropy: float
     bound: float  # sum of words' tokens times log phi; zero unless wanted
     iterations: int
+    restarts: int  # that were tried
+    accepted: int
 
 
 def check_options(tables: TopicTables) -> None:
     """Raises ValueError for what the kernels do not do, and says what they do."""
-    options, K = tables.documents, tables.words.table.shape[1]
-    refused = {
-        "exclude=True": options.exclude and tables.posterior == "collapsed",
-        "selection='often'": options.select_often,
-        "restarts": options.restarts > 0,
-        f"n_active over {MOST_ACTIVE}": options.L(K) > MOST_ACTIVE,
-    }
-    names = [name for name, is_asked in refused.items() if is_asked]
-    if names:
+    L = tables.documents.L(tables.words.table.shape[1])
+    if L > MOST_ACTIVE:
         raise ValueError(
-            f"engine='cuda' has no {' and no '.join(names)}: it has inference='collapsed' and 'variational', "
-            f"selection='last', without restarts and exclusion, and n_active of at most {MOST_ACTIVE}"
+            f"engine='cuda' keeps at most {MOST_ACTIVE} topics of a word: use n_active={MOST_ACTIVE} or less"
         )
 
 
@@ -63,6 +57,7 @@ def solve(
     K, L = table.shape[1], options.L(table.shape[1])
     host_places, places = shard.places(K, L, options.eps)
     n_entries = shard.n_entries
+    extra = Extra(options.exclude and tables.posterior == "collapsed", options.select_often, options.restarts > 0)
     docs = DeviceDocs.empty(device, host_places, places)
     sums = device.zeros(SUMS + 3 * K, np.int64)
     given: dict[str, Any] = {
@@ -90,9 +85,13 @@ def solve(
         "starts_cold": int(start is None),
         "learns_alpha": int(prior.learned),
         "wants_bound": int(want_bound),
+        "exclude": int(extra.exclude),
+        "select_often": int(extra.select_often),
+        "restarts": options.restarts,
+        "restart_iter": options.restart_iter,
     }
     if start is None:
-        given |= _first_selection(device, table, L)
+        given |= first_selection(device, table, L)
     if last is not None:
         given |= {
             "own_discount": options.own_discount,
@@ -111,12 +110,12 @@ def solve(
         given |= dict(zip(("memo_topic", "memo_share", "memo_n"), memo))
     if shard.n_rows:
         given_topics = 0 if before is None else before.most
-        plan_of(device, shard, K, options.eps, start is None, given_topics).run(given, L)
+        plan_of(device, shard, K, options.eps, start is None, given_topics, extra).run(given, L)
     words = None if memo is None else DeviceWordStats(shard, *memo, np.zeros(K))
     return _solved(device.get(sums), words, docs.held(), shard.n_rows, K, unit)
 
 
-def _first_selection(device: Device, table: Any, L: int) -> dict[str, Any]:
+def first_selection(device: Device, table: Any, L: int) -> dict[str, Any]:
     """Each word's own top L, where documents start from their words."""
     n_words, K = table.shape
     first = {
@@ -133,14 +132,13 @@ def _first_selection(device: Device, table: Any, L: int) -> dict[str, Any]:
 def _solved(
     found: np.ndarray, words: DeviceWordStats | None, docs: DeviceDocs, n_docs: int, K: int, unit: float
 ) -> Solved:
-    iterations, *rest, lost = found[:SUMS].tolist()
+    iterations, entropy, *_, bound, lost, tried, accepted = found[:SUMS].tolist()
     if lost:
         raise RuntimeError(f"{lost} documents did not fit on the device: please report this")
-    entropy, bound = rest[0] / 2.0**24, rest[-1] / 2.0**24
     sums, tokens = document_sums(found, n_docs, K, unit)
     if words is not None:
         words.totals = tokens
-    return Solved(words, docs, sums, entropy, bound, iterations)
+    return Solved(words, docs, sums, entropy / 2.0**24, bound / 2.0**24, iterations, tried, accepted)
 
 
 def document_sums(found: np.ndarray, n_docs: int, K: int, unit: float) -> tuple[DocumentSums, np.ndarray]:

@@ -10,18 +10,30 @@ import numpy as np
 
 # Programs that are used together, and so compiled together.
 TOGETHER = (
-    ("table.cu", "word_total.cu"),
+    ("table.cu", "word_total.cu", "gather.cu"),
     ("solve_short.cu", "solve_middle.cu", "solve_long.cu"),
     ("solve_giant.cu",),
+    ("extra_short.cu", "extra_middle.cu", "extra_long.cu"),
+    ("extra_giant.cu",),
+    ("cvb0.cu",),
+    ("scvb0.cu",),
     ("sample.cu",),
     ("merged.cu",),
     ("gibbs.cu",),
+    ("predict.cu",),
+    ("together.cu",),
     ("features.cu", "top.cu", "segments.cu", "moments.cu", "gaussian.cu"),
     ("row_words.cu",),
 )
 PROGRAMS = tuple(name for names in TOGETHER for name in names)
 STRUCTS = {  # the file that each is in
-    **dict.fromkeys(("SolveArgs", "TableArgs", "MemoArgs", "MergeArgs", "SampleArgs", "GibbsArgs"), "arguments.hpp"),
+    **dict.fromkeys(
+        (
+            *("SolveArgs", "TableArgs", "MemoArgs", "MergeArgs", "SampleArgs", "TokenArgs", "GibbsArgs"),
+            *("PredictArgs", "TogetherArgs", "GatherArgs"),
+        ),
+        "arguments.hpp",
+    ),
     **dict.fromkeys(
         ("FeatureArgs", "WeightArgs", "TopArgs", "SegmentArgs", "MomentArgs", "AddArgs", "GaussianArgs", "RowWordArgs"),
         "mixture_arguments.hpp",

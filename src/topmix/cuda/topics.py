@@ -10,18 +10,21 @@ import numpy as np
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.stick_prior import StickPrior
 from topmix.cuda.device import Device
+from topmix.cuda.gather import CorpusOnDevice
 from topmix.cuda.sample import sample
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import Solved, solve
 from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats
 from topmix.cuda.word_total import UNIT, DeviceWordTotal
-from topmix.data.shard import Shard, Shards
+from topmix.data.shard import Shards
 from topmix.local import Info, StepResult
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.local.topics import TopicStep, Visit
 from topmix.models.topics import TopicModel, TopicTables
 from topmix.stats import TopicStats, WordTotal
 from topmix.stats.entries import EntryStats, TokenStats
+
+EFFORT = "iterations", "restarts", "accepted"
 
 
 @dataclass(frozen=True)
@@ -31,15 +34,22 @@ class TopicBackend:
     step: Any
     device: Device
     unit: float
+    corpus: CorpusOnDevice | None = None  # that shards are made from
 
     @classmethod
     def open(cls, step: Any, device: Device, shards: Shards, precision: str, threads: int) -> TopicBackend:
         if getattr(step, "cold_start", None) is not None:
             raise ValueError("engine='cuda' cannot start documents from given counts: use engine='threads'")
-        return cls(step, device, unit_of(float(np.max(shards.corpus.value, initial=0.0))))  # type: ignore[union-attr]
+        largest = float(np.max(shards.corpus.value, initial=0.0))  # type: ignore[union-attr]
+        return cls(step, device, unit_of(largest), CorpusOnDevice.of(shards, device))
 
-    def shard(self, shard: Shard) -> DeviceShard:
-        return DeviceShard(shard, self.device)
+    def shard(self, shards: Shards, b: int) -> DeviceShard:
+        rows = shards[b] if self.corpus is None else self.corpus.rows(shards.rows[b], b)
+        return DeviceShard(rows, self.device)
+
+    def close(self) -> None:
+        if self.corpus is not None:
+            self.corpus.arrays.clear()
 
     def place(self, model: Any) -> Any:
         if isinstance(model, TopicModel) and model.words.held is not None:
@@ -79,7 +89,7 @@ class CudaTopicStep(TopicBackend):
         start = None if self.step.is_cold(times) else last
         discounts = tables.documents.own_discount > 0
         found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None)
-        info: Info = {"iterations": float(found.iterations), "restarts": 0.0, "accepted": 0.0}
+        info: Info = dict(zip(EFFORT, map(float, (found.iterations, found.restarts, found.accepted))))
         if tables.partner is not None and found.words is not None:
             info["merge_entropy"] = found.words.merged_entropy(tables.partner, self.unit)
         is_needed = discounts or not self.step.is_cold(times + 1)

@@ -37,8 +37,29 @@ class SeveralShards(ShardStats):
         return self._parts
 
 
+class OneShard(ShardStats):
+    """What one shard reports."""
+
+    shard: DeviceShard
+
+    def on_host(self, unit: float) -> WordStats:
+        """As the processor would report it: tokens summed for each word and topic."""
+        device, K = self.shard.device, len(self.totals)
+        words = np.arange(len(self.shard.cols) + 1, dtype=np.int32)
+        counts = device.zeros((len(words) - 1, K), np.int64)
+        add_to(counts, self, 1.0, unit, cols=device.array(words))
+        word, topic, value = device.nonzero(counts)
+        return WordStats(
+            np.asarray(self.shard.cols, np.int32),
+            np.searchsorted(word, words).astype(np.int64),
+            topic.astype(np.uint16),
+            (value / unit).astype(np.float32),
+            self.totals,
+        )
+
+
 @dataclass(eq=False)
-class DeviceWordStats(ShardStats):
+class DeviceWordStats(OneShard):
     """Tokens of each word of each document of a shard in its L best topics: memo and message in one."""
 
     shard: DeviceShard
@@ -61,21 +82,6 @@ class DeviceWordStats(ShardStats):
     @property
     def n_entries(self) -> int:
         return self.shard.n_entries
-
-    def on_host(self, unit: float) -> WordStats:
-        """As the processor would report it: tokens summed for each word and topic."""
-        device, K = self.shard.device, len(self.totals)
-        words = np.arange(len(self.shard.cols) + 1, dtype=np.int32)
-        counts = device.zeros((len(words) - 1, K), np.int64)
-        add_to(counts, self, 1.0, unit, cols=device.array(words))
-        word, topic, value = device.nonzero(counts)
-        return WordStats(
-            np.asarray(self.shard.cols, np.int32),
-            np.searchsorted(word, words).astype(np.int64),
-            topic.astype(np.uint16),
-            (value / unit).astype(np.float32),
-            self.totals,
-        )
 
     @classmethod
     def of(cls, shard: DeviceShard, stats: EntryStats) -> DeviceWordStats:
@@ -110,7 +116,7 @@ class DeviceWordStats(ShardStats):
 
 
 @dataclass(eq=False)
-class DeviceTokenStats(ShardStats):
+class DeviceTokenStats(OneShard):
     """The same where every token has one topic: the topics of tokens are all there is."""
 
     shard: DeviceShard

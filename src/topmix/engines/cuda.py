@@ -6,13 +6,14 @@ finds, not equal: sums have another order there, and counts are rounded to 2^-20
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from topmix.cuda import mixture, topics
+from topmix.cuda import measures, mixture, token_by_token, topics
 from topmix.cuda.device import Device, cuda_device
 from topmix.cuda.mixture import MixtureBackend
 from topmix.cuda.scores import PRECISIONS
@@ -22,9 +23,14 @@ from topmix.engines.engine import Engine, ShardResult, Workers
 from topmix.engines.rounds import LocalRounds, Memo, Rounds
 from topmix.local import LocalStep
 from topmix.local.candidates import CandidateStep
+from topmix.metrics.engine import Words
 from topmix.parameters.checks import one_of, whole_number
 
-BACKENDS: dict[type, type[TopicBackend] | type[MixtureBackend]] = {**topics.BACKENDS, **mixture.BACKENDS}
+BACKENDS: dict[type, type[TopicBackend] | type[MixtureBackend]] = {
+    **topics.BACKENDS,
+    **token_by_token.BACKENDS,
+    **mixture.BACKENDS,
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,11 +70,32 @@ class Cuda(Engine):
             raise ValueError("engine='cuda' scores rows by all clusters: use candidates=None, or engine='threads'")
         if type(step) not in BACKENDS:
             raise ValueError(
-                f"engine='cuda' cannot run {type(step).__name__}: it has LDA and HDP with inference='collapsed' "
-                "or 'variational', and mixtures; use engine='threads'"
+                f"engine='cuda' cannot run {type(step).__name__}: it has LDA, HDP and mixtures; use engine='threads'"
             )
         device = self.opened()
         return CudaWorkers(shards, BACKENDS[type(step)].open(step, device, shards, self.precision, threads), device)
+
+    def held_out(
+        self, table: np.ndarray, known: Words, held: Words, alpha: np.ndarray, max_iter: int, tol: float
+    ) -> np.ndarray:
+        """For `metrics.completion_score(..., engine=Cuda())`."""
+        with self._for_once() as device:
+            return measures.held_out(device, table, known, held, alpha, max_iter, tol)
+
+    def together(
+        self, topics: Sequence[np.ndarray], n_words: int, indptr: np.ndarray, index: np.ndarray
+    ) -> list[np.ndarray]:
+        """For `metrics.npmi_coherence(..., engine=Cuda())`."""
+        with self._for_once() as device:
+            return measures.together(device, topics, n_words, indptr, index)
+
+    @contextmanager
+    def _for_once(self) -> Iterator[Device]:
+        device = self.opened()
+        try:
+            yield device
+        finally:
+            device.close()
 
     def opened(self) -> Device:
         """The device; an error where there is none says what is missing."""
@@ -98,7 +125,9 @@ class CudaWorkers:
 
     def _shard(self, b: int) -> Any:
         if b not in self._shards:
-            self._shards[b] = self.backend.shard(self.shards[b])
+            self._shards[b] = self.backend.shard(self.shards, b)
+            if len(self._shards) == self.n_shards:
+                self.backend.close()
         return self._shards[b]
 
     def place(self, model: Any) -> Any:
@@ -122,4 +151,5 @@ class CudaWorkers:
 
     def close(self) -> None:
         self._memory, self._shards, self._memo = {}, {}, {}
+        self.backend.close()
         self.device.close()

@@ -65,7 +65,8 @@ class ShardActor(NomadHost):
         self.sessions.setdefault(session, Session(Worker(step, threads)))
 
     def close(self, session: str) -> None:
-        self.sessions.pop(session, None)
+        if (ended := self.sessions.pop(session, None)) is not None:
+            ended.worker.close()
 
     def columns(self, opening: tuple[Any, ...], b: int, message: list[Any]) -> np.ndarray:
         """The words of a shard, or the columns of a table."""

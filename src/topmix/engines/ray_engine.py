@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from topmix.cuda.hosted import HostedStep
 from topmix.data.shard import Shards
+from topmix.engines.cuda import Cuda
 from topmix.engines.engine import Engine, Workers
 from topmix.local import LocalStep
 from topmix.parameters.checks import whole_number, whole_number_or_none
@@ -32,7 +34,8 @@ class Ray(Engine):
     cpus_per_worker : int
         Cores of each worker, which its kernels use; `n_jobs` is for the process that calls.
     gpus_per_worker : int
-        GPUs of each worker. This version has no workers that compute on them, so it must be 0.
+        0, or 1: each worker computes on a GPU of its own, as with `engine="cuda"`. It needs CuPy on the nodes, and runs
+        LDA and HDP; results then differ from those of `Threads` by rounding.
     copies : int
         Copies on other nodes of what each batch remembers, 0 or 1. With 1 the fit goes on when a node is lost; with 0
         fewer bytes travel, and a lost node ends the fit.
@@ -56,12 +59,14 @@ class Ray(Engine):
         whole_number_or_none(self.workers, "workers")
         whole_number(self.cpus_per_worker, "cpus_per_worker")
         whole_number(self.gpus_per_worker, "gpus_per_worker", least=0)
-        if self.gpus_per_worker:
-            raise ValueError("gpus_per_worker must be 0: this version has no workers that compute on GPUs of a cluster")
+        if self.gpus_per_worker > 1:
+            raise ValueError(f"gpus_per_worker must be 0 or 1, got {self.gpus_per_worker}: use more workers")
         if whole_number(self.copies, "copies", least=0) > 1:
             raise ValueError(f"copies must be 0 or 1, got {self.copies}")
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
+        if self.gpus_per_worker:
+            step = HostedStep(step, Cuda())  # Ray shows each worker its own GPU alone
         pool = self._pool()
         from topmix.engines.ray_workers import RayWorkers
 
@@ -69,6 +74,8 @@ class Ray(Engine):
 
     def nomads(self) -> RayNomads:
         """The same workers, for blocks of parameters that travel between them."""
+        if self.gpus_per_worker:
+            raise ValueError("learner='asynchronous' has no workers that compute on GPUs: use gpus_per_worker=0")
         pool = self._pool()
         from topmix.engines.ray_nomads import RayNomads
 

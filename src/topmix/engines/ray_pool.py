@@ -33,6 +33,8 @@ class Wanted(Protocol):
     def workers(self) -> int | None: ...
     @property
     def cpus_per_worker(self) -> float: ...
+    @property
+    def gpus_per_worker(self) -> int: ...
 
 
 _pools: dict[tuple[str, Wanted], Pool] = {}
@@ -91,10 +93,14 @@ class Pool:
     """The workers of one engine."""
 
     def __init__(self, engine: Wanted):
-        free = ray.available_resources().get("CPU", 0.0)
-        n = engine.workers or max(1, int(free // engine.cpus_per_worker))
+        resources, gpus = ray.available_resources(), engine.gpus_per_worker
+        free, free_gpus = (resources.get(name, 0.0) for name in ("CPU", "GPU"))
+        fit = int(free // engine.cpus_per_worker)
+        n = engine.workers or max(1, min(fit, int(free_gpus // gpus)) if gpus else fit)
         # A task that fails is our own to repeat: only we know which results were used already.
         options = {"num_cpus": engine.cpus_per_worker, "max_restarts": -1, "max_task_retries": 0}
+        if gpus:
+            options["num_gpus"] = gpus
         kind = ray.remote(concurrency_groups={GROUP: 4})(ShardActor).options(scheduling_strategy="SPREAD", **options)
         self.peers = [Peer(i, kind.remote()) for i in range(n)]
         deadline, more = time.monotonic() + START_SECONDS, None
@@ -107,8 +113,9 @@ class Pool:
         if not alive:
             self.end()
             raise ClusterError(
-                f"no worker of {engine.cpus_per_worker} CPUs could be started within {START_SECONDS:.0f} seconds: the "
-                f"cluster has {free:g} free CPUs (`ray status` says more)"
+                f"no worker of {engine.cpus_per_worker} CPUs{' and a GPU' if gpus else ''} could be started within "
+                f"{START_SECONDS:.0f} seconds: the cluster has {free:g} free CPUs"
+                f"{f' and {free_gpus:g} free GPUs' if gpus else ''} (`ray status` says more)"
             )
         if alive < n:
             LOG.warning("%d of %d workers could be started; the others will join when there is room", alive, n)

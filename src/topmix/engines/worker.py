@@ -22,3 +22,8 @@ class Worker:
     def step(self, shard: Any, tables: Any, memory: Any = None) -> StepResult:
         with use_threads(self.threads):
             return self.local(shard, tables, memory, self.scratch)
+
+    def close(self) -> None:
+        """Gives back what the local step holds besides memory."""
+        if (close := getattr(self.local, "close", None)) is not None:
+            close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,15 @@ class TopicProblem:
 class TopicFit(Between):
     def __init__(self, problem: TopicProblem, rng: np.random.Generator, log: Log, checkpoint: Checkpoint | None):
         self.problem, self.rng, self.log, self.checkpoint = problem, rng, log, checkpoint
-        self.lengths = row_sums(problem.corpus.indptr, problem.corpus.value)
         self.search: Search | None = None
         self.interrupted: TopicModel | None = None  # what there is of a fit that Ctrl-C ended
         self.updates_per_pass = 1
         self.exploration: Exploration | None = None
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """[documents] tokens, for whoever needs them."""
+        return row_sums(self.problem.corpus.indptr, self.problem.corpus.value)
 
     def run(self) -> tuple[TopicModel, bool]:
         """The model at the end, and whether it has converged."""
@@ -220,7 +225,8 @@ class TopicFit(Between):
             return self.search.after(result)
         if not is_last:
             self._restart_small_topics()
-        following: TopicModel | None = result.model.relearn(result.total, self.lengths)
+        now = result.model
+        following: TopicModel | None = now.relearn(result.total, self.lengths) if now.learns_priors else None
         if self.exploration is None or is_last:
             return following
         return self._in_next_phase(following or result.model)

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topmix.metrics.cooccurrence import CoOccurrence, in_documents, in_windows
 from topmix.metrics.counts import Floats, as_counts, as_topics
+from topmix.metrics.engine import MeasuringEngine, checked
 from topmix.metrics.top_words import top_ids
 
 EPSILON = 1e-12  # as in gensim
@@ -47,6 +48,7 @@ def npmi_coherence(
     top_n: int = 10,
     per_topic: bool = False,
     eps: float = EPSILON,
+    engine: MeasuringEngine | None = None,
 ) -> float | Floats:
     """Normalised pointwise mutual information of the top words, from about −1 (never together) to 1 (always).
 
@@ -68,9 +70,13 @@ def npmi_coherence(
         Whether to return one score per topic instead of the mean.
     eps : float
         ε of the formulas; may be 0.
+    engine : Cuda or None
+        Where the documents X are counted: `topmix.engines.Cuda()` is a GPU. None is the processor. The counts, and so
+        the scores, are the same.
     """
     return _mean(
-        [_npmi(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, window_size, top_n)], per_topic
+        [_npmi(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, window_size, top_n, engine)],
+        per_topic,
     )
 
 
@@ -83,12 +89,15 @@ def umass_coherence(
     top_n: int = 10,
     per_topic: bool = False,
     eps: float = EPSILON,
+    engine: MeasuringEngine | None = None,
 ) -> float | Floats:
     """Mean log probability of a top word, given a more probable top word in the same document. 0 or less.
 
     Higher is better. The arguments are those of `npmi_coherence`. Windows are whole texts.
     """
-    return _mean([_umass(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, None, top_n)], per_topic)
+    return _mean(
+        [_umass(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, None, top_n, engine)], per_topic
+    )
 
 
 def cv_coherence(
@@ -101,13 +110,15 @@ def cv_coherence(
     top_n: int = 10,
     per_topic: bool = False,
     eps: float = EPSILON,
+    engine: MeasuringEngine | None = None,
 ) -> float | Floats:
     """Mean cosine of the NPMI values of a top word with the NPMI values of the whole topic.
 
     The arguments are those of `npmi_coherence`. The measure is defined on texts; with X, documents are the windows.
     """
     return _mean(
-        [_cv(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, window_size, top_n)], per_topic
+        [_cv(c, n, eps) for c, n in _co_occurrences(topics, X, texts, vocabulary, window_size, top_n, engine)],
+        per_topic,
     )
 
 
@@ -149,16 +160,24 @@ def _mean(values: list[float], per_topic: bool) -> float | Floats:
 
 
 def _co_occurrences(
-    topics: Topics, X: Any, texts: Texts | None, vocabulary: Sequence[str] | None, window_size: int | None, top_n: int
+    topics: Topics,
+    X: Any,
+    texts: Texts | None,
+    vocabulary: Sequence[str] | None,
+    window_size: int | None,
+    top_n: int,
+    engine: MeasuringEngine | None,
 ) -> Iterable[tuple[NDArray[np.int64], int]]:
     """Per topic: [words, words] documents or windows that hold both words, and the number of all."""
     if (X is None) == (texts is None):
         raise ValueError("pass either X (documents) or texts (windows of text), not both or none")
+    if checked(engine) is not None and X is None:
+        raise ValueError("engine= counts documents X: windows of texts are counted by the processor")
     if vocabulary is None:
         vocabulary = getattr(X, "vocabulary", None)
     found: CoOccurrence
     if texts is None:
-        found = in_documents(_as_ids(topics, vocabulary, top_n), as_counts(X))
+        found = in_documents(_as_ids(topics, vocabulary, top_n), as_counts(X), engine)
     else:
         lists = _as_words(topics, vocabulary, top_n)
         words = sorted({w for t in lists for w in t})

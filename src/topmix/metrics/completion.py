@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from topmix.metrics.counts import Floats, RandomState, as_prior, as_topics, row_sums, topics_and_documents
+from topmix.metrics.engine import MeasuringEngine, Words, checked
 from topmix.metrics.fold_in import fold_in
 from topmix.metrics.splits import split_tokens, split_types
 
@@ -44,6 +45,7 @@ def completion_score(
     random_state: RandomState = 0,
     max_iter: int = 100,
     tol: float = 0.05,
+    engine: MeasuringEngine | None = None,
 ) -> float:
     """Mean log predictive probability of a held-out token, with the distinct words of a document split 80/20.
 
@@ -62,6 +64,8 @@ def completion_score(
         Seed of the split. The split depends on it and on X, not on the topics.
     max_iter, tol
         The inference of a document ends when no expected count changes by tol, or after max_iter iterations.
+    engine : Cuda or None
+        Where documents are computed: `topmix.engines.Cuda()` is a GPU. None is the processor.
 
     Returns
     -------
@@ -70,7 +74,7 @@ def completion_score(
     """
     return completion_scores(
         topic_word, X, doc_topic_prior=doc_topic_prior, fraction=fraction, random_state=random_state,
-        max_iter=max_iter, tol=tol,
+        max_iter=max_iter, tol=tol, engine=engine,
     ).mean  # fmt: skip
 
 
@@ -83,11 +87,12 @@ def completion_scores(
     random_state: RandomState = 0,
     max_iter: int = 100,
     tol: float = 0.05,
+    engine: MeasuringEngine | None = None,
 ) -> DocumentScores:
     """`completion_score` for each document."""
     topic_word, X = topics_and_documents(topic_word, X)
     A, B = split_types(X, fraction=fraction, random_state=random_state)
-    return predict(topic_word, A, B, doc_topic_prior, max_iter, tol)
+    return predict(topic_word, A, B, doc_topic_prior, max_iter, tol, engine)
 
 
 def half_split_score(
@@ -98,6 +103,7 @@ def half_split_score(
     random_state: RandomState = 0,
     max_iter: int = 100,
     tol: float = 0.05,
+    engine: MeasuringEngine | None = None,
 ) -> float:
     """Mean log predictive probability of a held-out token, with the tokens of a document split 50/50.
 
@@ -106,7 +112,7 @@ def half_split_score(
     """
     topic_word, X = topics_and_documents(topic_word, X)
     A, B = split_tokens(X, random_state=random_state)
-    return predict(topic_word, A, B, doc_topic_prior, max_iter, tol).mean
+    return predict(topic_word, A, B, doc_topic_prior, max_iter, tol, engine).mean
 
 
 def predict(
@@ -116,6 +122,7 @@ def predict(
     doc_topic_prior: ArrayLike | None = None,
     max_iter: int = 100,
     tol: float = 0.05,
+    engine: MeasuringEngine | None = None,
 ) -> DocumentScores:
     """Scores of the tokens of B [D, V], with the topics of each document inferred from A [D, V]."""
     phi = as_topics(topic_word)
@@ -129,9 +136,14 @@ def predict(
     id_a, id_b = ids[: A.nnz], ids[A.nnz :]
 
     log_likelihood, n_tokens = np.zeros(A.shape[0]), np.asarray(B.sum(axis=1), dtype=np.float64).ravel()
+    todo = n_tokens > 0
+    if (chosen := checked(engine)) is not None and table.size:
+        known, held = Words(A.indptr, id_a, A.data), Words(B.indptr, id_b, B.data)
+        log_likelihood = chosen.held_out(table, known, held, alpha, max_iter, tol)
+        todo &= np.isnan(log_likelihood)
     # One BLAS thread: the products are small, and the sums are the same for any number of cores.
     with threadpool_limits(1, user_api="blas"), np.errstate(divide="ignore"):
-        for d in np.flatnonzero(n_tokens):
+        for d in np.flatnonzero(todo):
             a, b = slice(A.indptr[d], A.indptr[d + 1]), slice(B.indptr[d], B.indptr[d + 1])
             gamma = alpha + fold_in(table[id_a[a]], A.data[a], alpha, max_iter=max_iter, tol=tol)
             log_likelihood[d] = B.data[b] @ np.log(table[id_b[b]] @ (gamma / gamma.sum()))

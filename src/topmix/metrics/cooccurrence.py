@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from topmix.metrics.engine import MeasuringEngine
+
 _ENTRIES = 1 << 22  # entries of the boolean matrix of windows that is in memory at a time
 
 
@@ -22,9 +24,14 @@ class CoOccurrence(NamedTuple):
     n: int
 
 
-def in_documents(topics: Sequence[NDArray[np.intp]], X: sp.csr_array) -> CoOccurrence:
+def in_documents(
+    topics: Sequence[NDArray[np.intp]], X: sp.csr_array, engine: MeasuringEngine | None = None
+) -> CoOccurrence:
     """Counts in documents X [D, V], including empty ones. `topics` are word ids, that is columns of X."""
-    return _count(topics, X.shape[1], [X])
+    if engine is not None:
+        _check_words(np.concatenate(topics), X.shape[1])
+        return CoOccurrence(engine.together(topics, X.shape[1], X.indptr, X.indices), X.shape[0])
+    return _count(topics, [X])
 
 
 def in_windows(
@@ -36,23 +43,27 @@ def in_windows(
     """
     if size is not None and size < 1:
         raise ValueError(f"window_size={size}: pass at least 1, or None for whole texts")
-    return _count(topics, len(words), _windows(texts, {w: i for i, w in enumerate(words)}, size))
+    return _count(topics, _windows(texts, {w: i for i, w in enumerate(words)}, size))
 
 
-def _count(topics: Sequence[NDArray[np.intp]], n_words: int, parts: Iterable[sp.csr_array]) -> CoOccurrence:
+def _count(topics: Sequence[NDArray[np.intp]], parts: Iterable[sp.csr_array]) -> CoOccurrence:
     used, ids = np.unique(np.concatenate(topics), return_inverse=True)
     local = np.split(ids.astype(np.intp), np.cumsum([len(t) for t in topics])[:-1])
     together = [np.zeros((len(t), len(t)), dtype=np.int64) for t in topics]
     n = 0
     for part in parts:
-        if part.shape[1] != n_words or (len(used) and used[-1] >= n_words):
-            raise ValueError(f"a top word is not among the {n_words} words of the documents")
+        _check_words(used, part.shape[1])
         present = sp.csc_array(part[:, used] > 0, dtype=np.int64)
         for k, t in enumerate(local):
             columns = present[:, t]
             together[k] += (columns.T @ columns).toarray()
         n += part.shape[0]
     return CoOccurrence(together, n)
+
+
+def _check_words(used: NDArray[np.intp], n_words: int) -> None:
+    if len(used) and used.max() >= n_words:
+        raise ValueError(f"a top word is not among the {n_words} words of the documents")
 
 
 def _windows(texts: Iterable[Sequence[str]], ids: dict[str, int], size: int | None) -> Iterator[sp.csr_array]:

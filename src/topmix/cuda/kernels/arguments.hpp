@@ -30,7 +30,7 @@ struct SolveArgs {
     u32* memo_share;        // [L, entries] of 1 / unit tokens
     unsigned char* memo_n;  // [entries]
     i64* topic_sums;        // [3, K] tokens; log((N + alpha) / alpha); alpha (psi(N + alpha) - psi(alpha))
-    i64* sums;              // [8] see the enum Sums
+    i64* sums;              // [10] see the enum Sums
     float* slots;           // [blocks, slot_size] for documents that are too large for shared memory; else null
     i64 slot_size;          // floats
     i64 n_entries;
@@ -50,10 +50,25 @@ struct SolveArgs {
     int starts_cold;
     int learns_alpha;
     int wants_bound;
+    int exclude;  // from here: solvers with EXTRA
+    int select_often;
+    int restarts;
+    int restart_iter;
     int padding;
 };
 
-enum Sums { kIterations, kEntropy, kWithin, kLengths, kGammas, kLengthGammas, kBound, kLost };
+enum Sums {
+    kIterations,
+    kEntropy,
+    kWithin,
+    kLengths,
+    kGammas,
+    kLengthGammas,
+    kBound,
+    kLost,
+    kTried,
+    kAccepted,
+};
 
 struct TableArgs {
     const i64* counts;  // [V, K] of 1 / unit tokens
@@ -136,7 +151,7 @@ struct SampleArgs {
     float* doc_count;
     int* doc_n;
     i64* topic_sums;  // [3, K] as in SolveArgs
-    i64* sums;        // [8] see the enum Sums; kIterations are tokens with another topic than before
+    i64* sums;        // [10] see the enum Sums; kIterations are tokens with another topic than before
     u64 seed;
     u64 sweep;
     double alpha_total;
@@ -147,6 +162,45 @@ struct SampleArgs {
     int K;
     int most;    // topics that a document can have
     int blocks;  // of 32 topics
+    int variational;
+    int learns_alpha;
+    int padding;
+};
+
+struct TokenArgs {
+    const int* indptr;           // [documents + 1]
+    const int* index;            // [entries] words of the shard
+    const float* value;          // [entries]
+    const int* rows;             // [n_rows] documents, longest first
+    int* next;                   // how many documents have been taken
+    int* order;                  // [entries] SCVB0: in which order a document's words are read
+    const float* table;          // [words, K]
+    const double* log_scale;     // [words]
+    const double* alpha;         // [K]
+    const float* norm;           // [K] CVB0: what topics hold, with the prior
+    const TopicId* first_topic;  // [words, L] CVB0: the words' own topics, at the first visit; else null
+    const float* first_share;    // [words, L]
+    const TopicId* last_topic;   // [L, entries] CVB0: what the last visit left; null: this is the first
+    const u32* last_share;       // [L, entries] of 1 / unit tokens
+    const unsigned char* last_n;
+    TopicId* memo_topic;  // [L, entries] what this visit finds
+    u32* memo_share;
+    unsigned char* memo_n;
+    i64* topic_sums;  // [3, K] as in SolveArgs
+    i64* sums;        // [10] see the enum Sums; kIterations are sweeps, or words that were read
+    i64 n_entries;
+    u64 seed;
+    double alpha_total;
+    double scale;  // SCVB0: the step size of token t is scale / (offset + t)^decay
+    double offset;
+    double decay;
+    float unit;
+    float least;  // the smallest prior count of a word
+    int n_rows;
+    int K;
+    int chunk;  // topics of a lane, odd
+    int burn_in;
+    u32 visit;  // SCVB0: how often the shard was visited before
     int variational;
     int learns_alpha;
     int padding;
@@ -178,4 +232,53 @@ struct GibbsArgs {
     int K;
     int most;    // topics that a document can have
     int blocks;  // of 32 topics
+};
+
+struct PredictArgs {
+    const double* table;     // [words, K] probabilities
+    const double* alpha;     // [K]
+    const i64* indptr;       // [documents + 1] of what is known of documents
+    const int* index;        // [entries] words
+    double* count;           // [entries] becomes zero where no topic has the word
+    double* q;               // [entries]
+    const i64* held_indptr;  // of what is to be predicted
+    const int* held_index;
+    const double* held_count;
+    const int* rows;  // [n_rows] documents, longest first
+    int* next;        // how many documents have been taken
+    double* found;    // [documents] log likelihoods; NaN where doubles are too small for a document
+    double tol;
+    int max_iter;
+    int n_rows;
+    int K;
+    int padding;
+};
+
+struct TogetherArgs {
+    const i64* indptr;       // [n_rows + 1]
+    const int* index;        // words of documents
+    const int* place;        // [V] the row of `bits` that a word has, or negative
+    u32* bits;               // [used words, pitch] the documents that have it, a bit for each
+    const i64* topic_first;  // [n_topics + 1] where the words of a topic begin
+    const int* topic_word;   // rows of `bits`
+    const i64* out_first;    // [n_topics] where its square of counts begins
+    i64* together;           // documents that have both words of a pair are added to these
+    i64 pitch;               // words of 32 bits
+    int n_rows;
+    int n_topics;
+};
+
+struct GatherArgs {
+    const i64* indptr;  // [documents of the corpus + 1]
+    const int* index;
+    const float* value;
+    const int* rows;   // [n_rows] of the corpus
+    int* used;         // [V] whether a row has the word
+    double* lengths;   // [n_rows] tokens
+    const int* local;  // [V] numbers of words in the shard
+    const i64* new_indptr;
+    int* new_index;
+    float* new_value;
+    int n_rows;
+    int padding;
 };

@@ -3,9 +3,9 @@
 #pragma once
 #include "shares.hpp"
 
-template <int SIZE>
+template <int SIZE, bool EXTRA>
 __device__ inline void solve_documents(const SolveArgs& a, float* memory, float* slot) {
-    Document<SIZE> document(a, memory, slot);
+    Document<SIZE, EXTRA> document(a, memory, slot);
     const Team<SIZE>& team = document.team;
     TeamSums sums;
     const int n = a.n_rows + (a.more ? *a.n_more : 0);
@@ -28,7 +28,7 @@ __device__ inline void solve_documents(const SolveArgs& a, float* memory, float*
             continue;
         }
         document.solve();
-        Shares<SIZE>(a, document).write(d, sums);
+        Shares<SIZE, EXTRA>(a, document).write(d, sums);
     }
     if (team.lane == 0) sums.add_to(a.sums);
 }

@@ -2,38 +2,18 @@
 // the objective. Tokens are integers of 1 / unit: a word's shares add up to its count exactly, and all sums are exact.
 #pragma once
 #include "document.hpp"
+#include "rounding.hpp"
 #include "terms.hpp"
 
-/// The shares of one word as integers: where the running sum of weights has got to, rounded.
-struct Rounding {
-    const float scale;
-    const u32 whole;
-    float sum = 0;
-    u32 before = 0;
-
-    __device__ Rounding(float count, float unit, float weights)
-        : scale(count * unit / weights), whole(u32(count * unit + 0.5f)) {}
-
-    __device__ u32 operator()(float weight, bool is_last) {
-        sum += weight;
-        const u32 upto = is_last ? whole : u32(fminf(sum * scale + 0.5f, float(whole)));
-        const u32 share = min(upto, whole) - before;
-        before = min(upto, whole);
-        return share;
-    }
-};
-
-__device__ NOINLINE static float plogp(float p) { return p > 0 ? p * logf(p) : 0.f; }
-
-template <int SIZE>
+template <int SIZE, bool EXTRA>
 struct Shares {
     const SolveArgs& a;
-    Document<SIZE>& document;
+    Document<SIZE, EXTRA>& document;
     const Team<SIZE>& team;
     u64* mass;  // [topics] in the place of lists that nobody needs any more
     double entropy = 0, bound = 0;
 
-    __device__ Shares(const SolveArgs& args, Document<SIZE>& solved)
+    __device__ Shares(const SolveArgs& args, Document<SIZE, EXTRA>& solved)
         : a(args), document(solved), team(solved.team), mass(reinterpret_cast<u64*>(solved.next)) {}
 
     __device__ void write(int d, TeamSums& sums) {
@@ -52,7 +32,7 @@ struct Shares {
     }
 
   private:
-    __device__ float weight(int u, int j) const { return document.P[j] * document.E[j * document.pitch + u]; }
+    __device__ float weight(int u, int j) const { return document.weight(u, j); }
 
     __device__ void keep(i64 entry, int slot, int j, int u, u32 share) {
         if (a.memo_n) {
@@ -93,20 +73,7 @@ struct Shares {
     __device__ void best_topics(int u, i64 entry) {
         float best[kL];
         int id[kL];
-#pragma unroll
-        for (int l = 0; l < kL; ++l) best[l] = -1.f, id[l] = 0;
-#pragma unroll 1
-        for (int j = 0; j < document.n; ++j) {
-            const float x = weight(u, j);
-            if (!(x > best[kL - 1])) continue;
-#pragma unroll
-            for (int l = kL - 1; l > 0; --l) {
-                const bool below = x > best[l - 1], here = x > best[l];
-                id[l] = below ? id[l - 1] : here ? j : id[l];
-                best[l] = below ? best[l - 1] : here ? x : best[l];
-            }
-            if (x > best[0]) best[0] = x, id[0] = j;
-        }
+        document.best_of(best, id, [&](int j) { return weight(u, j); });
         float s = 0, negative = 0;
 #pragma unroll
         for (int l = 0; l < kL; ++l) s += best[l];
@@ -146,6 +113,7 @@ struct Shares {
         if (team.lane == 0) {
             a.doc_n[d] = n;
             sums.iterations += document.iterations;
+            if (EXTRA) sums.tried += document.tried, sums.accepted += document.accepted;
             sums.entropy += fixed(entropy, kSums), sums.bound += fixed(bound, kSums);
             sums.within += fixed(within, kSums), sums.gammas += fixed(gammas, kSums);
             add_length(a, double(tokens) / double(a.unit), sums);

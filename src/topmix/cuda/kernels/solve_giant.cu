@@ -2,5 +2,5 @@
 #include "documents.hpp"
 
 extern "C" __global__ void __launch_bounds__(512, 1) solve_giant(SolveArgs a) {
-    solve_documents<512>(a, a.slots + blockIdx.x * a.slot_size, nullptr);
+    solve_documents<512, false>(a, a.slots + blockIdx.x * a.slot_size, nullptr);
 }

@@ -4,5 +4,5 @@
 
 extern "C" __global__ void __launch_bounds__(512, 1) solve_long(SolveArgs a) {
     DYNAMIC_SHARED(float, memory);
-    solve_documents<512>(a, memory, a.slots ? a.slots + blockIdx.x * a.slot_size : nullptr);
+    solve_documents<512, false>(a, memory, a.slots ? a.slots + blockIdx.x * a.slot_size : nullptr);
 }

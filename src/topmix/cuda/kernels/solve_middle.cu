@@ -3,5 +3,5 @@
 
 extern "C" __global__ void __launch_bounds__(128, 4) solve_middle(SolveArgs a) {
     DYNAMIC_SHARED(float, memory);
-    solve_documents<128>(a, memory, nullptr);
+    solve_documents<128, false>(a, memory, nullptr);
 }

@@ -6,11 +6,13 @@
 /// Sums over the documents of one team, in registers until its last document.
 struct TeamSums {
     i64 iterations = 0, entropy = 0, within = 0, lengths = 0, gammas = 0, length_gammas = 0, bound = 0;
+    i64 tried = 0, accepted = 0;
 
     __device__ void add_to(i64* sums) const {
         add(&sums[kIterations], iterations), add(&sums[kEntropy], entropy), add(&sums[kWithin], within);
         add(&sums[kLengths], lengths), add(&sums[kGammas], gammas), add(&sums[kLengthGammas], length_gammas);
         add(&sums[kBound], bound);
+        if (tried) add(&sums[kTried], tried), add(&sums[kAccepted], accepted);
     }
 };
 
