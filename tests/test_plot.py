@@ -228,3 +228,29 @@ def test_the_tree_shows_every_topic_with_its_name(model, ax):
     assert shown == [f"{k}  {model.topic_names_[k]}" for k in order]
     with pytest.raises(ValueError, match="needs two topics"):
         plot.topic_tree(LDA(1, max_iter=1).fit(np.eye(3)))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_topics_over_time_and_by_group_are_drawn_from_their_tables(kind):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.5, (60, 20)) + np.eye(60, 20)
+    model = topmix.LDA(8, max_iter=3, random_state=0).fit(X).set_output(transform=kind)
+    table = model.topics_over_time(X, [f"2024-{1 + i // 20:02}-01" for i in range(60)])
+    ax = topmix.plot.topics_over_time(table, topics=[3, 0])
+    share = np.asarray(table["share"]).reshape(3, 8)
+    for line, k in zip(ax.get_lines(), (3, 0), strict=True):
+        np.testing.assert_allclose(line.get_ydata(), share[:, k])
+        assert line.get_label().startswith(f"{k}  ")
+    assert len(topmix.plot.topics_over_time(table, n=4).get_lines()) == 4
+
+    table = model.topics_by(X, ["a", "b"] * 30)
+    ax = topmix.plot.topics_by(table, n=5)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    largest = np.argsort(-np.asarray(table["share"]).reshape(2, 8).sum(axis=0), kind="stable")[:5]
+    assert [int(label.get_text().split()[0]) for label in ax.get_yticklabels()] == largest.tolist()
+    with pytest.raises(ValueError, match=r"model\.topics_over_time"):
+        topmix.plot.topics_over_time(table)
+    with pytest.raises(ValueError, match=r"model\.topics_by"):
+        topmix.plot.topics_by(model)
+    with pytest.raises(ValueError, match="9 is not a topic"):
+        topmix.plot.topics_by(table, topics=[9])

@@ -1,6 +1,7 @@
 """Entry points for fuzzers: bytes that somebody else made, given to whatever reads files and texts.
 
     python -m tools.fuzz_files model --minutes 10      one of the TARGETS; without a name all, in turn
+    python -m tools.fuzz_files --jobs 13 --out DIR     all at the same time, with a log of each and a summary
     python -m tools.fuzz_files uci --case FILE         one input again
 
 Each target takes bytes. It may refuse them with the one error that is documented for it; anything else that is raised
@@ -20,6 +21,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -167,17 +169,39 @@ def run_with_atheris(name: str, seconds: float) -> None:
     atheris.Fuzz()  # ends the process
 
 
+def run_all(minutes: float, plain: bool, jobs: int, out: Path) -> int:
+    """All targets, `jobs` at a time, each in a process of its own. A line for each, and 1 if any of them failed."""
+    out.mkdir(parents=True, exist_ok=True)
+
+    def run(name: str) -> tuple[str, int]:
+        command = [sys.executable, "-m", "tools.fuzz_files", "--minutes", str(minutes), name]
+        with (out / f"{name}.log").open("w") as log:
+            command += ["--plain"] if plain else []
+            return name, subprocess.run(command, cwd=ROOT, stdout=log, stderr=log, check=False).returncode
+
+    failed = False
+    with ThreadPoolExecutor(jobs) as pool, (out / "summary.txt").open("w") as summary:
+        for name, status in pool.map(run, TARGETS):
+            log = (out / f"{name}.log").read_text(errors="replace").splitlines()
+            told = [line for line in log if "number_of_executed_units" in line or "nothing found" in line] or log[-1:]
+            line = f"{name}: exit status {status}: {' '.join(told)}"
+            print(line, flush=True)
+            print(line, file=summary, flush=True)
+            failed |= status != 0
+    return int(failed)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("target", nargs="?", choices=TARGETS)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--case", type=Path, help="one input, instead of many")
     parser.add_argument("--plain", action="store_true", help="without Atheris")
+    parser.add_argument("--jobs", type=int, default=1, help="targets at the same time, when none is named")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz" / "logs", help="where logs go")
     given = parser.parse_args()
     if given.target is None:
-        command = [sys.executable, "-m", "tools.fuzz_files", "--minutes", str(given.minutes)]
-        command += ["--plain"] if given.plain else []
-        return max(subprocess.run([*command, name], cwd=ROOT, check=False).returncode for name in TARGETS)
+        return run_all(given.minutes, given.plain, given.jobs, given.out)
     if given.case:
         with tempfile.TemporaryDirectory() as folder:
             TARGETS[given.target](given.case.read_bytes(), Path(folder))

@@ -10,7 +10,7 @@ Each function draws on `ax`, or on a new figure if `ax` is None, and returns the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ __all__ = [
     "topic_map",
     "topic_sizes",
     "topic_tree",
+    "topics_by",
+    "topics_over_time",
 ]
 
 BLUE, GREY = "#4477aa", "#888888"
@@ -129,6 +131,75 @@ def topic_tree(model: Any, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("Hellinger distance")
     ax.spines["left"].set_visible(False)
     return _tidy(ax)
+
+
+def topics_over_time(table: Any, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 6) -> Axes:
+    """Shares of topics in each period, with their intervals, from the table that `topics_over_time` of a model gives.
+
+    `topics` are those to draw; None draws the n topics with the largest shares.
+    """
+    ax = _axes(ax)
+    drawn = _prevalence(table, "period", topics, n)
+    days = np.asarray(drawn.groups).astype("datetime64[D]")
+    for name, share, low, high in drawn.rows:
+        [line] = ax.plot(days, share, marker=".", label=name)
+        ax.fill_between(days, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    ax.set_ylim(bottom=0.0)
+    ax.set_ylabel("share")
+    ax.tick_params(axis="x", rotation=30)
+    ax.legend(frameon=False, fontsize="small")
+    return _tidy(ax)
+
+
+def topics_by(table: Any, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 10) -> Axes:
+    """Shares of topics in each group, with their intervals, from the table that `topics_by` of a model gives.
+
+    `topics` are those to draw; None draws the n topics with the largest shares. Each topic is a line with one dot per
+    group.
+    """
+    drawn = _prevalence(table, "group", topics, n)
+    ax = grid(1, 1, figsize=(6.4, 1.2 + 0.4 * len(drawn.rows)))[0, 0] if ax is None else ax
+    y, G = np.arange(len(drawn.rows)), len(drawn.groups)
+    for g, group in enumerate(drawn.groups):
+        share, low, high = (np.array([row[i][g] for row in drawn.rows]) for i in (1, 2, 3))
+        error = np.nan_to_num(np.maximum([share - low, high - share], 0.0))
+        at = y + 0.5 * ((g + 0.5) / G - 0.5)  # groups beside each other
+        ax.errorbar(share, at, xerr=error, fmt="o", markersize=4, linewidth=1, label=str(group))
+    ax.set_yticks(y, [row[0] for row in drawn.rows])
+    ax.invert_yaxis()
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel("share")
+    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(G, 4))
+    return _tidy(ax)
+
+
+class _Prevalence(NamedTuple):
+    groups: list[Any]
+    rows: list[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]]  # per topic: name, and share, low, high by group
+
+
+def _prevalence(table: Any, what: str, topics: Sequence[int] | None, n: int) -> _Prevalence:
+    """The columns of a table of pandas or polars, or of a dict, by topic."""
+    wanted = (what, "topic", "name", "share", "low", "high")
+    if hasattr(table, "fit") or not all(name in getattr(table, "columns", table) for name in wanted):
+        method = "topics_over_time" if what == "period" else "topics_by"
+        raise ValueError(f"pass the table that model.{method}(X, column) gives, with the columns {', '.join(wanted)}")
+    column = {name: np.asarray(table[name]) for name in wanted}
+    groups = list(dict.fromkeys(column[what].tolist()))
+    known = sorted(set(column["topic"].tolist()))
+    values = {name: column[name].astype(float).reshape(len(groups), len(known)) for name in ("share", "low", "high")}
+    if topics is None:
+        topics = [known[i] for i in np.argsort(-np.nan_to_num(values["share"]).sum(axis=0), kind="stable")[:n]]
+    if unknown := [k for k in topics if k not in known]:
+        raise ValueError(f"{unknown[0]!r} is not a topic of the table")
+    places = [known.index(k) for k in topics]
+    rows = [
+        (f"{known[i]}  {column['name'][i]}", values["share"][:, i], values["low"][:, i], values["high"][:, i])
+        for i in places
+    ]
+    if what == "period":
+        groups = list(np.unique(column[what].astype("datetime64[D]")))
+    return _Prevalence(groups, rows)
 
 
 def sparsity(model: Any, X: Any, ax: Axes | None = None, *, most: int = 32) -> Axes:

@@ -145,6 +145,7 @@ def test_combinatorial_topics_recover_better_with_each_refinement(paper, tmp_pat
         ("exploration", "GibbsLDA"),
         ("serving", "at the 99th percentile"),
         ("stream", "SCVB0 of the paper"),
+        ("texts", "topics_over_time"),
     ],
 )
 def test_a_benchmark_writes_rows(script, tmp_path, name, says):
@@ -153,6 +154,7 @@ def test_a_benchmark_writes_rows(script, tmp_path, name, says):
         "corpus_scale": ["--gb", "0.002", "--folder", tmp_path],
         "exploration": ["planted", "--quick"],
         "stream": ["corpus", "--quick"],
+        "texts": ["table", "--quick"],
     }
     where = ["--runs", tmp_path] if name in ("hdp", "sparsity", "restarts") else []
     out = ["--threads", "1", "--out", tmp_path / "out.jsonl"]

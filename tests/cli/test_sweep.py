@@ -51,6 +51,21 @@ def test_bad_options_are_explained(work, options, code, said):
     assert said in " ".join(done.output.split())
 
 
+def test_words_steer_every_fit(work, tmp_path, monkeypatch):
+    seen = []
+    fit = LDA.fit
+    monkeypatch.setattr(LDA, "fit", lambda self, *args, **more: seen.append(self) or fit(self, *args, **more))
+    words = LDA(2, max_iter=1, random_state=0).fit(str(work / "docs")).feature_names_in_[:3]
+    (tmp_path / "seeds.txt").write_text(f"{words[0]} {words[1]}\n\n-{words[2]}\n")
+    seen.clear()
+    done = call(work / "docs", "-k", "3,4", "--seeds", "1", "--seed-words", tmp_path / "seeds.txt", *QUICK)
+    assert done.exit_code == 0, done.output
+    assert [model.seeds for model in seen] == [[[words[0], words[1]], None, None]] * 2
+    assert all(model.word_rules.ban for model in seen)
+    done = call(work / "docs", "-k", "3", "--seed-words", tmp_path / "none.txt", *QUICK)
+    assert (done.exit_code, "--seed-words" in done.output) == (2, True)
+
+
 def test_ctrl_c_shows_what_was_measured(work, monkeypatch):
     fit, calls = LDA.fit, []
 

@@ -1,14 +1,20 @@
 """The native counter against its twin, and the patterns that it claims against `re`."""
 
+import json
 import re
+import warnings
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from topmix import _core
-from topmix.data.tokens import DEFAULT_PATTERN, native_rule
+import topmix
+from topmix import LDA, _core
+from topmix.data import Vectorizer
+from topmix.data.scripts import find_pairs
+from topmix.data.tokens import DEFAULT_PATTERN, Tokenization, native_rule
 from topmix.reference.tokenize import TermCounter
+from topmix.report import write_report
 
 NATIVE = [
     DEFAULT_PATTERN, r"\b\w\w+\b", r"\w+", r"\w{3,}", r"\w\w\w+", r"[a-z]{3,}", r"\b[a-z]{2,}\b", r"\b[a-zA-Z]+\b",
@@ -108,3 +114,41 @@ def test_documents_are_checked():
         counter.count([3])
     with pytest.raises(ValueError, match="names no term"):
         counter.terms(np.array([0], np.int32))
+
+
+@pytest.mark.parametrize(("text", "tokens"), [
+    ("国际象棋", ["国际", "际象", "象棋"]),
+    ("iPhone手机很好 a 12", ["iphone", "手机", "机很", "很好", "12"]),
+    ("カタカナ・テスト", ["カタ", "タカ", "カナ", "テス", "スト"]),
+    ("我 love 你", ["love"]),  # one character is no word, as one letter is none
+    ("한국어 Straße über_x", ["한국어", "straße", "über_x"]),  # these have spaces
+])  # fmt: skip
+def test_scripts_without_spaces_are_pairs_of_characters(text, tokens):
+    assert Tokenization("auto", True, None, None).tokens(text) == tokens
+
+
+@given(st.text("abé_1 -.'Жω한ß\n", max_size=30))
+def test_elsewhere_auto_is_the_default_pattern(text):
+    assert find_pairs(text) == re.findall(DEFAULT_PATTERN, text)
+    assert Tokenization("auto", False, None, None).rule == native_rule(DEFAULT_PATTERN)
+
+
+def test_a_pattern_of_words_warns_where_there_are_no_spaces(tmp_path):
+    texts = ["我们今天去海边坐船航行", "国王和王后在下国际象棋比赛", "钢琴和小提琴音乐会旋律优美"] * 7
+    with pytest.warns(UserWarning, match=r'token_pattern="auto".*jieba'):
+        Vectorizer().fit(texts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Vectorizer(token_pattern="auto").fit(texts)
+        Vectorizer(tokenizer=list).fit(texts)
+        Vectorizer().fit(["the game of 国际象棋 is old and has many players"])
+        model = LDA(3, max_iter=3, random_state=0).fit(texts)
+    assert {"国际", "象棋", "钢琴"} <= set(model.feature_names_in_)
+    model.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.transform(texts[:3]), model.transform(texts[:3]))
+    write_report(model, tmp_path / "report.html", texts)
+    data = re.search(r'id="data">(.*?)</script>', (tmp_path / "report.html").read_text(encoding="utf-8"))[1]
+    pieces = json.loads(data)["documents"][0]["pieces"]
+    assert "".join(piece[0] for piece in pieces) in texts  # no character twice
+    assert any(piece[1] >= 0 for piece in pieces)

@@ -13,7 +13,7 @@ from topmix.estimators import WordRules
 MARKS = {"-": "ban", "=": "pin"}  # before a word
 
 
-def read_seeds(given: Any) -> dict[str, Any]:
+def read_seeds(given: Any, option: str = "--seeds") -> dict[str, Any]:
     """What a file says, as parameters: `seeds`, and `word_rules` where it has some.
 
     It has one line per topic with its words, separated by commas or else by spaces. A word after - is banned from the
@@ -22,26 +22,26 @@ def read_seeds(given: Any) -> dict[str, Any]:
     """
     path = Path(str(given))
     if not path.is_file():
-        raise typer.BadParameter(f"there is no file {path} with seed words, one line per topic", param_hint="--seeds")
+        raise typer.BadParameter(f"there is no file {path} with seed words, one line per topic", param_hint=option)
     text = path.read_text(encoding="utf-8-sig")
-    kinds: dict[str, Any] = _from_json(path, text) if path.suffix.lower() == ".json" else _from_lines(text)
+    kinds: dict[str, Any] = _from_json(path, text, option) if path.suffix.lower() == ".json" else _from_lines(text)
     found: dict[str, Any] = {"seeds": kinds.get("seeds")}
     try:
         rules = WordRules(ban=kinds.get("ban"), pin=kinds.get("pin"))
     except ValueError as error:
-        raise typer.BadParameter(f"{path}: {error}", param_hint="--seeds") from error
+        raise typer.BadParameter(f"{path}: {error}", param_hint=option) from error
     return found if rules == WordRules() else found | {"word_rules": rules}
 
 
-def _from_json(path: Path, text: str) -> dict[str, Any]:
+def _from_json(path: Path, text: str, option: str) -> dict[str, Any]:
     try:
         read = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise typer.BadParameter(f"{path} is not JSON: {error}", param_hint="--seeds") from error
+        raise typer.BadParameter(f"{path} is not JSON: {error}", param_hint=option) from error
     if not isinstance(read, dict):
         return {"seeds": read}
     if unknown := sorted(set(read) - {"seeds", *MARKS.values()}):
-        raise typer.BadParameter(f"{path} has {unknown[0][:60]!r}; it may have seeds, ban, pin", param_hint="--seeds")
+        raise typer.BadParameter(f"{path} has {unknown[0][:60]!r}; it may have seeds, ban, pin", param_hint=option)
     return read
 
 

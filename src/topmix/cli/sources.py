@@ -38,6 +38,7 @@ COUNTS = flags_of(read_corpus, leave_out=("path", "out"))
 READ_GROUPS: dict[str, list[Flag]] = {"Reading": [*COUNTS.values(), *READING.values()]}
 FIT_GROUPS: dict[str, list[Flag]] = {**READ_GROUPS, "Words (of text)": list(CUTTING.values())}
 CLI_DEFAULTS = {
+    "token_pattern": "auto",
     "stop_words": "english",
     "min_df": "5 for 1000 documents or more, 2 for 20 or more, else 1",
     "max_df": "0.5; 1.0 for fewer than 20 documents",
@@ -68,7 +69,7 @@ def read_to_fit(path: Path, settings: dict[str, Any], out: Path | None = None) -
         return read_corpus(
             path, format=form, **counts, **reading, **cutting, out=out
         )  # an error if options for texts are given
-    cutting = {"stop_words": "english", "min_df": "auto", "max_df": "auto"} | cutting
+    cutting = {"token_pattern": "auto", "stop_words": "english", "min_df": "auto", "max_df": "auto"} | cutting
     cutting["stop_words"] = _stop_words(cutting["stop_words"])
     return read_corpus(path, format=form, **counts, **reading, **cutting, out=out)
 

@@ -17,11 +17,12 @@ from topmix.cli.flags import Flag, with_flags
 from topmix.cli.models import PREFERRED, configure, estimator_class
 from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
 from topmix.cli.output import note, print_json
+from topmix.cli.seeds import read_seeds
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_to_fit
 from topmix.model_selection import sweep
 
-# --n-components is a list here, and --seeds a number of fits; the words that steer topics are for one fit.
-OTHERS = ("n_components", "seeds", "seed_strength")
+# --n-components is a list here, and --seeds a number of fits; the words that steer topics are --seed-words.
+OTHERS = ("n_components", "seeds")
 TOPIC_MODELS = ("LDA", "HDP", "GibbsLDA", "CombinatorialLDA")
 NUMBER = Flag("held_out", int | float, None)
 
@@ -68,6 +69,14 @@ def sweep_sizes(
             rich_help_panel=MODEL,
         ),
     ] = PREFERRED,
+    seed_words: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with words that topics should have, as `topmix fit --seeds` takes it.",
+            metavar="FILE",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     seed: Seed = 0,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
@@ -98,7 +107,8 @@ def sweep_sizes(
                 f"{type(estimator).__name__} is not a topic model: choose one of {', '.join(TOPIC_MODELS)}",
                 param_hint="--model",
             )
-        configure(estimator, {name: settings.pop(name) for name in list(settings) if name in FLAGS})
+        chosen = {name: settings.pop(name) for name in list(settings) if name in FLAGS}
+        configure(estimator, chosen | ({} if seed_words is None else read_seeds(seed_words, "--seed-words")))
         if "n_jobs" in estimator.get_params(deep=False):
             estimator.set_params(n_jobs=threads)
         with Console(stderr=True).status(f"Reading {source} ..."):

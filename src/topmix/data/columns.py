@@ -64,7 +64,7 @@ def periods_of(values: Sequence[Any], freq: str) -> NDArray[np.datetime64]:
     """The first day of the period that each date falls into; NaT for a missing one."""
     if freq not in FREQUENCIES:
         raise ValueError(f"freq={freq!r} is not one of {', '.join(map(repr, FREQUENCIES))}")
-    days = np.array([_day(value) for value in values], dtype="datetime64[D]")
+    days = np.array([day_of(value) for value in values], dtype="datetime64[D]")
     if freq == "week":
         number = days.astype(np.int64)
         return np.where(
@@ -81,7 +81,8 @@ def is_missing(value: Any) -> bool:
     return value is None or value != value or (isinstance(value, str) and not value.strip())
 
 
-def _day(value: Any) -> np.datetime64:
+def day_of(value: Any) -> np.datetime64:
+    """The day of a date; NaT where it is missing."""
     if is_missing(value):
         return np.datetime64("NaT", "D")
     if isinstance(value, int) and not isinstance(value, bool):

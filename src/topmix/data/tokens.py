@@ -7,6 +7,9 @@ A native pattern is one character class C, repeated as `C+`, `CC+`, `C{m,}` and 
 escapes except \w \W \d \D \s \S. `(?u)` may come first. Two `\b` may surround C if C holds only word characters:
 
     (?u)\b\w\w+\b    \w{3,}    [a-z]{3,}    \b[a-zA-Z]+\b    [^\W\d_]{2,}    [a-z_-]+
+
+The pattern "auto" is the default one, and pairs of characters in scripts without spaces (data/scripts.py). In ASCII
+text the two are the same.
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
+from topmix.data.scripts import find_pairs, has_unspaced
 from topmix.data.time_limit import time_limit
 
 Tokenizer = Callable[[str], Iterable[str]]
 T = TypeVar("T")
 
 DEFAULT_PATTERN = r"(?u)\b\w\w+\b"  # as in scikit-learn: two or more letters, digits or underscores
+AUTO_PATTERN = "auto"  # the same, and pairs of characters in scripts without spaces
 SECONDS_PER_TEXT = 20
 MOST_STEMS = 1 << 20
 _ASCII = [chr(c) for c in range(128)]
@@ -96,6 +101,10 @@ class Tokenization:
         if tokenizer is not None:
             self.cut = tokenizer
             return
+        if token_pattern == AUTO_PATTERN:
+            self.cut = _words_or_pairs
+            self.rule = native_rule(DEFAULT_PATTERN) if stem is None else None
+            return
         try:
             pattern = re.compile(token_pattern)
         except (re.error, RecursionError, OverflowError) as error:
@@ -125,6 +134,13 @@ class Tokenization:
         if self.accents is not None:
             text = self.accents(text)
         return list(self.cut(text)) if self.stems is None else self.stems.of(self.cut(text))
+
+
+_find_words = re.compile(DEFAULT_PATTERN).findall
+
+
+def _words_or_pairs(text: str) -> list[str]:
+    return find_pairs(text) if has_unspaced(text) else _find_words(text)  # the second is several times faster
 
 
 class _Stems:

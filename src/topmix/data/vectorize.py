@@ -8,6 +8,7 @@ one block of texts, and the rows if the corpus is built in memory.
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -23,6 +24,7 @@ from topmix.data.atomic import check_plain_file
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.languages import looks_english, resolve_stop_words, stemmer_of
+from topmix.data.scripts import are_unspaced
 from topmix.data.strings import Strings
 from topmix.data.text_blocks import Blocks, Document, Text, document_blocks, text_blocks
 from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer
@@ -57,7 +59,9 @@ class Vectorizer(TransformerParameters):
     lowercase : bool
         Whether to convert the text to lower case first.
     token_pattern : str
-        A regular expression that matches a token. Common patterns run natively (topmix.data.tokens lists them).
+        A regular expression that matches a token. Common patterns run natively (topmix.data.tokens lists them). "auto"
+        is the default pattern, and cuts Chinese, Japanese, Thai, Lao, Khmer and Burmese, which have no spaces, into
+        pairs of neighbouring characters. For words pass a `tokenizer`, such as `jieba.lcut`.
     stop_words : str, words or None
         Words to drop before n-grams are made. "english" is the list of scikit-learn. "auto" is "english" if a fifth of
         the tokens of the first texts are in that list, else None. Lists of other languages, such as "german", need the
@@ -273,6 +277,7 @@ class Vectorizer(TransformerParameters):
             check_plain_file(out)  # before a text is read
         if not hasattr(self, "stop_words_"):
             first = next(blocks, None)
+            self._warn_of_unspaced([] if first is None else first[1])
             self.stop_words_ = self._decided_stop_words([] if first is None else first[1])
             blocks = blocks if first is None else chain([first], blocks)
         stop_words = resolve_stop_words(self.stop_words_)
@@ -325,6 +330,16 @@ class Vectorizer(TransformerParameters):
         stem = None if self.stemmer is None else stemmer_of(self.stemmer)
         lowercase = bool(self.lowercase)
         return Tokenization(self.token_pattern, lowercase, self.strip_accents, self.tokenizer, stem, stop_words)
+
+    def _warn_of_unspaced(self, texts: list[Text]) -> None:
+        """A pattern of words finds sentences where words have no spaces between them."""
+        if self.tokenizer is None and self.token_pattern == DEFAULT_PATTERN and are_unspaced(texts):
+            warnings.warn(
+                "the texts have no spaces between words, so that token_pattern finds whole sentences: pass "
+                'token_pattern="auto" for pairs of characters, or a tokenizer= that finds words, such as jieba.lcut',
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _decided_stop_words(self, texts: list[Text]) -> Any:
         """The stop words as given; "auto" is decided by the first block of texts."""

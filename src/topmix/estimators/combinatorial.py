@@ -20,6 +20,7 @@ from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.components import ComponentParameters, threads_of
 from topmix.estimators.inputs import as_corpus
 from topmix.estimators.multinomial import MultinomialMixture
+from topmix.estimators.odd_data import warn_of_odd_data
 from topmix.estimators.reading import Reading, refuse_iterator
 from topmix.estimators.saving import SaveMixin
 from topmix.estimators.snapshot import snapshot
@@ -167,6 +168,7 @@ class CombinatorialLDA(
         reading = Reading(text, vectorizer, feature_names, layer)
         corpus = as_corpus(self, X, reset=not warm, reading=reading)
         check_whole_counts(corpus, type(self).__name__)
+        warn_of_odd_data(corpus, count_of_components(self.n_components))
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         positive_number(self.smoothing, "smoothing")
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter")

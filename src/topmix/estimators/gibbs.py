@@ -17,6 +17,7 @@ from topmix.engines import Cuda, Engine
 from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.components import ComponentParameters, threads_of
 from topmix.estimators.inputs import as_corpus
+from topmix.estimators.odd_data import warn_of_odd_data
 from topmix.estimators.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
 from topmix.estimators.reading import Reading
 from topmix.estimators.saving import SaveMixin
@@ -192,6 +193,7 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
         reading = Reading(text, vectorizer, feature_names, layer)
         corpus = as_corpus(self, X, reset=not warm, reading=reading)
         check_whole_counts(corpus, type(self).__name__)
+        warn_of_odd_data(corpus, count_of_components(self.n_components))
         max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")
         given = whole_number_or_none(self.burn_in, "burn_in", least=0)
         burn_in = max_iter // 2 if given is None else given

@@ -243,6 +243,9 @@ class HDP(EditMixin, TopicEstimator):
         posterior = self.model_.words.posterior if hasattr(self, "model_") else self._inference().posterior
         return self._options(posterior, False)
 
+    def _topics_asked_for(self) -> int | None:
+        return None if self._search() is not None else super()._topics_asked_for()
+
     def _search(self) -> TopicSearch | None:
         """The search of this fit, if it has one."""
         if self.search is None or not isinstance(self._component("learner"), Memoized):

@@ -119,7 +119,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
                     task = Task(data, start, batches, step, engine, threads, L, max_iter, weight, warm is not None)
                     log = Log(clock, self._fitted_copy, callbacks)
                     self.history_ = log.history  # now, so that an interrupted fit has it too
-                    stopping = Stopping(max_iter, tol * float(len(data)), before=before)
+                    stopping = Stopping(max_iter, tol * float(len(data)), learner.direction, before=before)
                     model, converged = self._learned(learner, task, pseudo, stopping, log, rng)
                     if best is None or last_objective(log.history) > last_objective(best[1]):
                         best = model, log.history, converged

@@ -24,7 +24,8 @@ from topmix.data.vectorize import Vectorizer
 from topmix.estimators.frames import FRAMES
 from topmix.files.reader import ModelFileError
 
-DEFAULTS: dict[str, Any] = {"stop_words": "auto", "min_df": "auto", "max_df": "auto"}  # of texts, without vectorizer=
+# Of texts, without vectorizer=.
+DEFAULTS: dict[str, Any] = {"token_pattern": "auto", "stop_words": "auto", "min_df": "auto", "max_df": "auto"}
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,9 @@ def _explain(X: Any, reading: Reading) -> None:
         raise ValueError(f"X is a {type(X).__name__}, which has no order of documents: pass a list of texts")
     if isinstance(X, bytes):
         raise ValueError("X is bytes: decode them, and pass a list of texts")
-    first = X[0] if isinstance(X, list | tuple) and X else None
+    if isinstance(X, list | tuple) and not X:
+        raise ValueError("X is empty: pass at least one document")
+    first = X[0] if isinstance(X, list | tuple) else None
     if isinstance(first, bytes):
         raise ValueError("the documents are bytes: decode them, for instance with .decode('utf-8')")
     if isinstance(first, list | tuple) and first and isinstance(first[0], tuple) and len(first[0]) == 2:

@@ -210,8 +210,8 @@ def _entropy(shares: sp.csr_array, tokens: np.ndarray, alpha: np.ndarray) -> np.
     scale = 1.0 / np.maximum(tokens + alpha.sum(), 1e-300)
     each = np.repeat(scale, np.diff(shares.indptr))
     of_prior = alpha[shares.indices] * each
-    terms = sp.csr_array((xlogy(of_prior, of_prior) - xlogy(shares.data, shares.data), shares.indices, shares.indptr))
-    entropy = row_sums(terms.indptr, terms.data)
+    terms = xlogy(of_prior, of_prior) - xlogy(shares.data, shares.data)
+    entropy = row_sums(shares.indptr, terms)
     rest = scale * (xlogy(alpha, alpha).sum() + alpha.sum() * np.log(scale))
     return np.maximum(entropy - rest, 0.0)
 

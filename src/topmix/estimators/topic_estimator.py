@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,12 +16,13 @@ from sklearn.utils import Tags, check_random_state
 
 from topmix.data.atomic import check_can_write
 from topmix.data.corpus import Corpus
-from topmix.engines import Engine
+from topmix.engines import Cuda, Engine
 from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.checkpoints import checkpoint_of
 from topmix.estimators.components import ComponentParameters
 from topmix.estimators.first_topics import first_topics
 from topmix.estimators.inputs import as_corpus
+from topmix.estimators.odd_data import warn_of_odd_data
 from topmix.estimators.priors import word_prior_as_given
 from topmix.estimators.reading import Reading
 from topmix.estimators.saving import SaveMixin
@@ -34,6 +36,7 @@ from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitting.exploration import FIRST_PASSES, LAST_PASSES
 from topmix.fitting.history import Callback, Clock, TimeLimit, last_objective, passes_made
+from topmix.fitting.interrupt import LastPass
 from topmix.fitting.passes import Log
 from topmix.fitting.progress import shown
 from topmix.fitting.topic_fit import TopicFit, TopicProblem
@@ -53,6 +56,9 @@ from topmix.parameters.checks import (
     whole_number_or_none,
 )
 
+INTERRUPTED = (
+    "the fit was interrupted, and has the topics of pass {}: fit again with warm_start=True to go on from there"
+)
 MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
 FEWEST_DOCUMENTS = 3  # per topic: where topics stand for single documents, sampling loses more than it finds
 
@@ -124,6 +130,7 @@ class TopicEstimator(
         learner, inference, n_init = self._learner(), self._inference(), whole_number(self.n_init, "n_init")
         reading = Reading(text, vectorizer, feature_names, layer)
         corpus = as_corpus(self, X, reset=not self._is_warm(), reading=reading)
+        warn_of_odd_data(corpus, self._topics_asked_for())
         kept = checkpoint_of(self, corpus, checkpoint, whole_number(checkpoint_every, "checkpoint_every"), inference)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         limits = [] if self.max_time is None else [TimeLimit(positive_number(self.max_time, "max_time"))]
@@ -135,7 +142,12 @@ class TopicEstimator(
                 self.verbose, (self.max_iter + inference.sweeps) * n_init, corpus.n_tokens, type(self).__name__
             ) as display,
         ):
-            callbacks = [*(self.callbacks or ()), *limits, *display]
+            last = LastPass(corpus.n_words)
+            keeps = not (
+                hasattr(self, "model_") or isinstance(learner, Asynchronous) or isinstance(self._engine(), Cuda)
+            )
+            # The user's own come after it: where one of them is interrupted, the pass is kept.
+            callbacks = [*([last] if keeps else []), *(self.callbacks or ()), *limits, *display]
             problem = self._problem(corpus, learner, inference, threads)
             for _ in range(n_init):
                 log = Log(clock, self._fitted_copy, callbacks)
@@ -146,6 +158,9 @@ class TopicEstimator(
                 except KeyboardInterrupt:
                     if fit.interrupted is not None:
                         self._set_model(fit.interrupted)
+                    elif last.fitted is not None:
+                        self._set_model(last.fitted.model_)
+                        warnings.warn(INTERRUPTED.format(last.n_pass), UserWarning, stacklevel=4)
                     raise
                 if best is None or last_objective(log.history) > last_objective(best[0].history):
                     best = log, model, converged
@@ -198,6 +213,10 @@ class TopicEstimator(
             check_seeds_are_allowed(words.extra, held)
             words = replace(words, held=held, learned=words.learned and held is None)
         return replace(empty, words=words)
+
+    def _topics_asked_for(self) -> int | None:
+        """How many topics the user wants; None where the fit decides."""
+        return count_of_components(self.n_components)
 
     def _engine(self) -> Engine:
         """Workers of the engine that learned the topics solve new documents too."""

@@ -64,6 +64,11 @@ class Learner(Component):
     def check_engine(self, engine: Engine) -> None:
         """Raises ValueError where the learner cannot use this engine."""
 
+    @property
+    def direction(self) -> str:
+        """Where the objective of mixtures goes from pass to pass: see `Stopping`."""
+        return "rises"
+
     def updates_per_pass(self, n_batches: int) -> int:
         return 1
 

@@ -191,6 +191,11 @@ class Gaussian:
                 wobble=shape.D / beta if is_bayes else np.zeros_like(beta),
             )
 
+    def carried_on(self, now: GaussianStats, change: GaussianStats, most: float) -> tuple[GaussianStats, np.ndarray]:
+        from topmix.likelihoods.gaussian_ahead import carried_on
+
+        return carried_on(self, now, change, most)
+
     def bound(self, S: GaussianStats, N: np.ndarray) -> float:
         """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), Eq. (G.8); at a point, its log posterior or likelihood."""
         shape, p, q, D = self.shape, self.prior, self.posterior, self.shape.D

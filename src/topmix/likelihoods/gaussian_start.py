@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
@@ -160,6 +159,8 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
         r /= r.sum(axis=1, keepdims=True)
         return moments(z, *_everyone(r), w, origin, model.shape)
     if init == "kmeans":
+        from sklearn.cluster import KMeans  # here, because half of scikit-learn comes with it
+
         seed = int(rng.integers(2**31))
         x = model.frame.points_back(z)  # as scikit-learn does: the scales of columns are the user's
         fit = KMeans(min(K, len(x)), n_init=1, random_state=seed, max_iter=10).fit(x, sample_weight=w)

@@ -204,7 +204,9 @@ def _as_ids(topics: Topics, vocabulary: Sequence[str] | None, top_n: int) -> lis
     lists = _top(topics, top_n)
     if isinstance(lists[0][0], str):
         if vocabulary is None:
-            raise ValueError("the top words are strings, but X has no words: pass vocabulary=")
+            raise ValueError(
+                "the top words are strings, but X has no words: pass vocabulary=, or model.counts(texts) as X"
+            )
         place = {w: i for i, w in enumerate(vocabulary)}
         missing = next((w for t in lists for w in t if w not in place), None)
         if missing is not None:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from topmix.metrics.counts import Floats, RandomState, as_prior, as_topics, row_sums
+from topmix.metrics.counts import Floats, RandomState, as_prior, as_topics, row_sums, topics_and_documents
 from topmix.metrics.engine import MeasuringEngine, Words, checked
 from topmix.metrics.fold_in import fold_in
 from topmix.metrics.splits import split_tokens, split_types
@@ -37,7 +37,7 @@ class DocumentScores(NamedTuple):
 
 
 def completion_score(
-    topic_word: ArrayLike,
+    topic_word: Any,
     X: Any,
     *,
     doc_topic_prior: ArrayLike | None = None,
@@ -51,10 +51,11 @@ def completion_score(
 
     Parameters
     ----------
-    topic_word : [K, V]
-        Topics, φ. Rows are normalised, so they may be pseudo-counts.
+    topic_word : [K, V] or a fitted topic model
+        Topics, φ. Rows are normalised, so they may be pseudo-counts. Of a model its `topic_word_` is taken.
     X : Corpus, sparse matrix or array of counts
-        Test documents. Documents with fewer than two distinct words are skipped.
+        Test documents. Documents with fewer than two distinct words are skipped. With a model also what its
+        `transform` takes, such as texts.
     doc_topic_prior : float or [K]
         α, per topic. None means 0.5 / K.
     fraction : float
@@ -78,7 +79,7 @@ def completion_score(
 
 
 def completion_scores(
-    topic_word: ArrayLike,
+    topic_word: Any,
     X: Any,
     *,
     doc_topic_prior: ArrayLike | None = None,
@@ -89,12 +90,13 @@ def completion_scores(
     engine: MeasuringEngine | None = None,
 ) -> DocumentScores:
     """`completion_score` for each document."""
+    topic_word, X = topics_and_documents(topic_word, X)
     A, B = split_types(X, fraction=fraction, random_state=random_state)
     return predict(topic_word, A, B, doc_topic_prior, max_iter, tol, engine)
 
 
 def half_split_score(
-    topic_word: ArrayLike,
+    topic_word: Any,
     X: Any,
     *,
     doc_topic_prior: ArrayLike | None = None,
@@ -108,6 +110,7 @@ def half_split_score(
     This is easier than `completion_score`, because a word may be in both halves. The arguments are the same, except
     that counts must be whole numbers.
     """
+    topic_word, X = topics_and_documents(topic_word, X)
     A, B = split_tokens(X, random_state=random_state)
     return predict(topic_word, A, B, doc_topic_prior, max_iter, tol, engine).mean
 

@@ -16,6 +16,8 @@ RandomState = int | np.random.Generator | None
 
 def as_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
     """[D, V] float64 rows without duplicates and zeros, from a Corpus, a sparse matrix or an array."""
+    if isinstance(X, str) or (isinstance(X, list | tuple) and X and isinstance(X[0], str)):
+        raise ValueError("X is texts: pass counts of their words, model.counts(texts)")
     X = X.to_scipy() if hasattr(X, "to_scipy") else X
     if sp.issparse(X):
         check_sparse(X)
@@ -31,8 +33,21 @@ def as_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
     return rows
 
 
+def topics_and_documents(topic_word: Any, X: Any) -> tuple[Any, Any]:
+    """Topics [K, V] and counts [D, V]. A fitted topic model has both: its topics, and how it reads documents."""
+    if not hasattr(topic_word, "fit"):
+        return topic_word, X
+    if not hasattr(topic_word, "topic_word_"):
+        raise ValueError(
+            f"{type(topic_word).__name__} has no topics: pass a fitted topic model, or an array (topics, words)"
+        )
+    return topic_word.topic_word_, topic_word.counts(X) if hasattr(topic_word, "counts") else X
+
+
 def as_topics(topic_word: ArrayLike, name: str = "topic_word") -> Floats:
     """[K, V] float64. Rows are not normalised: they are probabilities or pseudo-counts."""
+    if hasattr(topic_word, "fit"):
+        raise ValueError(f"{name} is a {type(topic_word).__name__}: pass its topics, model.topic_word_")
     phi = np.asarray(topic_word, dtype=np.float64)
     if phi.ndim != 2 or 0 in phi.shape:
         raise ValueError(f"{name} has the shape {phi.shape}; it must have the shape (topics, words)")

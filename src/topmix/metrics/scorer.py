@@ -21,8 +21,4 @@ def completion_scorer(estimator: Any, X: Any, y: Any = None) -> float:
     if not hasattr(model, "topic_word_"):
         raise ValueError(f"completion_scorer needs a fitted topic model, and a {type(model).__name__} has no topics")
     engine = model._engine() if hasattr(model, "_engine") else None
-    return completion_score(
-        model.topic_word_,
-        model.counts(X) if hasattr(model, "counts") else X,
-        engine=engine if isinstance(engine, MeasuringEngine) else None,
-    )
+    return completion_score(model, X, engine=engine if isinstance(engine, MeasuringEngine) else None)

@@ -18,6 +18,8 @@ from typing import Any
 
 from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.corpus import Corpus
+from topmix.data.items import is_texts
+from topmix.estimators.reading import refuse_iterator
 from topmix.report.contents import contents
 
 __all__ = ["write_report"]
@@ -31,7 +33,7 @@ SCRIPTS = ("data.js", "embedded.js", *VIEWS, "start.js")
 def write_report(
     model: Any,
     path: str | os.PathLike[str],
-    corpus: Corpus | None = None,
+    corpus: Any = None,
     *,
     texts: Iterable[str] | None = None,
     title: str | None = None,
@@ -44,7 +46,7 @@ def write_report(
         A fitted topic model or mixture of counts.
     path
         The HTML file to write.
-    corpus : Corpus or None
+    corpus : Corpus, what `transform` of the model takes, or None
         Documents. The page shows the documents with the most of each topic.
     texts : iterable of str or None
         The texts of the documents, in the same order. The page then shows texts instead of counts of words. The
@@ -54,9 +56,21 @@ def write_report(
     """
     check_can_write(path)  # before the work
     name = title or f"{type(model).__name__} · {Path(path).stem}"
-    data = contents(model, corpus, texts)
+    data = contents(model, *_documents(model, corpus, texts))
     with atomic_write(path) as file:
         file.write(page(name, data).encode())
+
+
+def _documents(model: Any, given: Any, texts: Iterable[str] | None) -> tuple[Corpus | None, Iterable[str] | None]:
+    """The documents as a corpus, and their texts where there are some."""
+    if given is None or isinstance(given, Corpus):
+        return given, texts
+    if not hasattr(model, "counts"):
+        raise ValueError(
+            f"a {type(model).__name__} shows documents of a topmix.data.Corpus, not of {type(given).__name__}"
+        )
+    refuse_iterator(given)
+    return model.counts(given), given if texts is None and is_texts(given) else texts
 
 
 def page(title: str, data: dict[str, Any]) -> str:

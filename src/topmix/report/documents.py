@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
-from topmix.data.tokens import DEFAULT_PATTERN, in_time
+from topmix.data.scripts import PAIRS_PATTERN
+from topmix.data.tokens import AUTO_PATTERN, DEFAULT_PATTERN, in_time
 from topmix.views.summary import EXAMPLE_SMOOTHING
 from topmix.views.topics import TopicView, proportions
 
@@ -87,7 +88,8 @@ class TopicMarker:
         self.id_of = {word: v for v, word in enumerate(view.words)}
         self.lower = bool(settings.get("lowercase", True))
         pattern = str(settings.get("token_pattern", DEFAULT_PATTERN))
-        compiled = re.compile(pattern)
+        compiled = re.compile(PAIRS_PATTERN if pattern == AUTO_PATTERN else pattern)
+        self.group = compiled.groups  # a token is what the only group matches, if there is one
         self.tokens = in_time(lambda text: list(compiled.finditer(text)), pattern)
 
     def mark_text(
@@ -96,16 +98,18 @@ class TopicMarker:
         """(pieces of the text, whether the text was cut)."""
         known = []
         for token in self.tokens(text[:most]):
-            word = token[0].lower() if self.lower else token[0]
+            word = token[self.group].lower() if self.lower else token[self.group]
             if (v := self.id_of.get(word)) is not None:
-                known.append((token, v))
+                known.append((*token.span(self.group), v))
         found: Pieces = []
         end = 0
-        for (token, _), topic in zip(known, self._topics([v for _, v in known], top, mix)):
-            if token.start() > end:
-                found.append([text[end : token.start()], -1])
-            found.append([token[0], *topic])
-            end = token.end()
+        for (start, stop, _), topic in zip(known, self._topics([v for *_, v in known], top, mix)):
+            if start < end:  # pairs of characters overlap
+                continue
+            if start > end:
+                found.append([text[end:start], -1])
+            found.append([text[start:stop], *topic])
+            end = stop
         found.append([text[end:most], -1])
         return found, len(text) > most
 

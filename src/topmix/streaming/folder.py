@@ -21,10 +21,12 @@ from topmix.data.errors import CorpusError
 from topmix.estimators.saving import load, save
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import open_file, write_file
+from topmix.streaming.age import Age
 from topmix.streaming.record import BatchId, BatchRecord
 from topmix.streaming.words import Words
 
 STATE, KIND = "state", "topmix-stream"
+NEW = Age()
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Kept:
     words: Words
     ids: list[BatchId]  # of the last batches, in order
     records: list[BatchRecord]
+    age: Age = NEW  # where it forgets by days
 
 
 def model_path(folder: Path, n_batches: int) -> Path:
@@ -55,6 +58,8 @@ def write(folder: Path, kept: Kept) -> None:
         "ids": kept.ids,
         "records": [record.to_dict() for record in kept.records],
         "waiting": list(waiting),
+        "day": kept.age.day,
+        "remembered": kept.age.remembered,
     }
     arrays = {"documents": kept.words.documents, "waiting": np.fromiter(waiting.values(), float, len(waiting))}
     write_file(folder / STATE, KIND, arrays, about)
@@ -94,7 +99,14 @@ def _kept(folder: Path, file: CheckedReader) -> Kept:
         Words(list(map(str, names)), file.array("documents", len(names)), dict(zip(waiting or (), counts.tolist()))),
         ids,
         [BatchRecord.from_dict(record) for record in file.items("records")],
+        _age(file.about.get("day"), file.about.get("remembered", 0.0)),
     )
+
+
+def _age(day: Any, remembered: Any) -> Age:
+    if not (day is None or type(day) is int) or type(remembered) is not float or not 0.0 <= remembered < np.inf:
+        raise ModelFileError("'day' and 'remembered' are not the age of a stream")
+    return Age(day, remembered)
 
 
 def opened(folder: Path) -> Kept | None:

@@ -25,6 +25,7 @@ class BatchRecord:
     admitted: int = 0  # words that are new in the model
     retired: int = 0  # words that left it
     words: int = 0  # that the model has now
+    date: str | None = None  # of its documents, if it was given: the day, in ISO form
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -38,4 +39,6 @@ class BatchRecord:
         numbers = ("batch", "documents", "tokens", "unknown", "score", "drift", "admitted", "retired", "words")
         if not all(isinstance(known[name], int | float) for name in numbers if name in known):
             raise ValueError("a record has something else than numbers")
+        if not (known.get("date") is None or isinstance(known["date"], str)):
+            raise ValueError("a record has a date that is no text")
         return cls(**known)

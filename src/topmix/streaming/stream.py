@@ -20,8 +20,9 @@ from topmix.estimators.frames import frame
 from topmix.estimators.topic_estimator import TopicEstimator
 from topmix.learners import Stochastic
 from topmix.numerics.threads import use_threads
-from topmix.parameters.checks import whole_number
+from topmix.parameters.checks import positive_number, whole_number
 from topmix.streaming import folder
+from topmix.streaming.age import day_number
 from topmix.streaming.folder import Kept
 from topmix.streaming.record import BatchId, BatchRecord
 from topmix.streaming.topics import Drift, score
@@ -55,6 +56,9 @@ class Stream:
         the texts of the first batch are English.
     remember : int
         Ids and records of so many last batches are kept.
+    half_life_days : float or None
+        What was learned so many days ago is worth half, however many documents came since; `learn` then needs the date
+        of each batch. Instead of `Stochastic(half_life=...)`, which counts documents.
     save_every : int
         Batches between two writings of the folder. After a crash, those since the last one have to be sent again.
 
@@ -79,6 +83,7 @@ class Stream:
         vectorizer: Vectorizer | None = None,
         remember: int = 10_000,
         save_every: int = 1,
+        half_life_days: float | None = None,
     ):
         if not isinstance(estimator, TopicEstimator):
             raise ValueError(f"a stream needs an LDA or an HDP, got {estimator!r:.200}")
@@ -90,6 +95,9 @@ class Stream:
         self.remember, self.save_every = whole_number(remember, "remember"), whole_number(save_every, "save_every")
         learner = estimator._learner()
         self._half_life = learner.half_life if isinstance(learner, Stochastic) else None
+        self.half_life_days = None if half_life_days is None else positive_number(half_life_days, "half_life_days")
+        if self.half_life_days is not None and self._half_life is not None:
+            raise ValueError("Stochastic(half_life=...) counts documents and half_life_days= days: pass one of them")
         found = None if self.path is None else folder.opened(self.path)
         self._kept = self._begun() if found is None else self._continued(found)
         self._ids = dict.fromkeys(self._kept.ids)
@@ -113,24 +121,34 @@ class Stream:
         """Whether a batch of this id was learned, as far as ids are remembered."""
         return id in self._ids
 
-    def learn(self, batch: Any, id: BatchId | None = None) -> BatchRecord | None:
+    def learn(self, batch: Any, id: BatchId | None = None, *, date: Any = None) -> BatchRecord | None:
         """Learns from texts, or from a Corpus with a vocabulary, and says what they were like. None: a batch of this id
         was learned before, and nothing is done.
 
-        It succeeds, or the stream stays as it was.
+        `date` is the day of the documents, an ISO string or a date, for `half_life_days`. A batch that comes late, with
+        an earlier date than the last one, counts as one of the last day. It succeeds, or the stream stays as it was.
         """
         if id is not None and (isinstance(id, bool) or not isinstance(id, str | int)):
             raise ValueError(f"the id of a batch is a string or an integer, got {id!r:.60}")
         if id is not None and id in self._ids:
             return None
+        day = None if date is None and self.half_life_days is None else day_number(date)
         before, corpus = self._kept, self._counted(batch)
         is_first = not hasattr(before.model, "model_")
-        fade = 1.0 if self._half_life is None else 0.5 ** (corpus.n_docs / self._half_life)
+        age, half_life = before.age, self._half_life
+        fade = 1.0 if half_life is None else 0.5 ** (corpus.n_docs / half_life)
+        if self.half_life_days is not None and day is not None:
+            age, fade, half_life = age.after(day, corpus.n_docs, self.half_life_days)
         words, stay, admitted = before.words.seen(corpus, fade, self.admit, self.max_words)
         if not words.names:
             raise ValueError(f"no word is in {self.admit} documents of the first batch: send more, or reduce admit=")
         model = copy.copy(before.model) if stay.all() else keep_words(before.model, stay)
+        learner = model.learner
+        if self.half_life_days is not None:
+            step = model._learner()
+            model.learner = replace(step if isinstance(step, Stochastic) else Stochastic(), half_life=half_life)
         model.partial_fit(in_columns(corpus, words.names))
+        model.learner = learner
         change = Drift() if is_first else Drift.between(before.model.model_.weights(), _shares(model))
         record = BatchRecord(
             batch=before.n_batches + 1,
@@ -146,10 +164,11 @@ class Stream:
             admitted=len(admitted),
             retired=int((~stay).sum()),
             words=len(words.names),
+            date=None if day is None else str(np.datetime64(day, "D")),
         )
         ids = [*before.ids, id][-self.remember :] if id is not None else before.ids
         records = [*before.records, record][-self.remember :]
-        now = Kept(model, record.batch, before.n_documents + corpus.n_docs, words, ids, records)
+        now = Kept(model, record.batch, before.n_documents + corpus.n_docs, words, ids, records, age)
         if self.path is not None and now.n_batches % self.save_every == 0:
             folder.write(self.path, now)
         self._kept, self._ids = now, dict.fromkeys(ids)
@@ -213,7 +232,8 @@ class Stream:
             tokenizer = None if self.vectorizer is None else self.vectorizer.tokenizer
             vectorizer = Vectorizer.from_dict(settings, tokenizer=tokenizer)
         else:
-            vectorizer = Vectorizer(stop_words="auto") if self.vectorizer is None else clone(self.vectorizer)
+            given = self.vectorizer
+            vectorizer = Vectorizer(token_pattern="auto", stop_words="auto") if given is None else clone(given)
         vectorizer.set_params(vocabulary=None, min_df=1, max_df=1.0, max_features=None)
         with use_threads(self.estimator._threads()):
             return vectorizer.fit_transform(list(plain(batch)))
