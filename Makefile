@@ -64,7 +64,7 @@ guard-accept: | $(VENV)/installed-test
 # The site, in build/site; a warning is an error.
 docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group docs
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 
 # Wheels for both processors and any Linux since 2018, in dist; tools/wheels/build.py says what it needs. ARCH=x86_64
 # makes one of them. The second target installs it where there is no compiler, and runs TESTS there (all of them).

@@ -104,7 +104,7 @@ def test_every_component_and_setting_is_on_its_page(family):
 def test_the_site_is_built_without_a_warning(tmp_path):
     if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings_handlers") is None:
         pytest.skip("MkDocs is not installed: pip install --group docs")
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],
                           cwd=ROOT, capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     for page in (ROOT / "docs").glob("*.md"):

@@ -30,6 +30,9 @@ class GroupsMixin:
     ) -> Any:
         """How much of the documents of each period belongs to each topic: a table with one row per period and topic.
 
+        `share` is the mean over documents of the topic's part of their tokens. A document without a known word is left
+        out. `documents` is how many there are in the period.
+
         Parameters
         ----------
         X : what `transform` takes
@@ -44,9 +47,6 @@ class GroupsMixin:
             would have its share there.
         random_state : int
             Seed of the bootstrap.
-
-        `share` is the mean over documents of the topic's part of their tokens. A document without a known word is left
-        out. `documents` is how many there are in the period.
         """
         return self._by(X, column, lambda values: periods_of(values, freq), "period", level, random_state)
 
