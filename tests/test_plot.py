@@ -41,6 +41,8 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
     X = np.random.default_rng(0).normal(size=(200, 4))
     gaussian = GaussianMixture(3, random_state=0).fit(X)
     swept = topmix.sweep(corpus, [3, 6], seeds=2, estimator=LDA(max_iter=2), verbose=0)
+    halves = ["a", "b"] * (len(corpus) // 2) + ["a"] * (len(corpus) % 2)
+    days = [f"2024-{1 + d % 12:02}-01" for d in range(len(corpus))]
     calls = {
         "convergence": lambda **more: plot.convergence(model, **more),
         "topic_sizes": lambda **more: plot.topic_sizes(model, **more),
@@ -51,9 +53,12 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
         "patch_covariances": lambda **more: plot.patch_covariances(gaussian, **more),
         "topic_tree": lambda **more: plot.topic_tree(model, **more),
         "sweep": lambda **more: plot.sweep(swept, **more),
+        "topics_over_time": lambda **more: plot.topics_over_time(model.topics_over_time(corpus, days), **more),
+        "topics_by": lambda **more: plot.topics_by(model.topics_by(corpus, halves), **more),
     }
     assert calls.keys() == set(plot.__all__)
     for draw in calls.values():
+        ax = plt.figure().add_subplot()
         assert draw(ax=ax) is ax
         assert draw().figure is not ax.figure
         plt.close(plt.gcf())

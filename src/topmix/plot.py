@@ -144,7 +144,7 @@ def topics_over_time(table: Any, ax: Axes | None = None, *, topics: Sequence[int
     for name, share, low, high in drawn.rows:
         [line] = ax.plot(days, share, marker=".", label=name)
         ax.fill_between(days, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
-    ax.set_ylim(bottom=0.0)
+    ax.set_ylim(0.0, 1.05 * max(float(np.max(high)) for _, _, _, high in drawn.rows))
     ax.set_ylabel("share")
     ax.tick_params(axis="x", rotation=30)
     ax.legend(frameon=False, fontsize="small")

@@ -133,6 +133,20 @@ def batches_of_a_round(fit):
     np.testing.assert_allclose(round_.components_, batch.components_, rtol=1e-5, atol=1e-5)
 
 
+@fact("momentum", "Memoized")
+def a_pass_starts_beyond_the_last(fit):
+    """Of Gaussian mixtures; others refuse it."""
+    rows = np.random.default_rng(0).normal(size=(200, 3)) + np.arange(200)[:, None] % 2
+    plain, ahead = (
+        GaussianMixture(3, max_iter=6, tol=-np.inf, random_state=0, learner=Memoized(momentum=m)).fit(rows)
+        for m in (0.0, 2.0)
+    )
+    assert plain.history_[0].objective == ahead.history_[0].objective
+    assert plain.history_[-1].objective != ahead.history_[-1].objective
+    with pytest.raises(ValueError, match="momentum"):
+        fit(momentum=1.0)
+
+
 @fact("scale", "Stochastic")
 @fact("offset", "Stochastic")
 @fact("decay", "Stochastic")

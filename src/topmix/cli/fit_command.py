@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -230,8 +231,10 @@ def learn(
         estimator.set_params(callbacks=callbacks, verbose=0)
         before = getattr(estimator, "model_", None)
         try:
-            estimator.fit(data, **extra)
-        except KeyboardInterrupt:  # the second one: where the topics are whole at this moment, they are saved too
+            with warnings.catch_warnings():  # the command says itself what was saved
+                warnings.filterwarnings("ignore", "the fit was interrupted")
+                estimator.fit(data, **extra)
+        except KeyboardInterrupt:  # the second one: the topics of this moment or of the last pass are saved too
             if getattr(estimator, "model_", None) is before:
                 lost = stop.n_passes
     estimator.set_params(callbacks=None)

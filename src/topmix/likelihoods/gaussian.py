@@ -21,6 +21,7 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.likelihoods.covariance import SHAPES, Shape
 from topmix.likelihoods.frame import Frame
+from topmix.likelihoods.gaussian_ahead import carried_on
 from topmix.numerics.blas import one_thread
 from topmix.numerics.dirichlet import NEGLIGIBLE
 from topmix.numerics.threads import threads
@@ -192,8 +193,6 @@ class Gaussian:
             )
 
     def carried_on(self, now: GaussianStats, change: GaussianStats, most: float) -> tuple[GaussianStats, np.ndarray]:
-        from topmix.likelihoods.gaussian_ahead import carried_on
-
         return carried_on(self, now, change, most)
 
     def bound(self, S: GaussianStats, N: np.ndarray) -> float:

@@ -7,9 +7,13 @@ scatter in every direction.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from topmix.likelihoods.gaussian import Gaussian, GaussianStats
+if TYPE_CHECKING:
+    from topmix.likelihoods.gaussian import Gaussian, GaussianStats
 
 KEPT = 0.4  # of a cluster's rows, and of its scatter in any direction
 HALVINGS = 5
@@ -37,7 +41,7 @@ def carried_on(
 
 def _times(S: GaussianStats, factor: np.ndarray) -> GaussianStats:
     of_second = factor if len(S.second) == len(factor) else factor[:1]
-    return GaussianStats(factor * S.N, factor[:, None] * S.first, of_second[:, None] * S.second)
+    return replace(S, N=factor * S.N, first=factor[:, None] * S.first, second=of_second[:, None] * S.second)
 
 
 def _scatter(model: Gaussian, S: GaussianStats) -> np.ndarray:
