@@ -143,6 +143,8 @@ def start(
     few = rng.choice(rows, min(size, SAMPLE), replace=False)
     likelihood = []
     tries = [started("k-means++"), started("random_from_data")]
+    if not model.zero_mean:
+        tries += [started("lloyd"), started("lloyd in the frame")]
     for t in tries:
         log_weights = np.log(t.total.N / t.total.N.sum())
         a = t.assign(VectorShard(table.data, few), t.tables(np.zeros(0)), log_weights, 1)
@@ -158,7 +160,17 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
         r = rng.random((len(z), K))
         r /= r.sum(axis=1, keepdims=True)
         return moments(z, *_everyone(r), w, origin, model.shape)
-    if init == "kmeans":
+    if init.startswith("lloyd"):
+        x = z if init.endswith("frame") else model.frame.points_back(z)
+        x = np.ascontiguousarray(x - x.mean(axis=0), np.float32)
+        chosen, labels = spread_rows(x, w, K, model, rng)
+        labels = lloyd(x, w, K, labels)
+        seeds = np.zeros((K, D))
+        N = np.bincount(labels, w, K)
+        for d in range(D):
+            seeds[:, d] = np.bincount(labels, w * z[:, d], K) / np.maximum(N, 1e-300)
+        seeds[N == 0] = z[chosen[N == 0]]
+    elif init == "kmeans":
         from sklearn.cluster import KMeans  # here, because half of scikit-learn comes with it
 
         seed = int(rng.integers(2**31))
@@ -177,6 +189,19 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
     own = np.concatenate([labels, np.arange(K, dtype=np.int32)])[:, None]
     share = np.concatenate([w, np.full(K, 1e-3 * w.sum() / len(w))])
     return shrunk(moments(every, own, np.ones(own.shape), share, origin, model.shape), model)
+
+
+def lloyd(x: np.ndarray, w: np.ndarray, K: int, labels: np.ndarray, steps: int = 10) -> np.ndarray:
+    for _ in range(steps):
+        N = np.bincount(labels, w, K)
+        centres = np.stack([np.bincount(labels, w * x[:, d], K) for d in range(x.shape[1])], axis=1)
+        centres = (centres / np.maximum(N, 1e-300)[:, None]).astype(np.float32)
+        blocks = [divergences(x[a : a + 4096], centres, False) for a in range(0, len(x), 4096)]
+        new = np.concatenate([np.where(N[:, None] > 0, b, np.inf).argmin(axis=0) for b in blocks]).astype(np.int32)
+        if np.array_equal(new, labels):
+            break
+        labels = new
+    return labels
 
 
 def given(model: Gaussian, r: np.ndarray, table: Table, weight: np.ndarray | None) -> Gaussian:
