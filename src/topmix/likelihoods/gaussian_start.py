@@ -144,7 +144,7 @@ def start(
     likelihood = []
     tries = [started("k-means++"), started("random_from_data")]
     if not model.zero_mean:
-        tries += [started("lloyd"), started("lloyd in the frame")]
+        tries += [started(how) for how in ("lloyd", "lloyd in the frame") for _ in range(3)]
     for t in tries:
         log_weights = np.log(t.total.N / t.total.N.sum())
         a = t.assign(VectorShard(table.data, few), t.tables(np.zeros(0)), log_weights, 1)
