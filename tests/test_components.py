@@ -36,7 +36,11 @@ SETTINGS = {
         "doc_decay": (0.9, [0.0, "x"]),
     },
     CVB0: {"doc_burn_in": (3, [-1, None])},
-    Memoized: {"batch_size": (20, [0, 1.5, "x", True]), "batches_per_update": (3, [0, None, 2.5])},
+    Memoized: {
+        "batch_size": (20, [0, 1.5, "x", True]),
+        "batches_per_update": (3, [0, None, 2.5]),
+        "momentum": (2.0, [-1, 11, None, "x"]),
+    },
     Batch: {},
     Stochastic: {
         "batch_size": (20, [0]), "scale": (2.0, [0.0, None]), "offset": (1.0, [0.0, -1.0]), "decay": (0.9, [np.nan]),

@@ -61,7 +61,7 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
         ax = plt.figure().add_subplot()
         assert draw(ax=ax) is ax
         assert draw().figure is not ax.figure
-        plt.close(plt.gcf())
+        plt.close("all")
 
 
 def test_convergence_is_the_history(model, ax):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import matplotlib.pyplot as plt
 import pytest
 
 from tools.notebooks import as_notebook, as_page, cells_of, run, tutorials
@@ -22,6 +23,7 @@ def test_a_tutorial_runs_and_its_notebook_is_the_same_program(path, demo_cache, 
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
     assert not any(output["output_type"] == "error" for output in outputs)
     assert any("image/png" in output.get("data", {}) for output in outputs)
+    plt.close("all")  # figures of other tests are not of this program
     run(cells, path.stem)
     made, pictures = as_page(cells, path.stem)
     assert sorted(pictures) == sorted(p.name for p in (path.parent / "img").glob(f"{path.stem}-*.png"))
