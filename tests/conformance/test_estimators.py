@@ -18,7 +18,12 @@ from .estimators import ASYNCHRONOUS, EVERYONE, FIXED, answers, class_of, counts
 ROWS = "a random start is drawn from the rows, so other rows give another start (as with scikit-learn's own KMeans)"
 PROBA = "scikit-learn takes whatever has predict_proba for a classifier here"
 EXPECTED = {
-    "GaussianMixture": {"check_sample_weight_equivalence_on_dense_data": ROWS},
+    "GaussianMixture": {
+        "check_sample_weight_equivalence_on_dense_data": ROWS,
+        "check_sample_weight_equivalence_on_sparse_data": ROWS,
+        "check_estimator_sparse_array": PROBA,
+        "check_estimator_sparse_matrix": PROBA,
+    },
     "MultinomialMixture": {
         "check_sample_weight_equivalence_on_dense_data": ROWS,
         "check_sample_weight_equivalence_on_sparse_data": ROWS,

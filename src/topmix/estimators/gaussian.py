@@ -237,7 +237,8 @@ class GaussianMixture(MixtureEstimator):
         learner.check_engine(self._component("engine"))
         if not isinstance(learner, Asynchronous):
             return learner
-        kinds, why = ("full", "diag", "spherical"), "clusters travel alone, so they cannot share a covariance"
+        kinds: tuple[str, ...] = ("full", "diag", "spherical")
+        why = "clusters travel alone, so they cannot share a covariance"
         if isinstance(data, SparseTable):
             kinds, why = ("diag",), "others would need all rows dense in memory, and X is sparse"
         self._require_to_travel(
@@ -276,7 +277,8 @@ class GaussianMixture(MixtureEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        is_asynchronous = isinstance(self.learner, Asynchronous) or self.learner == "asynchronous"
+        tags.input_tags.sparse = self.covariance_type == "diag" or not is_asynchronous
         return tags
 
     def _data(self, X: Any, *, reset: bool) -> Table:

@@ -94,13 +94,13 @@ class GaussianClusters(TravellingClusters):
         return z
 
     def workers(self, model: Mixture, rows: VectorShard, deal: Deal) -> Any:
-        make = _core.AsynchronousGaussian32 if self.dtype == "float32" else _core.AsynchronousGaussian64
+        make: Any = _core.AsynchronousGaussian32 if self.dtype == "float32" else _core.AsynchronousGaussian64
         bounds, cluster, r, *how = deal
         z, centre = self.in_frame(rows, deal.threads), self._gaussian(model).posterior.m.astype(self.dtype)
         return make(*self.prior(), z, rows.weight, bounds, cluster, r, centre, *how)
 
     def station(self, rows: VectorShard, stay: Stay) -> Any:
-        make = _core.NomadicGaussian32 if self.dtype == "float32" else _core.NomadicGaussian64
+        make: Any = _core.NomadicGaussian32 if self.dtype == "float32" else _core.NomadicGaussian64
         all_rows, *how = stay
         return make(*self.prior(), all_rows, self.in_frame(rows, stay.threads), rows.weight, *how)
 
@@ -146,12 +146,13 @@ class SparseGaussianClusters(TravellingClusters):
 
     def workers(self, model: Mixture, rows: VectorShard, deal: Deal) -> Any:
         bounds, cluster, r, *how = deal
-        K = model.n_components
-        return _core.AsynchronousSparseGaussian(*self.prior(), *entries(rows), rows.weight, K, bounds, cluster, r, *how)
+        make: Any = _core.AsynchronousSparseGaussian
+        return make(*self.prior(), *entries(rows), rows.weight, model.n_components, bounds, cluster, r, *how)
 
     def station(self, rows: VectorShard, stay: Stay) -> Any:
         all_rows, *how = stay
-        return _core.NomadicSparseGaussian(*self.prior(), all_rows, *entries(rows), rows.weight, *how)
+        make: Any = _core.NomadicSparseGaussian
+        return make(*self.prior(), all_rows, *entries(rows), rows.weight, *how)
 
     def numbers(self, model: Mixture) -> np.ndarray:
         """N, and what rows add to both moments of a column beyond what rows of zeros would."""
