@@ -13,7 +13,7 @@ from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.data import Table
 from topmix.engines import Threads
 from topmix.learners import Asynchronous, State, Task
-from topmix.learners.asynchronous_mixture import AsynchronousMixture
+from topmix.learners.asynchronous_mixture import AsynchronousMixture, in_blocks
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.gaussian_start import empty, start, summary
 from topmix.local.mixture import MixtureStep
@@ -264,6 +264,15 @@ def test_snapshots_of_several_workers_are_models_of_all_rows():
             assert total.N.sum() == pytest.approx(N, rel=1e-12)
             assert np.isfinite(bound)
             assert model.n_components == K
+
+
+@pytest.mark.parametrize("workers", [2, 3, 8])
+def test_blocks_are_never_alone(workers):
+    """Rows move only between clusters that are held together: blocks that never met would keep their rows for ever."""
+    for n in range(4, 300):
+        blocks, most = in_blocks(n, workers)
+        assert 2 <= most <= blocks <= n // 2 or blocks == 1
+    assert in_blocks(10, 1) == (1, 1)
 
 
 def test_the_estimator_repeats_with_one_worker_and_climbs_with_more():
