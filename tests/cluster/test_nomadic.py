@@ -158,8 +158,8 @@ def test_clusters_travel_between_workers(three, vectors, tmp_path, kind):
 def sparse_mixture(name, engine, **how):
     usual = {"n_active": 3, "max_iter": 8, "tol": -np.inf, "random_state": 0, "learner": "asynchronous"}
     if name == "words":
-        return MultinomialMixture(10, engine=engine, **usual | how)
-    return GaussianMixture(10, covariance_type="diag", reg_covar=1e-2, engine=engine, **usual | how)
+        return MultinomialMixture(24, engine=engine, **usual | how)
+    return GaussianMixture(24, covariance_type="diag", reg_covar=1e-2, engine=engine, **usual | how)
 
 
 @pytest.mark.parametrize("name", ["words", "vectors"])
@@ -178,7 +178,7 @@ def test_clusters_of_sparse_rows_travel_between_workers(three, corpus, tmp_path,
         np.testing.assert_array_equal(counts.sum(axis=1), corpus.to_scipy().sum(axis=0))
     status = model.history_[-1].workers
     assert status["workers"] == 3
-    assert 0 < status["block_bytes"] < 8 * 10 * (1 + (1 if name == "words" else 2) * corpus.shape[1])
+    assert 0 < status["block_bytes"] < 8 * 24 * (1 + (1 if name == "words" else 2) * corpus.shape[1])
 
 
 def test_one_worker_of_a_mixture_repeats_itself(cluster, vectors):

@@ -185,7 +185,7 @@ def usual_rows(data: Corpus | Table, *, has_matrices: bool = False) -> int:
 
 
 def in_blocks(K: int, workers: int) -> tuple[int, int]:
-    """How many blocks of clusters travel, two clusters each at least, and how many a worker holds at a time. Several, if
-    there are: rows change only between clusters that meet."""
+    """How many blocks of clusters travel, two clusters each at least, and how many a worker holds at a time: several
+    if there are, since rows move only between clusters that meet."""
     blocks = max(1, min(K // 2, BLOCKS_PER_WORKER * workers)) if workers > 1 else 1
     return blocks, max(min(2, blocks), blocks // workers)
