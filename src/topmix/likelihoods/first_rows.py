@@ -7,6 +7,7 @@ nearest of them.
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from topmix.numerics.blas import one_thread
 
@@ -84,5 +85,6 @@ def nearest(x: np.ndarray, centres: np.ndarray, zero_mean: bool = False) -> np.n
 
 def means(x: np.ndarray, weight: np.ndarray, K: int, labels: np.ndarray) -> np.ndarray:
     """[K, D], of the rows of each group; zero where it has none."""
-    total = np.stack([np.bincount(labels, weight * column, K) for column in x.T], axis=1)
+    of_group = sparse.csr_array((weight, (labels, np.arange(len(x)))), (K, len(x)))
+    total = of_group @ x.astype(np.float64, copy=False)
     return total / np.maximum(np.bincount(labels, weight, K), 1e-300)[:, None]
