@@ -3,7 +3,8 @@
     python tools/wheels/check_sdist.py [--isas "avx2;avx512"]        --isas base builds the baseline alone
 
 The build requirements come from the sdist's own pyproject.toml, not from this folder's. `unshare` takes the network
-away; where it cannot (other systems, or a container without user namespaces), pip looks into no index and proxies lead nowhere.
+away; where it cannot (other systems, or a container without user namespaces), pip looks into no index and proxies
+lead nowhere.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def contents(sdist: Path) -> list[str]:
 
 
 def offline(bin_folder: Path) -> dict[str, str]:
-    nowhere = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
     env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "no_proxy", "NO_PROXY")}
     path = f"{bin_folder}{os.pathsep}{env['PATH']}"
     return {**env, **nowhere, "PIP_NO_INDEX": "1", "PATH": path}
