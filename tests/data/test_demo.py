@@ -10,6 +10,8 @@ import sklearn.cluster
 from topmix.data import Vectorizer, demo, demo_corpus, docstrings
 from topmix.data.docstrings import clean
 
+pytestmark = pytest.mark.xdist_group("demo")  # one process reads the documentation
+
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
