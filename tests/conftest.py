@@ -124,7 +124,7 @@ def cut() -> Callable[..., Shards]:
 
 @pytest.fixture(scope="session")
 def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment variables with a cache folder of this run: the demo corpus is read once, the user's cache is not used.
+    """Environment variables with a cache folder of this run: the demo corpus is read once, not taken from the user.
 
     Processes of pytest-xdist share the folder. A corpus that two of them write at the same time is the same, and whole.
     """
