@@ -66,6 +66,9 @@ def test_the_cache_gives_the_same_corpus(corpus):
     assert list(again.names) == list(corpus.names)
     assert list(again.vocabulary) == list(corpus.vocabulary)
     assert (again.to_scipy() != corpus.to_scipy()).nnz == 0
+    assert again.meta == corpus.meta
+    assert again.n_tokens == corpus.n_tokens
+    assert again.path is None  # in memory: a fit of a mapped corpus reads its rows again in each pass
 
 
 def test_sources_are_read_in_the_same_order():
