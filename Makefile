@@ -9,7 +9,7 @@ SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint --group native --group docs
 
-.PHONY: demo test develop lint native guard guard-accept docs wheel wheel-check sdist lowest audit fuzz clean
+.PHONY: demo test develop lint native guard guard-accept docs wheel wheel-check sdist sdist-check lowest audit fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/topmix demo
@@ -77,7 +77,12 @@ wheel-check: | $(BIN)/python
 
 sdist: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --group native --group wheels
+	rm -f dist/topmix-*.tar.gz
 	$(BIN)/python -m build --sdist --no-isolation --outdir dist .
+
+# Builds it where there is no network and only the build requirements. ISAS=base takes a third of the time.
+sdist-check: sdist
+	$(BIN)/python tools/wheels/check_sdist.py $(if $(ISAS),--isas "$(ISAS)")
 
 # The oldest versions of all dependencies that pyproject.toml allows, in build/lowest, and some of the tests there.
 LOWEST_TESTS ?= tests/test_native_module.py tests/test_start_up.py tests/test_mixture.py tests/test_export.py tests/test_tables_out.py tests/test_texts_in.py tests/data/test_formats.py

@@ -11,19 +11,15 @@ before the fit, and seconds. Linux only. With --quick all fits run in one proces
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.harness import arguments, datasets
-from benchmarks.harness.machine import ROOT
 from benchmarks.harness.memory import PeakMemory, of_process
 from benchmarks.harness.methods import ours
+from benchmarks.harness.own_process import measure_apart
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import Stopwatch
 from topmix.data import Corpus
@@ -48,11 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     p = arguments.parser(__doc__, quick="a generated corpus and few topics")
     arguments.add_corpus(p, "arxiv", role=None)
     p.add_argument("--inputs", nargs="+", choices=["mapped", "matrix"], default=["mapped", "matrix"])
-    p.add_argument("--one", help=argparse.SUPPRESS)
     a = p.parse_args(argv)
-    if a.one:
-        print(json.dumps(measure(**json.loads(a.one))))
-        return 0
     corpus = datasets.GENERATED if a.quick else a.corpus
     out = Results(a.out, "memory")
     with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
                     "corpus": corpus, "path": str(path), "source": source, "K": 20 if a.quick else case.K,
                     "passes": case.passes, "settings": case.settings, "threads": a.threads,
                 }  # fmt: skip
-                m = measure(**one) if a.quick else in_own_process(one)
+                m = measure(**one) if a.quick else measure_apart("memory", one)
                 print(
                     f"{case.name:<26}{one['K']:>6}{source:>9}{m['anonymous']:>9,.0f} MB{m['resident']:>8,.0f} MB"
                     f"{m['before']:>6,.0f} MB{m['seconds']:>9.1f}",
@@ -77,12 +69,6 @@ def main(argv: list[str] | None = None) -> int:
                 )
                 out.add(m, {"case": case.name} | {k: v for k, v in one.items() if k != "path"}, data)
     return 0
-
-
-def in_own_process(one: dict[str, Any]) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.memory", "--one", json.dumps(one)]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def measure(

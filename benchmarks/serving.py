@@ -12,11 +12,8 @@ tenth of the calls and after all of them.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -27,8 +24,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.harness import arguments, datasets
-from benchmarks.harness.machine import ROOT
 from benchmarks.harness.memory import of_process
+from benchmarks.harness.own_process import measure_apart
 from benchmarks.harness.results import Results
 
 TEXTS = 5000
@@ -43,11 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--calls", type=int, default=1_000_000)
     p.add_argument("--callers", type=int, default=4)
     p.add_argument("--model", type=Path, metavar="FILE", help="where the model is kept")
-    p.add_argument("--one", help=argparse.SUPPRESS)
     a = p.parse_args(argv)
-    if a.one:
-        print(json.dumps(measure(**json.loads(a.one))))
-        return 0
     if a.quick:
         a.corpus, a.K, a.words, a.calls = datasets.GENERATED, 20, 500, 400
     data = datasets.load(a.corpus)
@@ -58,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
             learn(X, words, a.K, a.threads, path)
         texts.write_text(json.dumps(as_texts(X, words)))
         asked = {"path": str(path), "texts": str(texts), "calls": a.calls, "callers": a.callers}
-        found = measure(**asked) if a.quick else in_own_process(asked)
+        found = measure(**asked) if a.quick else measure_apart("serving", asked)
     one, all_of_them = found["one_caller_ms"], found["all_callers_ms"]
     print(f"{a.corpus}, K = {a.K}, {len(words):,} words: the file has {found['file_mb']:.1f} MB")
     print(f"one caller: {one['p50']:.3f} ms per text at the median, {one['p99']:.3f} at the 99th percentile")
@@ -106,13 +99,6 @@ def as_texts(X: sp.csr_array, words: list[str]) -> list[str]:
         if len(texts) == TEXTS:
             break
     return texts
-
-
-def in_own_process(asked: dict[str, Any]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.serving", "--one", json.dumps(asked)]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 def measure(path: str, texts: str, calls: int, callers: int) -> dict[str, Any]:

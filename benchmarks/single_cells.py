@@ -12,10 +12,6 @@ anonymous memory, and how well the planted topics were found. Needs anndata and 
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -25,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import arguments
-from benchmarks.harness.machine import ROOT
 from benchmarks.harness.memory import PeakMemory
+from benchmarks.harness.own_process import measure_apart
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import Stopwatch
 
@@ -44,11 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     p.add_argument("--mapped", action="store_true", help="build the corpus in a file, and map it")
     p.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "topmix-single-cells")
-    p.add_argument("--one", help=argparse.SUPPRESS)
     a = p.parse_args(argv)
-    if a.one:
-        print(json.dumps(measure(**json.loads(a.one))))
-        return 0
     if a.quick:
         a.cells, a.regions, a.topics, a.passes, a.sweeps = 300, 500, 5, 3, 0
     a.folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"generated {path.stat().st_size / 1e9:.2f} GB in {watch.seconds:.0f} s", flush=True)
     settings = {"topics": a.topics, "passes": a.passes, "sweeps": a.sweeps, "mapped": a.mapped, "threads": a.threads}
     one = {"path": str(path), **settings}
-    m = measure(**one) if a.quick else in_own_process(one)
+    m = measure(**one) if a.quick else measure_apart("single_cells", one)
     print(
         f"{a.cells:,} cells x {a.regions:,} regions, {m['entries'] / 1e6:,.1f} million entries, K = {a.topics}, "
         f"{m['passes']} passes: {m['seconds'] / 60:.1f} min ({m['cpu_seconds'] / 60:.1f} of processor time), of which "
@@ -68,12 +60,6 @@ def main(argv: list[str] | None = None) -> int:
     )
     Results(a.out, "single_cells").add(m, {"cells": a.cells, "regions": a.regions, **settings})
     return 0
-
-
-def in_own_process(one: dict[str, Any]) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.single_cells", "--one", json.dumps(one)]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def measure(path: str, topics: int, passes: int, sweeps: int | None, mapped: bool, threads: int) -> dict[str, float]:

@@ -12,10 +12,6 @@ anonymous memory (Linux), and seconds.
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import arguments
-from benchmarks.harness.machine import ROOT
 from benchmarks.harness.memory import PeakMemory, now
+from benchmarks.harness.own_process import measure_apart
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import Stopwatch
 
@@ -42,11 +38,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--gb", type=float, default=1.0)
     p.add_argument("--rows", type=int, default=1_000_000)
     p.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "topmix-texts")
-    p.add_argument("--one", help=argparse.SUPPRESS)
     a = p.parse_args(argv)
-    if a.one:
-        print(json.dumps(measure(**json.loads(a.one))))
-        return 0
     if a.quick:
         a.gb, a.rows = 0.001, 2000
     a.folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
     out = Results(a.out, "texts")
     for case in CASES[a.what]:
         one = {"what": a.what, "case": case, "path": str(path), "rows": a.rows, "threads": a.threads}
-        m = measure(**one) if a.quick else in_own_process(one)
+        m = measure(**one) if a.quick else measure_apart("texts", one)
         print(
             f"{case:<20}{m['input_mb']:>7,.0f} MB{m['before_mb']:>7,.0f} MB{m['resident_mb']:>9,.0f} MB"
             f"{m['anonymous_mb']:>9,.0f} MB{m['seconds']:>9.1f}{m['cpu_seconds']:>11.1f}",
@@ -66,12 +58,6 @@ def main(argv: list[str] | None = None) -> int:
         )
         out.add(m, {"what": a.what, "case": case, "threads": a.threads, **size})
     return 0
-
-
-def in_own_process(one: dict[str, Any]) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.texts", one["what"], "--one", json.dumps(one)]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[str, float]:

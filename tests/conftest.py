@@ -124,5 +124,11 @@ def cut() -> Callable[..., Shards]:
 
 @pytest.fixture(scope="session")
 def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment variables with an empty cache folder: the demo corpus is read once, the user's cache is not used."""
-    return {**os.environ, "TOPMIX_CACHE": str(tmp_path_factory.mktemp("demo-cache"))}
+    """Environment variables with a cache folder of this run: the demo corpus is read once, not taken from the user.
+
+    Processes of pytest-xdist share the folder. A corpus that two of them write at the same time is the same, and whole.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    return {**os.environ, "TOPMIX_CACHE": str(folder / "demo-cache")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from typer.testing import CliRunner
 import topmix.cli.demo
 from topmix.cli import app
 from topmix.cli.demo import NEXT_STEPS, shorten
+from topmix.data import from_texts
 from topmix.data.demo import cache_path
 
 TOPMIX = Path(sysconfig.get_path("scripts")) / ("topmix.exe" if sys.platform == "win32" else "topmix")
@@ -37,12 +37,14 @@ def small(tmp_path_factory):
     """An environment where the demo corpus is 210 made-up documents of seven subjects, already in the cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TOPMIX_CACHE", str(tmp_path_factory.mktemp("cache")))
-        with gzip.open(cache_path(), "wt", encoding="utf-8") as f:
-            for n in range(30):
-                for subject, words in SUBJECTS.items():
-                    text = " ".join(words[(n + i * i) % 10] for i in range(30 + n % 7))
-                    name = f"package.a_rather_long_module_name.{subject}.Document{n}"
-                    f.write(json.dumps({"id": name, "text": text}) + "\n")
+        texts = {
+            f"package.a_rather_long_module_name.{subject}.Document{n}": " ".join(
+                words[(n + i * i) % 10] for i in range(30 + n % 7)
+            )
+            for n in range(30)
+            for subject, words in SUBJECTS.items()
+        }
+        from_texts(texts.values(), names=texts).save(cache_path())
         env = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE")}
         yield {**env, "COLUMNS": "80", "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"}
 
@@ -66,6 +68,25 @@ def test_demo_prints_a_table_of_topics(small):
         subject = re.search(r"…(\w+)\.Document\d+", row)[1]
         assert set(row.split()) & set(SUBJECTS[subject])  # words and documents of a row belong together
     assert NEXT_STEPS.splitlines()[0] in done.stdout
+
+
+def test_demo_loads_only_what_it_needs(small):
+    """Modules are counted, not seconds, which depend on the machine."""
+    done = run({**small, "PYTHONPROFILEIMPORTTIME": "1"}, "demo", "--topics", "7")
+    loaded = [line.split("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
+    assert "topmix.estimators.lda" in loaded
+    heavy = {
+        *("scipy.stats._stats_py", "scipy.optimize", "scipy.interpolate", "pandas.core.api"),
+        *(
+            "sklearn.metrics",
+            "sklearn.cluster",
+            "sklearn.feature_extraction",
+            "topmix.cuda.topics",
+            "topmix.cuda.mixture",
+        ),
+    }
+    assert not heavy & {*loaded}
+    assert len(loaded) < 1400
 
 
 def test_demo_json_has_every_topic(small):

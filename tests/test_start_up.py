@@ -26,7 +26,7 @@ def modules_after(code, *arguments):
     ("code", "arguments", "forbidden", "most"),
     [
         ("import topmix", (), ("numpy", "typer", "rich"), 80),
-        (HELP, ("--help",), (), 400),
+        (HELP, ("--help",), ("numpy",), 400),
     ],
 )
 def test_starting_loads_little(code, arguments, forbidden, most):
@@ -35,3 +35,24 @@ def test_starting_loads_little(code, arguments, forbidden, most):
     heavy = {name.partition(".")[0] for name in after} & {*HEAVY, *forbidden}
     assert not heavy, f"loaded before anything was asked for: {sorted(heavy)}"
     assert len(set(after) - before) < most
+
+
+@pytest.mark.parametrize("command", ["demo", "topics"])
+def test_a_short_command_leaves_out_what_scikit_learn_imports_for_others(command):
+    after = {*modules_after(HELP, command, "--help")}
+    assert "topmix.estimators.lda" in after
+    assert not after & {"scipy.stats._stats_py", "scipy.optimize", "pandas.core.api", "sklearn.metrics"}
+    assert len(after) < 1400
+
+
+def test_a_module_that_waits_is_whole_when_it_is_used():
+    code = """
+import sys
+from topmix.cli.deferred import unused_modules_deferred
+with unused_modules_deferred():
+    import pandas, scipy.stats
+assert "pandas.core.api" not in sys.modules
+from scipy.stats import rankdata
+assert pandas.Series([3, 1]).rank().tolist() == rankdata([3, 1]).tolist() == [2, 1]
+"""
+    assert "pandas.core.api" in modules_after(code)

@@ -146,6 +146,8 @@ def test_combinatorial_topics_recover_better_with_each_refinement(paper, tmp_pat
         ("serving", "at the 99th percentile"),
         ("stream", "SCVB0 of the paper"),
         ("texts", "topics_over_time"),
+        ("seeds", "seed words stay"),
+        ("single_cells", "planted topics found"),
     ],
 )
 def test_a_benchmark_writes_rows(script, tmp_path, name, says):
@@ -155,7 +157,10 @@ def test_a_benchmark_writes_rows(script, tmp_path, name, says):
         "exploration": ["planted", "--quick"],
         "stream": ["corpus", "--quick"],
         "texts": ["table", "--quick"],
+        "single_cells": ["--quick", "--folder", tmp_path],
     }
+    if name == "single_cells":
+        pytest.importorskip("anndata", reason="anndata is not installed")
     where = ["--runs", tmp_path] if name in ("hdp", "sparsity", "restarts") else []
     out = ["--threads", "1", "--out", tmp_path / "out.jsonl"]
     assert says in script(f"benchmarks.{name}", *small.get(name, ["--quick"]), *where, *out)

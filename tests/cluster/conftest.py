@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="package")
 def cluster() -> Iterator[object]:
-    """Three nodes with four logical cores each; this process is connected to them."""
+    """Three nodes with four logical cores each, until the last test here; this process is connected to them."""
     with three_nodes() as made:
         yield made
 

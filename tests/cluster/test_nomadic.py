@@ -84,7 +84,9 @@ def test_a_lost_or_doubled_block_is_an_error_that_names_it(three, corpus, monkey
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
-def test_a_worker_is_killed_and_the_fit_goes_on_from_the_last_pass(three, corpus, caplog):
+@pytest.fixture
+def killer(three):
+    """A callback that kills a worker after the third pass, once."""
     from topmix.engines.ray_pool import pool_of
 
     killed = []
@@ -94,7 +96,11 @@ def test_a_worker_is_killed_and_the_fit_goes_on_from_the_last_pass(three, corpus
             killed.append(pool_of(three).peers[0].pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    model = lda(three, callbacks=[kill]).fit(corpus)
+    return kill
+
+
+def test_a_worker_is_killed_and_the_fit_goes_on_from_the_last_pass(three, killer, corpus, caplog):
+    model = lda(three, callbacks=[killer]).fit(corpus)
     assert [record.n_pass for record in model.history_] == list(range(1, 7))
     assert counts_of(model).sum() == pytest.approx(corpus.n_tokens, rel=1e-9)
     assert model.history_[-1].objective > model.history_[2].objective
@@ -187,17 +193,8 @@ def test_one_worker_of_a_mixture_repeats_itself(cluster, vectors):
     np.testing.assert_array_equal(one.means_, again.means_)
 
 
-def test_a_killed_worker_loses_no_row_of_a_mixture(three, vectors, caplog):
-    from topmix.engines.ray_pool import pool_of
-
-    killed = []
-
-    def kill(record, view):
-        if record.n_pass == 3 and not killed:
-            killed.append(pool_of(three).peers[0].pid)
-            os.kill(killed[0], signal.SIGKILL)
-
-    model = mixture(three, callbacks=[kill]).fit(vectors)
+def test_a_killed_worker_loses_no_row_of_a_mixture(three, killer, vectors, caplog):
+    model = mixture(three, callbacks=[killer]).fit(vectors)
     assert [record.n_pass for record in model.history_] == list(range(1, 9))
     assert model.model_.likelihood.total.N.sum() == pytest.approx(len(vectors), rel=1e-9)
     assert any("workers go on from the end of pass" in r.getMessage() for r in caplog.records)

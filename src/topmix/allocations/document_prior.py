@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, xlogy
 
 from topmix.allocations.doc_topics import DocTopics
@@ -119,6 +118,8 @@ class DocumentPrior:
         for the sum a. The left side rises with a. His fixed point would end there if it were iterated with c held; one
         step of it is much shorter. A blended c is of many alphas, each times its own rise, so it lags and no more.
         """
+        from scipy.optimize import brentq  # here, because fixed priors do without it
+
         a0 = float(self.alpha.sum())
         length, times = np.unique(lengths, return_counts=True)
 

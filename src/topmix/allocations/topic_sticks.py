@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
 from scipy.special import betaln, digamma, expit, logit
 
 from topmix.numerics.blas import one_thread
@@ -101,6 +100,8 @@ class Sticks:
         The bound is D times as curved in logit rho as in log omega, so those are stretched to match. Omega is about the
         counts that a Beta posterior would have; far above them the bound is lost in rounding.
         """
+        from scipy.optimize import Bounds, minimize  # here, because only the HDP needs it
+
         K, scale = len(self.rho), 1.0 / max(seen.D, 1.0)
         stretch = np.repeat([1.0, np.sqrt(max(seen.D, 1.0))], K)
         low = np.repeat([-LOGIT_RANGE, -5.0], K) / stretch

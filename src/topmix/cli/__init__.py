@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from topmix.cli.deferred import unused_modules_deferred
 
 HELP = """Topics and mixtures, fast.
 
@@ -51,6 +54,9 @@ COMMANDS = {
     "demo": "Learn topics from documents that are already on this machine.",
 }
 
+# Commands of a second or two, in one thread of Python: modules that they do not need wait (deferred.py).
+SHORT = ("topics", "infer", "eval", "demo")
+
 
 class Commands(TyperGroup):
     """Lists commands without loading them."""
@@ -62,7 +68,8 @@ class Commands(TyperGroup):
         if name not in COMMANDS:
             return None
         if name not in self.commands:
-            module = importlib.import_module(f"topmix.cli.{name}_command")
+            with unused_modules_deferred() if name in SHORT else nullcontext():
+                module = importlib.import_module(f"topmix.cli.{name}_command")
             self.commands[name] = typer.main.get_command(module.app)
             self.commands[name].name = name
         return self.commands[name]

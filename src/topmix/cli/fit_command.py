@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,6 +66,16 @@ def grouped() -> dict[str, list[Flag]]:
     return groups
 
 
+def model_option(names: Collection[str]) -> Any:
+    """--model NAME, with these names in its help and for a shell to complete."""
+    return typer.Option(
+        help=f"One of {', '.join(names)}.",
+        metavar="NAME",
+        autocompletion=lambda: list(names),
+        rich_help_panel=MODEL,
+    )
+
+
 @with_flags(
     {**grouped(), **FIT_GROUPS},
     CLI_DEFAULTS | {"n_init": "10 for small data, 1 for large"},
@@ -73,15 +84,7 @@ def grouped() -> dict[str, list[Flag]]:
 def fit(
     source: Documents,
     *,
-    model: Annotated[
-        str,
-        typer.Option(
-            help=f"One of {', '.join(ESTIMATORS)}.",
-            metavar="NAME",
-            autocompletion=lambda: list(ESTIMATORS),
-            rich_help_panel=MODEL,
-        ),
-    ] = PREFERRED,
+    model: Annotated[str, model_option(ESTIMATORS)] = PREFERRED,
     max_time: Annotated[
         str | None,
         typer.Option(

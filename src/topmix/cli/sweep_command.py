@@ -12,7 +12,7 @@ from rich.console import Console
 
 from topmix.cli.command import app_of
 from topmix.cli.errors import INTERRUPTED, one_line_errors
-from topmix.cli.fit_command import FIT, FLAGS, MODEL, grouped
+from topmix.cli.fit_command import FIT, FLAGS, MODEL, grouped, model_option
 from topmix.cli.flags import Flag, with_flags
 from topmix.cli.models import PREFERRED, configure, estimator_class
 from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
@@ -60,15 +60,7 @@ def sweep_sizes(
         Path | None,
         typer.Option("--html", help="Write a page with the table, the curves and the recommendation.", metavar="FILE"),
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            help=f"One of {', '.join(TOPIC_MODELS)}.",
-            metavar="NAME",
-            autocompletion=lambda: list(TOPIC_MODELS),
-            rich_help_panel=MODEL,
-        ),
-    ] = PREFERRED,
+    model: Annotated[str, model_option(TOPIC_MODELS)] = PREFERRED,
     seed_words: Annotated[
         Path | None,
         typer.Option(

@@ -1,20 +1,14 @@
 """The demo corpus: the documentation installed on this machine, one document per module, class or function.
 
 These are thousands of real documents without a download. The same versions of Python, NumPy, SciPy and scikit-learn
-give the same corpus. The texts are cached, because finding them means parsing a few thousand source files.
+give the same corpus. It is cached, because finding the texts means parsing a few thousand source files.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
-import json
-import os
 import platform
 import sys
-import tempfile
-import zlib
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -22,10 +16,11 @@ from pathlib import Path
 from topmix.data.cache import cache_folder
 from topmix.data.corpus import Corpus
 from topmix.data.docstrings import PACKAGES, installed_documentation
+from topmix.data.errors import CorpusError
 from topmix.data.languages import resolve_stop_words
 from topmix.data.vectorize import Vectorizer
 
-RECIPE = 1  # raise it when a change here gives other texts for the same versions
+RECIPE = 2  # raise it when a change here gives another corpus for the same versions
 MIN_WORDS = 30
 # Words of the form of documentation, not of its subject. max_df removes more of them.
 STOP_WORDS = (
@@ -47,19 +42,20 @@ def demo_corpus(*, refresh: bool = False) -> Corpus:
     Parameters
     ----------
     refresh : bool
-        Read the documentation again, even if the texts of these versions are in the cache.
+        Read the documentation again, even if the corpus of these versions is in the cache.
     """
-    documents = None if refresh else _read_cache(cache_path())
-    if documents is None:
-        documents = sorted(_documents())
-        _write_cache(cache_path(), documents)
+    cached = None if refresh else _read_cache(cache_path())
+    if cached is not None:
+        return cached
     vectorizer = Vectorizer(
         token_pattern="[a-z]{3,}",
         stop_words=sorted({*resolve_stop_words("english"), *STOP_WORDS.split()}),
         min_df=5,
         max_df=0.15,
     )
-    return vectorizer._fit_documents(documents, None)
+    corpus = vectorizer._fit_documents(sorted(_documents()), None)
+    _write_cache(cache_path(), corpus)
+    return corpus
 
 
 def cache_path() -> Path:
@@ -73,7 +69,7 @@ def cache_path() -> Path:
     )
     where = f"{sys.implementation.name} {sys.platform} {platform.machine()}"
     digest = hashlib.sha256(f"{key} {where}".encode()).hexdigest()[:16]
-    return cache_folder() / f"demo-{digest}.jsonl.gz"
+    return cache_folder() / f"demo-{digest}.topmix"
 
 
 def _documents() -> Iterator[tuple[str, str]]:
@@ -89,30 +85,21 @@ def _documents() -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-def _read_cache(path: Path) -> list[tuple[str, str]] | None:
-    """The cached documents, or None if the file is missing or damaged: then the texts are collected again."""
+def _read_cache(path: Path) -> Corpus | None:
+    """The cached corpus, in memory, where fits are faster. None if the file is missing or damaged."""
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as f:
-            documents = [(str(d["id"]), str(d["text"])) for d in map(json.loads, f)]
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
+        saved = Corpus.open(path)
+        rows = saved.indptr.copy(), saved.index.copy(), saved.value.copy()
+    except (OSError, CorpusError):
         return None
-    return documents or None
+    words, names = list(saved.vocabulary or ()), list(saved.names or ())
+    return Corpus.trusted(*rows, saved.n_words, words, names, meta=saved.meta, n_tokens=saved.n_tokens)
 
 
-def _write_cache(path: Path, documents: list[tuple[str, str]]) -> None:
-    """Write the cache atomically. A cache that cannot be written is no error: the next call collects again."""
-    data = io.BytesIO()
-    with gzip.GzipFile(fileobj=data, mode="wb", compresslevel=6, mtime=0) as f:
-        f.writelines((json.dumps({"id": name, "text": text}) + "\n").encode() for name, text in documents)
+def _write_cache(path: Path, corpus: Corpus) -> None:
+    """A cache that cannot be written is no error: the next call reads the documentation again."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(data.getbuffer())
-            os.replace(scratch, path)
-        except BaseException:
-            os.unlink(scratch)
-            raise
+        corpus.save(path)
     except OSError:
         return

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topmix.cuda.hosted import HostedStep
 from topmix.data.shard import Shards
 from topmix.engines.cuda import Cuda
 from topmix.engines.engine import Engine, Workers
@@ -66,6 +65,8 @@ class Ray(Engine):
 
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:
         if self.gpus_per_worker:
+            from topmix.cuda.hosted import HostedStep
+
             step = HostedStep(step, Cuda())  # Ray shows each worker its own GPU alone
         pool = self._pool()
         from topmix.engines.ray_workers import RayWorkers

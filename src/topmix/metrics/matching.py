@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from topmix.metrics.counts import Floats, as_distributions
@@ -30,6 +29,8 @@ def match_topics(a: ArrayLike, b: ArrayLike, *, metric: str = "l1") -> TopicMatc
     metric : {"l1", "cosine", "hellinger"}
         Σ|p − q|, from 0 to 2; 1 − cos, from 0 to 1; or sqrt(1 − Σ sqrt(pq)), from 0 to 1. The last two are faster.
     """
+    from scipy.optimize import linear_sum_assignment  # here, because it takes a while to load
+
     p, q = as_distributions(a, "a"), as_distributions(b, "b")
     if p.shape[1] != q.shape[1]:
         raise ValueError(f"the models have {p.shape[1]} and {q.shape[1]} words: both need the same vocabulary")
