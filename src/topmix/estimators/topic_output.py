@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order, row_sums
 from topmix.engines import Engine, Threads
-from topmix.estimators.inputs import as_corpus
+from topmix.estimators.inputs import as_corpus, corpora
 from topmix.estimators.predictor import Predictor, predictor_of
 from topmix.estimators.reading import refuse_iterator
 from topmix.estimators.snapshot import snapshot
@@ -94,7 +94,8 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
         """
         check_is_fitted(self, "model_")
-        return self._proportions(as_corpus(self, X, reset=False), normalize, sparse_output)
+        parts = [self._proportions(corpus, normalize, sparse_output) for corpus in corpora(self, X)]
+        return _stacked(parts)
 
     def _proportions(self, corpus: Corpus, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
         alpha, K = self.model_.prior.alpha, self.model_.n_components
@@ -111,7 +112,7 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
             else:
                 theta = counts.toarray() + alpha
                 parts.append(theta / theta.sum(axis=1, keepdims=True) if normalize else theta)
-        return sp.vstack(parts, format="csr") if sparse_output else np.concatenate(parts)
+        return _stacked(parts)
 
     def score(self, X: Any, y: Any = None) -> float:
         """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
@@ -158,8 +159,9 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
     def _fold_in(self, corpus: Corpus, *, want_bound: bool = False) -> Iterator[tuple[Corpus, FoldedIn]]:
         """Documents under the topics as they are, a shard at a time, by the engine's workers."""
         model = replace(self.model_, documents=self._documents())
-        shards, threads = Shards(corpus, in_order(corpus)), self._threads()
-        workers = self._engine().open(shards, FoldIn(want_bound), threads)
+        engine, threads = self._engine(), self._threads()
+        shards = Shards(corpus, in_order(corpus), keep=not engine.maps_files)
+        workers = engine.open(shards, FoldIn(want_bound), threads)
         try:
             model = workers.place(model)
             results = workers.run(model.tables, range(len(shards)))
@@ -179,3 +181,19 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
     @property
     def _n_features_out(self) -> int:
         return self.model_.n_components
+
+
+def _stacked(parts: list[Any]) -> Any:
+    """Rows below each other. The list is emptied: dense parts are not in memory twice."""
+    if len(parts) == 1:
+        return parts[0]
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
+    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), parts[0].dtype)
+    parts.reverse()
+    n = 0
+    while parts:
+        part = parts.pop()
+        whole[n : n + len(part)] = part
+        n += len(part)
+    return whole

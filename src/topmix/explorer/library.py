@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
-from topmix.explorer.columns import Column
+from topmix.report.columns import Column
 from topmix.explorer.texts import TextStore
 
 
