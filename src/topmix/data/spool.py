@@ -72,7 +72,8 @@ class Spool(Generic[T]):
 
     def part(self, begin: int, end: int) -> NDArray[T]:
         """Values that lie in the file. They are read, not mapped: pages of a mapped file count as memory in use."""
-        assert self._file is not None and self._path is not None
+        assert self._file is not None
+        assert self._path is not None
         self._file.flush()
         with open(self._path, "rb", buffering=0) as file:
             file.seek(begin * self.dtype.itemsize)

@@ -195,7 +195,8 @@ class CombinatorialLDA(
 
         normalize=False gives tokens. A document without words has none, or with normalize equal shares.
         """
-        return super().transform(X, normalize=normalize, sparse_output=sparse_output)
+        check_is_fitted(self, "model_")
+        return self._transformed(X, normalize, sparse_output)
 
     def _proportions(self, corpus: Corpus, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
         hard, _ = self._place(corpus)

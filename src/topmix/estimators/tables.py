@@ -181,6 +181,10 @@ class TopicTablesMixin(RichDisplayMixin, GroupsMixin, TreeMixin):
         self.names_ = {**getattr(self, "names_", {}), **{int(k): checked_name(name) for k, name in named.items()}}
         return self
 
+    def _transformed(self, X: Any, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
+        """Proportions of all documents of X, which are read some at a time."""
+        return stacked([self._proportions(corpus, normalize, sparse_output) for corpus in corpora(self, X)])
+
     def _sparse_shares(self, corpus: Corpus) -> tuple[sp.csr_array, np.ndarray]:
         """Shares of the topics that documents use, and known tokens of the documents."""
         tokens = row_sums(corpus.indptr, corpus.value)
@@ -190,6 +194,22 @@ class TopicTablesMixin(RichDisplayMixin, GroupsMixin, TreeMixin):
         """The same of all documents of X, which are read some at a time."""
         parts = [self._sparse_shares(corpus) for corpus in corpora(self, X)]
         return sp.vstack([shares for shares, _ in parts], format="csr"), np.concatenate([n for _, n in parts])
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Rows below each other. The list is emptied: dense parts are not in memory twice."""
+    if len(parts) == 1:
+        return parts[0]
+    if sp.issparse(parts[0]):
+        return sp.vstack(parts, format="csr")
+    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), parts[0].dtype)
+    parts.reverse()
+    n = 0
+    while parts:
+        part = parts.pop()
+        whole[n : n + len(part)] = part
+        n += len(part)
+    return whole
 
 
 def _nearest(topic_word: np.ndarray) -> list[list[int]]:

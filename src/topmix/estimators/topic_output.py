@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order, row_sums
 from topmix.engines import Engine, Threads
-from topmix.estimators.inputs import as_corpus, corpora
+from topmix.estimators.inputs import as_corpus
 from topmix.estimators.predictor import Predictor, predictor_of
 from topmix.estimators.reading import refuse_iterator
 from topmix.estimators.snapshot import snapshot
-from topmix.estimators.tables import TopicTablesMixin
+from topmix.estimators.tables import TopicTablesMixin, stacked
 from topmix.estimators.top_words import top_words
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.models.document_options import DocumentOptions
@@ -94,8 +94,7 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
         """
         check_is_fitted(self, "model_")
-        parts = [self._proportions(corpus, normalize, sparse_output) for corpus in corpora(self, X)]
-        return _stacked(parts)
+        return self._transformed(X, normalize, sparse_output)
 
     def _proportions(self, corpus: Corpus, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
         alpha, K = self.model_.prior.alpha, self.model_.n_components
@@ -112,7 +111,7 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
             else:
                 theta = counts.toarray() + alpha
                 parts.append(theta / theta.sum(axis=1, keepdims=True) if normalize else theta)
-        return _stacked(parts)
+        return stacked(parts)
 
     def score(self, X: Any, y: Any = None) -> float:
         """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
@@ -181,19 +180,3 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
     @property
     def _n_features_out(self) -> int:
         return self.model_.n_components
-
-
-def _stacked(parts: list[Any]) -> Any:
-    """Rows below each other. The list is emptied: dense parts are not in memory twice."""
-    if len(parts) == 1:
-        return parts[0]
-    if sp.issparse(parts[0]):
-        return sp.vstack(parts, format="csr")
-    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), parts[0].dtype)
-    parts.reverse()
-    n = 0
-    while parts:
-        part = parts.pop()
-        whole[n : n + len(part)] = part
-        n += len(part)
-    return whole
