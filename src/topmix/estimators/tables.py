@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -183,7 +183,7 @@ class TopicTablesMixin(RichDisplayMixin, GroupsMixin, TreeMixin):
 
     def _transformed(self, X: Any, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
         """Proportions of all documents of X, which are read some at a time."""
-        return stacked([self._proportions(corpus, normalize, sparse_output) for corpus in corpora(self, X)])
+        return stacked(self._proportions(corpus, normalize, sparse_output) for corpus in corpora(self, X))
 
     def _sparse_shares(self, corpus: Corpus) -> tuple[sp.csr_array, np.ndarray]:
         """Shares of the topics that documents use, and known tokens of the documents."""
@@ -196,19 +196,19 @@ class TopicTablesMixin(RichDisplayMixin, GroupsMixin, TreeMixin):
         return sp.vstack([shares for shares, _ in parts], format="csr"), np.concatenate([n for _, n in parts])
 
 
-def stacked(parts: list[Any]) -> Any:
-    """Rows below each other. The list is emptied: dense parts are not in memory twice."""
-    if len(parts) == 1:
-        return parts[0]
-    if sp.issparse(parts[0]):
-        return sp.vstack(parts, format="csr")
-    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), parts[0].dtype)
-    parts.reverse()
-    n = 0
-    while parts:
-        part = parts.pop()
-        whole[n : n + len(part)] = part
-        n += len(part)
+def stacked(parts: Iterable[Any]) -> Any:
+    """Rows below each other. A dense result grows in place, so that it is not in memory twice."""
+    parts = iter(parts)
+    whole = next(parts)
+    if sp.issparse(whole):
+        rest = list(parts)
+        return sp.vstack([whole, *rest], format="csr") if rest else whole
+    for part in parts:
+        n = len(whole)
+        if not whole.flags.owndata:
+            whole = whole.copy()
+        whole.resize((n + len(part), *whole.shape[1:]), refcheck=False)
+        whole[n:] = part
     return whole
 
 
