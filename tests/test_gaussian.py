@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture as Theirs
 
 import topmix
@@ -17,6 +18,7 @@ from topmix import GaussianMixture
 from topmix.data import Table
 from topmix.learners import Memoized, Stochastic
 from topmix.likelihoods.covariance import SHAPES
+from topmix.likelihoods.first_rows import lloyd, means, spread_rows
 from topmix.likelihoods.gaussian_start import empty, start, summary
 
 
@@ -252,6 +254,45 @@ def test_a_mixture_is_made_by_hand_as_with_scikit_learn(blobs, covariance_type, 
     np.testing.assert_array_equal(topmix.load(tmp_path / "made").predict(X), theirs.predict(X))
     with pytest.raises(ValueError, match="precisions_cholesky_"):
         made.precisions_cholesky_ = np.ones(7)
+
+
+def groups(kind, rng):
+    """Rows that any method should take apart, and their groups."""
+    if kind == "on axes":  # in a frame where the whole data is round, the distances between groups are those of noise
+        y = np.arange(1500) % 3
+        return rng.normal(size=(1500, 16)) + 5 * np.eye(16)[y], y
+    if kind == "in many columns":
+        y = rng.integers(20, size=3000)
+        return rng.normal(0, 1.2, (20, 40))[y] + rng.normal(size=(3000, 40)), y
+    y = rng.integers(5, size=2000)
+    return (rng.normal(0, 4, (5, 6))[y] + rng.normal(size=(2000, 6))) * 10.0 ** np.arange(-2, 4), y
+
+
+@pytest.mark.parametrize("kind", ["on axes", "in many columns", "in other units"])
+def test_the_usual_start_finds_groups_that_stand_apart(kind):
+    for seed in range(3):
+        X, y = groups(kind, np.random.default_rng(seed))
+        found = GaussianMixture(y.max() + 1, random_state=seed, max_iter=20).fit(X).predict(X)
+        assert adjusted_rand_score(y, found) > 0.97
+
+
+def test_lloyds_steps_never_fall():
+    """Each step brings rows nearer to their centres, and so does the next; a group without rows stays empty."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 3)).astype(np.float32)
+    w = rng.uniform(0.5, 2, 400)
+
+    def spread(labels):
+        return w @ np.square(x - means(x, w, 7, labels)[labels]).sum(axis=1)
+
+    for seed in range(5):
+        first = spread_rows(x, w, 7, np.random.default_rng(seed))[1]
+        last = lloyd(x, w, 7, np.random.default_rng(seed))
+        assert spread(last) < spread(first)
+    twice = np.repeat(x[:2], 5, axis=0)
+    labels = lloyd(twice, np.ones(10), 4, np.random.default_rng(0))
+    assert len(set(labels[:5])) == len(set(labels[5:])) == 1
+    assert labels[0] != labels[5]
 
 
 def test_starts_as_given_come_back_from_a_file(blobs, tmp_path):

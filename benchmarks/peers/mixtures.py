@@ -9,6 +9,7 @@ from benchmarks.harness.jobs import Budget, Job, Write
 from benchmarks.harness.methods import ours, sklearn, topmix
 from benchmarks.harness.vectors import Vectors
 from benchmarks.peers.scored import OURS, THREADS
+from topmix.learners import Memoized
 
 GROUP = "mixtures"
 STARTS = ("kmeans", "k-means++", "random_from_data")
@@ -28,7 +29,8 @@ def jobs(small: bool) -> list[Job]:
         seconds = 1.0 if small else DATA[name]["seconds"]
         for start in STARTS:
             found.append(_job(name, "sklearn", start, 0, seconds, small))
-        found += [_job(name, OURS, "default", seed, 1.0 if small else OUR_LIMIT, small) for seed in range(SEEDS)]
+        for setting, n in (("default", SEEDS), ("momentum", 1)):
+            found += [_job(name, OURS, setting, seed, 1.0 if small else OUR_LIMIT, small) for seed in range(n)]
     return found
 
 
@@ -47,6 +49,7 @@ def run(
     if method == "sklearn":
         curve = sklearn.gaussian_mixture(data, K, limit, kind, start, seed)
     else:
+        settings = {"learner": Memoized(momentum=2)} if start == "momentum" else {}
         stop = {n: ours.gaussian_mixture(K).get_params()[n] for n in ("max_iter", "tol")}
         curve = topmix.gaussian_mixture(
             data,
@@ -57,6 +60,7 @@ def run(
             n_jobs=THREADS,
             random_state=seed,
             **stop,
+            **settings,
         )
     settings = {"name": name, "method": method, "setting": start, "seed": seed, **about, "rows": len(data.train)}
     write({"curve": curve.to_dict()}, settings, data)

@@ -40,6 +40,14 @@ class Visited(NamedTuple):
     peer: Peer
 
 
+class Copy(NamedTuple):
+    """What a shard remembers, and the worker of another node that holds on to it too."""
+
+    visited: Visited
+    remembered: tuple[Any, ...]  # references
+    holder: Peer | None  # None: there was no other node
+
+
 class RayWorkers:
     def __init__(self, shards: Shards, step: LocalStep, pool: Pool, threads: int, copies: int):
         self.n_shards, self.n_rows = len(shards), shards.n_rows
@@ -51,6 +59,7 @@ class RayWorkers:
         self._memory: dict[int, Any] = {}
         self._home: dict[int, Peer] = {}
         self._n_homes = dict.fromkeys(range(len(pool.peers)), 0)
+        self._copies: dict[int, Copy] = {}  # the last of each shard, made or not
 
     def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
         order = deque(shards)
@@ -91,9 +100,10 @@ class RayWorkers:
         self.calls.drop()  # what is left of an iteration that was given up
         self._ask_columns(shards)
         todo, position = list(dict.fromkeys(shards)), {b: i for i, b in enumerate(shards)}
-        left = set(todo)
-        while left:
-            window = AHEAD * len(self.pool.peers) + min(position[b] for b in left) if in_order else len(shards)
+        left, copying = set(todo), self._copy_again(but=set(todo))
+        while left or copying:
+            first = min((position[b] for b in left), default=0)
+            window = AHEAD * len(self.pool.peers) + first if in_order else len(shards)
             for b in [b for b in todo if position[b] < window]:
                 peer = self.calls.best(self._home[b])
                 if len(peer.waiting) < AHEAD:
@@ -102,6 +112,7 @@ class RayWorkers:
             for answer in self.calls.answers():
                 what, b = answer.key
                 if what != "step":
+                    copying.discard(b)
                     yield answer
                     continue
                 try:
@@ -138,13 +149,25 @@ class RayWorkers:
 
     def copy(self, visited: Visited, *remembered: Any) -> bool:
         """Has a worker of another node hold what the shard remembers; whether there is one."""
-        others = [peer for peer in self.pool.alive() if peer.node != visited.peer.node and not peer.is_late]
-        if not self.copies or not others or not remembered:
+        if not self.copies or not remembered:
             return False
-        peer = others[visited.shard % len(others)]
-        self.calls.ask(("copy", visited.shard), peer, "keep_copy", self.opening, visited.shard, *remembered)
+        others = self._on_other_nodes(visited.peer)
+        holder = others[visited.shard % len(others)] if others else None
+        self._copies[visited.shard] = Copy(visited, remembered, holder)
+        if holder is None:
+            return False
+        self.calls.ask(("copy", visited.shard), holder, "keep_copy", self.opening, visited.shard, *remembered)
         self.traffic.copied += visited.report.memory_bytes + (len(remembered) > 1) * visited.report.stats_bytes
         return True
+
+    def _on_other_nodes(self, peer: Peer) -> list[Peer]:
+        return [other for other in self.pool.alive() if other.node != peer.node and not other.is_late]
+
+    def _copy_again(self, but: set[int]) -> set[int]:
+        """Copies of shards that have none: their worker was alone when they were visited, or the holder was lost.
+        Returns those that are on their way. Not of `but`, which are visited next and copied then."""
+        alone = [c for b, c in self._copies.items() if b not in but and (c.holder is None or not c.holder.is_alive)]
+        return {c.visited.shard for c in alone if self.copy(c.visited, *c.remembered)}
 
     def status(self) -> dict[str, float]:
         """Of the last pass, for its record."""
@@ -163,14 +186,14 @@ class RayWorkers:
         self._memory = {b: ray.put(value) for b, value in memory.items()}
 
     def forget(self) -> None:
-        self._memory = {}
+        self._memory, self._copies = {}, {}
 
     def close(self) -> None:
         self.calls.drop()
         self.traffic.look_at_disks(at_least=0.5)
         for peer in self.pool.alive():
             peer.actor.close.remote(self.opening[0])
-        self._memory, self._messages, self._columns = {}, {}, {}
+        self._memory, self._messages, self._columns, self._copies = {}, {}, {}, {}
 
     def _begin(self, b: int, peer: Peer, tables: Tables) -> None:
         made = tables(self._cols(b))

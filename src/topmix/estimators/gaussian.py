@@ -77,10 +77,11 @@ class GaussianMixture(MixtureEstimator):
         them, the objective may fall a little.
     init_params : {"auto", "k-means++", "kmeans", "random", "random_from_data"}, array or dict
         Where clusters start: rows far from each other, with what is nearest to them; a short k-means; random
-        responsibilities; random rows. "auto" takes "k-means++" or "random_from_data", whichever makes a sample of the
-        data more likely. Or responsibilities (n_samples, n_components), or labels (n_samples,). Or a dict with some of
-        "weights", "means" and "precisions", in the shapes of scikit-learn's weights_init, means_init and
-        precisions_init; the rest is as with "auto".
+        responsibilities; random rows. "auto" tries "k-means++", "random_from_data" and a short k-means, in the scales
+        of the columns and in those of the whole data, and takes what makes a sample of the data most likely. Or
+        responsibilities (n_samples, n_components), or labels (n_samples,). Or a dict with some of "weights", "means"
+        and "precisions", in the shapes of scikit-learn's weights_init, means_init and precisions_init; the rest is as
+        with "auto".
     max_iter : int
         Passes over the data, at most. 0 leaves the clusters where they start. A fit that has not converged by then
         warns with scikit-learn's ConvergenceWarning.

@@ -1,8 +1,8 @@
 """Where Gaussian clusters start: their prior and frame, from all of the data, and first clusters, from a sample of it.
 
-k-means++ draws K rows far from each other under the Bregman divergence of the likelihood; the sample then goes to the
-nearest of them, and a cluster starts from the moments of its rows, as if a few more had come with the covariance that
-clusters have on average: a cluster of three rows in sixty dimensions has none of its own.
+A start says which rows of the sample belong together (`first_rows`), and a cluster starts from their moments, as if a
+few more had come with the covariance that clusters have on average: a cluster of three rows in sixty dimensions has
+none of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.covariance import Shape
+from topmix.likelihoods.first_rows import lloyd, means, nearest, spread_rows
 from topmix.likelihoods.frame import LEAST, Frame
 from topmix.likelihoods.gaussian import Gaussian, GaussianPrior, GaussianStats, moments
 from topmix.numerics.blas import one_thread
@@ -22,6 +23,7 @@ LARGEST_SQUARE = 1e90  # of anything that is squared or summed: files hold numbe
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 40
 STARTS = ("auto", "k-means++", "kmeans", "random", "random_from_data")
+LLOYD = ("lloyd", "lloyd in the frame")  # only as tries of "auto"
 
 
 class Summary(NamedTuple):
@@ -123,7 +125,8 @@ def start(
     """First clusters, by one of STARTS, from statistics that come to as many rows as there are.
 
     k-means++ finds groups that stand apart, and where there are none it finds the tails; random rows follow the
-    density. "auto" tries both and keeps the one under which the sample is more likely.
+    density; Lloyd's steps find round groups, in the scales of the columns or in those of the data as a whole. "auto"
+    tries all of them and keeps the start under which the sample is most likely.
     """
     K = len(model.total.N)
     usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
@@ -143,6 +146,8 @@ def start(
     few = rng.choice(rows, min(size, SAMPLE), replace=False)
     likelihood = []
     tries = [started("k-means++"), started("random_from_data")]
+    if not model.zero_mean:
+        tries += [started(how) for how in LLOYD for _ in range(min(3, max(1, 64 // K)))]
     for t in tries:
         log_weights = np.log(t.total.N / t.total.N.sum())
         a = t.assign(VectorShard(table.data, few), t.tables(np.zeros(0)), log_weights, 1)
@@ -158,7 +163,12 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
         r = rng.random((len(z), K))
         r /= r.sum(axis=1, keepdims=True)
         return moments(z, *_everyone(r), w, origin, model.shape)
-    if init == "kmeans":
+    if init in LLOYD:
+        x = z if init == "lloyd in the frame" else model.frame.points_back(z)
+        x = x - x.mean(axis=0)
+        labels = lloyd((x / (np.abs(x).max() or 1.0)).astype(np.float32), w, K, rng)
+        seeds = means(z, w, K, labels)
+    elif init == "kmeans":
         from sklearn.cluster import KMeans  # here, because half of scikit-learn comes with it
 
         seed = int(rng.integers(2**31))
@@ -167,12 +177,11 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
         seeds, labels = np.zeros((K, D)), fit.labels_.astype(np.int32)
         seeds[: len(fit.cluster_centers_)] = model.frame.points(fit.cluster_centers_)
     elif init == "k-means++":
-        chosen, labels = spread_rows(z.astype(np.float32), w, K, model, rng)
+        chosen, labels = spread_rows(z.astype(np.float32), w, K, rng, model.zero_mean)
         seeds = z[chosen]
     else:
         seeds = z[rng.choice(len(z), K, replace=np.count_nonzero(w) < K, p=w / w.sum())]
-        blocks = [divergences(z[a : a + 4096], seeds, model.zero_mean) for a in range(0, len(z), 4096)]
-        labels = np.concatenate([block.argmin(axis=0) for block in blocks]).astype(np.int32)
+        labels = nearest(z, seeds, model.zero_mean)
     every = np.concatenate([z, seeds])  # a seed belongs to its own cluster, also where two are equal
     own = np.concatenate([labels, np.arange(K, dtype=np.int32)])[:, None]
     share = np.concatenate([w, np.full(K, 1e-3 * w.sum() / len(w))])
@@ -216,57 +225,6 @@ def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:
     second = shape.unpacked(S.second) + shape.spread(more, within) + shape.outer(more, m, m)
     out = GaussianStats(S.N + more, S.first + more[:, None] * m, shape.packed(second))
     return out.scale(N / out.N.sum())
-
-
-def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool, norm: np.ndarray | None = None) -> np.ndarray:
-    """[K, N]: the Bregman divergence of the likelihood from rows to seeds. `norm` is ||z||^2, if known.
-
-    Under fixed covariances that of a Gaussian is the squared distance, in a frame where all of the data has unit
-    covariance. With zero means it is that of two covariances (Burg's, or LogDet),
-
-        tr(S_n S_k^-1) - log |S_n S_k^-1| - D,      S_n proportional to b I + z_n z_n',
-
-    where b plays the part of the prior: a single row has no covariance.
-    """
-    norm = np.einsum("nd,nd->n", z, z) if norm is None else norm
-    with one_thread():
-        dot = seeds @ z.T
-    of_seed = np.einsum("kd,kd->k", seeds, seeds)[:, None]
-    if not zero_mean:
-        dot *= -2
-        dot += norm
-        dot += of_seed
-        return np.maximum(dot, 0.0, out=dot)
-    b = float(z.shape[1])
-    trace = (norm - (b * of_seed + dot**2) / (b + of_seed)) / b
-    return np.maximum(trace - np.log1p(norm / b) + np.log1p(of_seed / b), 0.0)
-
-
-def spread_rows(
-    z: np.ndarray, weight: np.ndarray, K: int, model: Gaussian, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """K rows far from each other by k-means++, and for each row which of them is nearest. Rows repeat where there are
-    fewer than clusters.
-
-    As in scikit-learn each seed is the best of a few that were drawn: a row that is far from all is drawn often, and
-    where it is an outlier it brings little.
-    """
-    n_tries = 2 + int(np.log(K))
-    chosen = [int(rng.choice(len(z), p=weight / weight.sum()))]
-    norm = np.einsum("nd,nd->n", z, z)
-    nearest, label = divergences(z, z[chosen], model.zero_mean, norm)[0], np.zeros(len(z), np.int32)
-    while len(chosen) < K:
-        nearest[chosen[-1]] = 0.0
-        mass = np.cumsum(nearest * weight, dtype=np.float64)
-        at = np.searchsorted(mass, rng.random(n_tries) * mass[-1], side="right").clip(0, len(z) - 1)
-        tries = at if mass[-1] > 0 else rng.integers(len(z), size=1)
-        new = divergences(z, z[tries], model.zero_mean, norm)
-        left = np.minimum(new, nearest) @ weight
-        best = int(np.argmin(left))
-        chosen.append(int(tries[best]))
-        label[new[best] < nearest] = len(chosen) - 1
-        np.minimum(nearest, new[best], out=nearest)
-    return np.array(chosen), label
 
 
 def _everyone(r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,88 @@
+"""Which rows belong together, for first clusters: K rows far from each other, and Lloyd's steps from there.
+
+k-means++ draws rows far from each other under the Bregman divergence of the likelihood; every row then goes to the
+nearest of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topmix.numerics.blas import one_thread
+
+LLOYD_STEPS = 10
+BLOCK = 4096  # rows of distances at a time
+
+
+def divergences(z: np.ndarray, seeds: np.ndarray, zero_mean: bool, norm: np.ndarray | None = None) -> np.ndarray:
+    """[K, N]: the Bregman divergence of the likelihood from rows to seeds. `norm` is ||z||^2, if known.
+
+    Under fixed covariances that of a Gaussian is the squared distance, in a frame where all of the data has unit
+    covariance. With zero means it is that of two covariances (Burg's, or LogDet),
+
+        tr(S_n S_k^-1) - log |S_n S_k^-1| - D,      S_n proportional to b I + z_n z_n',
+
+    where b plays the part of the prior: a single row has no covariance.
+    """
+    norm = np.einsum("nd,nd->n", z, z) if norm is None else norm
+    with one_thread():
+        dot = seeds @ z.T
+    of_seed = np.einsum("kd,kd->k", seeds, seeds)[:, None]
+    if not zero_mean:
+        dot *= -2
+        dot += norm
+        dot += of_seed
+        return np.maximum(dot, 0.0, out=dot)
+    b = float(z.shape[1])
+    trace = (norm - (b * of_seed + dot**2) / (b + of_seed)) / b
+    return np.maximum(trace - np.log1p(norm / b) + np.log1p(of_seed / b), 0.0)
+
+
+def spread_rows(
+    z: np.ndarray, weight: np.ndarray, K: int, rng: np.random.Generator, zero_mean: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """K rows far from each other by k-means++, and for each row which of them is nearest. Rows repeat where there are
+    fewer than clusters.
+
+    As in scikit-learn each seed is the best of a few that were drawn: a row that is far from all is drawn often, and
+    where it is an outlier it brings little.
+    """
+    n_tries = 2 + int(np.log(K))
+    chosen = [int(rng.choice(len(z), p=weight / weight.sum()))]
+    norm = np.einsum("nd,nd->n", z, z)
+    nearest, label = divergences(z, z[chosen], zero_mean, norm)[0], np.zeros(len(z), np.int32)
+    while len(chosen) < K:
+        nearest[chosen[-1]] = 0.0
+        mass = np.cumsum(nearest * weight, dtype=np.float64)
+        at = np.searchsorted(mass, rng.random(n_tries) * mass[-1], side="right").clip(0, len(z) - 1)
+        tries = at if mass[-1] > 0 else rng.integers(len(z), size=1)
+        new = divergences(z, z[tries], zero_mean, norm)
+        left = np.minimum(new, nearest) @ weight
+        best = int(np.argmin(left))
+        chosen.append(int(tries[best]))
+        label[new[best] < nearest] = len(chosen) - 1
+        np.minimum(nearest, new[best], out=nearest)
+    return np.array(chosen), label
+
+
+def lloyd(x: np.ndarray, weight: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
+    """The group of each row: k-means++, then Lloyd's steps, in which a group that lost its rows stays empty."""
+    labels = spread_rows(x, weight, K, rng)[1]
+    for _ in range(LLOYD_STEPS):
+        used = np.flatnonzero(np.bincount(labels, weight, K) > 0).astype(np.int32)
+        before, labels = labels, used[nearest(x, means(x, weight, K, labels)[used].astype(x.dtype))]
+        if np.array_equal(before, labels):
+            break
+    return labels
+
+
+def nearest(x: np.ndarray, centres: np.ndarray, zero_mean: bool = False) -> np.ndarray:
+    """For each row which centre is the nearest."""
+    blocks = (divergences(x[a : a + BLOCK], centres, zero_mean) for a in range(0, len(x), BLOCK))
+    return np.concatenate([block.argmin(axis=0) for block in blocks]).astype(np.int32)
+
+
+def means(x: np.ndarray, weight: np.ndarray, K: int, labels: np.ndarray) -> np.ndarray:
+    """[K, D], of the rows of each group; zero where it has none."""
+    total = np.stack([np.bincount(labels, weight * column, K) for column in x.T], axis=1)
+    return total / np.maximum(np.bincount(labels, weight, K), 1e-300)[:, None]
