@@ -26,7 +26,7 @@ from topmix.files.reader import ModelFileError
 
 # Of texts, without vectorizer=.
 DEFAULTS: dict[str, Any] = {"token_pattern": "auto", "stop_words": "auto", "min_df": "auto", "max_df": "auto"}
-PART_CHARS = 1 << 24  # of texts that are counted and solved before the next are read
+PART_CHARS = 1 << 22  # of texts that are counted and solved before the next are read
 MOST_ENTRIES = 1 << 25  # of counts that are kept in memory, 268 MB; more go to a temporary file, which is mapped
 
 
