@@ -98,7 +98,7 @@ def error_of(model: GaussianMixture, X: np.ndarray, engine: Any, n: int = 2000) 
     workers = engine.open(Shards(Table(rows), [slice(0, len(rows))]), MixtureStep(Gaussian, 1), 1)
     backend: MixtureBackend = workers.backend
     c = backend.place(model.model_).tables(np.arange(X.shape[1])).likelihood
-    z = backend.shard(workers.shards[0]).z(c.weights.dtype, c.origin, c.A)
+    z = backend.shard(workers.shards, 0).z(c.weights.dtype, c.origin, c.A)
     given = Scorer(backend.device, c.weights, len(rows), engine.precision)(z)
     scores = backend.device.get(given["scores"])[:, :K].astype(np.float64)
     if "row_scale" in given:

@@ -1,24 +1,22 @@
-"""Fills the tables of docs/papers.md from the rows in papers/results: `python -m papers.tables`.
-
-The page has a place for each: <!-- rows NAME --> and, below it, <!-- end -->. What is between them is written here.
-"""
+"""Fills the tables of docs/papers.md from the rows in papers/results: `python -m papers.tables`."""
 
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import tables
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.tables import Cells, number
 from papers import RESULTS, conclusions
 from papers.combinatorial.reported import TABLE1, TABLE2, TABLE3, TABLE4
 from papers.rows import corpus_of, curve_of, rows
 
 PAGE = ROOT / "docs" / "papers.md"
-Cells = list[list[str]]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,18 +30,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def filled(page: str, folder: Path) -> str:
     """The page with all its tables."""
-
-    def table(match: re.Match[str]) -> str:
-        head, *body = TABLES[match[1]](folder)
-        lines = [head, ["---"] * len(head), *body] if body else [["(not run yet)"]]
-        text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines) if body else "(not run yet)"
-        return f"<!-- rows {match[1]} -->\n\n{text}\n\n<!-- end -->"
-
-    return re.sub(r"<!-- rows (\w+) -->\n.*?<!-- end -->", table, page, flags=re.DOTALL)
-
-
-def number(x: float | None, digits: int = 3) -> str:
-    return "–" if x is None or not np.isfinite(x) else f"{x:.{digits}f}".replace("-", "−")
+    return tables.filled(page, {name: partial(make, folder) for name, make in TABLES.items()})
 
 
 def machines(folder: Path) -> Cells:

@@ -13,7 +13,7 @@ from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.data import Table
 from topmix.engines import Threads
 from topmix.learners import Asynchronous, State, Task
-from topmix.learners.asynchronous_mixture import AsynchronousMixture
+from topmix.learners.asynchronous_mixture import AsynchronousMixture, in_blocks
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.gaussian_start import empty, start, summary
 from topmix.local.mixture import MixtureStep
@@ -72,9 +72,10 @@ def dense(native, n=N) -> np.ndarray:
 
 
 def same(native, total, rtol=1e-9):
-    N_, first, second, H = native.now()
-    for mine, theirs in ((N_, total.S.N), (first, total.S.first), (second, total.S.second), (H, total.H)):
-        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=rtol * N)
+    numbers, H = native.now()
+    theirs = np.column_stack([total.S.N, total.S.first, total.S.second])
+    np.testing.assert_allclose(numbers, theirs, rtol=rtol, atol=rtol * N)
+    assert pytest.approx(total.H, rel=rtol, abs=rtol * N) == H
 
 
 KINDS = [("full", "vb", False, 0.0), ("diag", "vb", False, 1e-2), ("spherical", "map", False, 1e-2),
@@ -217,7 +218,7 @@ def test_mass_is_conserved_to_the_bit(core, dtype):
     native = workers(core, model, z.astype(dtype), assigned(model, z, 3), 3, bounds=(0, 20, 70, N), most=2)
     native.start(12)
     for _ in range(12):
-        rows = native.next()[0].sum()
+        rows = native.next()[0][:, 0].sum()
         assert rows == (N if dtype == np.float32 else pytest.approx(N, rel=1e-14))  # sums of doubles are rounded too
     assert native.next() is None
     native.audit()
@@ -238,7 +239,7 @@ def test_a_worker_may_be_stopped_in_the_middle_of_a_visit(core):
             native.next()
         native.stop()
         native.audit()
-        assert native.now()[0].sum() == len(many)
+        assert native.now()[0][:, 0].sum() == len(many)
 
 
 def learned(table, workers, n, L=3, kind="full", rows_at_once=64):
@@ -263,6 +264,15 @@ def test_snapshots_of_several_workers_are_models_of_all_rows():
             assert total.N.sum() == pytest.approx(N, rel=1e-12)
             assert np.isfinite(bound)
             assert model.n_components == K
+
+
+@pytest.mark.parametrize("workers", [2, 3, 8])
+def test_blocks_are_never_alone(workers):
+    """Rows move only between clusters that are held together: blocks that never met would keep their rows for ever."""
+    for n in range(4, 300):
+        blocks, most = in_blocks(n, workers)
+        assert 2 <= most <= blocks <= n // 2 or blocks == 1
+    assert in_blocks(10, 1) == (1, 1)
 
 
 def test_the_estimator_repeats_with_one_worker_and_climbs_with_more():

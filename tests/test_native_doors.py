@@ -25,6 +25,15 @@ ROWS = {"indptr": SHARD.indptr, "index": SHARD.index, "value": SHARD.value}
 WORDS = {"starts": SHARD.starts, "order": SHARD.order}
 DOCS = np.arange(N + 1), np.zeros(N, np.uint16), np.ones(N, np.float32)
 
+WIDE_ROWS = ROWS | {"value": SHARD.value.astype(np.float64)}
+DEAL = {"weight": None, "n_clusters": K, "bounds": np.array([0, N]), "cluster": np.zeros((N, 2), np.int32),
+        "r": np.full((N, 2), 0.5, np.float32), "blocks": 2, "most": 1, "rows_at_once": 5, "threads": 1,
+        "seed": 0}  # fmt: skip
+STAY = {"all_rows": float(N), "weight": None, "n_clusters": K, "n_active": 2, "blocks": 2, "rows_at_once": 5,
+        "threads": 1}  # fmt: skip
+NORMAL = {"linear": True, "bayes": True, "beta": 1.0, "m": np.zeros(W), "nu": float(W), "B": np.ones(W),
+          "reg": np.zeros(W), "scale": np.ones(W), "zero": np.zeros(W)}  # fmt: skip
+
 
 def zeros(*shape, dtype=np.float64):
     return np.zeros(shape, dtype)
@@ -66,6 +75,14 @@ CALLS = {
         {**ROWS, "bounds": np.array([0, N]), "block_starts": np.array([0, W]), "words": np.arange(W, dtype=np.int32),
          "n_words": W, "n_topics": K, "n_active": 2, "rest": "mean"},
         ["indptr", "index", "bounds", "block_starts", "words"]),
+    "AsynchronousCategorical": (
+        {"bayes": True, "eta": np.ones(W), "weight_prior": 1.0, **ROWS, **DEAL},
+        ["indptr", "index", "bounds", "cluster"]),
+    "NomadicCategorical": (
+        {"bayes": True, "eta": np.ones(W), "weight_prior": 1.0, **ROWS, **STAY}, ["indptr", "index"]),
+    "AsynchronousSparseGaussian": (
+        {**NORMAL, "weight_prior": 1.0, **WIDE_ROWS, **DEAL}, ["indptr", "index", "bounds", "cluster"]),
+    "NomadicSparseGaussian": ({**NORMAL, "weight_prior": 1.0, **WIDE_ROWS, **STAY}, ["indptr", "index"]),
     "TokenRows": ({**ROWS, "n_words": W}, ["indptr", "index"]),
     "WordOrder": (
         {"tokens": _core.TokenRows(**ROWS, n_words=W), "bounds": np.array([0, N]), "threads": 1}, ["bounds"]),

@@ -36,9 +36,8 @@ struct NormalWishart {
 
 template <class T>
 struct Cluster {
-    double N = 0;
-    std::vector<double> first, second;  // [D], [Q]
-    std::vector<T> W;                   // [features]
+    std::vector<double> sum;  // N, first moments [D], second moments [Q]
+    std::vector<T> W;         // [features]
     T constant = 0;
     std::vector<T> centre;  // [D], near its mean: where rows are summed about
 };
@@ -54,17 +53,18 @@ void refresh(const NormalWishart& p, size_t k, Cluster<T>& c, UpdateScratch& scr
     const size_t D = p.D();
     const Quadratic kind = p.features.kind;
     const bool matrix = kind == Quadratic::products, means = p.features.linear;
-    const double N = std::max(c.N, 0.0), beta = p.beta + N;
+    const double *const first = &c.sum[1], *const second = c.sum.data() + 1 + D;
+    const double N = std::max(c.sum[0], 0.0), beta = p.beta + N;
     const double nu = p.nu + (kind == Quadratic::norm ? double(D) * N : N);
     auto& [m, B, Pm] = scratch;
     m.assign(D, 0.0);
     Pm.assign(D, 0.0);
     if (means)
-        for (size_t d = 0; d < D; ++d) m[d] = (p.beta * p.m[d] + c.first[d]) / beta;
+        for (size_t d = 0; d < D; ++d) m[d] = (p.beta * p.m[d] + first[d]) / beta;
 
     // What the packed numbers f of a cluster come to without the part of the means.
     auto scatter = [&](size_t f, double prior_mm, double mm) {
-        return p.B[f] + c.second[f] + N * p.reg[f] + (means ? p.beta * prior_mm - beta * mm : 0.0);
+        return p.B[f] + second[f] + N * p.reg[f] + (means ? p.beta * prior_mm - beta * mm : 0.0);
     };
     double log_det = 0;
     bool positive = true;

@@ -75,8 +75,8 @@ bool all_below(std::span<const Id> ids, size_t n) {
 }
 
 /// Sparse rows whose offsets and ids nobody has looked at: for the functions that say what is wrong with them.
-inline Csr<float> unchecked_csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index,
-                                const Vec<const float>& value) {
+template <class T>
+Csr<T> unchecked_csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index, const Vec<const T>& value) {
     require(indptr.size() >= 1 && index.size() == value.size(), "indptr, index and value do not make sparse rows");
     require(indptr.data()[0] == 0 && indptr.data()[indptr.size() - 1] == int64_t(index.size()),
             "indptr must start at 0 and end at len(index)");
@@ -85,9 +85,10 @@ inline Csr<float> unchecked_csr(const Vec<const int64_t>& indptr, const Vec<cons
 
 /// Sparse rows for a kernel: nothing that it reads or writes by them lies outside of the arrays. Data is checked where
 /// it comes in (data/corpus.py, data/stored_rows.py), with better messages; here nothing gets past, whoever calls.
-inline Csr<float> csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index, const Vec<const float>& value,
-                      size_t n_words) {
-    const Csr<float> X = unchecked_csr(indptr, index, value);
+template <class T>
+Csr<T> csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index, const Vec<const T>& value,
+           size_t n_words) {
+    const Csr<T> X = unchecked_csr(indptr, index, value);
     require(rises(X.indptr, X.index.size()), "indptr must not fall");
     require(all_below(X.index, n_words), "a word lies outside the vocabulary");
     return X;

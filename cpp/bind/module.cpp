@@ -18,11 +18,13 @@ void register_mixture(nb::module_& m);                // local step of mixtures
 void register_gaussian(nb::module_& m);               // Gaussian mixtures, and the BLAS that they use
 void register_directions(nb::module_& m);             // mixtures of directions
 void register_asynchronous_gaussian(nb::module_& m);  // Gaussian mixtures, whose clusters move between workers
+void register_asynchronous_sparse(nb::module_& m);    // mixtures of sparse rows, whose clusters move between workers
 void register_topics(nb::module_& m);                 // topic tables and the local step of topic models
 void register_sample(nb::module_& m);                 // the local step of topic models by sampling
 void register_asynchronous_topics(nb::module_& m);    // topic models, whose words move between workers
 void register_nomadic_topics(nb::module_& m);         // the same, between processes
 void register_nomadic_gaussian(nb::module_& m);       // the same, between processes
+void register_nomadic_sparse(nb::module_& m);         // the same, between processes
 void register_scvb0(nb::module_& m);                  // token-by-token steps of topic models: SCVB0 and CVB0
 void register_gibbs(nb::module_& m);                  // tokens with one topic each: collapsed Gibbs sampling
 void register_combinatorial(nb::module_& m);          // hard assignments under a penalty on topics
@@ -52,11 +54,13 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_gaussian(m);
     topmix::register_directions(m);
     topmix::register_asynchronous_gaussian(m);
+    topmix::register_asynchronous_sparse(m);
     topmix::register_topics(m);
     topmix::register_sample(m);
     topmix::register_asynchronous_topics(m);
     topmix::register_nomadic_topics(m);
     topmix::register_nomadic_gaussian(m);
+    topmix::register_nomadic_sparse(m);
     topmix::register_scvb0(m);
     topmix::register_gibbs(m);
     topmix::register_combinatorial(m);

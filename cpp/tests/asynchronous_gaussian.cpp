@@ -1,13 +1,13 @@
 // Gaussian clusters that move between workers, on small random rows, with a plain BLAS: no race, nothing out of
 // bounds, no row lost, whoever stops the workers and when. What the numbers should be,
 // tests/test_asynchronous_gaussian.py knows.
-#include "asynchronous/gaussian.hpp"
-#include "asynchronous/nomadic_gaussian.hpp"
+#include "asynchronous/gaussian_rows.hpp"
 
 #include <cmath>
-#include <numeric>
 #include <vector>
 
+#include "asynchronous/mixture.hpp"
+#include "asynchronous/nomadic_mixture.hpp"
 #include "base/rng.hpp"
 #include "tests/check.hpp"
 #include "tests/plain_blas.hpp"
@@ -51,11 +51,27 @@ struct Problem {
                  0.5 * double(K) + double(n)};
     }
 
-    AsynchronousGaussian<T> learner(size_t workers, size_t blocks, size_t most, uint64_t seed) const {
+    GaussianRows<T> rows_of(const NormalWishart& shared, size_t begin, size_t end) const {
+        return {shared, std::vector<T>(z.begin() + ptrdiff_t(begin * D), z.begin() + ptrdiff_t(end * D))};
+    }
+
+    AsynchronousMixture<GaussianRows<T>> learner(size_t workers, size_t blocks, size_t most, uint64_t seed) const {
         std::vector<int64_t> bounds(workers + 1);
         for (size_t w = 0; w <= workers; ++w) bounds[w] = int64_t(w * n / workers);
-        return AsynchronousGaussian<T>(prior, {z, D}, {}, bounds, cluster, r, {centre, D}, blocks, most, 17,
-                                       1 + int(seed), seed);
+        std::vector<Cluster<T>> clusters;
+        for (size_t k = 0; k < K; ++k) {
+            std::vector<double> numbers(GaussianRows<T>::width(prior));
+            std::copy_n(&centre[k * D], D, numbers.end() - ptrdiff_t(D));
+            clusters.push_back(GaussianRows<T>::unpacked(prior, numbers.data()));
+        }
+        return {prior,
+                std::move(clusters),
+                L,
+                Deal{bounds, blocks, most, 17, 1 + int(seed), seed},
+                {},
+                cluster,
+                r,
+                [this](const NormalWishart& shared, size_t begin, size_t end) { return rows_of(shared, begin, end); }};
     }
 };
 
@@ -65,7 +81,11 @@ void no_row_is_lost(size_t workers, size_t K, size_t L, Quadratic kind, bool bay
     const size_t blocks = std::max<size_t>(1, K / 2);
     for (uint64_t seed = 0; seed < 3; ++seed) {
         auto learner = problem.learner(workers, blocks, 1 + seed, seed);
-        auto rows = [](const auto& post) { return std::accumulate(post.N.begin(), post.N.end(), 0.0); };
+        auto rows = [K](const auto& post) {
+            double N = 0;
+            for (size_t i = 0; i < post.sums.size(); i += post.sums.size() / K) N += post.sums[i];
+            return N;
+        };
         learner.start(5);
         for (size_t pass = 0; pass < 5; ++pass) {
             const auto posts = learner.workers().next();
@@ -82,10 +102,10 @@ void no_row_is_lost(size_t workers, size_t K, size_t L, Quadratic kind, bool bay
             check(std::abs(rows(learner.add_up(learner.workers().now())) - 91) < 1e-12);
         }
         for (size_t w = 0; w < workers; ++w) {
-            const auto& worker = learner.workers()[w];
-            for (size_t i = 0; i < worker.rows(); ++i) {
+            const auto& shares = learner.workers()[w].shares();
+            for (size_t i = 0; i < shares.rows(); ++i) {
                 double sum = 0;
-                for (size_t l = 0; l < L; ++l) sum += double(worker.shares()[i * L + l]);
+                for (size_t l = 0; l < L; ++l) sum += double(shares.shares()[i * L + l]);
                 check(sum == 1, "to the bit");
             }
         }
@@ -96,11 +116,12 @@ void no_row_is_lost(size_t workers, size_t K, size_t L, Quadratic kind, bool bay
 template <class T>
 void blocks_come_and_go(Quadratic kind, int threads) {
     const Problem<T> problem(90, 3, 7, 2, kind, true);
-    const size_t D = problem.D, K = problem.K, B = 3, half = problem.n / 2 * D;
-    const std::vector<T> low(problem.z.begin(), problem.z.begin() + ptrdiff_t(half));
-    const std::vector<T> high(problem.z.begin() + ptrdiff_t(half), problem.z.end());
-    NomadicGaussian<T> team[2] = {{problem.prior, K, 2, B, low, {}, 17, threads},
-                                  {problem.prior, K, 2, B, high, std::vector<double>(problem.n / 2, 1.0), 17, threads}};
+    using Rows = NomadicMixture<GaussianRows<T>>;
+    const size_t D = problem.D, K = problem.K, B = 3, half = problem.n / 2;
+    auto low = [&](const NormalWishart& shared) { return problem.rows_of(shared, 0, half); };
+    auto high = [&](const NormalWishart& shared) { return problem.rows_of(shared, half, problem.n); };
+    Rows team[2] = {{problem.prior, K, 2, B, {}, 17, threads, low},
+                    {problem.prior, K, 2, B, std::vector<double>(half, 1.0), 17, threads, high}};
     const size_t width = team[0].width();
     std::vector<std::vector<double>> block(B);
     size_t k = 0;
@@ -111,12 +132,11 @@ void blocks_come_and_go(Quadratic kind, int threads) {
             row[0] = 1;
             block[b].insert(block[b].end(), row.begin(), row.end());
         }
-    auto visit = [&](NomadicGaussian<T>& rows, std::vector<BlockId> held, auto how) {
+    auto visit = [&](Rows& rows, std::vector<BlockId> held, auto how) {
         for (const BlockId b : held) rows.put(b, block[b]);
         (rows.*how)(held);
         for (const BlockId b : held) block[b] = rows.take(b);
     };
-    using Rows = NomadicGaussian<T>;
     for (auto& rows : team) {
         rows.forget();
         visit(rows, {1}, &Rows::compare);

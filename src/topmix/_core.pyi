@@ -261,15 +261,15 @@ class AsynchronousGaussian32:
         Starts the workers; they make this many passes, counted from the first.
         """
 
-    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
+    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
         """
-        Waits for the next pass: N, first, second and the entropy of all rows, or None.
+        Waits for the next pass: what all rows add to clusters, and their entropy, or None.
         """
 
     def stop(self) -> None:
         """Stops the workers; they end their current visit early."""
 
-    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
+    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
         """
         Stops the workers; their statistics at this moment, as next() returns them.
         """
@@ -301,20 +301,100 @@ class AsynchronousGaussian64:
         Starts the workers; they make this many passes, counted from the first.
         """
 
-    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
+    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
         """
-        Waits for the next pass: N, first, second and the entropy of all rows, or None.
+        Waits for the next pass: what all rows add to clusters, and their entropy, or None.
         """
 
     def stop(self) -> None:
         """Stops the workers; they end their current visit early."""
 
-    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
+    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
         """
         Stops the workers; their statistics at this moment, as next() returns them.
         """
 
     def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
+
+    def visit(self, worker: int, blocks: Sequence[int]) -> None:
+        """
+        Stops the workers; one of them works on these blocks, on the calling thread. It is not recorded.
+        """
+
+    def audit(self) -> None:
+        """
+        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
+        """
+
+    @property
+    def visits(self) -> int:
+        """Of blocks, by all workers."""
+
+class AsynchronousCategorical:
+    """Workers that own rows of counts, visited by blocks of clusters."""
+
+    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
+
+    def start(self, passes: int) -> None:
+        """
+        Starts the workers; they make this many passes, counted from the first.
+        """
+
+    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
+        """
+        Waits for the next pass: what all rows add to clusters, and their entropy, or None.
+        """
+
+    def stop(self) -> None:
+        """Stops the workers; they end their current visit early."""
+
+    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
+        """
+        Stops the workers; their statistics at this moment, as next() returns them.
+        """
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
+
+    def visit(self, worker: int, blocks: Sequence[int]) -> None:
+        """
+        Stops the workers; one of them works on these blocks, on the calling thread. It is not recorded.
+        """
+
+    def audit(self) -> None:
+        """
+        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
+        """
+
+    @property
+    def visits(self) -> int:
+        """Of blocks, by all workers."""
+
+class AsynchronousSparseGaussian:
+    """Workers that own sparse rows, visited by blocks of Gaussian clusters."""
+
+    def __init__(self, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
+
+    def start(self, passes: int) -> None:
+        """
+        Starts the workers; they make this many passes, counted from the first.
+        """
+
+    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
+        """
+        Waits for the next pass: what all rows add to clusters, and their entropy, or None.
+        """
+
+    def stop(self) -> None:
+        """Stops the workers; they end their current visit early."""
+
+    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
+        """
+        Stops the workers; their statistics at this moment, as next() returns them.
+        """
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
         """Stops the workers; clusters and shares of all rows, [rows, L] each."""
 
     def visit(self, worker: int, blocks: Sequence[int]) -> None:
@@ -459,7 +539,7 @@ class NomadicGaussian32:
     def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
 
     def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: of each cluster N, both moments and its centre."""
+        """A block arrives: the numbers of each cluster, N first."""
 
     def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
         """A block leaves."""
@@ -474,13 +554,16 @@ class NomadicGaussian32:
         """All came: scores become shares."""
 
     def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add their moments to these clusters."""
+        """Rows add what they have to these clusters."""
 
     def visit(self, blocks: Sequence[int]) -> None:
         """Rows are solved for these clusters, and they follow."""
 
     def entropy(self) -> float:
         """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
 
     @property
     def of_rows(self) -> int:
@@ -494,7 +577,7 @@ class NomadicGaussian64:
     def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
 
     def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: of each cluster N, both moments and its centre."""
+        """A block arrives: the numbers of each cluster, N first."""
 
     def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
         """A block leaves."""
@@ -509,13 +592,88 @@ class NomadicGaussian64:
         """All came: scores become shares."""
 
     def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add their moments to these clusters."""
+        """Rows add what they have to these clusters."""
 
     def visit(self, blocks: Sequence[int]) -> None:
         """Rows are solved for these clusters, and they follow."""
 
     def entropy(self) -> float:
         """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
+
+class NomadicCategorical:
+    """Rows of counts, visited by blocks of clusters that come and go."""
+
+    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters of those that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to these clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for these clusters, and they follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
+
+class NomadicSparseGaussian:
+    """Sparse rows, visited by blocks of Gaussian clusters that come and go."""
+
+    def __init__(self, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters of those that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to these clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for these clusters, and they follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
 
     @property
     def of_rows(self) -> int:

@@ -171,17 +171,13 @@ def test_a_benchmark_writes_rows(script, tmp_path, name, says):
         ("patches_scale", "per cluster"),
         ("candidates", "32 candidates"),
         ("kmeans", "scikit-learn, elkan"),
-        ("covtype", "times sooner"),
     ],
 )
 def test_a_benchmark_of_vectors_writes_rows(script, tmp_path, monkeypatch, name, says):
     monkeypatch.setenv("TOPMIX_DATA", str(tmp_path))
-    if name == "covtype":
-        save(tmp_path / "covtype" / "X.npz", X=np.random.default_rng(0).normal(size=(3_000, 12)))
-    else:
-        images = np.random.default_rng(0).integers(0, 256, (20, 72, 72)).cumsum(axis=2) % 256  # neighbours are alike
-        save(tmp_path / "bsds400" / "images.npz", train400=images)
-        save(tmp_path / "bsds400" / "test_images.npz", set12_1=images[0], bsd68_1=images[1])
+    images = np.random.default_rng(0).integers(0, 256, (20, 72, 72)).cumsum(axis=2) % 256  # neighbours are alike
+    save(tmp_path / "bsds400" / "images.npz", train400=images)
+    save(tmp_path / "bsds400" / "test_images.npz", set12_1=images[0], bsd68_1=images[1])
     file = ["--file", tmp_path / "patches.npy"] if name == "patches_scale" else []
     assert says in script(f"benchmarks.{name}", "--quick", "--out", tmp_path / "out.jsonl", *file)
     assert results.read(tmp_path / "out.jsonl")

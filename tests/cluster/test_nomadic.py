@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from topmix import LDA, GaussianMixture
+from topmix import LDA, GaussianMixture, MultinomialMixture
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Ray
 from topmix.engines.nomad_ledger import LedgerError
@@ -153,6 +153,32 @@ def test_clusters_travel_between_workers(three, vectors, tmp_path, kind):
     assert status["workers"] == 3
     everything = 8 * 12 * (1 + 2 * 4 + (10 if kind == "full" else 4))
     assert 0 < status["block_bytes"] < everything
+
+
+def sparse_mixture(name, engine, **how):
+    usual = {"n_active": 3, "max_iter": 8, "tol": -np.inf, "random_state": 0, "learner": "asynchronous"}
+    if name == "words":
+        return MultinomialMixture(24, engine=engine, **usual | how)
+    return GaussianMixture(24, covariance_type="diag", reg_covar=1e-2, engine=engine, **usual | how)
+
+
+@pytest.mark.parametrize("name", ["words", "vectors"])
+def test_clusters_of_sparse_rows_travel_between_workers(three, corpus, tmp_path, name):
+    """Workers read their own rows of a saved corpus; a sparse table is sent as it is."""
+    corpus.save(tmp_path / "c.topmix")
+    rows = Corpus.open(tmp_path / "c.topmix") if name == "words" else corpus
+    model = sparse_mixture(name, three).fit(rows)
+    objectives = [r.objective for r in model.history_]
+    assert np.all(np.diff(objectives) > -1e-7 * abs(objectives[0]))
+    assert objectives[-1] > objectives[0] + 1
+    if name == "words":  # to the bit: shares are on a grid, and counts are whole numbers
+        near = sparse_mixture(name, "threads", n_jobs=1).fit(corpus)
+        assert objectives[-1] == pytest.approx(near.history_[-1].objective, rel=0.03)
+        counts = model.model_.likelihood.total.counts()
+        np.testing.assert_array_equal(counts.sum(axis=1), corpus.to_scipy().sum(axis=0))
+    status = model.history_[-1].workers
+    assert status["workers"] == 3
+    assert 0 < status["block_bytes"] < 8 * 24 * (1 + (1 if name == "words" else 2) * corpus.shape[1])
 
 
 def test_one_worker_of_a_mixture_repeats_itself(cluster, vectors):

@@ -14,6 +14,7 @@ FIXED = {"HDP": {"search": None}}  # as many topics as were asked for; scikit-le
 ASYNCHRONOUS = {
     "LDA, asynchronous": {"learner": Asynchronous(opening=0), "inference": "variational"},
     "GaussianMixture, asynchronous": {"learner": "asynchronous"},
+    "MultinomialMixture, asynchronous": {"learner": "asynchronous"},
 }
 EVERYONE = [*ESTIMATORS, *ASYNCHRONOUS]
 

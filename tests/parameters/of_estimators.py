@@ -117,7 +117,7 @@ def learners_update_after_their_own_number_of_batches(fit):
     assert n == {"memoized": 2 * batches, "batch": 2}
     assert fit(learner=Stochastic(batch_size=30), max_iter=2).n_batch_iter_ == 2 * -(-len(fit.data) // 30)
     assert same(fit(learner="batch"), fit(learner=Batch()))
-    if fit.name in ("LDA", "GaussianMixture"):
+    if fit.name in ("LDA", "GaussianMixture", "MultinomialMixture"):
         settings = {"inference": "variational"} if fit.name == "LDA" else {}
         assert fit(learner="asynchronous", n_jobs=1, **settings).n_iter_ == 4
     else:

@@ -8,16 +8,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from topmix.data.saved_rows import MappedArray
+from topmix.data.sparse_table import SparseArray
 
 
 @dataclass(frozen=True)
 class VectorShard:
     """Rows of a table that are visited together."""
 
-    data: np.ndarray  # [N, D] float32 or float64, perhaps mapped from a file
+    data: np.ndarray | SparseArray  # [N, D] float32 or float64, perhaps mapped from a file
     rows: slice | np.ndarray
     weight: np.ndarray | None = None  # [rows] float64
 
@@ -32,6 +34,11 @@ class VectorShard:
     def rows_as(self, dtype: DTypeLike) -> np.ndarray:
         """[rows, D], contiguous; a view if possible, else a copy."""
         return np.ascontiguousarray(self.data[self.rows], dtype)
+
+    def sparse_rows(self) -> sp.csr_array:
+        """[rows, D] of a table that is sparse."""
+        assert isinstance(self.data, SparseArray)
+        return self.data.part(self.rows).csr
 
     def in_place(self, dtype: DTypeLike) -> tuple[np.ndarray, np.ndarray | None]:
         """An array, and which of its rows are those of the shard, None for all: so kernels need no copy of rows that
@@ -58,8 +65,9 @@ class VectorShard:
         mapped = MappedArray.of(self.data) if isinstance(self.data, np.ndarray) else None
         if mapped is not None:
             return {"data": mapped, "rows": self.rows, "weight": self.weight}
+        data = self.data
         return {
-            "data": np.ascontiguousarray(self.data[self.rows]),
+            "data": data.part(self.rows) if isinstance(data, SparseArray) else np.ascontiguousarray(data[self.rows]),
             "rows": slice(0, self.n_rows),
             "weight": self.weight,
         }

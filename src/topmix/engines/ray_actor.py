@@ -17,7 +17,7 @@ import ray
 from topmix import _core
 from topmix._version import __version__
 from topmix.data.shard import SavedShard
-from topmix.engines.ray_nomad import NomadHost
+from topmix.engines.ray_nomad_host import NomadHost
 from topmix.engines.worker import Worker
 from topmix.local import Info, LocalStep
 from topmix.stats.tree import plus

@@ -16,19 +16,17 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import ray
 from ray.exceptions import RayError
 
-from topmix.data.shard import SavedShard
 from topmix.engines.nomad_ledger import Ledger, LostWorker, Offer, Routes, check_mass
 
 AHEAD = 2  # blocks beyond a worker's share, so that some can be on their way
 COMPANY = 0.02  # seconds that a visit waits for blocks to come along, where blocks visit together
 PATIENCE = 0.2  # seconds without anything to do, before a worker takes more than that
-GROUP = "nomads"  # of an actor's threads: those that take messages
 
 
 class Station(Protocol):
@@ -340,73 +338,3 @@ class Nomad:
             self.items.append(item)
             self.moved = True
             self.changed.notify_all()
-
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def message(method: Method) -> Method:
-    """A method that other processes call while the actor computes: it has threads of its own."""
-    marked: Method = ray.method(concurrency_group=GROUP)(method)
-    return marked
-
-
-class NomadHost:
-    """The part of an actor that blocks visit."""
-
-    def __init__(self) -> None:
-        self.stations: dict[str, Station] = {}
-        self.nomads: dict[str, Nomad] = {}
-
-    @message
-    def nomad_open(self, session: str, make: Callable[[Any, int], Station], rows: list[Any], threads: int) -> None:
-        found = ray.get(rows[0])
-        self.stations[session] = make(found.read() if isinstance(found, SavedShard) else found, threads)
-
-    @message
-    def nomad_start(self, session: str, run: Run, number: int, actors: list[Any]) -> None:
-        if session not in self.stations:
-            raise LostWorker("a worker was started again, and knows nothing of this fit")
-        self._end(session)
-        self.nomads[session] = Nomad(session, run, number, actors, self.stations[session])
-
-    @message
-    def nomad_offer(self, session: str, run: int, *offers: Offer) -> None:
-        if nomad := self._found(session, run):
-            nomad.offer(*offers)
-
-    @message
-    def nomad_fetched(self, session: str, run: int, block: int, visit: int) -> None:
-        if nomad := self._found(session, run):
-            nomad.fetched(block, visit)
-
-    @message
-    def nomad_allow(self, session: str, run: int, rounds: int) -> None:
-        if nomad := self._found(session, run):
-            nomad.allow(rounds)
-
-    @message
-    def nomad_collect(self, session: str, run: int, seconds: float) -> News:
-        nomad = self._found(session, run)
-        if nomad is None:
-            raise LostWorker("a worker was started again, and knows nothing of this fit")
-        return nomad.collect(seconds)
-
-    @message
-    def nomad_ledger(self, session: str, run: int) -> tuple[dict[int, int], dict[int, int]]:
-        nomad = self._found(session, run)
-        return (nomad.ledger.received, nomad.ledger.sent) if nomad else ({}, {})
-
-    @message
-    def nomad_close(self, session: str) -> None:
-        self._end(session)
-        self.stations.pop(session, None)
-
-    def _found(self, session: str, run: int) -> Nomad | None:
-        """None for messages of a run that has ended."""
-        nomad = self.nomads.get(session)
-        return nomad if nomad is not None and nomad.run.number == run else None
-
-    def _end(self, session: str) -> None:
-        if nomad := self.nomads.pop(session, None):
-            nomad.stop()

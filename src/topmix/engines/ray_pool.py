@@ -13,7 +13,7 @@ from ray.exceptions import GetTimeoutError, RayActorError
 from topmix import _core
 from topmix._version import __version__
 from topmix.engines.ray_actor import About, ShardActor
-from topmix.engines.ray_nomad import GROUP
+from topmix.engines.ray_nomad_host import GROUP
 
 LOG = logging.getLogger("topmix.ray")
 START_SECONDS = 120.0  # for the first actor to be there; for one that died to come back, when no other is left

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from topmix.data.sparse_table import SparseTable
 from topmix.data.table import Table
 from topmix.engines import Engine
 from topmix.estimators.gaussian_parameters import by_hand, checked_start, n_parameters, priors, responsibilities
@@ -125,6 +126,9 @@ class GaussianMixture(MixtureEstimator):
     it would lose more than a thousandth of a nat, float64 takes its place. An array mapped from a file (numpy.memmap,
     or the path of a .npy file) is read a piece at a time.
 
+    X may be sparse, a SciPy matrix or a Corpus. Its rows are made dense a piece at a time; only passes with
+    `learner="asynchronous"`, which need `covariance_type="diag"` then, compute with the entries alone.
+
     Examples
     --------
     >>> import numpy as np
@@ -234,25 +238,15 @@ class GaussianMixture(MixtureEstimator):
         learner.check_engine(self._component("engine"))
         if not isinstance(learner, Asynchronous):
             return learner
-        for parameter, works, why in (
-            (
-                "covariance_type",
-                ("full", "diag", "spherical"),
-                "clusters travel alone, so they cannot share a covariance",
-            ),
-            (
-                "weight_concentration_prior_type",
-                ("dirichlet_distribution",),
-                "a stick's length depends on all before it",
-            ),
+        kinds: tuple[str, ...] = ("full", "diag", "spherical")
+        why = "clusters travel alone, so they cannot share a covariance"
+        if isinstance(data, SparseTable):
+            kinds, why = ("diag",), "others would need all rows dense in memory, and X is sparse"
+        self._require_to_travel(
+            ("covariance_type", kinds, why),
             ("candidates", (None,), "a worker scores rows by the clusters that it holds"),
-        ):
-            if getattr(self, parameter) not in works:
-                raise ValueError(
-                    f"learner='asynchronous' needs {parameter} to be {' or '.join(map(repr, works))}, not "
-                    f"{getattr(self, parameter)!r}: {why}. Use learner='memoized'."
-                )
-        rows = learner.batch_size or usual_rows(data.shape[1], self.covariance_type == "full")
+        )
+        rows = learner.batch_size or usual_rows(data, has_matrices=self.covariance_type == "full")
         return replace(learner, batch_size=rows)
 
     def _step(self, K: int) -> LocalStep:
@@ -281,6 +275,12 @@ class GaussianMixture(MixtureEstimator):
 
     def _has_matrices(self) -> bool:
         return self._gaussian.shape.is_matrix
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        is_asynchronous = isinstance(self.learner, Asynchronous) or self.learner == "asynchronous"
+        tags.input_tags.sparse = self.covariance_type == "diag" or not is_asynchronous
+        return tags
 
     def _data(self, X: Any, *, reset: bool) -> Table:
         return as_table(self, X, reset=reset)

@@ -14,6 +14,7 @@ from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.sparse_checks import check_sparse
+from topmix.data.sparse_table import SparseTable
 from topmix.data.table import Table
 from topmix.data.tabular import BLOCK_CELLS
 from topmix.estimators.frames import kind_of_frame
@@ -159,10 +160,14 @@ def _known_corpus(estimator: Any, corpus: Corpus, reset: bool) -> Corpus:
 
 
 def as_table(estimator: Any, X: Any, *, reset: bool) -> Table:
-    """Rows of finite numbers from an array, which may be mapped from a file and is not copied, a DataFrame, a Table, or
-    the path of a .npy file; as float32 if that is what they are, else as float64."""
+    """Rows of finite numbers from an array, which may be mapped from a file and is not copied, a DataFrame, a Table, a
+    sparse matrix, a Corpus, or the path of a .npy file; as float32 if that is what they are, else as float64."""
     if isinstance(X, str | os.PathLike):
         X = Table.open(X)
+    if isinstance(X, Corpus):
+        return SparseTable(_known_corpus(estimator, X, reset).to_scipy(), X.vocabulary)
+    if sp.issparse(X):
+        return _as_sparse_table(estimator, X, reset)
     names = X.feature_names if isinstance(X, Table) else None
     data = X.data if isinstance(X, Table) else X
     dtypes = [np.float64, np.float32]
@@ -170,6 +175,16 @@ def as_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     if names is not None and reset:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     table = Table(data, check=False)
+    try:
+        return table.check()
+    except CorpusError as error:
+        raise ValueError(f"X has a value that is NaN or infinity: {error}") from None
+
+
+def _as_sparse_table(estimator: Any, X: Any, reset: bool) -> SparseTable:
+    check_sparse(X)
+    how: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": "csr", "ensure_all_finite": False}
+    table = SparseTable(_own(validate_data(estimator, X, reset=reset, **how), X))
     try:
         return table.check()
     except CorpusError as error:

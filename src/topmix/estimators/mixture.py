@@ -282,6 +282,18 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
             raise ValueError(f"{type(self).__name__} cannot be learned with learner='asynchronous': use 'memoized'")
         return learner
 
+    def _require_to_travel(self, *more: tuple[str, tuple[Any, ...], str]) -> None:
+        """For learner "asynchronous": parameters, the values that they may have, and why."""
+        weights = "weight_concentration_prior_type"
+        for parameter, works, why in (
+            *more, (weights, ("dirichlet_distribution",), "a stick's length depends on all before it")
+        ):  # fmt: skip
+            if getattr(self, parameter) not in works:
+                raise ValueError(
+                    f"learner='asynchronous' needs {parameter} to be {' or '.join(map(repr, works))}, not "
+                    f"{getattr(self, parameter)!r}: {why}. Use learner='memoized'."
+                )
+
     def _step(self, K: int) -> LocalStep:
         return MixtureStep(self._likelihood, count_of_active(self.n_active, K))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from topmix.estimators.mixture import MixtureEstimator, count_of_samples
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitting.history import Callback
-from topmix.learners import Learner
+from topmix.learners import Asynchronous, Learner
+from topmix.learners.asynchronous_mixture import usual_rows
 from topmix.likelihoods.categorical import Categorical
 from topmix.models.mixture import Mixture
 from topmix.parameters.checks import positive_number, whole_number
@@ -37,9 +39,11 @@ class MultinomialMixture(MixtureEstimator):
         and words, at its mode in log odds; or the likelihood alone (EM).
     n_active : int or None
         Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
-    learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
+    learner : {"memoized", "batch", "stochastic", "asynchronous"} or an object of topmix.learners
         How the data is visited. Memoized and batch climb the same bound, and memoized, which moves after each batch,
-        gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate.
+        gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate. Asynchronous workers
+        keep their share of the rows while clusters travel between them; they hold the rows and their n_active clusters
+        in memory.
     engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
         Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
@@ -140,6 +144,14 @@ class MultinomialMixture(MixtureEstimator):
         labels = np.repeat(np.arange(len(self.weights_)), rng.multinomial(n_samples, self.weights_))
         rows = [sp.csr_array(rng.multinomial(length, self.topic_word_[k])[None]) for k in labels]
         return sp.vstack(rows, format="csr"), labels
+
+    def _learner(self, data: Corpus) -> Learner:  # type: ignore[override]
+        learner: Learner = self._component("learner")
+        learner.check_engine(self._component("engine"))
+        if not isinstance(learner, Asynchronous):
+            return learner
+        self._require_to_travel()
+        return replace(learner, batch_size=learner.batch_size or usual_rows(data))
 
     def _data(self, X: Any, *, reset: bool) -> Corpus:
         return as_corpus(self, X, reset=reset)

@@ -24,9 +24,10 @@ from topmix.learners.nomadic import Nomadic
 from topmix.learners.nomadic_mixture import NomadicMixture
 from topmix.learners.nomadic_topics import SETTLING_PASSES, NomadicTopics
 from topmix.learners.task import Task
+from topmix.models.mixture import Mixture
 from topmix.parameters.checks import one_of, whole_number, whole_number_or_none
 
-FIRST_BATCHES = 10  # of the first pass over a table, at most
+FIRST_BATCHES = 10  # of the first pass of a mixture, at most
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,19 +88,19 @@ class Asynchronous(Learner):
             raise ValueError("per_token=True needs engine='threads': a message for every word would take far too long")
 
     def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
-        """Of the first pass over a table, which is memoized; topics need none."""
-        if isinstance(data, Corpus):
+        """Of the first pass of a mixture, which is memoized; topics need none."""
+        if self.batch_size is None:  # estimators of mixtures choose one
             return []
-        assert self.batch_size is not None, "the estimator chooses a size for its clusters"
         return at_random(data, min(FIRST_BATCHES, len(data) // (4 * self.batch_size)), rng)
 
     def open(self, task: Task, rng: np.random.Generator) -> Any:
-        if isinstance(task.data, Table):
-            assert self.batch_size is not None
+        if isinstance(task.model, Mixture):
+            assert self.batch_size is not None, "the estimator chooses a size for its clusters"
             seed = int(rng.integers(2**63))
             if isinstance(task.engine, Ray):
                 return NomadicMixture(task, task.engine, self.batch_size, seed)
             return AsynchronousMixture(task, self.workers or 1, self.batch_size, seed)
+        assert isinstance(task.data, Corpus)
         settle = SETTLING_PASSES if task.is_warm else 0
         plan = Plan(
             task.n_active, self.outside, self.opening_passes(task), settle, int(rng.integers(2**63)),
@@ -110,7 +111,7 @@ class Asynchronous(Learner):
         return AsynchronousTopics(task.data, task.model, self.workers or task.threads, plan, task.max_iter)
 
     def opening_passes(self, task: Task) -> int:
-        return 0 if task.is_warm or isinstance(task.data, Table) else min(self.opening, task.max_iter // 2)
+        return 0 if task.is_warm or isinstance(task.model, Mixture) else min(self.opening, task.max_iter // 2)
 
     def interrupted(self, workers: AsynchronousTopics | AsynchronousMixture | Nomadic, model: Any) -> Any:
         return workers.interrupted(model)

@@ -1,4 +1,4 @@
-"""Asynchronous Gaussian clusters on a cluster of machines: rows stay with their worker, clusters travel.  docs/math.md,
+"""Asynchronous clusters on a cluster of machines: rows stay with their worker, clusters travel.  docs/math.md,
 section G.1.
 
 A worker solves its rows for the clusters that are with it, several blocks at a time: mass moves only between clusters
@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topmix import _core
 from topmix.data.shard import Shards
+from topmix.data.sparse_table import SparseTable
 from topmix.data.table import Table
-from topmix.data.vectors import VectorShard
 from topmix.engines import Ray
 from topmix.engines.nomad_ledger import LedgerError
-from topmix.learners.asynchronous_mixture import in_blocks, precision
+from topmix.learners.asynchronous_mixture import in_blocks
 from topmix.learners.nomadic import Nomadic
 from topmix.learners.task import Task
-from topmix.likelihoods.gaussian import Gaussian, GaussianStats
+from topmix.learners.travelling_clusters import Stay, TravellingClusters, clusters_of
 from topmix.models.mixture import Mixture
 from topmix.numerics.blas import one_thread
 from topmix.stats import MixtureStats
@@ -32,8 +31,8 @@ TOLERANCE = 1e-9  # of the rows, when those of all clusters are added up
 
 
 class Settings(NamedTuple):
-    """Of a run: rows "compare" the clusters that come and keep the best; then they "add" their moments to clusters that
-    come without any; then both "learn"."""
+    """Of a run: rows "compare" the clusters that come and keep the best; then they "add" what they have to clusters
+    that come without rows; then both "learn"."""
 
     what: str
 
@@ -42,26 +41,15 @@ class Settings(NamedTuple):
 class Maker:
     """What a worker needs besides its rows."""
 
-    model: Gaussian  # without clusters
-    weight_prior: float
+    clusters: TravellingClusters
     all_rows: float
     n_clusters: int
     n_active: int
     n_blocks: int
     together: int
     rows_per_update: int
-    dtype: str
 
-    @classmethod
-    def of(cls, model: Mixture, all_rows: float, n_active: int, blocks: tuple[int, int], rows_per_update: int) -> Maker:
-        g = model.likelihood
-        assert isinstance(g, Gaussian)
-        empty = Gaussian(g.covariance_type, g.objective, g.zero_mean, g.dtype, g.frame, g.prior, g.zeros(g.shape.D, 0))
-        weight_prior = float(model.allocation.prior)  # type: ignore[attr-defined]
-        dtype = np.dtype(precision(g)).name
-        return cls(empty, weight_prior, all_rows, model.n_components, n_active, *blocks, rows_per_update, dtype)
-
-    def __call__(self, rows: VectorShard, threads: int) -> MixtureStation:
+    def __call__(self, rows: Any, threads: int) -> MixtureStation:
         return MixtureStation(self, rows, threads)
 
 
@@ -70,18 +58,10 @@ class MixtureStation:
 
     n_threads = 1  # one visit at a time, on all threads
 
-    def __init__(self, maker: Maker, rows: VectorShard, threads: int):
-        g, self.together = maker.model, maker.together
-        shape, p, x = g.shape, g.prior, rows.rows_as(maker.dtype)
-        z = np.empty_like(x)
-        _core.to_frame(x, g.frame.origin, np.ascontiguousarray(g.frame.scale), threads, z)
-        make = _core.NomadicGaussian32 if maker.dtype == "float32" else _core.NomadicGaussian64
-        self.native: Any = make(
-            shape.quadratic, not g.zero_mean, g.objective == "vb", p.beta, p.m, p.nu,
-            shape.packed(np.asarray(p.B)[None])[0].ravel(), shape.packed(np.asarray(p.reg)[None])[0].ravel(),
-            maker.weight_prior, maker.all_rows, z, rows.weight, maker.n_clusters, maker.n_active, maker.n_blocks,
-            maker.rows_per_update, threads,
-        )  # fmt: skip
+    def __init__(self, maker: Maker, rows: Any, threads: int):
+        self.together = maker.together
+        stay = Stay(maker.all_rows, maker.n_clusters, maker.n_active, maker.n_blocks, maker.rows_per_update, threads)
+        self.native: Any = maker.clusters.station(rows, stay)
         self.what = ""
 
     def begin(self, settings: Settings) -> None:
@@ -116,40 +96,40 @@ class MixtureStation:
 
 
 class NomadicMixture(Nomadic):
-    """Gaussian clusters that travel between the workers of a cluster of machines."""
+    """Clusters that travel between the workers of a cluster of machines."""
+
+    clusters: TravellingClusters
 
     def __init__(self, task: Task, engine: Ray, rows_per_update: int, seed: int):
-        assert isinstance(task.data, Table)
         self.data, self.weight = task.data, task.weight
         n_rows = float(len(task.data)) if task.weight is None else float(task.weight.sum())
         super().__init__(engine.nomads(), task.model, n_rows, task.max_iter)
         self.nomads.visitors = 1
         self.n_active, self.rows_per_update, self.seed = task.n_active, rows_per_update, seed % 2**31
-        self.dtype: type[np.floating[Any]] = np.float32
 
     def _open(self, model: Mixture, made: int) -> None:
         P, n = self.nomads.n_workers, len(self.data)
-        self.dtype = precision(model.likelihood)
+        is_sparse = not isinstance(self.data, Table) or isinstance(self.data, SparseTable)
+        self.clusters = clusters_of(model, is_sparse=is_sparse)
         blocks = in_blocks(model.n_components, P)
         self.cuts = np.arange(blocks[0] + 1) * model.n_components // blocks[0]
         bounds = np.linspace(0, n, P + 1).astype(int)
         rows = Shards(self.data, [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)], self.weight)
-        maker = Maker.of(model, self.n_rows, self.n_active, blocks, self.rows_per_update)
+        maker = Maker(self.clusters, self.n_rows, model.n_components, self.n_active, *blocks, self.rows_per_update)
         self.nomads.open([maker] * P, [rows.message(i) for i in range(P)])
-        numbers = self._numbers(model)
+        numbers = self.clusters.numbers(model)
         for _ in self._run(numbers, "compare", 1):
             pass
-        numbers[:, : -self.data.shape[1]] = 0.0  # centres stay: rows are summed about them
-        for end in self._run(numbers, "add", 1):
+        for end in self._run(self.clusters.without_rows(numbers), "add", 1):
             self.contents = end.contents
 
     def _learn(self, model: Mixture, made: int) -> Iterator[MixtureStats]:
         assert self.contents is not None
         for end in self._run(np.concatenate(self.contents), "learn", self.max_iter - made):
             self.contents = end.contents
-            total = self._statistics(model, end.contents, float(sum(end.posts)))
+            total = self._statistics(end.contents, float(sum(end.posts)))
             yield total
-            if precision(model.update(total).likelihood) != self.dtype:  # clusters got thin: begin again in double
+            if not self.clusters.serves(model.update(total)):  # they got thin: begin again in double
                 self.contents = None
                 return
 
@@ -157,16 +137,9 @@ class NomadicMixture(Nomadic):
         contents = np.split(numbers, self.cuts[1:-1])
         return self.nomads.run(contents, rounds, self.seed, Settings(what), redraw=True)
 
-    def _numbers(self, model: Mixture) -> np.ndarray:
-        """[K, numbers of a cluster]: N, both moments, and where rows are summed about."""
-        g = model.likelihood
-        assert isinstance(g, Gaussian)
-        return np.column_stack([g.total.N, g.total.first, g.total.second, g.posterior.m])
-
-    def _statistics(self, model: Mixture, contents: list[np.ndarray], entropy: float) -> MixtureStats:
-        numbers, D = np.concatenate(contents), self.data.shape[1]
-        N, first, second, _ = np.split(numbers, [1, 1 + D, numbers.shape[1] - D], axis=1)
+    def _statistics(self, contents: list[np.ndarray], entropy: float) -> MixtureStats:
+        numbers = np.concatenate(contents)
+        N = numbers[:, 0].copy()
         if not abs(N.sum() - self.n_rows) <= TOLERANCE * self.n_rows:
             raise LedgerError(f"clusters have {N.sum()} rows of {self.n_rows}")
-        S = GaussianStats(N[:, 0].copy(), first.copy(), second.copy())
-        return MixtureStats(S, S.N, entropy, self.n_rows)
+        return MixtureStats(self.clusters.statistics(numbers), N, entropy, self.n_rows)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topmix.data.sparse_table import SparseTable
 from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.covariance import Shape
@@ -22,6 +23,7 @@ from topmix.numerics.blas import one_thread
 LARGEST_SQUARE = 1e90  # of anything that is squared or summed: files hold numbers up to 1e100
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 40
+DENSE_SAMPLE = 1 << 26  # numbers of sparse rows that are made dense
 STARTS = ("auto", "k-means++", "kmeans", "random", "random_from_data")
 LLOYD = ("lloyd", "lloyd in the frame")  # only as tries of "auto"
 
@@ -38,6 +40,8 @@ def summary(table: Table, weight: np.ndarray | None, covariance_type: str, zero_
     """Blocks in double, about the first row, so that no digits are lost to an offset."""
     D = table.shape[1]
     is_matrix = covariance_type in ("full", "tied")
+    if isinstance(table, SparseTable) and not is_matrix:
+        return _sparse_summary(table, weight, zero_mean)
     about = np.zeros(D) if zero_mean else np.asarray(table.data[0], np.float64)
     first, second = np.zeros(D), np.zeros((D, D) if is_matrix else D)
     begin, total = 0, 0.0
@@ -50,6 +54,20 @@ def summary(table: Table, weight: np.ndarray | None, covariance_type: str, zero_
             second += wx.T @ x if is_matrix else np.einsum("nd,nd->d", wx, x)
             total += len(x) if w is None else float(w.sum())
             begin += len(x)
+    return _summed(total, first, second, about, zero_mean)
+
+
+def _sparse_summary(table: SparseTable, weight: np.ndarray | None, zero_mean: bool) -> Summary:
+    """By the entries alone, about zero."""
+    x, (n, D) = table.csr.astype(np.float64), table.shape
+    w = np.ones(n) if weight is None else weight
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _summed(float(w.sum()), w @ x, w @ x.power(2), np.zeros(D), zero_mean)
+
+
+def _summed(total: float, first: np.ndarray, second: np.ndarray, about: np.ndarray, zero_mean: bool) -> Summary:
+    """From sums of rows less `about`."""
+    D, is_matrix = len(first), second.ndim == 2
     mean = first / max(total, 1e-300)
     if not (np.abs(second).max(initial=0.0) < LARGEST_SQUARE and np.abs(about + mean).max() < LARGEST_SQUARE**0.5):
         raise ValueError("X has values of more than 1e45, whose squares do not add up: divide X by a constant")
@@ -131,6 +149,8 @@ def start(
     K = len(model.total.N)
     usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
     size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))
+    if isinstance(table, SparseTable):  # the sample is dense
+        size = min(size, max(2 * K, DENSE_SAMPLE // table.shape[1]))
     rows = np.sort(rng.choice(usable, size, replace=False))
     w = np.ones(size) if weight is None else weight[rows]
     z = model.frame.points(np.ascontiguousarray(table.data[rows], np.float64))

@@ -1,0 +1,189 @@
+"""Fills the tables of docs/benchmarks.md and README.md from the rows in benchmarks/results.
+
+    python -m benchmarks.page
+
+A peer's run counts with the setting, the prior and the moment that are best on validation documents; what a table says
+of it is its score on test documents, and the seconds until it had that for the first time. Ours has its defaults.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import results, tables
+from benchmarks.harness.curve import Curve
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.tables import Cells, number
+from benchmarks.peers import GROUPS
+from benchmarks.peers.choice import Best, Row, best, reached
+from benchmarks.peers.scored import OURS
+
+PAGES = (ROOT / "docs" / "benchmarks.md", ROOT / "README.md")
+CORPORA = {
+    "kos": "kos (3,430 posts)",
+    "nips": "nips (1,500 papers)",
+    "wiki": "wiki (10,000 articles)",
+    "20ng": "20ng (18,000 posts, with stop words)",
+    "arxiv_100k": "arxiv (100,000 abstracts)",
+}
+NAMES = {"sklearn": "scikit-learn", "tomotopy_hdp": "tomotopy", "gensim_hdp": "gensim"}
+
+
+def main(argv: list[str] | None = None) -> int:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--rows", type=Path, default=results.FOLDER, metavar="FOLDER")
+    p.add_argument("--pages", type=Path, nargs="+", default=PAGES, metavar="FILE")
+    a = p.parse_args(argv)
+    for page in a.pages:
+        page.write_text(filled(page.read_text(encoding="utf-8"), a.rows), encoding="utf-8")
+    return 0
+
+
+def filled(page: str, folder: Path) -> str:
+    rows = {group: results.read(folder / f"{group}.jsonl") for group in GROUPS}
+    return tables.filled(page, {name: partial(make, rows) for name, make in TABLES.items()})
+
+
+Rows = dict[str, list[Row]]
+
+
+def machines(rows: Rows) -> Cells:
+    found: dict[tuple[str, ...], int] = {}
+    for group in GROUPS:
+        for row in rows[group]:
+            m, v = row["machine"], row["versions"]
+            key = group, f"{m['processor']}, {m['cores']} cores, {m['instructions']}", v["python"], row["commit"]
+            found[key] = found.get(key, 0) + 1
+    return [["rows", "processor", "Python", "commit", "number"], *([*key, str(n)] for key, n in found.items())]
+
+
+def topics(rows: Rows) -> Cells:
+    """LDA beside the best peer."""
+    head = ["corpus, K", "best peer", "NPMI, diversity", "topmix has that score after", "at its end", "NPMI, diversity"]
+    body = []
+    for K in (200, 800):
+        for corpus, name in CORPORA.items():
+            some = [r for r in rows["topics"] if r["corpus"]["name"] == corpus and r["settings"]["K"] == K]
+            ours, peers = of(some, OURS), [r for r in some if r["settings"]["method"] != OURS]
+            if ours and peers:
+                b = best(peers)
+                ends = [number(b.row["result"]["final"][n], 2) for n in ("npmi", "diversity")]
+                our_ends = [number(middle([r["result"]["final"][n] for r in ours]), 2) for n in ("npmi", "diversity")]
+                last = middle([r["result"]["final"]["score"] for r in ours])
+                seconds = middle([r["result"]["final"]["seconds"] for r in ours])
+                body.append([
+                    f"{name}, {K}", said(b), ", ".join(ends), sooner(b, ours), f"{number(last)}, {seconds:.0f} s",
+                    ", ".join(our_ends),
+                ])  # fmt: skip
+    return [head, *body]
+
+
+def each_peer(rows: Rows) -> Cells:
+    """Every library at its best, where more than one was run."""
+    body = []
+    for corpus in ("nips", "wiki"):
+        some = [r for r in rows["topics"] if r["corpus"]["name"] == corpus and r["settings"]["K"] == 200]
+        for method in ("tomotopy", "gensim", "sklearn"):
+            b = best(of(some, method))
+            body.append([CORPORA[corpus], said(b), sooner(b, of(some, OURS))])
+    return [["corpus, K = 200", "peer", "topmix has that score after"], *body]
+
+
+def mixtures(rows: Rows) -> Cells:
+    body = []
+    for name, label in (
+        ("more patches", "116,000 patches, K = 50, full"),
+        ("patches", "50,000 patches, K = 200, full"),
+        ("covtype", "covtype, K = 100, diagonal"),
+    ):
+        some = [r for r in rows["mixtures"] if r["settings"]["name"] == name]
+        b = best(of(some, "sklearn"))
+        row = [label, said(b)]
+        for setting in ("default", "momentum"):
+            ours = [r for r in of(some, OURS) if r["settings"]["setting"] == setting]
+            last = middle([Curve.from_dict(r["result"]["curve"]).column("score")[-1] for r in ours])
+            row += [sooner(b, ours), number(last)]
+        body.append(row)
+    head = ["data", "scikit-learn", "topmix has that score after", "at its end", "with `momentum=2`", "at its end"]
+    return [head, *body]
+
+
+def hdp(rows: Rows) -> Cells:
+    """Test scores at the moment, the setting and the K that are best on validation documents."""
+    body = []
+    for corpus in ("kos", "nips", "wiki"):
+        some = [r for r in rows["hdp"] if r["corpus"]["name"] == corpus]
+        row = [CORPORA[corpus]]
+        runs = [best([r]).test for r in of(some, OURS) if r["settings"]["setting"] == "HDP"]
+        row.append(" and ".join(number(x) for x in sorted(runs)))
+        for kind in ("collapsed LDA", "variational LDA"):
+            b = best([r for r in of(some, OURS) if r["settings"]["setting"] == kind])
+            row.append(f"{number(b.test)}, K = {b.row['settings']['K']}")
+        row += [number(best(of(some, method)).test) for method in ("tomotopy_hdp", "gensim_hdp")]
+        body.append(row)
+    head = ["corpus", "`HDP`, two seeds", "`LDA`, best K", "variational `LDA`", "tomotopy's HDP", "gensim's HDP"]
+    return [head, *body]
+
+
+def speed(rows: Rows) -> Cells:
+    """Three rows for the front page."""
+    body = []
+    for corpus, label in (("arxiv_100k", "100,000 abstracts, 200 topics"), ("wiki", "10,000 articles, 200 topics")):
+        some = [r for r in rows["topics"] if r["corpus"]["name"] == corpus and r["settings"]["K"] == 200]
+        body.append(peer_and_ours(label, some))
+    some = [r for r in rows["mixtures"] if r["settings"]["name"] == "more patches"]
+    some = [r for r in some if r["settings"]["setting"] != "momentum"]
+    body.append(peer_and_ours("116,000 image patches, 50 clusters, full covariances", some))
+    return [["data", "best peer", "topmix"], *body]
+
+
+def peer_and_ours(label: str, some: list[Row]) -> list[str]:
+    b = best([r for r in some if r["settings"]["method"] != OURS])
+    return [label, f"{name_of(b.row)}, {b.seconds:.0f} s", f"{middle(reached(of(some, OURS), b.test)):.1f} s"]
+
+
+def of(rows: list[Row], method: str) -> list[Row]:
+    return [r for r in rows if r["settings"]["method"] == method]
+
+
+def name_of(row: Row) -> str:
+    method = row["settings"]["method"]
+    return str(NAMES.get(method, method))
+
+
+def said(b: Best) -> str:
+    own = ", its own α" if b.prior else ""
+    return f"{name_of(b.row)} {b.row['settings']['setting']}{own}, {b.seconds:.0f} s: {number(b.test)}"
+
+
+def sooner(b: Best, ours: list[Row]) -> str:
+    """The median of our seeds; where some never get there, how many do."""
+    seconds = [s for s in reached(ours, b.test) if np.isfinite(s)]
+    if not seconds:
+        return "never"
+    text = f"{middle(seconds):.2f} s, {b.seconds / middle(seconds):.0f} times sooner"
+    return text if len(seconds) == len(ours) else f"{text}; {len(seconds)} of {len(ours)} seeds"
+
+
+def middle(values: list[Any]) -> float:
+    return float(np.median(values))
+
+
+TABLES: dict[str, Callable[[Rows], Cells]] = {
+    "machines": machines,
+    "topics": topics,
+    "each_peer": each_peer,
+    "mixtures": mixtures,
+    "hdp": hdp,
+    "speed": speed,
+}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,218 @@
+"""Clusters as native workers have them: what workers are made from, and what the numbers of a cluster mean.
+
+A cluster travels as a row of numbers: N, the statistics of its likelihood and, for dense rows, where these are summed
+about. docs/math.md, section G.1.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topmix import _core
+from topmix.data.shard import Shard
+from topmix.data.vectors import VectorShard
+from topmix.likelihoods.categorical import Categorical
+from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats
+from topmix.models.mixture import Mixture
+from topmix.stats import WordTotal
+
+
+class Deal(NamedTuple):
+    """How the workers of one process share rows and clusters."""
+
+    bounds: np.ndarray  # [workers + 1] the first row of each
+    cluster: np.ndarray  # [rows, L] int32
+    r: np.ndarray  # [rows, L]
+    blocks: int
+    most: int  # blocks that a worker holds at a time
+    rows_at_once: int  # solved between two updates
+    threads: int  # of each worker
+    seed: int
+
+
+class Stay(NamedTuple):
+    """What the rows of one process are told of the clusters that come and go."""
+
+    all_rows: float  # of all processes
+    n_clusters: int
+    n_active: int
+    blocks: int
+    rows_at_once: int
+    threads: int
+
+
+class TravellingClusters(ABC):
+    """Without the clusters themselves, so that it can be sent."""
+
+    dtype = "float32"  # of shares
+
+    @abstractmethod
+    def workers(self, model: Mixture, rows: Any, deal: Deal) -> Any:
+        """Native workers of one process, on all rows."""
+
+    @abstractmethod
+    def station(self, rows: Any, stay: Stay) -> Any:
+        """Native rows of one process of several, which blocks visit."""
+
+    @abstractmethod
+    def numbers(self, model: Mixture) -> np.ndarray:
+        """[K, numbers of a cluster] as it travels."""
+
+    @abstractmethod
+    def statistics(self, numbers: np.ndarray) -> Any:
+        """The likelihood's statistic, from numbers without or with where rows are summed about."""
+
+    def without_rows(self, numbers: np.ndarray) -> np.ndarray:
+        return np.zeros_like(numbers)
+
+    def serves(self, model: Mixture) -> bool:
+        """Whether rows are computed in the precision that these clusters need."""
+        return True
+
+
+@dataclass(frozen=True)
+class GaussianClusters(TravellingClusters):
+    """Dense rows."""
+
+    model: Gaussian  # without clusters
+    weight_prior: float
+    dtype: str
+
+    def prior(self) -> tuple[Any, ...]:
+        g, p = self.model, self.model.prior
+        B, reg = (self.model.shape.packed(np.asarray(x)[None])[0].ravel() for x in (p.B, p.reg))
+        return g.shape.quadratic, not g.zero_mean, g.objective == "vb", p.beta, p.m, p.nu, B, reg, self.weight_prior
+
+    def in_frame(self, rows: VectorShard, threads: int) -> np.ndarray:
+        frame, x = self.model.frame, rows.rows_as(self.dtype)
+        z = np.empty_like(x)
+        _core.to_frame(x, frame.origin, np.ascontiguousarray(frame.scale), threads, z)
+        return z
+
+    def workers(self, model: Mixture, rows: VectorShard, deal: Deal) -> Any:
+        make: Any = _core.AsynchronousGaussian32 if self.dtype == "float32" else _core.AsynchronousGaussian64
+        bounds, cluster, r, *how = deal
+        z, centre = self.in_frame(rows, deal.threads), self._gaussian(model).posterior.m.astype(self.dtype)
+        return make(*self.prior(), z, rows.weight, bounds, cluster, r, centre, *how)
+
+    def station(self, rows: VectorShard, stay: Stay) -> Any:
+        make: Any = _core.NomadicGaussian32 if self.dtype == "float32" else _core.NomadicGaussian64
+        all_rows, *how = stay
+        return make(*self.prior(), all_rows, self.in_frame(rows, stay.threads), rows.weight, *how)
+
+    def numbers(self, model: Mixture) -> np.ndarray:
+        g = self._gaussian(model)
+        return np.column_stack([g.total.N, g.total.first, g.total.second, g.posterior.m])
+
+    def statistics(self, numbers: np.ndarray) -> GaussianStats:
+        shape = self.model.shape
+        D, Q = shape.D, shape.quadratic_size()
+        return GaussianStats(numbers[:, 0].copy(), numbers[:, 1 : 1 + D].copy(), numbers[:, 1 + D : 1 + D + Q].copy())
+
+    def without_rows(self, numbers: np.ndarray) -> np.ndarray:
+        empty = np.zeros_like(numbers)
+        empty[:, -self.model.shape.D :] = numbers[:, -self.model.shape.D :]  # rows are summed about their centres
+        return empty
+
+    def serves(self, model: Mixture) -> bool:
+        return self.dtype == precision(model.likelihood)
+
+    @staticmethod
+    def _gaussian(model: Mixture) -> Gaussian:
+        assert isinstance(model.likelihood, Gaussian)
+        return model.likelihood
+
+
+@dataclass(frozen=True)
+class SparseGaussianClusters(TravellingClusters):
+    """Gaussian clusters with variances of each column, of sparse rows."""
+
+    model: Gaussian  # without clusters
+    weight_prior: float
+
+    @property
+    def zero(self) -> np.ndarray:
+        """[D] where the row of zeros is, in the frame."""
+        return self.model.frame.points(np.zeros(self.model.shape.D))
+
+    def prior(self) -> tuple[Any, ...]:
+        g, p = self.model, self.model.prior
+        scale = np.ascontiguousarray(g.frame.scale)
+        return not g.zero_mean, g.objective == "vb", p.beta, p.m, p.nu, p.B, p.reg, scale, self.zero, self.weight_prior
+
+    def workers(self, model: Mixture, rows: VectorShard, deal: Deal) -> Any:
+        bounds, cluster, r, *how = deal
+        make: Any = _core.AsynchronousSparseGaussian
+        return make(*self.prior(), *entries(rows), rows.weight, model.n_components, bounds, cluster, r, *how)
+
+    def station(self, rows: VectorShard, stay: Stay) -> Any:
+        all_rows, *how = stay
+        make: Any = _core.NomadicSparseGaussian
+        return make(*self.prior(), all_rows, *entries(rows), rows.weight, *how)
+
+    def numbers(self, model: Mixture) -> np.ndarray:
+        """N, and what rows add to both moments of a column beyond what rows of zeros would."""
+        t, zero = GaussianClusters._gaussian(model).total, self.zero
+        beyond = np.stack([t.first - np.outer(t.N, zero), t.second - np.outer(t.N, zero**2)], axis=2)
+        return np.column_stack([t.N, beyond.reshape(len(t.N), -1)])
+
+    def statistics(self, numbers: np.ndarray) -> GaussianStats:
+        N, zero = numbers[:, 0].copy(), self.zero
+        return GaussianStats(N, np.outer(N, zero) + numbers[:, 1::2], np.outer(N, zero**2) + numbers[:, 2::2])
+
+
+@dataclass(frozen=True)
+class CategoricalClusters(TravellingClusters):
+    """Bags of words."""
+
+    eta: np.ndarray  # [V]
+    is_bayes: bool
+    weight_prior: float
+
+    def workers(self, model: Mixture, rows: Shard, deal: Deal) -> Any:
+        bounds, cluster, r, *how = deal
+        return _core.AsynchronousCategorical(
+            *self.prior(), *entries(rows), rows.weight, model.n_components, bounds, cluster, r, *how
+        )
+
+    def station(self, rows: Shard, stay: Stay) -> Any:
+        all_rows, *how = stay
+        return _core.NomadicCategorical(*self.prior(), all_rows, *entries(rows), rows.weight, *how)
+
+    def prior(self) -> tuple[bool, np.ndarray, float]:
+        return self.is_bayes, self.eta, self.weight_prior
+
+    def numbers(self, model: Mixture) -> np.ndarray:
+        return np.column_stack([model.allocation.counts(), model.likelihood.total.counts().T])
+
+    def statistics(self, numbers: np.ndarray) -> WordTotal:
+        return WordTotal.of(np.ascontiguousarray(numbers[:, 1:].T))
+
+
+def clusters_of(model: Mixture, *, is_sparse: bool) -> TravellingClusters:
+    """How the clusters of this model travel, between dense rows or sparse ones."""
+    weight_prior, likelihood = float(model.allocation.prior), model.likelihood  # type: ignore[attr-defined]
+    if isinstance(likelihood, Categorical):
+        return CategoricalClusters(likelihood.eta[:, 0], likelihood.objective == "vb", weight_prior)
+    assert isinstance(likelihood, Gaussian)
+    g = likelihood
+    empty = Gaussian(g.covariance_type, g.objective, g.zero_mean, g.dtype, g.frame, g.prior, g.zeros(g.shape.D, 0))
+    if is_sparse:
+        return SparseGaussianClusters(empty, weight_prior)
+    return GaussianClusters(empty, weight_prior, precision(g))
+
+
+def entries(rows: Shard | VectorShard) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets, columns and values of sparse rows."""
+    if isinstance(rows, Shard):
+        return rows.indptr, rows.cols[rows.index], rows.value
+    csr = rows.sparse_rows()
+    return csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data.astype(np.float64)
+
+
+def precision(g: Any) -> str:
+    return "float64" if g.dtype == "float64" or g.rounding() > TOLERANCE else "float32"
