@@ -68,20 +68,21 @@ def measure(path: str, topics: int, passes: int, sweeps: int | None, mapped: boo
 
     from topmix import LDA
     from topmix.data import from_anndata
+    from topmix.estimators.reading import Reading, read
     from topmix.inference import Collapsed
 
     inference = Collapsed() if sweeps is None else Collapsed(sweeps=sweeps)
     lda = LDA(topics, inference=inference, max_iter=passes, n_jobs=threads, random_state=0)
     with PeakMemory() as peak:
         watch, cpu = Stopwatch(), time.process_time()
-        adata = anndata.read_h5ad(path, backed="r")
         if mapped:
+            adata = anndata.read_h5ad(path, backed="r")
             with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
                 corpus = from_anndata(adata, out=Path(folder) / "cells.topmix")
                 reading = watch.seconds
                 lda.fit(corpus)
         else:
-            corpus = from_anndata(adata)
+            corpus = read(lda, path, Reading(), fitted=False).data  # as `fit(path)` does
             reading = watch.seconds
             lda.fit(corpus)
         seconds, cpu = watch.seconds, time.process_time() - cpu

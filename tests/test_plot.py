@@ -12,6 +12,7 @@ from matplotlib import pyplot as plt
 import topmix
 from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
+from topmix.estimators.names import relevant_words
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.topics import view_of
 
@@ -120,11 +121,34 @@ def test_the_map_has_a_circle_per_topic_and_names_the_largest(model, ax):
     circles = ax.collections[0]
     np.testing.assert_allclose(circles.get_offsets(), plane_positions(hellinger(view.topic_word)))
     np.testing.assert_allclose(circles.get_sizes() / circles.get_sizes().sum(), view.share)
-    top = model.top_words(2)
+    top = relevant_words(view, 2)
     wanted = [f"{k} {' '.join(top[k])}" for k in view.by_size()[:4]]
     shown = [text.get_text() for text in ax.texts]
     assert shown[0] == wanted[0]
     assert shown == [text for text in wanted if text in shown]  # the largest, except where labels would overlap
+
+
+def test_labels_of_the_map_do_not_overlap(corpus, ax):
+    model = LDA(40, max_iter=2, random_state=0).fit(corpus)
+    plot.topic_map(model, ax=ax, n_labels=40)
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) >= 3
+    assert not [1 for i, one in enumerate(boxes) for other in boxes[:i] if one.overlaps(other)]
+
+
+def test_every_plot_of_topics_carries_their_ids(model, corpus, ax):
+    by = model.topics_by(corpus, ["a", "b"] * (len(corpus) // 2) + ["a"] * (len(corpus) % 2))
+    shown = sorted(set(by["topic"]))[:3]
+    plot.topics_by(by, ax=ax, topics=shown)
+    assert [int(label.get_text().split()[0]) for label in ax.get_yticklabels()] == shown
+    ax.clear()
+    years = [2020 + n % 3 for n in range(len(corpus))]
+    plot.topics_over_time(model.topics_over_time(corpus, years, freq="year"), ax=ax, topics=shown)
+    assert [int(name.split()[0]) for name in ax.get_legend_handles_labels()[1]] == shown
+    ax.clear()
+    plot.topic_tree(model, ax=ax)
+    assert sorted(int(text.get_text().split()[0]) for text in [*ax.texts, *ax.get_yticklabels()]) == list(range(6))
 
 
 def test_sparsity_marks_n_active_and_the_middle_of_the_documents(model, corpus, ax):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import sys
+import types
 
 import pytest
 from rich.console import Console
@@ -43,6 +45,54 @@ def test_a_bar_on_a_terminal(corpus):
     assert "here" in last
     assert f"{progress.n_calls}/{progress.n_calls} passes" in last  # full, although it converged early
     assert "per token" in last
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Stands in for IPython: outputs of a cell, each as it was written last."""
+    outputs = []
+
+    class Handle:
+        def __init__(self, n):
+            self.n = n
+
+        def update(self, data, *, raw):
+            assert raw
+            outputs[self.n] = data
+
+    def display(data, *, raw, display_id):
+        assert raw
+        assert display_id
+        outputs.append(data)
+        return Handle(len(outputs) - 1)
+
+    module = types.ModuleType("IPython.display")
+    module.display = display
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)  # not installed
+    return outputs
+
+
+def test_a_notebook_keeps_one_bar_that_is_full_at_the_end(corpus, shown, capfd):
+    with FitProgress(20, corpus.n_tokens, title="<here>", console=Console(force_jupyter=True)) as progress:
+        LDA(3, max_iter=20, random_state=0, callbacks=[progress]).fit(corpus)
+    n = progress.n_calls
+    assert n > 3
+    assert len(shown) == 1  # one output, and no box beside it
+    assert f"{n}/{n} passes" in shown[0]["text/plain"]
+    assert f'value="{n}" max="{n}"' in shown[0]["text/html"]
+    assert "&lt;here&gt;" in shown[0]["text/html"]
+    assert "per token" in shown[0]["text/plain"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_interrupted_fit_leaves_a_bar_that_is_not_full(shown):
+    with pytest.raises(KeyboardInterrupt), FitProgress(20, console=Console(force_jupyter=True)) as progress:  # noqa: PT012
+        for n in range(1, 6):
+            progress(Record(n, 0.5, -3.0, 2), None)
+        raise KeyboardInterrupt
+    assert "5/20 passes" in shown[0]["text/plain"]
 
 
 def test_nothing_where_nobody_watches():

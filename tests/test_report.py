@@ -50,7 +50,11 @@ def model(corpus):
 @pytest.fixture(scope="module")
 def report(model, corpus, texts, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(model, path, corpus, texts=iter(texts), title=f"Mine {EVIL}")
+    columns = {
+        "day": [f"2024-{1 + n // 30:02}-01" for n in range(60)],
+        f"of {EVIL}": [*[f"a{EVIL}", "b", "c"] * 19, "", "", ""],
+    }
+    write_report(model, path, corpus, texts=iter(texts), columns=columns, title=f"Mine {EVIL}")
     return path
 
 
@@ -76,6 +80,25 @@ def test_the_page_holds_what_the_model_says(report, model, corpus):
             words = {piece for piece, topic, *_ in document["pieces"] if topic == k}
             assert words <= set(model.top_words(12)[k])
             assert "".join(piece for piece, *_ in document["pieces"]).startswith(EVIL)
+
+
+def test_topics_over_time_and_by_group_are_the_means_of_documents(report, model, corpus):
+    time, group = data_of(report)["columns"]
+    theta = model.transform(corpus)
+    assert time["is_time"]
+    assert time["groups"] == [["2024-01-01", 30], ["2024-02-01", 30]]
+    np.testing.assert_allclose(time["shares"], [theta[:30].mean(0), theta[30:].mean(0)], rtol=2e-3)
+    assert not group["is_time"]
+    assert group["groups"] == [[f"a{EVIL}", 19], ["b", 19], ["c", 19]]
+    np.testing.assert_allclose(group["shares"], [theta[i:57:3].mean(0) for i in range(3)], rtol=2e-3)
+
+
+def test_columns_need_documents_and_one_value_each(model, corpus, tmp_path):
+    with pytest.raises(ValueError, match="2 values for 60 documents"):
+        write_report(model, tmp_path / "r.html", corpus, columns={"day": ["2024", "2025"]})
+    with pytest.raises(ValueError, match="pass the documents too"):
+        write_report(model, tmp_path / "r.html", columns={"day": ["2024", "2025"]})
+    assert not (tmp_path / "r.html").exists()
 
 
 def test_nothing_of_a_document_is_markup(report):
@@ -184,6 +207,17 @@ def test_a_browser_shows_it_and_nothing_gets_out(page, report, model):
     assert page.locator("img").count() == 0
 
 
+def test_a_browser_charts_a_topic_over_time_and_by_group(page):
+    assert page.locator("#groups .bars rect").count() == 2
+    page.locator("#group-column").select_option(index=1)
+    page.wait_for_selector("#groups .meter.group")
+    assert page.locator("#groups .meter.group").count() == 3
+    assert page.locator("#groups .value").first.inner_text().endswith("%")
+    page.locator("#group-column").select_option(index=0)
+    page.wait_for_selector("#groups .bars")
+    assert page.faults == []
+
+
 def test_a_browser_filters_selects_and_looks_up(page, model):
     page.keyboard.press("Escape")
     page.fill("#search", "gambit")
@@ -227,11 +261,13 @@ def test_a_browser_filters_selects_and_looks_up(page, model):
 
 def test_the_command_writes_it(model, texts, tmp_path):
     model.save(tmp_path / "model")
-    (tmp_path / "docs.jsonl").write_text("\n".join(json.dumps({"id": f"n{n}", "text": t}) for n, t in enumerate(texts)))
+    lines = [json.dumps({"id": f"n{n}", "text": t, "by": "xy"[n % 2]}) for n, t in enumerate(texts)]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
     done = CliRunner().invoke(app, ["report", str(tmp_path / "model"), "-o", str(tmp_path / "r.html"),
-                                    "--corpus", str(tmp_path / "docs.jsonl"), "--json"])  # fmt: skip
+                                    "--corpus", str(tmp_path / "docs.jsonl"), "--column", "by", "--json"])  # fmt: skip
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["bytes"] == (tmp_path / "r.html").stat().st_size
     data = data_of(tmp_path / "r.html")
+    assert data["columns"][0]["groups"] == [["x", 30], ["y", 30]]
     assert data["documents"][0]["name"].startswith("n")
     assert EVIL in "".join(piece for piece, *_ in data["documents"][0]["pieces"])

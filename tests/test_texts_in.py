@@ -1,5 +1,7 @@
 """Texts, tables, files and single cells in: every kind of input that holds the same documents gives the same topics."""
 
+import gc
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 import topmix
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
 from topmix.data import Vectorizer, from_texts
+from topmix.estimators import reading
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
 CHESS = ["chess", "rook", "queen", "king", "board", "pawn", "mate"]
@@ -322,3 +325,59 @@ def test_single_cells(form, tmp_path):
     backed.file.close()
     with pytest.raises(ValueError, match="no layer 'raw'; the layers are 'counts'"):
         lda().fit(adata, layer="raw")
+
+
+@pytest.mark.parametrize("kind", [LDA, HDP, GibbsLDA, CombinatorialLDA])
+def test_texts_that_are_read_in_parts_have_the_same_topics(kind, monkeypatch):
+    model = kind(2, random_state=0).fit(TEXTS[:40])
+    frame = pd.DataFrame({"text": [*TEXTS, "", "nothing known"], "by": ["a", "b"] * 31})
+
+    def answers():
+        return [
+            model.transform(frame), model.transform(frame, sparse_output=True).toarray(), model.predict(frame),
+            model.document_info(frame), model.topics_by(frame, "by"),
+        ]  # fmt: skip
+
+    whole = answers()
+    monkeypatch.setattr("topmix.data.text_blocks.BLOCK_TEXTS", 7)
+    monkeypatch.setattr("topmix.data.text_blocks.RUN_TEXTS", 7)
+    monkeypatch.setattr("topmix.estimators.reading.PART_CHARS", 1000)
+    parts = []
+    counted = Vectorizer._count
+    monkeypatch.setattr(Vectorizer, "_count", lambda self, *given: parts.append(1) or counted(self, *given))
+    in_parts = answers()
+    assert len(parts) > 4 * len(whole)
+    for one, other in zip(whole, in_parts):
+        (pd.testing.assert_frame_equal if isinstance(one, pd.DataFrame) else np.testing.assert_array_equal)(one, other)
+
+
+@pytest.mark.parametrize("source", ["texts", "csv", "h5ad"])
+def test_counts_that_become_many_are_learned_from_a_temporary_file(source, tmp_path, monkeypatch, wanted):
+    made = tmp_path / "temporary"
+    made.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(made))
+    X = TEXTS
+    if source == "csv":
+        X = tmp_path / "texts.csv"
+        FRAME.rename(columns={"body": "text"}).to_csv(X, index=False)
+    elif source == "h5ad":
+        anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+        counts = Vectorizer(stop_words="english").fit_transform(TEXTS)
+        X = tmp_path / "cells.h5ad"
+        anndata.AnnData(counts.to_scipy().astype(np.float32)).write_h5ad(X)
+    kept = lda().fit(X)
+    seen = []
+    monkeypatch.setattr("topmix.estimators.reading.MOST_ENTRIES", 50)
+    look = lda(callbacks=[lambda *_: seen.append(len(list(made.iterdir())))]).fit(X)
+    assert set(seen) == {1}
+    np.testing.assert_array_equal(look.components_, kept.components_)
+    gc.collect()
+    assert list(made.iterdir()) == []
+
+
+def test_a_cluster_and_a_gpu_get_counts_in_memory(monkeypatch):
+    monkeypatch.setattr("topmix.estimators.reading.MOST_ENTRIES", 50)
+    for engine, is_mapped in (("threads", True), ("serial", True), ("ray", False), ("cuda", False)):
+        model = lda(engine=engine)
+        corpus = reading.read(model, TEXTS, reading.Reading(), fitted=False).data
+        assert (corpus.path is not None) == is_mapped

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix.estimators.names import relevant_words
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.topics import proportions, tree_of, view_of
 
@@ -88,7 +89,7 @@ def top_words(model: Any, topic: int, ax: Axes | None = None, *, n: int = 15, re
 def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes:
     """Topics as circles in the plane: near each other if they use the same words, with areas by their share.
 
-    The largest n_labels topics show their number and two best words, where no larger one has its label.
+    The largest n_labels topics show their number and two most relevant words, where no larger one has its label.
     topmix.metrics.topic_map computes the positions.
     """
     ax = _axes(ax)
@@ -98,15 +99,17 @@ def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes
     ax.scatter(X[:, 0], X[:, 1], s=12_000 * view.share, c=colours, cmap="hsv", alpha=0.45, linewidths=0, vmin=0, vmax=1)
     ax.set_aspect("equal")
     ax.margins(0.12)
-    top = view.top(2)
-    taken: list[tuple[float, float, float]] = []
+    ax.autoscale_view()
+    ax.apply_aspect()  # now, because texts are measured on the figure as it will be
+    words = relevant_words(view, 2)
+    taken: list[Any] = []
     for k in view.by_size()[:n_labels].tolist():
-        text = f"{k} {' '.join(view.words_of(top[k]))}"
-        half = 0.016 * len(text)  # of the text, in units of the map, which is about 2.5 wide
-        if any(abs(X[k, 1] - y) < 0.07 and abs(X[k, 0] - x) < half + other for x, y, other in taken):
-            continue  # a larger topic has its label there
-        taken.append((X[k, 0], X[k, 1], half))
-        ax.annotate(text, X[k], ha="center", va="center", fontsize="x-small")
+        label = ax.annotate(f"{k} {' '.join(words[k])}", X[k], ha="center", va="center", fontsize="x-small")
+        place = label.get_window_extent()
+        if any(place.overlaps(other) for other in taken):  # a larger topic has its label there
+            label.remove()
+        else:
+            taken.append(place)
     ax.set_axis_off()
     return ax
 

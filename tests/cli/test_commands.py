@@ -99,6 +99,15 @@ def test_infer_writes_tables_too(work, model, kind, tmp_path):
     np.testing.assert_allclose(theta.sum(axis=1), 1, atol=1e-5)
 
 
+def test_eval_says_when_the_documents_are_those_of_the_fit(work, model, tmp_path):
+    done = call("eval", model, work / "docs", "--json")
+    assert json.loads(done.stdout)["training_documents"] is True
+    assert "warning: the model was fitted on these documents" in done.stderr
+    done = call("eval", model, work / "new", "--json")
+    assert json.loads(done.stdout)["training_documents"] is False
+    assert "fitted on these" not in done.stderr
+
+
 def test_infer_streams_through_a_pipe(model, subjects):
     lines = [" ".join(words) for words in subjects.values()]
     rows = [json.loads(line) for line in out_of("infer", model, "-", "--top", "1", input="\n".join(lines)).splitlines()]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import topmix
 from topmix import LDA
 from topmix.cli import app
-from topmix.data import Corpus, read_corpus, sample_lda, write_corpus
+from topmix.data import Corpus, from_texts, read_corpus, sample_lda, write_corpus
 
 TEXTS = ["Red fox fox", "red owl fox", "blue owl", "Größe 1234 fox"]
 
@@ -64,6 +64,27 @@ EVERY_WORD = ["1234", "blue", "fox", "größe", "owl", "red"]
 )  # fmt: skip
 def test_options_of_words_choose_the_vocabulary(words_of, options, words):
     assert words_of("--max-df", "1.0", *options) == words
+
+
+def test_counts_can_lose_their_stop_words(tmp_path):
+    corpus = from_texts(["the red fox", "the blue owl"], token_pattern=r"\w+")
+    write_corpus(corpus, tmp_path / "x.mtx")
+    for options, words in (
+        ((), ["blue", "fox", "owl", "red", "the"]),
+        (("--stop-words", "english"), ["blue", "fox", "owl", "red"]),
+    ):
+        run("convert", tmp_path / "x.mtx", tmp_path / "x.topmix", *options)
+        assert list(Corpus.open(tmp_path / "x.topmix").vocabulary) == words
+    (tmp_path / "mine.txt").write_text("the owl")
+    run("convert", tmp_path / "x.mtx", tmp_path / "x.topmix", "--stop-words", tmp_path / "mine.txt")
+    assert Corpus.open(tmp_path / "x.topmix").to_scipy().toarray().tolist() == [[0, 1, 1], [1, 0, 0]]
+
+
+def test_the_n_largest_topics_have_other_names_than_shares_of_topics(work, model, tmp_path):
+    run("infer", model, work / "new", "-o", tmp_path / "top.csv", "--top", "2")
+    header, *rows = csv.reader((tmp_path / "top.csv").read_text().splitlines())
+    assert header == ["id", "best_1", "share_1", "best_2", "share_2"]
+    assert all(int(row[1]) in range(4) and float(row[2]) >= float(row[4]) for row in rows)
 
 
 def test_format_says_how_a_file_is_read(lines, tmp_path):

@@ -50,6 +50,46 @@ def test_remap_renames_drops_and_merges(medium, tmp_path, on_disk, monkeypatch):
     built.verify()
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_rows_that_become_many_move_to_a_file_that_goes_with_the_corpus(medium, tmp_path, named, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    names = [f"doc {d}" for d in range(len(medium))] if named else None
+    remap = np.arange(97)[::-1].copy()
+    for most in (0, 300, medium.nnz):
+        with CorpusBuilder(most_entries=most) as builder, CorpusBuilder() as other:
+            for either in (builder, other):
+                append_all(either, medium, 50, names)
+            built, want = (either.finish(None, 97, remap=remap) for either in (builder, other))
+        assert built.equals(want)
+        assert (built.path is None) == (most == medium.nnz)
+        assert len(list(tmp_path.iterdir())) == (most < medium.nnz)
+        rows = built[3:60]
+        del built
+        gc.collect()
+        assert rows.equals(want[3:60])  # the pages stay while somebody has them
+        del rows
+        gc.collect()
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_builder_that_fails_leaves_no_file_behind(medium, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(KeyError), CorpusBuilder(most_entries=10) as builder:  # noqa: PT012
+        append_all(builder, medium, 50)
+        assert len(list(tmp_path.iterdir())) == 1
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_blocks_in_memory_are_joined_as_they_come(medium, monkeypatch):
+    monkeypatch.setattr("topmix.data.spool.LARGE", 1000)
+    with CorpusBuilder() as builder:
+        append_all(builder, medium, 7)
+        assert len(builder._index._blocks) < len(medium) / 14
+        built = builder.finish(medium.vocabulary, remap=np.arange(97))
+    assert built.equals(Corpus.trusted(medium.indptr, medium.index, medium.value, 97, medium.vocabulary))
+
+
 rows = st.lists(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=8), max_size=6
 )  # fmt: skip

@@ -124,6 +124,16 @@ def test_broken_gzip_names_the_file(tmp_path):
         list(read_texts(path))
 
 
+def test_texts_of_other_kinds_in_a_folder_are_not_left_out_silently(tmp_path):
+    for name in ("a.md", "b.md", "c.rst", ".hidden.md"):
+        (tmp_path / name).write_text("fox")
+    assert [name for name, _ in read_texts(tmp_path, pattern="*.md")] == ["a.md", "b.md"]
+    (tmp_path / "d.txt").write_text("owl")
+    with pytest.warns(UserWarning, match=r"left out \(2 \.md, 1 \.rst\): pass pattern='\*\.md'"):
+        assert [name for name, _ in read_texts(tmp_path)] == ["d.txt"]
+    assert len(list(read_texts(tmp_path, pattern="*"))) == 4
+
+
 def test_missing_path_and_folder_without_texts(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_texts(tmp_path / "none.txt")

@@ -16,12 +16,18 @@ from topmix.cli.output import tell
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
+def _tell_warning(message: Warning | str, *_: object, **__: object) -> None:
+    tell(f"warning: {message}")
+
+
 @contextmanager
 def one_line_errors(on_interrupt: str = "stopped by Ctrl-C before there was a result") -> Iterator[None]:
-    """Turns errors of the library into one line on stderr, without a traceback. Other errors pass: they are bugs."""
+    """Turns errors and warnings of the library into lines on stderr, without a traceback. Other errors are bugs, and
+    pass."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")  # the columns of a file are named
+            warnings.showwarning = _tell_warning
             yield
     except KeyboardInterrupt:
         tell(on_interrupt)

@@ -15,9 +15,9 @@ from topmix.cli.errors import one_line_errors
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
 from topmix.cli.options import AsJson, Documents, ModelFile, Seed, Threads
-from topmix.cli.output import print_json
+from topmix.cli.output import print_json, tell
 from topmix.cli.sources import READ_GROUPS, read_all_for, read_table, takes_counts
-from topmix.views.evaluate import MEANINGS, evaluate_rows, evaluate_topics
+from topmix.views.evaluate import MEANINGS, are_training_documents, evaluate_rows, evaluate_topics
 
 
 @with_flags(READ_GROUPS)
@@ -60,9 +60,12 @@ def evaluate(
                 read = read_all_for(found, source, dict(settings))
                 other = read.corpus if reference is None else read_all_for(found, reference, dict(settings)).corpus
                 result = evaluate_topics(found, read.corpus, other, top_n=words, max_docs=max_docs, seed=seed)
-                result = {"n_unknown_tokens": read.n_unknown, **result}
+                trained = are_training_documents(found, read.corpus)
+                result = {"training_documents": trained, "n_unknown_tokens": read.n_unknown, **result}
             else:
                 result = evaluate_rows(found, read_table(source, settings))
+        if result.get("training_documents"):
+            tell("warning: the model was fitted on these documents, so its scores are better than on new ones")
         if as_json:
             print_json({"model": str(model), "estimator": type(found).__name__, **result})
         else:
@@ -74,7 +77,17 @@ def _table(result: dict[str, Any]) -> Lines:
     for heading, justify in (("measure", "left"), ("value", "right"), ("meaning", "left")):
         table.add_column(heading, justify=justify, style="dim" if heading == "meaning" else "")  # type: ignore[arg-type]
     for name, value in result.items():
-        text = f"{value:,}" if isinstance(value, int) else f"{value:,.4f}" if value is not None else "-"
+        text = (
+            "yes"
+            if value is True
+            else "no"
+            if value is False
+            else f"{value:,}"
+            if isinstance(value, int)
+            else f"{value:,.4f}"
+            if value is not None
+            else "-"
+        )
         table.add_row(name.replace("_", " "), text, MEANINGS.get(name, ""))
     return table
 

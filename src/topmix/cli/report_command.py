@@ -15,6 +15,7 @@ from topmix.cli.models import load_model
 from topmix.cli.options import AsJson, ModelFile, Seed, Threads, check_output
 from topmix.cli.output import print_json
 from topmix.cli.sources import READ_GROUPS, read_all_for, texts_at
+from topmix.data.columns import column_of
 from topmix.report import write_report
 
 
@@ -27,6 +28,10 @@ def report(
         typer.Option(
             help="Documents, such as the training documents: the page shows examples for each topic.", metavar="DOCS"
         ),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="A column beside the texts, such as a date or an author. Repeat for more.", metavar="NAME"),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.", metavar="TEXT")] = None,
     seed: Seed = 0,
@@ -42,16 +47,20 @@ def report(
     \b
     topmix report model -o report.html
     topmix report model -o report.html --corpus docs/
+    topmix report model -o report.html --corpus reviews.csv --field body --column date --column author
     """
     with one_line_errors("stopped by Ctrl-C; nothing was written"):
         check_output(output)
         found = load_model(model, threads)
         with Console(stderr=True).status("Writing the report ..."):
-            documents = texts = None
+            documents = texts = columns = None
             if corpus is not None:
                 documents = read_all_for(found, corpus, dict(settings)).corpus
                 texts = texts_at(corpus, dict(settings))
-            write_report(found, output, documents, texts=texts, title=title or model.stem)
+                columns = {name: column_of(corpus, name, documents.n_docs) for name in column or ()}
+            elif column:
+                raise typer.BadParameter("columns are of documents: pass --corpus too", param_hint="--column")
+            write_report(found, output, documents, texts=texts, columns=columns, title=title or model.stem)
         if as_json:
             print_json({"output": str(output), "bytes": output.stat().st_size})
         elif output.is_file():

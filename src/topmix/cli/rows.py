@@ -66,7 +66,7 @@ def _csv(file: IO[bytes], top: int | None, delimiter: str = ",") -> Iterator[Wri
     def write(names: Sequence[str], rows: Rows) -> None:
         if not state["header"]:
             K = rows.shape[1]
-            pairs = [f"{what}_{n + 1}" for n in range(min(top or 0, K)) for what in ("topic", "share")]
+            pairs = [f"{what}_{n + 1}" for n in range(min(top or 0, K)) for what in ("best", "share")]
             out.writerow(["id", *([f"topic_{k}" for k in range(K)] if top is None else pairs)])
             state["header"] = True
         for name, row in zip(names, rows):

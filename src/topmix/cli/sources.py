@@ -13,22 +13,12 @@ import numpy as np
 
 from topmix.cli.flags import Flag, flags_of, option_of
 from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
-from topmix.data.languages import CODES
+from topmix.data.languages import CODES, resolve_stop_words
 from topmix.data.readers import kind_of_text
-from topmix.data.texts import Document
+from topmix.data.texts import OTHER_TEXTS, Document
 
 STANDARD_INPUT = Path("-")
-OTHER_TEXTS = (
-    ".md",
-    ".rst",
-    ".tex",
-    ".html",
-    ".htm",
-    ".xml",
-    ".eml",
-    ".log",
-    "",
-)  # suffixes to look for in a folder without *.txt
+LOOKED_FOR = (*OTHER_TEXTS, "")  # suffixes to look for in a folder without *.txt
 BLOCK_TEXTS = 2048  # documents in memory at a time when a fitted model reads them
 
 # Options for reading texts, for tokenizing them, and for reading counts.
@@ -66,9 +56,10 @@ def read_to_fit(path: Path, settings: dict[str, Any], out: Path | None = None) -
     reading, cutting, counts = split(settings, READING, CUTTING, COUNTS)
     form = text_at(path, reading, counts.pop("format", None))
     if kind_of_text(path, form) is None:
-        return read_corpus(
-            path, format=form, **counts, **reading, **cutting, out=out
-        )  # an error if options for texts are given
+        stop_words = resolve_stop_words(_stop_words(cutting.pop("stop_words", None)))
+        out = None if stop_words else out
+        corpus = read_corpus(path, format=form, **counts, **reading, **cutting, out=out)  # options for texts: an error
+        return corpus.drop_words(stop_words) if stop_words else corpus
     cutting = {"token_pattern": "auto", "stop_words": "english", "min_df": "auto", "max_df": "auto"} | cutting
     cutting["stop_words"] = _stop_words(cutting["stop_words"])
     return read_corpus(path, format=form, **counts, **reading, **cutting, out=out)
@@ -100,7 +91,7 @@ def pattern_of(folder: Path) -> str | None:
     suffixes = Counter(path.suffix.lower() for path in paths if not any(p.startswith(".") for p in path.parts))
     if suffixes[".txt"] or suffixes[".text"] or suffixes[".gz"]:
         return None
-    best = max(OTHER_TEXTS, key=suffixes.__getitem__)
+    best = max(LOOKED_FOR, key=suffixes.__getitem__)
     return (f"*{best}" if best else "*") if suffixes[best] else None
 
 

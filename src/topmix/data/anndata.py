@@ -29,7 +29,9 @@ def open_anndata(path: str | PathLike[str]) -> Any:
     return anndata.read_h5ad(path, backed="r")
 
 
-def from_anndata(adata: Any, layer: str | None = None, *, out: str | PathLike[str] | None = None) -> Corpus:
+def from_anndata(
+    adata: Any, layer: str | None = None, *, out: str | PathLike[str] | None = None, most_entries: int | None = None
+) -> Corpus:
     """Cells as documents and genes (or regions) as words, with their names.
 
     Parameters
@@ -40,6 +42,9 @@ def from_anndata(adata: Any, layer: str | None = None, *, out: str | PathLike[st
         The layer with the counts. None is X. Topics are of counts, not of normalised or scaled numbers.
     out : path or None
         Build the corpus in this file, and map it from there.
+    most_entries : int or None
+        Counts of a backed file that are kept in memory. If there are more, they move to a temporary file, which is
+        mapped and is removed with the corpus. None keeps all of them in memory.
     """
     if layer is not None and layer not in adata.layers:
         raise CorpusError(f"no layer {layer!r}; the layers are {', '.join(map(repr, adata.layers.keys())) or 'none'}")
@@ -58,7 +63,7 @@ def from_anndata(adata: Any, layer: str | None = None, *, out: str | PathLike[st
     if hasattr(counts, "group"):  # sparse, in a file
         density = len(counts.group["indices"]) / max(np.prod(counts.shape, dtype=float), 1.0)
     step = max(1, int(BLOCK_ENTRIES / max(counts.shape[1] * density, 1.0)))
-    with CorpusBuilder(out) as builder:
+    with CorpusBuilder(out, most_entries=most_entries) as builder:
         for begin in range(0, n_cells, step):
             rows = sp.csr_array(counts[begin : begin + step])
             builder.append(rows.indptr, rows.indices, rows.data, names[begin : begin + step])

@@ -21,11 +21,16 @@ from topmix.data.texts import read_texts
 FREQUENCIES = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
 
 
-def column_of(X: Any, column: Any, n_docs: int) -> list[Any]:
+def check_one_each(n_values: int, n_docs: int) -> None:
+    if n_values != n_docs:
+        raise ValueError(f"there are {n_values} values for {n_docs} documents: pass one per document")
+
+
+def column_of(X: Any, column: Any, n_docs: int | None = None) -> list[Any]:
     """One value per document of X: `column` is the name of a column of X, or the values themselves."""
     values = _named_column(X, column) if isinstance(column, str) else list(plain(column))
-    if len(values) != n_docs:
-        raise ValueError(f"there are {len(values)} values for {n_docs} documents: pass one per document")
+    if n_docs is not None:
+        check_one_each(len(values), n_docs)
     return [
         value.item() if isinstance(value, np.generic) and value.dtype.kind not in "mM" else value for value in values
     ]

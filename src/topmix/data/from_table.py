@@ -46,9 +46,9 @@ def texts_of(table: Tabular, columns: Sequence[str]) -> Iterator[str]:
             yield "\n".join(value for value in row if value is not None)
 
 
-def counts_of(table: Tabular, columns: Sequence[str]) -> Corpus:
+def counts_of(table: Tabular, columns: Sequence[str], most_entries: int | None = None) -> Corpus:
     """One column per word."""
-    with CorpusBuilder() as builder:
+    with CorpusBuilder(most_entries=most_entries) as builder:
         for block in table.numbers(columns):
             rows = sp.csr_array(block)
             builder.append(rows.indptr, rows.indices, rows.data)

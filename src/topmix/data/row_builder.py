@@ -2,11 +2,15 @@
 
 Each block is checked, sorted and then stored: in lists, or in temporary files in the folder of the final file.
 `finish` renumbers the columns if asked, writes the final file and removes the temporary files.
+
+Rows that become too many for memory can move to a file of their own, which is removed with the last corpus of it.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,8 +24,9 @@ from topmix.data.atomic import check_plain_file, temporary_path
 from topmix.data.errors import CorpusError
 from topmix.data.parts import CorpusParts
 from topmix.data.rows import MAX_WORDS, as_rows, check_lengths, check_n_words, tidy
-from topmix.data.spool import NameSpool, Spool, close_all, extend_rows
+from topmix.data.spool import FileArray, NameSpool, Spool, close_all, extend_rows
 from topmix.data.store import open_store, write_store
+from topmix.data.stored_rows import StoredRows
 from topmix.data.strings import Strings
 
 BLOCK_ENTRIES = 1 << 21  # entries renumbered at a time: 16 MB of input and 16 MB of output
@@ -33,12 +38,17 @@ class RowBuilder:
 
     With a path, memory stays bounded: the appended rows are kept in temporary files, and the finished corpus is mapped
     from the final file. The temporary files are removed when a `with` block ends or the builder is garbage-collected.
+
+    Without a path, `most_entries` in memory are followed by a move to a folder of the system for temporary files
+    (TMPDIR). The finished corpus is then mapped from a file there.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, most_entries: int | None = None) -> None:
         if path is not None:
             check_plain_file(path)
         self._path = None if path is None else Path(path)
+        self._most_entries = most_entries
+        self._folder: Path | None = None
         self._spools: list[Spool[Any]] = []
         self._remove = weakref.finalize(self, close_all, self._spools)
         self._indptr, self._index, self._value = self._row_spools()
@@ -81,6 +91,8 @@ class RowBuilder:
             self._max_id = max(self._max_id, int(rows[1].max()))
         extend_rows(rows, self._indptr, self._index, self._value)
         self._n_docs += n_rows
+        if self._path is None and self._most_entries is not None and self._index.size > self._most_entries:
+            self._move_to_file()
 
     def finish_parts(
         self,
@@ -106,13 +118,19 @@ class RowBuilder:
             self._renumber(np.ascontiguousarray(remap, np.int64), n_words)
         words = None if vocabulary is None else Strings.pack(vocabulary, "word")
         names = None if self._names is None else self._names.strings()
-        arrays = self._indptr.array(), self._index.array(), self._value.array()
         if self._path is None:
+            arrays = self._indptr.array(), self._index.array(), self._value.array()
             parts = CorpusParts(arrays, n_words, words, names, meta)
         else:
-            write_store(self._path, *arrays, n_words, vocabulary=words, names=names, meta=meta or {})
-            del arrays, names
+            entries = FileArray(self._index), FileArray(self._value)
+            write_store(
+                self._path, self._indptr.array(), *entries, n_words, vocabulary=words, names=names, meta=meta or {}
+            )
+            del names
             parts = open_store(self._path, verify=False)
+        if self._folder is not None and isinstance(parts.rows, StoredRows):
+            weakref.finalize(parts.rows.file, shutil.rmtree, self._folder, ignore_errors=True)
+            self._folder = None
         self._finished = True
         self.close()
         return parts
@@ -121,6 +139,8 @@ class RowBuilder:
         """Drop the appended rows and remove the temporary files."""
         self._finished = True
         self._remove()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self
@@ -138,6 +158,12 @@ class RowBuilder:
         spool = Spool(dtype, None if self._path is None else temporary_path(self._path, part))
         self._spools.append(spool)
         return spool
+
+    def _move_to_file(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="topmix-"))
+        self._path = self._folder / "rows.topmix"
+        for spool in self._spools:
+            spool.move_to(temporary_path(self._path, "moved"))
 
     def _row_spools(self) -> tuple[Spool[np.int64], Spool[np.int32], Spool[np.float32]]:
         indptr = self._spool(np.int64, "indptr")
@@ -163,13 +189,11 @@ class RowBuilder:
         old, self._index = self._index, self._spool(np.int32, "index")
         self._max_id = max(self._max_id - by, -1)
         if self._path is None:
-            for block in old.blocks():
+            for block in old.take_blocks():
                 self._index.extend(block - np.int32(by))
         else:
-            ids = old.array()
-            for begin in range(0, len(ids), BLOCK_ENTRIES):
-                self._index.extend(ids[begin : begin + BLOCK_ENTRIES] - np.int32(by))
-            del ids  # mapped from a file that close removes
+            for begin in range(0, old.size, BLOCK_ENTRIES):
+                self._index.extend(old.part(begin, min(begin + BLOCK_ENTRIES, old.size)) - np.int32(by))
         old.close()
 
     def _renumber(self, remap: NDArray[np.int64], n_words: int) -> None:
@@ -191,17 +215,17 @@ class RowBuilder:
         """(first row, last row + 1, index, value): as appended where that is in memory, otherwise of bounded size."""
         begin = 0
         if self._path is None:
-            for index, value in zip(self._index.blocks(), self._value.blocks(), strict=True):
+            for index, value in zip(self._index.take_blocks(), self._value.take_blocks(), strict=True):
                 end = int(np.searchsorted(indptr, indptr[begin] + len(index), "left"))
                 yield begin, end, index, value
+                del index, value
                 begin = end
             yield begin, self._n_docs, np.empty(0, np.int32), np.empty(0, np.float32)  # empty rows at the end
             return
-        index, value = self._index.array(), self._value.array()
         while begin < self._n_docs:
             first = int(indptr[begin])
             end = int(np.searchsorted(indptr, first + BLOCK_ENTRIES, "right")) - 1
             end = min(max(end, begin + 1), begin + BLOCK_ENTRIES, self._n_docs)
             last = int(indptr[end])
-            yield begin, end, index[first:last], value[first:last]
+            yield begin, end, self._index.part(first, last), self._value.part(first, last)
             begin = end

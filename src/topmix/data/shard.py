@@ -104,13 +104,21 @@ Batches = Sequence[slice | np.ndarray]  # the rows of each shard
 class Shards(Sequence[Any]):
     """The shards of a corpus or a table.
 
-    Shards of a corpus in memory are made once and kept. Shards of a mapped corpus or of a table are made at each visit.
+    Shards of a corpus in memory are made once and kept. Shards of a mapped corpus or of a table are made at each visit,
+    and so are those that are visited only once (keep=False).
     """
 
-    def __init__(self, corpus: Corpus | Table, rows: Sequence[slice | np.ndarray], weight: np.ndarray | None = None):
+    def __init__(
+        self,
+        corpus: Corpus | Table,
+        rows: Sequence[slice | np.ndarray],
+        weight: np.ndarray | None = None,
+        *,
+        keep: bool = True,
+    ):
         self.corpus, self.rows, self.weight = corpus, rows, weight
         self.n_rows = float(len(corpus)) if weight is None else float(weight.sum())
-        self._kept: dict[int, Shard] | None = {} if corpus.path is None else None
+        self._kept: dict[int, Shard] | None = {} if keep and corpus.path is None else None
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from topmix.data.rows import Rows
 from topmix.data.strings import Strings
 
+LARGE = 1 << 26  # bytes: above the largest block that malloc of glibc keeps for itself when it is freed, 32 MB
 T = TypeVar("T", bound=np.generic)
 
 
@@ -26,6 +28,7 @@ class Spool(Generic[T]):
         self.size = 0
         self._path = path
         self._blocks: list[NDArray[T]] = []
+        self._n_large = 0  # blocks at the beginning that were joined
         self._room: NDArray[T] | None = None
         self._file = None if path is None else open(path, "xb", buffering=1 << 20)  # noqa: SIM115
 
@@ -36,8 +39,17 @@ class Spool(Generic[T]):
         self.size += len(block)
         if self._file is None:
             self._blocks.append(block)
+            self._join_small()
         else:
             self._file.write(np.ascontiguousarray(block).data)
+
+    def _join_small(self) -> None:
+        """Blocks as they come are small, and what is freed of them stays with the process. Large ones go back."""
+        if self._room is None and sum(block.nbytes for block in self._blocks[self._n_large :]) >= LARGE:
+            large = np.concatenate(self._blocks[self._n_large :])
+            del self._blocks[self._n_large :]
+            self._blocks.append(large)
+            self._n_large += 1
 
     def room(self, n: int) -> NDArray[T] | None:
         """Memory for n values; None where they go to a file. Whoever extends by its parts, in order, saves a copy."""
@@ -45,9 +57,27 @@ class Spool(Generic[T]):
             self._room = np.empty(n, self.dtype)
         return self._room
 
-    def blocks(self) -> list[NDArray[T]]:
-        """What is in memory, as it came, without empty blocks."""
-        return self._blocks
+    def take_blocks(self) -> Iterator[NDArray[T]]:
+        """What is in memory, as it came, without empty blocks. Each is given up when the next is asked for."""
+        blocks, self._blocks, self._n_large = deque(self._blocks), [], 0
+        while blocks:
+            yield blocks.popleft()
+
+    def move_to(self, path: Path) -> None:
+        """From memory into a temporary file, where it goes on growing."""
+        file = open(path, "xb", buffering=1 << 20)  # noqa: SIM115
+        self._path, self._file = path, file
+        for block in self.take_blocks():
+            file.write(np.ascontiguousarray(block).data)
+
+    def part(self, begin: int, end: int) -> NDArray[T]:
+        """Values that lie in the file. They are read, not mapped: pages of a mapped file count as memory in use."""
+        assert self._file is not None
+        assert self._path is not None
+        self._file.flush()
+        with open(self._path, "rb", buffering=0) as file:
+            file.seek(begin * self.dtype.itemsize)
+            return np.fromfile(file, self.dtype, end - begin)
 
     def array(self) -> NDArray[T]:
         """All values so far: in memory, or mapped from the file."""
@@ -57,7 +87,11 @@ class Spool(Generic[T]):
                 self._blocks = [used if 4 * self.size > 3 * len(self._room) else used.copy()]  # waste at most a third
                 self._room = None
             if len(self._blocks) != 1:
-                self._blocks = [np.concatenate(self._blocks) if self._blocks else np.empty(0, self.dtype)]
+                whole, n = np.empty(self.size, self.dtype), 0
+                for block in self.take_blocks():  # np.concatenate would hold all of them twice
+                    whole[n : n + len(block)] = block
+                    n += len(block)
+                self._blocks = [whole]
             return self._blocks[0]
         assert self._path is not None
         self._file.flush()
@@ -71,6 +105,20 @@ class Spool(Generic[T]):
             with suppress(OSError):  # a full disk: what was not written yet is not wanted any more
                 self._file.close()
             self._path.unlink(missing_ok=True)
+
+
+class FileArray(Generic[T]):
+    """A spool in a file, for those who read it from the beginning to the end, slice by slice."""
+
+    def __init__(self, spool: Spool[T]) -> None:
+        self._spool = spool
+
+    def __len__(self) -> int:
+        return self._spool.size
+
+    def __getitem__(self, part: slice) -> NDArray[T]:
+        begin, end, _ = part.indices(len(self))
+        return self._spool.part(begin, end)
 
 
 class NameSpool:

@@ -28,6 +28,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.layout import DTYPES, Entry, encode_header, map_arrays, metadata_crc, plan, read_header
 from topmix.data.mapped_file import MappedFile
 from topmix.data.parts import CorpusParts
+from topmix.data.spool import FileArray
 from topmix.data.stored_rows import StoredRows
 from topmix.data.strings import Strings
 from topmix.numerics.threads import threads
@@ -44,16 +45,16 @@ _DTYPES = {"indptr": "I64", "vocabulary_offsets": "I64", "names_offsets": "I64",
 def write_store(
     path: Path,
     indptr: NDArray[np.int64],
-    index: NDArray[np.int32],
-    value: NDArray[np.float32],
+    index: NDArray[np.int32] | FileArray[np.int32],
+    value: NDArray[np.float32] | FileArray[np.float32],
     n_words: int,
     *,
     vocabulary: Strings | None,
     names: Strings | None,
     meta: Mapping[str, Any],
 ) -> None:
-    """Write a corpus file. The arrays may be mapped files: only a few megabytes are in memory at a time."""
-    arrays: dict[str, NDArray[Any]] = {"indptr": indptr, "index": index, "value": value}
+    """Write a corpus file. The arrays may lie in files: only a few megabytes are in memory at a time."""
+    arrays: dict[str, NDArray[Any] | FileArray[Any]] = {"indptr": indptr, "index": index, "value": value}
     for name, strings in (("vocabulary", vocabulary), ("names", names)):
         if strings is not None:
             first, last = int(strings.offsets[0]), int(strings.offsets[-1])

@@ -16,7 +16,9 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import warnings
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -32,6 +34,7 @@ Fields = str | Sequence[str] | None
 
 FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".text": "lines"}
 TEXT_FORMATS = ("folder", "jsonl", "csv", "tsv", "lines", "parquet")
+OTHER_TEXTS = (".md", ".rst", ".tex", ".html", ".htm", ".xml", ".eml", ".log")  # texts that a folder may hold, too
 DEFAULT_TEXT_FIELD = "text"
 DEFAULT_ID_FIELD = "id"
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -87,6 +90,8 @@ def read_texts(
         raise CorpusError(f"{path}: {missing}")
     if kind == "folder":
         _refuse_fields(path, field, id_field)
+        if pattern is None:
+            _warn_of_others(path)
         return _read_folder(path, pattern, encoding, errors)
     if kind == "jsonl":
         return _read_jsonl(path, field, id_field, encoding, errors)
@@ -226,9 +231,31 @@ def _read_folder(folder: Path, pattern: str | None, encoding: str, errors: str) 
             raise CorpusError(f"{path}: the gzip file is broken: {error}") from error
 
 
+def _warn_of_others(folder: Path) -> None:
+    """Files that look like texts, and are not read because others end in .txt."""
+    suffixes = Counter(
+        path.suffix.lower()
+        for path in folder.rglob("*")
+        if path.suffix.lower() in OTHER_TEXTS and not _is_hidden(path, folder) and path.is_file()
+    )
+    if suffixes:
+        most = suffixes.most_common(1)[0][0]
+        listed = ", ".join(f"{n} {suffix}" for suffix, n in suffixes.most_common())
+        warnings.warn(
+            f"{folder}: only *.txt files are read, and others are left out ({listed}): pass pattern='*{most}' to read "
+            "these, or pattern='*' for all files",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
 def _text_files(folder: Path, pattern: str | None) -> Iterator[Path]:
     for path in folder.rglob(pattern or "*"):
-        if any(part.startswith(".") for part in path.relative_to(folder).parts) or not path.is_file():
+        if _is_hidden(path, folder) or not path.is_file():
             continue
         if pattern is not None or text_format(path) == "lines":
             yield path

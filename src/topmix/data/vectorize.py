@@ -264,15 +264,23 @@ class Vectorizer(TransformerParameters):
     def _fit_documents(self, documents: Iterable[Document], out: str | PathLike[str] | None) -> Corpus:
         return self._fit_blocks(document_blocks(documents), out)
 
-    def _fit_blocks(self, blocks: Blocks, out: str | PathLike[str] | None = None) -> Corpus:
+    def _fit_blocks(
+        self, blocks: Blocks, out: str | PathLike[str] | None = None, most_entries: int | None = None
+    ) -> Corpus:
         self._check()
         vocabulary = None if self.vocabulary is None else given_vocabulary(self.vocabulary)
         if vocabulary is not None:
             self.vocabulary_ = vocabulary
         vars(self).pop("stop_words_", None)
-        return self._count(blocks, out, vocabulary)
+        return self._count(blocks, out, vocabulary, most_entries)
 
-    def _count(self, blocks: Blocks, out: str | PathLike[str] | None, vocabulary: Sequence[str] | None) -> Corpus:
+    def _count(
+        self,
+        blocks: Blocks,
+        out: str | PathLike[str] | None,
+        vocabulary: Sequence[str] | None,
+        most_entries: int | None = None,
+    ) -> Corpus:
         if out is not None:
             check_plain_file(out)  # before a text is read
         if not hasattr(self, "stop_words_"):
@@ -285,7 +293,7 @@ class Vectorizer(TransformerParameters):
         known = None if vocabulary is None else self._known_terms(tokenization, stop_words, vocabulary)
         counter = self._new_counter(tokenization, stop_words, None) if known is None else known.counter
         unknown_before = counter.n_unknown
-        with CorpusBuilder(out) as builder:
+        with CorpusBuilder(out, most_entries=most_entries) as builder:
             for names, texts in blocks:
                 rows = counter.count(tokenization.documents(texts), threads())
                 builder.append(*rows, names=names, tidy_later=known is None)

@@ -44,6 +44,8 @@ class Cuda(Engine):
     Cuda(device=1)
     """
 
+    maps_files = False
+
     device: int = 0
     memory: int | None = None
     precision: str = "float32"

@@ -66,6 +66,7 @@ class Engine(Component):
     """A component that can open workers."""
 
     has_checkpoints: ClassVar[bool] = True  # whether what its workers remember can go to a file
+    maps_files: ClassVar[bool] = True  # whether it learns from a temporary file of this machine as from memory
     samples: ClassVar[bool] = True  # whether its workers can sample topics of tokens, which exploration needs
 
     def threads(self, n_jobs: int) -> int:

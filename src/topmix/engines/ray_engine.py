@@ -46,6 +46,8 @@ class Ray(Engine):
     Ray(address='auto', workers=8)
     """
 
+    maps_files = False
+
     address: str | None = None
     workers: int | None = None
     cpus_per_worker: int = 1

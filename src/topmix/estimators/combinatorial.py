@@ -196,7 +196,7 @@ class CombinatorialLDA(
         normalize=False gives tokens. A document without words has none, or with normalize equal shares.
         """
         check_is_fitted(self, "model_")
-        return self._proportions(as_corpus(self, X, reset=False), normalize, sparse_output)
+        return self._transformed(X, normalize, sparse_output)
 
     def _proportions(self, corpus: Corpus, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
         hard, _ = self._place(corpus)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
-from topmix.data.columns import column_of, is_missing, periods_of
+from topmix.data.columns import check_one_each, column_of, is_missing, periods_of
 from topmix.data.corpus import Corpus
 from topmix.estimators.frames import frame
 from topmix.estimators.reading import refuse_iterator
@@ -85,9 +86,10 @@ class GroupsMixin:
     def _by(self, X: Any, column: Any, cut: Any, what: str, level: float, random_state: int) -> Any:
         refuse_iterator(X)
         level = number_from(level, "level", 0.0, 1.0)
-        corpus = self.counts(X)  # type: ignore[attr-defined]
-        groups, of_doc = _numbered(cut(column_of(X, column, corpus.n_docs)))
-        shares, tokens = self._sparse_shares(corpus)  # type: ignore[attr-defined]
+        check_is_fitted(self, "model_")
+        groups, of_doc = _numbered(cut(column_of(X, column)))
+        shares, tokens = self._shares_in_parts(X)  # type: ignore[attr-defined]
+        check_one_each(len(of_doc), len(tokens))
         of_doc = np.where(tokens > 0, of_doc, -1)
         n, share, low, high = prevalence(shares, of_doc, len(groups), level, random_state)
         K, names = shares.shape[1], self.topic_names_  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from topmix.data.table import Table
 from topmix.data.tabular import BLOCK_CELLS
 from topmix.estimators.frames import kind_of_frame
 from topmix.estimators.known_words import known_words
-from topmix.estimators.reading import Read, Reading, read, remembered
+from topmix.estimators.reading import Read, Reading, read, read_parts, remembered
 
 CLONED = " (scikit-learn's clone empties estimators in parameters: pass its components_, or a FrozenEstimator)"
 AS_IT_IS = Reading()
@@ -52,6 +52,17 @@ def as_corpus(estimator: Any, X: Any, *, reset: bool, reading: Reading = AS_IT_I
         estimator.names_ = {}
         vars(estimator).pop("edits_", None)
     return corpus
+
+
+def corpora(estimator: Any, X: Any) -> Iterator[Corpus]:
+    """What `as_corpus` with reset=False makes of X, in parts: texts are counted some at a time, and counts are one
+    part."""
+    if isinstance(X, Corpus):
+        yield _known_corpus(estimator, X, False)
+        return
+    for part in read_parts(estimator, X, remembered(estimator)):
+        is_corpus = isinstance(part, Corpus)
+        yield _known_corpus(estimator, part, False) if is_corpus else _checked_matrix(estimator, part, None, False)
 
 
 def _checked_matrix(estimator: Any, X: Any, names: Sequence[str] | None, reset: bool) -> Corpus:

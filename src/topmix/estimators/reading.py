@@ -17,7 +17,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.from_table import counts_of, text_columns, texts_of
 from topmix.data.items import first_and_all, is_texts, plain
 from topmix.data.readers import kind_of_text, read_corpus
-from topmix.data.tabular import BLOCK_CELLS, as_tabular
+from topmix.data.tabular import BLOCK_CELLS, Tabular, as_tabular
 from topmix.data.text_blocks import Blocks, document_blocks, text_blocks
 from topmix.data.texts import DEFAULT_TEXT_FIELD, read_texts
 from topmix.data.vectorize import Vectorizer
@@ -26,6 +26,8 @@ from topmix.files.reader import ModelFileError
 
 # Of texts, without vectorizer=.
 DEFAULTS: dict[str, Any] = {"token_pattern": "auto", "stop_words": "auto", "min_df": "auto", "max_df": "auto"}
+PART_CHARS = 1 << 22  # of texts that are counted and solved before the next are read
+MOST_ENTRIES = 1 << 25  # of counts that are kept in memory, 268 MB; more go to a temporary file, which is mapped
 
 
 @dataclass(frozen=True)
@@ -70,30 +72,95 @@ def remembered(estimator: Any) -> Reading:
 
 def read(estimator: Any, X: Any, reading: Reading, *, fitted: bool) -> Read:
     """X as a Corpus, unless it is a matrix. Texts are counted in the words of a fitted estimator."""
+    source = _opened(X, reading)
+    if source.texts is not None:
+        return _count(estimator, source.texts, reading, fitted)
+    return _read_counts(estimator, X, source.table, reading)
+
+
+def read_parts(estimator: Any, X: Any, reading: Reading) -> Iterator[Any]:
+    """What `read` gives for a fitted estimator, in parts: texts as corpora of bounded size, in their order. Other data
+    is one part. There is at least one."""
+    source = _opened(X, reading)
+    if source.texts is None:
+        yield _read_counts(estimator, X, source.table, reading).data
+        return
+    one_at_least = True
+    for blocks in _until_full(source.texts):
+        yield _count(estimator, blocks, reading, fitted=True).data
+        one_at_least = False
+    if one_at_least:
+        yield _count(estimator, iter(()), reading, fitted=True).data
+
+
+class Source(NamedTuple):
+    """Texts in blocks, or a table; neither for other data."""
+
+    texts: Blocks | None = None
+    table: Tabular | None = None
+
+
+def _opened(X: Any, reading: Reading) -> Source:
     if isinstance(X, str | os.PathLike):
-        return _read_path(estimator, X, reading, fitted)
+        return Source(_texts_of_path(X, reading))
     if is_anndata(X):
-        return Read(from_anndata(X, reading.layer))
+        return Source()
     if is_texts(X):
-        return _count(estimator, text_blocks(plain(X)), reading, fitted)
+        return Source(text_blocks(plain(X)))
     if isinstance(X, Iterator) and not hasattr(X, "__arrow_c_stream__"):
         first, items = first_and_all(X)
         if not isinstance(first, str | list | tuple):
             raise ValueError(f"an iterator must give texts, and this one gives {type(first).__name__}: pass a list")
-        return _count(estimator, text_blocks(items), reading, fitted)
+        return Source(text_blocks(items))
     table = as_tabular(X)
     if table is None:
         _explain(X, reading)
-        return Read(X)
+        return Source()
     columns = text_columns(table, reading.text)
-    if columns:
-        return _count(estimator, text_blocks(texts_of(table, columns)), reading, fitted)
+    return Source(text_blocks(texts_of(table, columns))) if columns else Source(table=table)
+
+
+def _read_counts(estimator: Any, X: Any, table: Tabular | None, reading: Reading) -> Read:
+    """Data that is not text."""
+    if isinstance(X, str | os.PathLike):
+        source = Path(X)
+        if source.suffix.lower() != ".h5ad":
+            return Read(read_corpus(source))
+        adata = open_anndata(source)
+        try:
+            return Read(from_anndata(adata, reading.layer, most_entries=_most_entries(estimator)))
+        finally:
+            adata.file.close()
+    if is_anndata(X):
+        return Read(from_anndata(X, reading.layer, most_entries=_most_entries(estimator)))
+    if table is None:
+        return Read(X)
     if reading.feature_names is not None:
         raise ValueError("feature_names= is for matrices; a table has the names of its columns")
     is_frame = hasattr(X, "shape") and hasattr(X, "columns")
     if is_frame and (np.prod(X.shape, dtype=float) <= BLOCK_CELLS or hasattr(X, "sparse")):
         return Read(X)  # small: scikit-learn checks it
-    return Read(counts_of(table, table.names))
+    return Read(counts_of(table, table.names, _most_entries(estimator)))
+
+
+def _until_full(blocks: Blocks) -> Iterator[Blocks]:
+    """Blocks of texts in runs, as many as one shard has room for."""
+    run: list[Any] = []
+    chars = 0
+    for block in blocks:
+        run.append(block)
+        chars += sum(map(len, block[1]))
+        if chars >= PART_CHARS:
+            yield iter(run)
+            run, chars = [], 0
+    if run:
+        yield iter(run)
+
+
+def _most_entries(estimator: Any) -> int | None:
+    """Other machines cannot see a temporary file, and a GPU wants the counts in memory: there all of them stay."""
+    engine = estimator._component("engine") if hasattr(estimator, "engine") else None
+    return MOST_ENTRIES if engine is None or engine.maps_files else None
 
 
 def refuse_iterator(X: Any) -> None:
@@ -102,21 +169,21 @@ def refuse_iterator(X: Any) -> None:
         raise ValueError("X is an iterator, and the first reading would use it up: pass a list, or call fit alone")
 
 
-def _read_path(estimator: Any, path: str | os.PathLike[str], reading: Reading, fitted: bool) -> Read:
+def _texts_of_path(path: str | os.PathLike[str], reading: Reading) -> Blocks | None:
+    """None for a file of counts."""
     source = Path(path)
     if not source.exists():
         hint = "" if isinstance(path, os.PathLike) else ". To learn from texts, pass a list of strings: [text, ...]"
         raise FileNotFoundError(f"there is no such file or folder: {str(path)[:200]!r}{hint}")
-    if source.suffix.lower() == ".h5ad":
-        adata = open_anndata(source)
-        try:
-            return Read(from_anndata(adata, reading.layer))
-        finally:
-            adata.file.close()
-    if kind_of_text(source) is None:
-        return Read(read_corpus(source))
+    if source.suffix.lower() == ".h5ad" or kind_of_text(source) is None:
+        return None
+    return _with_names_of_columns(source, reading)
+
+
+def _with_names_of_columns(source: Path, reading: Reading) -> Blocks:
+    """The texts of a file. An error says what a user of `fit` is to pass."""
     try:
-        return _count(estimator, document_blocks(read_texts(source, field=reading.text)), reading, fitted)
+        yield from document_blocks(read_texts(source, field=reading.text))
     except CorpusError as error:
         if reading.text is not None or f"{DEFAULT_TEXT_FIELD!r}" not in str(error):
             raise
@@ -130,11 +197,12 @@ def _count(estimator: Any, blocks: Blocks, reading: Reading, fitted: bool) -> Re
     if fitted:
         vectorizer = _vectorizer_of(estimator) if given is None else given
         if isinstance(vectorizer, Vectorizer):
-            return Read(vectorizer._count(blocks, None, vectorizer._known_vocabulary()), given)
+            words = vectorizer._known_vocabulary()
+            return Read(vectorizer._count(blocks, None, words, _most_entries(estimator)), given)
         return Read(Corpus.from_scipy(vectorizer.transform(_texts(blocks)), vocabulary=_names(vectorizer)), given)
     if given is None or isinstance(given, Vectorizer):
         vectorizer = Vectorizer(**DEFAULTS) if given is None else clone(given)
-        return Read(vectorizer._fit_blocks(blocks), vectorizer)
+        return Read(vectorizer._fit_blocks(blocks, most_entries=_most_entries(estimator)), vectorizer)
     if not hasattr(given, "fit_transform") or not hasattr(given, "get_feature_names_out"):
         raise ValueError(f"vectorizer= must be a topmix.data.Vectorizer, or one of scikit-learn, got {given!r}")
     vectorizer = clone(given)

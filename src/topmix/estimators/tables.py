@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.estimators.frames import frame
 from topmix.estimators.groups import GroupsMixin
-from topmix.estimators.inputs import as_corpus
+from topmix.estimators.inputs import as_corpus, corpora
 from topmix.estimators.names import EMPTY, RELEVANCE, WORDS_PER_NAME, checked_name, relevant_words
 from topmix.estimators.rich_display import RichDisplayMixin
 from topmix.estimators.topic_view import TopicView, view_of
@@ -25,6 +25,7 @@ from topmix.metrics.coherence import npmi_coherence
 from topmix.parameters.checks import number_from, whole_number
 
 NO_TOPIC = -1
+DOCUMENT_COLUMNS = ("document", "topic", "name", "weight", "entropy", "topics", "weights", "tokens")
 NEAREST = 3  # topics named as neighbours of a topic
 
 
@@ -81,23 +82,25 @@ class TopicTablesMixin(RichDisplayMixin, GroupsMixin, TreeMixin):
         word has topic -1, and weight and entropy NaN.
         """
         check_is_fitted(self, "model_")
-        n, corpus = whole_number(n_topics, "n_topics"), as_corpus(self, X, reset=False)
-        shares, tokens = self._sparse_shares(corpus)
-        topics, weights = _best(shares, n)
-        main, weight = _main(topics, weights)
-        names = self.topic_names_
-        entropy = _entropy(shares, tokens, self._prior_of_documents())
-        entropy[tokens == 0] = np.nan
-        columns = {
-            "document": list(range(corpus.n_docs)) if corpus.names is None else list(corpus.names),
-            "topic": main,
-            "name": [None if k == NO_TOPIC else names[k] for k in main.tolist()],
-            "weight": weight,
-            "entropy": entropy,
-            "topics": topics,
-            "weights": weights,
-            "tokens": tokens,
-        }
+        n, alpha, names = whole_number(n_topics, "n_topics"), self._prior_of_documents(), self.topic_names_
+        columns: dict[str, list[Any]] = {name: [] for name in DOCUMENT_COLUMNS}
+        n_docs = 0
+        for corpus in corpora(self, X):
+            shares, tokens = self._sparse_shares(corpus)
+            topics, weights = _best(shares, n)
+            main, weight = _main(shares)
+            entropy = _entropy(shares, tokens, alpha)
+            entropy[tokens == 0] = np.nan
+            documents = range(n_docs, n_docs + corpus.n_docs) if corpus.names is None else corpus.names
+            named = [None if k == NO_TOPIC else names[k] for k in main.tolist()]
+            n_docs += corpus.n_docs
+            lists, arrays = (documents, named, topics, weights), (main, weight, entropy, tokens)
+            for name, values in zip(("document", "name", "topics", "weights"), lists):
+                columns[name].extend(values)
+            for name, array in zip(("topic", "weight", "entropy", "tokens"), arrays):
+                columns[name].append(array)
+        for name in ("topic", "weight", "entropy", "tokens"):
+            columns[name] = np.concatenate(columns[name])  # type: ignore[assignment]
         return frame(self, columns)
 
     def word_info(self, word: str | int, *, n_topics: int = 10) -> Any:
@@ -126,10 +129,12 @@ class TopicTablesMixin(RichDisplayMixin, GroupsMixin, TreeMixin):
         than `min_weight`, from 0 to 1."""
         check_is_fitted(self, "model_")
         least = number_from(min_weight, "min_weight", 0.0, 1.0)
-        shares, _ = self._sparse_shares(as_corpus(self, X, reset=False))
-        main, weight = _main(*_best(shares, 1))
-        main[~(weight >= least)] = NO_TOPIC
-        return main
+        parts = []
+        for corpus in corpora(self, X):
+            main, weight = _main(self._sparse_shares(corpus)[0])
+            main[~(weight >= least)] = NO_TOPIC
+            parts.append(main)
+        return np.concatenate(parts)
 
     def annotate(self, adata: Any, *, key: str = "topics") -> Any:
         """Writes into an AnnData, and returns it: proportions of its cells into obsm["X_topics"], probabilities of its
@@ -176,10 +181,35 @@ class TopicTablesMixin(RichDisplayMixin, GroupsMixin, TreeMixin):
         self.names_ = {**getattr(self, "names_", {}), **{int(k): checked_name(name) for k, name in named.items()}}
         return self
 
+    def _transformed(self, X: Any, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
+        """Proportions of all documents of X, which are read some at a time."""
+        return stacked(self._proportions(corpus, normalize, sparse_output) for corpus in corpora(self, X))
+
     def _sparse_shares(self, corpus: Corpus) -> tuple[sp.csr_array, np.ndarray]:
         """Shares of the topics that documents use, and known tokens of the documents."""
         tokens = row_sums(corpus.indptr, corpus.value)
         return sp.csr_array(self._proportions(corpus, True, True)), tokens
+
+    def _shares_in_parts(self, X: Any) -> tuple[sp.csr_array, np.ndarray]:
+        """The same of all documents of X, which are read some at a time."""
+        parts = [self._sparse_shares(corpus) for corpus in corpora(self, X)]
+        return sp.vstack([shares for shares, _ in parts], format="csr"), np.concatenate([n for _, n in parts])
+
+
+def stacked(parts: Iterable[Any]) -> Any:
+    """Rows below each other. A dense result grows in place, so that it is not in memory twice."""
+    parts = iter(parts)
+    whole = next(parts)
+    if sp.issparse(whole):
+        rest = list(parts)
+        return sp.vstack([whole, *rest], format="csr") if rest else whole
+    for part in parts:
+        n = len(whole)
+        if not whole.flags.owndata:
+            whole = whole.copy()
+        whole.resize((n + len(part), *whole.shape[1:]), refcheck=False)
+        whole[n:] = part
+    return whole
 
 
 def _nearest(topic_word: np.ndarray) -> list[list[int]]:
@@ -200,9 +230,17 @@ def _best(shares: sp.csr_array, n: int) -> tuple[list[list[int]], list[list[floa
     return [topic[a:b].tolist() for a, b in cuts], [share[a:b].tolist() for a, b in cuts]
 
 
-def _main(topics: list[list[int]], weights: list[list[float]]) -> tuple[np.ndarray, np.ndarray]:
-    main = np.array([of_row[0] if of_row else NO_TOPIC for of_row in topics], dtype=np.int64)
-    return main, np.array([of_row[0] if of_row else np.nan for of_row in weights], dtype=np.float64)
+def _main(shares: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """The topic with the largest entry of each row, the first of several, and that entry."""
+    n, some = shares.shape[0], np.flatnonzero(np.diff(shares.indptr))
+    main, weight = np.full(n, NO_TOPIC, dtype=np.int64), np.full(n, np.nan)
+    if not len(some):
+        return main, weight
+    starts = shares.indptr[some]
+    weight[some] = np.maximum.reduceat(shares.data, starts)
+    is_best = shares.data == np.repeat(weight[some], np.diff(shares.indptr)[some])
+    main[some] = np.minimum.reduceat(np.where(is_best, shares.indices, shares.shape[1]), starts)
+    return main, weight
 
 
 def _entropy(shares: sp.csr_array, tokens: np.ndarray, alpha: np.ndarray) -> np.ndarray:

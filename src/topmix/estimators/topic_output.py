@@ -22,7 +22,7 @@ from topmix.estimators.inputs import as_corpus
 from topmix.estimators.predictor import Predictor, predictor_of
 from topmix.estimators.reading import refuse_iterator
 from topmix.estimators.snapshot import snapshot
-from topmix.estimators.tables import TopicTablesMixin
+from topmix.estimators.tables import TopicTablesMixin, stacked
 from topmix.estimators.top_words import top_words
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.models.document_options import DocumentOptions
@@ -94,7 +94,7 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
         are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
         """
         check_is_fitted(self, "model_")
-        return self._proportions(as_corpus(self, X, reset=False), normalize, sparse_output)
+        return self._transformed(X, normalize, sparse_output)
 
     def _proportions(self, corpus: Corpus, normalize: bool, sparse_output: bool) -> np.ndarray | sp.csr_array:
         alpha, K = self.model_.prior.alpha, self.model_.n_components
@@ -111,7 +111,7 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
             else:
                 theta = counts.toarray() + alpha
                 parts.append(theta / theta.sum(axis=1, keepdims=True) if normalize else theta)
-        return sp.vstack(parts, format="csr") if sparse_output else np.concatenate(parts)
+        return stacked(parts)
 
     def score(self, X: Any, y: Any = None) -> float:
         """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
@@ -158,8 +158,9 @@ class TopicOutputMixin(TopicTablesMixin, ClassNamePrefixFeaturesOutMixin, Transf
     def _fold_in(self, corpus: Corpus, *, want_bound: bool = False) -> Iterator[tuple[Corpus, FoldedIn]]:
         """Documents under the topics as they are, a shard at a time, by the engine's workers."""
         model = replace(self.model_, documents=self._documents())
-        shards, threads = Shards(corpus, in_order(corpus)), self._threads()
-        workers = self._engine().open(shards, FoldIn(want_bound), threads)
+        engine, threads = self._engine(), self._threads()
+        shards = Shards(corpus, in_order(corpus), keep=not engine.maps_files)
+        workers = engine.open(shards, FoldIn(want_bound), threads)
         try:
             model = workers.place(model)
             results = workers.run(model.tables, range(len(shards)))

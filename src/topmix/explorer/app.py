@@ -18,7 +18,7 @@ from topmix.report import VIEWS, asset, frame, joined, style
 from topmix.web import NotFound, Refused, answer_in_json, text_reply
 
 # server.js stands where the report has embedded.js; the others add views to those that both share.
-OWN = ("documents.js", "groups.js", "compare.js", "models.js", "edit.js", "live.js", "share.js", "start_live.js")
+OWN = ("documents.js", "compare.js", "models.js", "edit.js", "live.js", "share.js", "start_live.js")
 LONGEST_QUERY = 2000
 
 

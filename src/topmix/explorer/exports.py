@@ -47,7 +47,8 @@ def export(session: Session, snapshot: Snapshot, name: str) -> Response:
                 library = snapshot.library
                 corpus = None if library is None else library.corpus
                 texts = None if library is None or library.texts is None else _texts(library.texts)
-                write_report(snapshot.model, path, corpus, texts=texts, title=session.title)
+                columns = None if library is None else {name: c.texts() for name, c in library.columns.items()}
+                write_report(snapshot.model, path, corpus, texts=texts, columns=columns, title=session.title)
             body = path.read_bytes()
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(body, media_type=KINDS[name], headers=headers)

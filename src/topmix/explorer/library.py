@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
-from topmix.explorer.columns import Column
 from topmix.explorer.texts import TextStore
+from topmix.report.columns import Column
 
 
 class Library:

@@ -1,4 +1,4 @@
-"""The progress of a fit: a bar where there is a terminal, a line per pass where there is none.
+"""The progress of a fit: a bar where there is a terminal or a notebook, a line per pass where there is none.
 
     with FitProgress(n_passes=20, n_tokens=corpus.n_tokens) as progress:
         LDA(max_iter=20, callbacks=[progress]).fit(corpus)
@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from topmix.fitting.history import LEARNING, Callback, Record
+from topmix.fitting.notebook import NotebookBar
 from topmix.fitting.view import PassView
 
 SHOWN_TOPICS, SHOWN_WORDS = 6, 10
@@ -57,8 +58,10 @@ class FitProgress:
     ):
         self.n_tokens, self.title, self.words, self.unit = n_tokens, title, words, unit
         self.console = console or Console(stderr=True)
-        live = self.console.is_terminal or self.console.is_jupyter
-        self.lines = lines and not live
+        is_notebook = self.console.is_jupyter  # the bar of rich would be lost when the notebook is saved
+        live = self.console.is_terminal and not is_notebook
+        self._notebook = NotebookBar() if is_notebook else None
+        self.lines = lines and not live and not is_notebook
         self.n_calls = 0
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -71,16 +74,21 @@ class FitProgress:
             console=self.console,
         )
         self.n_passes = n_passes
+        self._last: tuple[str, str, str, list[str]] | None = None
         self._task = self._bar.add_task(title, total=n_passes, detail="", left="")
         self._live = Live(self._bar, console=self.console, transient=words is not None) if live else None
 
     def __call__(self, record: Record, view: PassView) -> None:
         self.n_calls += 1
         detail = describe(record, self.n_tokens, self.unit)
+        left = record.seconds / max(self.n_calls, 1) * (self.n_passes - self.n_calls)
+        said = f"≤ {in_time(left)} left" if left >= 1 else ""
+        title = self.title if record.phase == LEARNING else f"{self.title}, {record.phase}"
+        if self._notebook is not None:
+            self._last = title, in_time(record.seconds), detail, [line.plain for line in self._topics(view)]
+            passed, lines = self._last[1], self._last[3]
+            self._notebook.show(title, self.n_calls, self.n_passes, [passed, said, detail], lines, last=False)
         if self._live is not None:
-            left = record.seconds / max(self.n_calls, 1) * (self.n_passes - self.n_calls)
-            said = f"≤ {in_time(left)} left" if left >= 1 else ""
-            title = self.title if record.phase == LEARNING else f"{self.title}, {record.phase}"
             self._bar.update(self._task, description=title, completed=self.n_calls, detail=detail, left=said)
             self._live.update(Group(self._bar, *self._topics(view)))
         if self.lines:
@@ -98,6 +106,10 @@ class FitProgress:
             self._bar.update(self._task, total=self.n_calls, left="")
         if self._live is not None:
             self._live.stop()
+        if self._notebook is not None and self._last is not None:
+            title, passed, detail, lines = self._last
+            total = self.n_passes if error is not None else self.n_calls
+            self._notebook.show(title, self.n_calls, total, [passed, detail], lines, last=True)
 
     def _topics(self, view: PassView) -> list[Text]:
         """A line each for the largest topics."""

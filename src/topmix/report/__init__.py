@@ -11,7 +11,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ __all__ = ["write_report"]
 
 # Joined in this order inside one function: the files share the names that they define.
 # `source`, where the data comes from, is in embedded.js; a live explorer has another file with the same functions.
-VIEWS = ("list.js", "map.js", "topic.js", "word.js", "tree.js", "training.js", "main.js")
+VIEWS = ("list.js", "map.js", "topic.js", "groups.js", "word.js", "tree.js", "training.js", "main.js")
 SCRIPTS = ("data.js", "embedded.js", *VIEWS, "start.js")
 
 
@@ -36,6 +36,7 @@ def write_report(
     corpus: Any = None,
     *,
     texts: Iterable[str] | None = None,
+    columns: Mapping[str, Sequence[Any]] | Any = None,
     title: str | None = None,
 ) -> None:
     """Write a page with the topics, a map of them, example documents, the training curve and the settings.
@@ -51,12 +52,15 @@ def write_report(
     texts : iterable of str or None
         The texts of the documents, in the same order. The page then shows texts instead of counts of words. The
         iterable is read once, and only the texts on the page are kept in memory.
+    columns : table, mapping or None
+        Values beside the documents, {name: one value per document}, such as dates or authors. The page then shows each
+        topic over time, where all values are dates, and by group.
     title : str or None
         The title of the page. None takes the estimator and the name of the file.
     """
     check_can_write(path)  # before the work
     name = title or f"{type(model).__name__} · {Path(path).stem}"
-    data = contents(model, *_documents(model, corpus, texts))
+    data = contents(model, *_documents(model, corpus, texts), columns)
     with atomic_write(path) as file:
         file.write(page(name, data).encode())
 

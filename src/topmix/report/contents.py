@@ -7,6 +7,7 @@ share, x, y, near           per topic: its share, its position on the map, and i
 sizes, candidates, probabilities    per topic: the number of candidates, their word ids, and log p(w | k), best first
 tree                        the order of topics, and joins of topics or earlier joins, nearest first
 lookup                      per word: its most likely topics and p(k | w)
+columns                     groups of documents, and the mean share of each topic in them
 documents, of_topic         example documents, and per topic the positions of its examples in that list
 """
 
@@ -24,6 +25,7 @@ from topmix.data.corpus import Corpus
 from topmix.estimators.names import RELEVANCE, relevant_words
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.report.documents import chosen_documents
+from topmix.report.groups import columns_of, grouped
 from topmix.views.topics import TopicView, tree_of, view_of
 
 RELEVANCES = (
@@ -38,9 +40,12 @@ NEIGHBOURS = 5
 WORDS_PER_LABEL = 10
 
 
-def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None) -> dict[str, Any]:
+def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None, columns: Any = None) -> dict[str, Any]:
     """The data of the page, as in the description of this module."""
     view = view_of(model)
+    if columns is not None and corpus is None:
+        raise ValueError("columns= are values of documents: pass the documents too")
+    beside = [] if columns is None or corpus is None else columns_of(columns, corpus.n_docs)
     n_candidates = 40 if view.n_topics <= 300 else 25
     candidates = _candidates(view, n_candidates)
     common = np.argsort(-view.frequency, kind="stable")[:LOOKUP_WORDS]
@@ -73,6 +78,7 @@ def contents(model: Any, corpus: Corpus | None, texts: Iterable[str] | None) -> 
         ],
         "tree": _tree(view),
         "lookup": _lookup(view, order),
+        "columns": [] if corpus is None else grouped(model, corpus, beside, view.n_topics),
         "documents": documents,
         "of_topic": of_topic,
     }

@@ -11,6 +11,7 @@ from topmix.data.corpus import Corpus
 from topmix.views.topics import view_of
 
 MEANINGS = {
+    "training_documents": "whether these are the documents that the model was fitted on",
     "n_unknown_tokens": "tokens of words that the model does not know; they are left out of all scores",
     "completion_score": "log probability of a held-out token; higher is better",
     "perplexity": "of the documents from which the topics were inferred; lower is better",
@@ -63,6 +64,20 @@ def evaluate_topics(
     result["duplicate_topics"] = len(metrics.duplicate_topics(view.topic_word[used])) if len(used) else 0
     result["largest_share"] = float(view.share.max())
     return result
+
+
+def are_training_documents(model: Any, corpus: Corpus) -> bool:
+    """Whether the documents have the words of the training documents, each as often.
+
+    Tokens of a word are shared out among topics, so that the counts of a model sum to those of its documents. Models of
+    the stochastic learner have estimates, and are not recognised.
+    """
+    words = getattr(getattr(model, "model_", None), "words", None)
+    if words is None or words.total is None or words.total.shape[0] != corpus.n_words:
+        return False
+    learned, here = words.total.counts().sum(axis=1), np.zeros(corpus.n_words)
+    np.add.at(here, corpus.index, corpus.value)
+    return bool(np.allclose(learned, here, rtol=1e-3, atol=0.1))
 
 
 def evaluate_rows(model: Any, X: Any) -> dict[str, Any]:

@@ -37,6 +37,13 @@ const source = {
   word: (word) => ask("/api/word", { q: word }),
   suggest: (query) => ask("/api/suggest", { q: query }),
   find: (query) => ask("/api/find", { q: query }),
+  columns: () => live.status.columns.filter((c) => c.is_time || c.n_values <= 2000),
+  groups: async (column, topic) => {
+    try {
+      const found = await ask("/api/groups", { column, topic });
+      return found.pending ? { pending: pendingText() } : found;
+    } catch (error) { say(error.message, true); return { pending: error.message }; }
+  },
 };
 
 const pendingText = () => `The topics of the documents are ${live.status.busy === null ? "being computed …" : "known when the fit is over."}`;

@@ -44,6 +44,13 @@ const source = (() => {
       for (let i = low; i < sorted.length && sorted[i][0].startsWith(query); i++) found.push(sorted[i][1]);
       return found.sort((a, b) => a - b).slice(0, 8).map((v) => words[v]);
     },
+    columns: () => all.columns,
+    // {is_time, groups: [group, documents, mean share of the topic]}; those with the most of it, unless they are periods
+    groups: async (name, k) => {
+      const column = all.columns.find((c) => c.name === name);
+      const groups = column.groups.map(([group, n], g) => [group, n, n ? column.shares[g][k] : null]);
+      return { is_time: column.is_time, groups: column.is_time ? groups : groups.sort((a, b) => b[2] - a[2]).slice(0, 12) };
+    },
     find: async (query) => [...all.share.keys()].filter((k) => hasWord(k, query)),
   };
 })();

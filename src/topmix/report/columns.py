@@ -29,6 +29,10 @@ class Column:
     def value(self, d: int) -> str:
         return "" if self.of_doc[d] < 0 else self.values[self.of_doc[d]]
 
+    def texts(self) -> list[str]:
+        """The value of each document."""
+        return [self.value(d) for d in range(len(self.of_doc))]
+
     def about(self) -> dict[str, Any]:
         shown = self.values if len(self.values) <= MOST_GROUPS else []
         return {"name": self.name, "is_time": self.is_time, "values": shown, "n_values": len(self.values)}

@@ -3,18 +3,18 @@
 $("documents-title").before(element("section", { id: "groups", "aria-label": "Over time and by group" }, element("h3", {}, "Over time and by group"), element("label", { class: "row" }, "Column", element("select", { id: "group-column" })), element("div", { id: "group-chart" })));
 $("group-column").onchange = () => drawGroups(state.topic);
 
-const drawGroups = orSay(async (k) => {
-  const columns = live.status.columns.filter((c) => c.is_time || c.n_values <= 2000), chosen = $("group-column");
+async function drawGroups(k) {
+  const columns = source.columns(), chosen = $("group-column");
   $("groups").hidden = !columns.length;
   if (!columns.length) return;
   if (chosen.options.length !== columns.length) chosen.replaceChildren(...columns.map((c) => element("option", { value: c.name }, c.name)));
-  const found = await ask("/api/groups", { column: chosen.value, topic: k });
+  const found = await source.groups(chosen.value, k);
   if (k !== state.topic) return;
-  if (found.pending) { $("group-chart").replaceChildren(element("p", { class: "hint-text" }, pendingText())); return; }
+  if (found.pending) { $("group-chart").replaceChildren(element("p", { class: "hint-text" }, found.pending)); return; }
   const most = Math.max(...found.groups.map((g) => g[2] ?? 0), 1e-12);
   $("group-chart").replaceChildren(found.is_time ? timeChart(found.groups, most) : element("div", {}, ...found.groups.map(([name, n, share]) => element("div", { class: "meter group", title: `${number.format(n)} documents` },
     element("span", { class: "track" }, element("i", { style: `width:${100 * (share ?? 0) / most}%` }), element("span", { dir: "auto" }, name)), element("span", { class: "value" }, share === null ? "–" : percent(share))))));
-});
+}
 
 function timeChart(groups, most) {
   const W = 360, H = 120, B = 18, width = W / groups.length;
