@@ -7,6 +7,7 @@ import re
 import sys
 import types
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -14,6 +15,8 @@ from topmix import LDA, MultinomialMixture
 from topmix.data import sample_lda
 from topmix.fitting.history import Record
 from topmix.fitting.progress import FitProgress, describe, in_short
+from topmix.model_selection.measure import Fit
+from topmix.model_selection.progress import SweepProgress
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +87,16 @@ def test_a_notebook_keeps_one_bar_that_is_full_at_the_end(corpus, shown, capfd):
     assert f'value="{n}" max="{n}"' in shown[0]["text/html"]
     assert "&lt;here&gt;" in shown[0]["text/html"]
     assert "per token" in shown[0]["text/plain"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_sweep_in_a_notebook_has_one_bar_too(shown, capfd):
+    with SweepProgress([2, 5], 1, verbose=1, console=Console(force_jupyter=True)) as progress:
+        for K in (2, 5):
+            progress.begin(LDA(K), K, 0)
+            progress.end(Fit(K, 0, -3.0, 0.1, 0.5, 0.2, np.zeros(1)))
+    assert len(shown) == 1
+    assert "5 topics, seed 0  2/2 fits" in shown[0]["text/plain"]
     assert capfd.readouterr() == ("", "")
 
 

@@ -1,4 +1,4 @@
-"""The bar of a fit in a notebook: one output that is written again after each pass.
+"""A bar in a notebook, of a fit or of many: one output that is written again after each step.
 
 It needs no ipywidgets, and a saved notebook has what was shown last.
 """
@@ -14,7 +14,8 @@ EVERY = 0.1  # seconds between two updates
 
 
 class NotebookBar:
-    def __init__(self) -> None:
+    def __init__(self, unit: str = "passes") -> None:
+        self.unit = unit
         self._handle: Any = None
         self._next = 0.0
 
@@ -23,7 +24,7 @@ class NotebookBar:
         if not last and time.monotonic() < self._next:
             return
         self._next = time.monotonic() + EVERY
-        parts = [f"{n}/{total} passes", *filter(None, said)]
+        parts = [f"{n}/{total} {self.unit}", *filter(None, said)]
         plain = "\n".join(["  ".join([title, *parts]), *lines])
         below = "".join(f"<br>{html.escape(line)}" for line in lines)
         bar = f'<progress value="{n}" max="{max(total, 1)}" style="width:16em"></progress>'

@@ -1,4 +1,4 @@
-"""The progress of a sweep, on stderr: a bar over all fits on a terminal, a line per fit elsewhere."""
+"""The progress of a sweep, on stderr: a bar over all fits on a terminal or in a notebook, a line per fit elsewhere."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from topmix.fitting.history import Record
+from topmix.fitting.notebook import NotebookBar
 from topmix.fitting.progress import in_time
 from topmix.fitting.view import PassView
 from topmix.model_selection.measure import Fit
@@ -20,11 +21,12 @@ class SweepProgress:
 
     def __init__(self, sizes: list[int], n_seeds: int, verbose: int, console: Console | None = None):
         self.console = console or Console(stderr=True, quiet=not verbose)
-        self.is_live = bool(verbose) and (self.console.is_terminal or self.console.is_jupyter)
-        self.has_lines = bool(verbose) and not self.is_live
+        self.notebook = NotebookBar("fits") if verbose and self.console.is_jupyter else None
+        self.is_live = bool(verbose) and self.console.is_terminal and self.notebook is None
+        self.has_lines = bool(verbose) and not self.is_live and self.notebook is None
         self.n_fits, self.n_done = len(sizes) * n_seeds, 0
         self.work, self.work_done = float(sum(sizes) * n_seeds), 0.0  # the time of a fit grows with its size
-        self.began = time.perf_counter()
+        self.began, self.left = time.perf_counter(), ""
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
@@ -38,14 +40,14 @@ class SweepProgress:
 
     def begin(self, model: Any, K: int, seed: int) -> None:
         """Before a fit. Models of topmix tell the bar of each pass."""
-        if not self.is_live:
+        if not self.is_live and self.notebook is None:
             return
         title = f"{K} topics, seed {seed}"
-        self.bar.update(self.task, description=title)
+        self._show(title)
         if "callbacks" in model.get_params(deep=False):
 
             def show(record: Record, view: PassView) -> None:
-                self.bar.update(self.task, description=f"{title}, pass {record.n_pass}")
+                self._show(f"{title}, pass {record.n_pass}")
 
             model.set_params(callbacks=[*(model.callbacks or ()), show])
 
@@ -54,14 +56,22 @@ class SweepProgress:
         self.work_done += fit.n_components
         passed = time.perf_counter() - self.began
         left = passed * (self.work - self.work_done) / self.work_done
-        if self.is_live:
-            self.bar.update(self.task, completed=self.n_done, left=f"about {in_time(left)} left" if left >= 1 else "")
+        self._show(f"{fit.n_components} topics, seed {fit.seed}", f"about {in_time(left)} left" if left >= 1 else "")
         if self.has_lines:
             said = (
                 f"sweep: {self.n_done} of {self.n_fits}: {fit.n_components} topics, seed {fit.seed}, score "
                 f"{fit.score:.4f}, coherence {fit.coherence:.3f}, {fit.seconds:.1f} s"
             )
             self.console.print(said, highlight=False, markup=False, soft_wrap=True)
+
+    def _show(self, title: str, left: str | None = None) -> None:
+        """What is done now, and the time that is left if that is known anew."""
+        self.left = self.left if left is None else left
+        if self.is_live:
+            self.bar.update(self.task, description=title, completed=self.n_done, left=self.left)
+        if self.notebook is not None:
+            passed, last = in_time(time.perf_counter() - self.began), self.n_done == self.n_fits
+            self.notebook.show(title, self.n_done, self.n_fits, [passed, self.left], [], last=last)
 
     def __enter__(self) -> Self:
         if self.is_live:
