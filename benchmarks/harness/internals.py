@@ -111,7 +111,7 @@ def asynchronous_mixture(
     start, pseudo_counts = estimator._started(estimator._prepared(data, weight, K), data, weight, K, rng)
     task = Task(data, start, rows, estimator._step(K), Threads(), threads, L, max_iter=1, weight=weight)
     mixture = AsynchronousMixture(task, workers, rows_per_update, seed)
-    model, _ = mixture.rows.first_pass(start, pseudo_counts)
+    model, _ = mixture.rows.first_pass(start, pseudo_counts, threads)
     mixture.native = mixture._opened(model)
     return mixture
 

@@ -53,7 +53,8 @@ def test_one_document_a_line(tmp_path):
 def test_folder_is_read_in_sorted_order_without_hidden_files(tmp_path):
     for name in ("b.txt", "a/z.txt", "a/y.txt.gz", ".hidden.txt", ".git/c.txt", "a/.d/e.txt", "notes.md", "a.txt"):
         write(tmp_path / name, name)
-    assert [name for name, _ in read_texts(tmp_path)] == ["a/y.txt.gz", "a/z.txt", "a.txt", "b.txt"]
+    with pytest.warns(UserWarning, match=r"only \*\.txt files are read.*1 \.md"):
+        assert [name for name, _ in read_texts(tmp_path)] == ["a/y.txt.gz", "a/z.txt", "a.txt", "b.txt"]
     assert list(read_texts(tmp_path, pattern="*.md")) == [("notes.md", "notes.md")]
 
 

@@ -80,7 +80,8 @@ def callbacks_see_passes_and_end_the_fit(fit):
 
 @fact("warm_start", *ESTIMATORS)
 def a_warm_fit_goes_on(fit):
-    cold, warm = fit(warm_start=False), fit(warm_start=True)
+    far = {"init_params": "random"} if fit.name == "GaussianMixture" else {}  # its usual start has nothing to gain here
+    cold, warm = fit(warm_start=False, **far), fit(warm_start=True, **far)
     first = warm.history_[0].objective
     assert cold.fit(fit.data).history_[0].objective == first
     better = warm.fit(fit.data).history_[0].objective - first
