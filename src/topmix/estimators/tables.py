@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +26,6 @@ from topmix.metrics.coherence import npmi_coherence
 from topmix.parameters.checks import number_from, whole_number
 
 NO_TOPIC = -1
-DOCUMENT_COLUMNS = ("document", "topic", "name", "weight", "entropy", "topics", "weights", "tokens")
 NEAREST = 3  # topics named as neighbours of a topic
 
 
@@ -83,7 +83,7 @@ class TopicTablesMixin(RichDisplayMixin, GroupsMixin, TreeMixin):
         """
         check_is_fitted(self, "model_")
         n, alpha, names = whole_number(n_topics, "n_topics"), self._prior_of_documents(), self.topic_names_
-        columns: dict[str, list[Any]] = {name: [] for name in DOCUMENT_COLUMNS}
+        columns: dict[str, list[Any]] = {}  # of each part of the documents
         n_docs = 0
         for corpus in corpora(self, X):
             shares, tokens = self._sparse_shares(corpus)
@@ -91,17 +91,20 @@ class TopicTablesMixin(RichDisplayMixin, GroupsMixin, TreeMixin):
             main, weight = _main(shares)
             entropy = _entropy(shares, tokens, alpha)
             entropy[tokens == 0] = np.nan
-            documents = range(n_docs, n_docs + corpus.n_docs) if corpus.names is None else corpus.names
-            named = [None if k == NO_TOPIC else names[k] for k in main.tolist()]
+            part = {
+                "document": range(n_docs, n_docs + corpus.n_docs) if corpus.names is None else corpus.names,
+                "topic": main,
+                "name": [None if k == NO_TOPIC else names[k] for k in main.tolist()],
+                "weight": weight,
+                "entropy": entropy,
+                "topics": topics,
+                "weights": weights,
+                "tokens": tokens,
+            }
             n_docs += corpus.n_docs
-            lists, arrays = (documents, named, topics, weights), (main, weight, entropy, tokens)
-            for name, values in zip(("document", "name", "topics", "weights"), lists):
-                columns[name].extend(values)
-            for name, array in zip(("topic", "weight", "entropy", "tokens"), arrays):
-                columns[name].append(array)
-        for name in ("topic", "weight", "entropy", "tokens"):
-            columns[name] = np.concatenate(columns[name])  # type: ignore[assignment]
-        return frame(self, columns)
+            for name, values in part.items():
+                columns.setdefault(name, []).append(values)
+        return frame(self, {name: _joined(parts) for name, parts in columns.items()})
 
     def word_info(self, word: str | int, *, n_topics: int = 10) -> Any:
         """A table of the topics that use a word, given by its name or column, those that use it most first.
@@ -228,6 +231,11 @@ def _best(shares: sp.csr_array, n: int) -> tuple[list[list[int]], list[list[floa
     topic, share = shares.indices[order], shares.data[order]
     cuts = list(zip(shares.indptr[:-1].tolist(), np.minimum(shares.indptr[1:], shares.indptr[:-1] + n).tolist()))
     return [topic[a:b].tolist() for a, b in cuts], [share[a:b].tolist() for a, b in cuts]
+
+
+def _joined(parts: list[Any]) -> Any:
+    """A column, from those of the parts."""
+    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else list(chain.from_iterable(parts))
 
 
 def _main(shares: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
