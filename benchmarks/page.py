@@ -47,6 +47,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def filled(page: str, folder: Path) -> str:
     rows = {group: results.read(folder / f"{group}.jsonl") for group in GROUPS}
+    for path in sorted(folder.glob("aarch64/*.jsonl")):
+        rows[f"{path.stem} on aarch64"] = results.read(path)
     return tables.filled(page, {name: partial(make, rows) for name, make in TABLES.items()})
 
 
@@ -55,8 +57,8 @@ Rows = dict[str, list[Row]]
 
 def machines(rows: Rows) -> Cells:
     found: dict[tuple[str, ...], int] = {}
-    for group in GROUPS:
-        for row in rows[group]:
+    for group, some in rows.items():
+        for row in some:
             m, v = row["machine"], row["versions"]
             key = group, f"{m['processor']}, {m['cores']} cores, {m['instructions']}", v["python"], row["commit"]
             found[key] = found.get(key, 0) + 1
@@ -123,6 +125,19 @@ def mixtures(rows: Rows) -> Cells:
     return [head, *body]
 
 
+def processors(rows: Rows) -> Cells:
+    """Both kinds: the best peer, and ours to its score."""
+    body = []
+    for label, group, fits in COMPARED:
+        cells = [label]
+        for kind in (group, f"{group} on aarch64"):
+            some = [r for r in rows.get(kind, []) if fits(r) and r["settings"]["setting"] != "momentum"]
+            peers = [r for r in some if r["settings"]["method"] != OURS]
+            cells.append(f"{said(b := best(peers))}; topmix {sooner(b, of(some, OURS))}" if peers else "–")
+        body.append(cells)
+    return [["data", "x86-64", "aarch64"], *body]
+
+
 def hdp(rows: Rows) -> Cells:
     """Test scores at the moment, the setting and the K that are best on validation documents."""
     body = []
@@ -184,12 +199,28 @@ def middle(values: list[Any]) -> float:
     return float(np.median(values))
 
 
+def _topics(corpus: str, K: int) -> Callable[[Row], bool]:
+    return lambda r: r["corpus"]["name"] == corpus and r["settings"]["K"] == K
+
+
+def _rows(name: str) -> Callable[[Row], bool]:
+    return lambda r: bool(r["settings"]["name"] == name)
+
+
+COMPARED: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
+    ("nips, 200 topics", "topics", _topics("nips", 200)),
+    ("100,000 abstracts, 200 topics", "topics", _topics("arxiv_100k", 200)),
+    ("116,000 patches, K = 50, full covariances", "mixtures", _rows("more patches")),
+    ("50,000 patches, K = 200, full covariances", "mixtures", _rows("patches")),
+)
+
 TABLES: dict[str, Callable[[Rows], Cells]] = {
     "machines": machines,
     "topics": topics,
     "all_abstracts": all_abstracts,
     "each_peer": each_peer,
     "mixtures": mixtures,
+    "processors": processors,
     "hdp": hdp,
     "speed": speed,
 }

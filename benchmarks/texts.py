@@ -2,16 +2,19 @@
 
     python -m benchmarks.texts csv --gb 1
     python -m benchmarks.texts table --rows 1000000
+    python -m benchmarks.texts parquet --gb 1
     python -m benchmarks.texts csv --quick
 
-`csv` counts the words of a generated CSV file, as `fit("big.csv")` does, in memory, and into a file. `table` has a
-DataFrame of short texts in memory: counting its words, topics of its rows, and the tables and groups of them; the limit
-is what was resident before, and a fifth more. Each case runs in its own process. Printed are the peak of resident and
-anonymous memory (Linux), and seconds.
+`csv` counts the words of a generated CSV file, as `fit("big.csv")` does, in memory, and into a file. `parquet` counts a
+generated Parquet file into a file: in one process, and by the workers of a Ray cluster on this machine, as many as
+threads. `table` has a DataFrame of short texts in memory: counting its words, topics of its rows, and the tables and
+groups of them; the limit is what was resident before, and a fifth more. Each case runs in its own process. Printed are
+the peak of resident and anonymous memory (Linux), seconds, and those of the processor: of the program, and of workers.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -20,13 +23,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import arguments
-from benchmarks.harness.memory import PeakMemory, now
+from benchmarks.harness.memory import PeakMemory, now, of_process
 from benchmarks.harness.own_process import measure_apart
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import Stopwatch
 
 CASES = {
     "csv": ("as fit reads it", "in memory", "into a file"),
+    "parquet": ("into a file", "by workers"),
     "table": ("fit", "transform", "predict", "document_info", "topics_over_time", "topics_by"),
 }
 WORDS = 200_000
@@ -42,18 +46,21 @@ def main(argv: list[str] | None = None) -> int:
     if a.quick:
         a.gb, a.rows = 0.001, 2000
     a.folder.mkdir(parents=True, exist_ok=True)
-    path = a.folder / f"{a.gb:g}.csv"
-    if a.what == "csv" and not path.exists():
-        write_csv(path, a.gb * 1e9)
-    size = {"gb": a.gb} if a.what == "csv" else {"rows": a.rows}
-    print(f"{'':<20}{'input':>10}{'before':>10}{'resident':>12}{'anonymous':>12}{'seconds':>9}{'processor':>11}")
+    path = a.folder / f"{a.gb:g}.{a.what}"
+    if a.what != "table" and not path.exists():
+        (write_csv if a.what == "csv" else write_parquet)(path, a.gb * 1e9)
+    size = {"rows": a.rows} if a.what == "table" else {"gb": a.gb}
+    print(
+        f"{'':<20}{'input':>10}{'before':>10}{'resident':>12}{'anonymous':>12}{'seconds':>9}{'processor':>11}{'workers':>9}"
+    )
     out = Results(a.out, "texts")
     for case in CASES[a.what]:
         one = {"what": a.what, "case": case, "path": str(path), "rows": a.rows, "threads": a.threads}
         m = measure(**one) if a.quick else measure_apart("texts", one)
         print(
             f"{case:<20}{m['input_mb']:>7,.0f} MB{m['before_mb']:>7,.0f} MB{m['resident_mb']:>9,.0f} MB"
-            f"{m['anonymous_mb']:>9,.0f} MB{m['seconds']:>9.1f}{m['cpu_seconds']:>11.1f}",
+            f"{m['anonymous_mb']:>9,.0f} MB{m['seconds']:>9.1f}{m['cpu_seconds']:>11.1f}"
+            f"{m['workers_cpu_seconds']:>9.1f}",
             flush=True,
         )
         out.add(m, {"what": a.what, "case": case, "threads": a.threads, **size})
@@ -66,6 +73,7 @@ def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[st
     from topmix.estimators.reading import DEFAULTS, Reading, read
     from topmix.numerics.threads import use_threads
 
+    pids: list[int] = []
     lda = LDA(20, learner="stochastic", max_iter=1, n_jobs=threads, random_state=0)
     if what == "csv":
         size = Path(path).stat().st_size / 1e6
@@ -77,6 +85,22 @@ def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[st
             with use_threads(threads), tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
                 out = None if case == "in memory" else Path(folder) / "big.topmix"
                 return read_corpus(path, out=out, **DEFAULTS).nnz
+    elif what == "parquet":
+        from topmix.data import Vectorizer
+        from topmix.data.parquet_texts import ParquetTexts
+        from topmix.engines import Ray
+
+        engine, size = Ray(workers=threads), Path(path).stat().st_size / 1e6
+        if case == "by workers":
+            pids = [peer.pid for peer in engine._pool().peers]  # starting them is not counted
+
+        def work() -> Any:
+            with use_threads(threads), tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
+                out = Path(folder) / "big.topmix"
+                if case == "into a file":
+                    return read_corpus(path, out=out, **DEFAULTS).nnz
+                found = engine.count_texts(ParquetTexts(path), Vectorizer(**DEFAULTS), None, out)
+                return None if found is None else found.nnz
     else:
         import pandas as pd
 
@@ -93,11 +117,12 @@ def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[st
             more = {"topics_over_time": ("date",), "topics_by": ("group",)}.get(case, ())
             return getattr(lda, case)(frame, *more)
 
-    before, _ = now()
-    with PeakMemory() as peak:
-        watch, cpu = Stopwatch(), time.process_time()
+    before, _ = of_process("self") if pids else now()
+    with PeakMemory(children=not pids) as peak:
+        watch, cpu, of_workers = Stopwatch(), time.process_time(), sum(map(processor, pids))
         made = work()
         seconds, cpu = watch.seconds, time.process_time() - cpu
+        of_workers = sum(map(processor, pids)) - of_workers
     del made
     return {
         "input_mb": size,
@@ -106,7 +131,14 @@ def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[st
         "anonymous_mb": peak.anonymous,
         "seconds": seconds,
         "cpu_seconds": cpu,
+        "workers_cpu_seconds": of_workers,
     }
+
+
+def processor(pid: int) -> float:
+    """Seconds of the processor that a process has used (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def drawn(rng: np.random.Generator, n: int, length: int) -> list[str]:
@@ -134,6 +166,22 @@ def write_csv(path: Path, n_bytes: float) -> None:
             part.append("".join(f"{text}\n" for text in drawn(rng, 2000, 120)))
         while file.tell() < n_bytes:
             file.writelines(part)
+
+
+def write_parquet(path: Path, n_bytes: float) -> None:
+    """The same texts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng, size = np.random.default_rng(0), 0
+    part = list[list[str]]()
+    while sum(len(text) for texts in part for text in texts) < n_bytes / 10:
+        part.append(drawn(rng, 2000, 120))
+    with pq.ParquetWriter(path, pa.schema([("text", pa.string())])) as writer:
+        while size < n_bytes:
+            texts = [text for texts in part for text in texts]
+            writer.write_table(pa.table({"text": texts}), row_group_size=20_000)
+            size += sum(map(len, texts))
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ ALLOWED_SKIPS = {
 }
 if sys.version_info >= (3, 14):
     ALLOWED_SKIPS[r"(gensim|pyLDAvis|tomotopy) is not installed"] = "no wheels for this version of Python yet"
-elif platform.machine() not in ("x86_64", "AMD64"):
+elif platform.machine() not in ("x86_64", "AMD64", "aarch64"):
     ALLOWED_SKIPS[r"tomotopy is not installed"] = "no wheels for this processor, and minutes to compile"
 
 
@@ -108,6 +108,14 @@ def _builds() -> list[str]:
 def core(request: pytest.FixtureRequest) -> ModuleType:
     """The native module, once for each instruction set that this machine supports."""
     return importlib.import_module(f"topmix._core_{request.param}")
+
+
+@pytest.fixture(autouse=True)
+def same_numbers(request: pytest.FixtureRequest) -> None:
+    """A test draws the same numbers whichever tests ran before it in its process."""
+    for name in ("RNG", "rng"):
+        if isinstance(getattr(getattr(request, "module", None), name, None), np.random.Generator):
+            setattr(request.module, name, np.random.default_rng(0))
 
 
 @pytest.fixture

@@ -30,7 +30,8 @@ def three_nodes() -> Iterator[Any]:
         from ray.cluster_utils import Cluster
 
         # Small objects would stay with the driver: here even they lie on the nodes that made them, as large ones do.
-        settings = {"max_direct_call_object_size": 1000, "health_check_period_ms": 1000}
+        # Workers usually give way to every other process: beside busy ones they would hardly run.
+        settings = {"max_direct_call_object_size": 1000, "health_check_period_ms": 1000, "worker_niceness": 0}
         cluster = Cluster(
             initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "_system_config": settings}
         )
@@ -77,13 +78,13 @@ class RemovedNode:
         self.cluster = cluster
 
     def __call__(self, workers: Any) -> None:
-        head, deadline = self.cluster.head_node.node_id, time.monotonic() + WAIT_SECONDS
-        while not (nodes := [peer.node for peer in workers.pool.alive() if peer.node != head]):
+        others = {node.node_id: node for node in self.cluster.list_all_nodes() if node is not self.cluster.head_node}
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not (found := [others[peer.node] for peer in workers.pool.alive() if peer.node in others]):
             if time.monotonic() > deadline:
                 raise RuntimeError("no worker came up on another node")
             time.sleep(0.1)  # on a busy machine some workers join late
-        found = next(n for n in self.cluster.list_all_nodes() if n.node_id == nodes[0])
-        self.cluster.remove_node(found, allow_graceful=False)
+        self.cluster.remove_node(found[0], allow_graceful=False)
 
     def mend(self) -> None:
         self.cluster.add_node(**NODE)
@@ -119,4 +120,4 @@ class FilledStore:
 
 
 def _busy(workers: Any) -> Any:
-    return next(peer for peer in workers.pool.alive() if peer.waiting)
+    return max(workers.pool.alive(), key=lambda peer: len(peer.waiting))

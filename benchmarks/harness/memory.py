@@ -18,12 +18,13 @@ from typing import Self
 class PeakMemory:
     """The largest resident and anonymous memory, in MB, of samples taken in the block, except inside `pause`."""
 
-    def __init__(self, every: float = 0.02) -> None:
+    def __init__(self, every: float = 0.02, *, children: bool = True) -> None:
+        self._now = now if children else lambda: of_process("self")
         self.every, self.resident, self.anonymous = every, float("nan"), float("nan")
         self._stop, self._paused = threading.Event(), False
 
     def __enter__(self) -> Self:
-        self.resident, self.anonymous = now()
+        self.resident, self.anonymous = self._now()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
         return self
@@ -43,7 +44,7 @@ class PeakMemory:
     def _watch(self) -> None:
         while not self._stop.wait(self.every):
             if not self._paused:
-                resident, anonymous = now()
+                resident, anonymous = self._now()
                 if not self._paused:  # a pause may have begun while we read
                     self.resident, self.anonymous = max(self.resident, resident), max(self.anonymous, anonymous)
 

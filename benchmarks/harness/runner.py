@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import time
@@ -36,6 +37,7 @@ def main(
     p.add_argument("--out", type=Path, default=results, metavar="FOLDER")
     p.add_argument("--only", nargs="+", choices=groups, default=list(only or groups))
     p.add_argument("--experiments", nargs="+", help="only these functions")
+    p.add_argument("--match", metavar="REGEX", help="only jobs whose names match (--list shows them)")
     p.add_argument("--ranks", nargs="+", type=int, help="only jobs of these ranks (--list shows them)")
     p.add_argument("--fresh", action="store_true", help="do jobs again whose rows are there")
     p.add_argument("--commit", help="of the code, where there is no git")
@@ -45,6 +47,8 @@ def main(
     found = [job for group in a.only for job in jobs_of(package, group, a.small)]
     if a.experiments:
         found = [job for job in found if job.experiment in a.experiments]
+    if a.match:
+        found = [job for job in found if re.search(a.match, job.name)]
     if a.ranks:
         found = [job for job in found if job.rank in a.ranks]
     jobs = sorted(found, key=lambda job: (job.rank, -job.seconds))

@@ -107,7 +107,7 @@ class TopicSolver {
                 const float even = count[i] * share.rest / share.sum;
                 const Vector a = count[i] / share.sum + Vector{}, b = even + Vector{}, t = share.cut + Vector{};
                 for (size_t j = 0; j < J; ++j) {
-                    const Vector x = u[j] >= t ? larger(a * u[j] - b, Vector{}) : Vector{};
+                    const Vector x = choose(u[j] >= t, larger(a * u[j] - b, Vector{}), Vector{});
                     A[j] += x, back[j] += x;
                 }
                 doc_even += even;
@@ -137,9 +137,9 @@ class TopicSolver {
         Vector top{}, low{}, logs{};
         for (size_t j = 0; j < tables.vectors; ++j) {
             const auto in = u_[j] >= cut;
-            top += in ? u_[j] : Vector{};
-            low += in ? Vector{} : u_[j];
-            logs += in ? log_e[j] + log_w[j] : Vector{};
+            top += choose(in, u_[j], Vector{});
+            low += choose(in, Vector{}, u_[j]);
+            logs += choose(in, log_e[j] + log_w[j], Vector{});
         }
         const float others = float(K_ - kept), kept_logs = topmix::sum(logs);
         if (!is_best()) return {z, t, topmix::sum(low) / others, others, kept_logs};

@@ -112,6 +112,9 @@ void register_readers(nb::module_& m) {
         },
         "data"_a.noconvert(), "crc"_a = 0, "threads"_a = 1, "As zlib.crc32, on several threads.");
 
+    m.def("crc32_joined", &crc32_joined, "first"_a, "second"_a, "n_bytes"_a,
+          "The checksum of two pieces one after another, from theirs; n_bytes is the length of the second.");
+
     m.def(
         "tidy_rows",
         [](Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,

@@ -144,23 +144,21 @@ class alignas(64) HardDocument {
             Block n{}, s{}, m{}, t{};  // two sums of each, so that one does not wait for the other
             for (i = left.data(); i < even; i += 2) {
                 const auto in = x[i[0]] <= rho, also = x[i[1]] <= rho;
-                n = in ? n + c[i[0]] : n, s = in ? s + c[i[0]] * x[i[0]] : s;
-                m = also ? m + c[i[1]] : m, t = also ? t + c[i[1]] * x[i[1]] : t;
+                n = choose(in, n + c[i[0]], n), s = choose(in, s + c[i[0]] * x[i[0]], s);
+                m = choose(also, m + c[i[1]], m), t = choose(also, t + c[i[1]] * x[i[1]], t);
             }
             if (i < end) {
                 const auto in = x[*i] <= rho;
-                n = in ? n + c[*i] : n, s = in ? s + c[*i] * x[*i] : s;
+                n = choose(in, n + c[*i], n), s = choose(in, s + c[*i] * x[*i], s);
             }
             n += m, s += t;
-            const Block next = n > 0.f ? (lambda + s) / n : inf + Block{}, last = rho;
-            rho = round == 0 ? next : next < rho ? next : rho;
-            int32_t moved = 0;
-            for (size_t l = 0; l < kBlock; ++l) moved |= int32_t(rho[l] != last[l]);
-            if (!moved) break;
+            const Block next = choose(n > 0.f, (lambda + s) / n, inf + Block{}), last = rho;
+            rho = round == 0 ? next : choose(next < rho, next, rho);
+            if (!differ(rho, last)) break;
         }
-        for (size_t l = 0; l < kBlock; ++l)
-            if (b * kBlock + l >= K || open[b * kBlock + l]) rho[l] = inf;
         key[b] = rho;
+        for (size_t l = 0; l < kBlock; ++l)
+            if (b * kBlock + l >= K || open[b * kBlock + l]) key[b][l] = inf;
         settle(b);
     }
 

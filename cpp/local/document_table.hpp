@@ -94,7 +94,7 @@ class DocumentTable {
                 std::copy_n(e, kBlock, reinterpret_cast<float*>(&E[b * n + j]));
             }
             for (size_t i = 0; i < kBlock; ++i) C[b][i] = i < in ? counts[u0 + i] : 0.f;
-            own[b] = C[b] < 1.f + Block{} ? C[b] : 1.f + Block{};
+            own[b] = choose(C[b] < 1.f + Block{}, C[b], 1.f + Block{});
         }
         if (excludes) {
             at_least(R, blocks * n);

@@ -6,4 +6,6 @@
 #include "simd/lanes_avx512.hpp"
 #elif defined(__AVX2__) && defined(__BMI2__)
 #include "simd/lanes_avx2.hpp"
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#include "simd/lanes_neon.hpp"
 #endif

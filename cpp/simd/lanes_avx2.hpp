@@ -6,11 +6,12 @@
 #include <bit>
 
 #include "simd/plain_lanes.hpp"
+#include "simd/ranked_lanes.hpp"
 
 namespace topmix {
 
 template <>
-struct Lanes<float> {
+struct Lanes<float> : RankedLanes<Lanes<float>> {
     static constexpr float ninf = -std::numeric_limits<float>::infinity();
     static constexpr size_t width = 8, few = 32;
 
@@ -54,9 +55,10 @@ struct Lanes<float> {
         for (size_t g = 0; g < out; ++g) _mm256_storeu_ps(M + g * width, best[g]);
     }
 
-    /// Which of the n <= 8 Vectors numbers have fewer than L larger ones among them.
-    template <size_t Vectors>
+    /// Which of the n <= Count numbers have fewer than L larger ones among them.
+    template <size_t Count>
     static uint32_t ranked(const float* v, size_t n, size_t L) {
+        constexpr size_t Vectors = Count / width;
         __m256 x[Vectors];
         __m256i rank[Vectors];
         for (size_t q = 0; q < Vectors; ++q) {
@@ -74,25 +76,6 @@ struct Lanes<float> {
             keep |= uint32_t(_mm256_movemask_ps(_mm256_castsi256_ps(low))) << (q * width);
         }
         return _bzhi_u32(keep, unsigned(n));
-    }
-
-    template <size_t Count>
-    static float nth_largest(const float* v, size_t L) {
-        float t = std::numeric_limits<float>::infinity();
-        for (uint32_t keep = ranked<Count / width>(v, Count, L); keep; keep &= keep - 1)
-            t = std::min(t, v[std::countr_zero(keep)]);
-        return t;
-    }
-
-    static bool take_ranked(const float* v, const int32_t* ids, size_t n, size_t L, int32_t* idx, float* val) {
-        uint32_t keep = n <= 16 ? ranked<2>(v, n, L) : ranked<4>(v, n, L);
-        if (size_t(std::popcount(keep)) != L) return false;
-        for (size_t c = 0; keep; keep &= keep - 1, ++c) {
-            const int at = std::countr_zero(keep);
-            val[c] = v[at];
-            idx[c] = ids[at];
-        }
-        return true;
     }
 
     static size_t find(const float* s, size_t n, float x) {

@@ -1,7 +1,7 @@
 // The loops under top-L selection, in plain C++: the baseline, and double on every instruction set.
 //
-// lanes_avx2.hpp and lanes_avx512.hpp replace them for float. All loops ignore NaN and are never asked about t = -inf,
-// so a missing last element can stand in as -inf.
+// lanes_avx2.hpp, lanes_avx512.hpp and lanes_neon.hpp replace them for float. All loops ignore NaN and are never asked
+// about t = -inf, so a missing last element can stand in as -inf.
 #pragma once
 #include <algorithm>
 #include <cstddef>

@@ -62,6 +62,37 @@ void selection_is_a_stable_sort() {
             }
 }
 
+/// Each loop of this instruction set against the plain one.
+void lanes_are_plain_lanes() {
+    using Fast = Lanes<float>;
+    using Plain = PlainLanes<float>;
+    constexpr size_t room = 1024;
+    Rng rng(7, 8, 9);
+    auto same = [](auto a, auto b) { return std::memcmp(&a, &b, sizeof a) == 0; };
+    for (size_t K : {1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 17, 31, 32, 33, 63, 64, 65, 200, 1003, 2003})
+        for (int kind = 0; kind < 6; ++kind) {
+            const std::unique_ptr<float[]> s(new float[K]);  // of exactly this size, for the address sanitizer
+            std::ranges::copy(row<float>(kind, K, rng), s.get());
+            const auto range = Fast::range(s.get(), K), plain = Plain::range(s.get(), K);
+            check(range.low == plain.low && range.high == plain.high, "range");
+            std::vector<float> M(128), other(128);
+            Fast::maxima<128>(s.get(), K, M.data()), Plain::maxima<128>(s.get(), K, other.data());
+            for (size_t j = 0; j < M.size(); ++j) check(M[j] == other[j], "maxima");
+            for (size_t i = 0; i < K; i += 1 + K / 9) {
+                const float t = s[i] > Plain::ninf ? s[i] : 0.25f;
+                check(Fast::count_ge(s.get(), K, t) == Plain::count_ge(s.get(), K, t), "count_ge");
+                check(Fast::find(s.get(), K, t) == Plain::find(s.get(), K, t), "find");
+                std::vector<float> val(room), val_plain(room);
+                std::vector<int32_t> idx(room), idx_plain(room);
+                const size_t n = Fast::filter_ge(s.get(), K, t, val.data(), idx.data(), room);
+                const size_t n_plain = Plain::filter_ge(s.get(), K, t, val_plain.data(), idx_plain.data(), room);
+                if (n > room || n_plain > room) continue;  // where a row ends too early depends on the width
+                check(n == n_plain && std::equal(idx.begin(), idx.begin() + ptrdiff_t(n), idx_plain.begin()));
+                for (size_t l = 0; l < n; ++l) check(same(val[l], val_plain[l]), "filter_ge");
+            }
+        }
+}
+
 void threads_give_the_same_bits() {
     constexpr size_t N = 1'003, K = 53, L = 7;
     Rng rng(4, 5, 6);
@@ -82,6 +113,7 @@ void threads_give_the_same_bits() {
 }  // namespace
 
 int main() {
+    lanes_are_plain_lanes();
     selection_is_a_stable_sort<float>();
     selection_is_a_stable_sort<double>();
     threads_give_the_same_bits();

@@ -109,6 +109,11 @@ def all_below(ids: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu
 def crc32(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], crc: int = 0, threads: int = 1) -> int:
     """As zlib.crc32, on several threads."""
 
+def crc32_joined(first: int, second: int, n_bytes: int) -> int:
+    """
+    The checksum of two pieces one after another, from theirs; n_bytes is the length of the second.
+    """
+
 def tidy_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], remap: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_words: int, first_row: int, threads: int, out_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], out_index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
     """
     Rename columns (remap[v], -1 drops), sort, sum duplicates, drop zeros. Returns the new nnz.

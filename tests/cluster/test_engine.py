@@ -23,7 +23,8 @@ def test_settings_are_checked_and_survive_a_file():
     engine = Ray(address="auto", workers=8, cpus_per_worker=2)
     assert from_dict(engine.to_dict(), ENGINES, "engine") == engine
     assert repr(Ray()) == "Ray()"
-    for bad in ({"workers": 0}, {"cpus_per_worker": 0}, {"address": 7}, {"gpus_per_worker": 2}, {"copies": 2}):
+    wrong = {"workers": 0, "cpus_per_worker": 0, "address": 7, "gpus_per_worker": 2, "copies": 2, "folder": 7}
+    for bad in ({name: value} for name, value in wrong.items()):
         with pytest.raises(ValueError, match=next(iter(bad))):
             Ray(**bad)
 
@@ -34,7 +35,7 @@ def test_every_setting_has_its_effect(cluster):
     from topmix.engines.ray_pool import pool_of
 
     assert list(inspect.signature(Ray).parameters) == [
-        "address", "workers", "cpus_per_worker", "gpus_per_worker", "copies"
+        "address", "workers", "cpus_per_worker", "gpus_per_worker", "copies", "folder"
     ]  # fmt: skip
     corpus = sample_lda(60, 30, 3, doc_length=20, random_state=0).corpus
     free = ray.available_resources()["CPU"]
@@ -103,6 +104,13 @@ def test_workers_stay_for_the_next_call_and_end_when_released(cluster):
     actor = pool_of(engine).peers[0].actor
     engine.release()
     with pytest.raises(ray.exceptions.RayActorError):
+        ask_for_ever(actor)  # it is told to end, and does so soon
+
+
+def ask_for_ever(actor):
+    import ray
+
+    while True:
         ray.get(actor.about.remote())
 
 

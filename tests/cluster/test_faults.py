@@ -9,14 +9,17 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
+import ray
 
 from benchmarks.harness.cluster import FilledStore, RemovedNode, StoppedWorker, in_the_middle, kill_all, kill_one
 from topmix import HDP, LDA
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Ray, Threads
+from topmix.engines.ray_pool import pool_of
 from topmix.engines.ray_workers import RayWorkers
 from topmix.learners import Memoized
 from topmix.local.fold_in import FoldIn
@@ -108,12 +111,51 @@ def test_all_workers_are_killed(three, saved, undisturbed):
         same(lda(three).fit(saved), undisturbed)
 
 
+def started_again(peer):
+    """Its process is killed, and Ray has started another one. No call of a fit fails: nobody says so."""
+    before = peer.place
+    os.kill(before.pid, signal.SIGKILL)
+    while True:
+        try:
+            if ray.get(peer.actor.about.remote()).place != before:
+                return before
+        except ray.exceptions.RayActorError:
+            time.sleep(0.1)
+
+
+def test_a_worker_is_lost_between_two_fits(three, saved, undisturbed):
+    lda(three).fit(saved)
+    peer = pool_of(three).peers[0]
+    before = started_again(peer)
+    assert peer.place == before
+    assert pool_of(three).peers[0].place != before
+    same(lda(three).fit(saved), undisturbed)
+
+
+def test_copies_of_a_worker_that_is_lost_between_two_passes_are_made_again(three, saved, undisturbed):
+    gone, held = [], []
+
+    def lose(record, view):
+        if record.n_pass == 2:
+            gone.append(started_again(pool_of(three).peers[0]))
+
+    def look(workers):
+        held.extend(copy.place for copy in workers._copies.values())
+
+    with in_the_middle(look, at=31):  # the third round of the third pass
+        same(lda(three, callbacks=[lose]).fit(saved), undisturbed)
+    assert len(held) == 12
+    assert not {None, *gone} & set(held)
+
+
 @pytest.fixture
-def removal(cluster):
-    """What ends a node that has a worker; another node joins after the test."""
+def removal(cluster, three):
+    """What ends a node that has a worker. Another node joins after the test, and the next one has new workers: those
+    of the lost node came back anywhere, and some may still wait for what was lost with it."""
     remove = RemovedNode(cluster)
     yield remove
     remove.mend()
+    three.release()
 
 
 def test_a_node_is_removed(three, saved, undisturbed, removal, caplog):
@@ -129,7 +171,7 @@ def test_shards_that_were_visited_on_the_only_node_get_their_copies_later(
     """On a busy machine other workers come later, or are late."""
     found, asked = RayWorkers._on_other_nodes, []
     monkeypatch.setattr(
-        RayWorkers, "_on_other_nodes", lambda self, peer: asked.append(peer) or found(self, peer) * (len(asked) > 8)
+        RayWorkers, "_on_other_nodes", lambda self, node: asked.append(node) or found(self, node) * (len(asked) > 8)
     )
     with in_the_middle(removal, at=18):
         same(lda(three).fit(saved), undisturbed)

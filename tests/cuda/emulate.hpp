@@ -229,7 +229,12 @@ inline unsigned atomicOr(unsigned* at, unsigned x) {
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
-inline unsigned half_bits(float x) { return unsigned(emulated::bits(_Float16(x))); }
-inline float half_value(unsigned x) { return float(emulated::from_bits<_Float16>(x)); }
+#if defined(__aarch64__)
+using half_number = __fp16;  // which GCC 12 knows there, and _Float16 not yet
+#else
+using half_number = _Float16;
+#endif
+inline unsigned half_bits(float x) { return unsigned(emulated::bits(half_number(x))); }
+inline float half_value(unsigned x) { return float(emulated::from_bits<half_number>(x)); }
 inline unsigned __float_as_uint(float x) { return emulated::from_bits<unsigned>(emulated::bits(x)); }
 inline float __uint_as_float(unsigned x) { return emulated::from_bits<float>(x); }

@@ -35,8 +35,9 @@ def test_scores_equal_their_twin(quadratic, linear, dtype):
     F = twin.features(z, quadratic, linear)
     W = RNG.normal(size=(6, F.shape[1])).astype(dtype)
     scorer = Scorer(device, from_host(device, 5, quadratic, linear, W), 20, "float32")
-    tolerance = 1e-13 if dtype == FLOAT64 else 3e-6
-    np.testing.assert_allclose(scores_of(device, scorer, z, 6), F @ W.T.astype(np.float64), atol=tolerance)
+    error = np.abs(scores_of(device, scorer, z, 6) - F @ W.T.astype(np.float64))
+    size = np.abs(F) @ np.abs(W.T.astype(np.float64))
+    assert np.all(error <= (2.0**-48 if dtype == FLOAT64 else 2.0**-21) * size)
 
 
 def test_no_features_are_scores_of_zero():

@@ -134,7 +134,7 @@ def test_what_fails_leaves_nothing_behind(medium, tmp_path, where, monkeypatch):
 def test_an_old_file_survives_a_failed_rewrite(small, medium, tmp_path, monkeypatch):
     path = tmp_path / "a.topmix"
     small.save(path)
-    monkeypatch.setattr("topmix.data.store.encode_header", lambda *_: 1 / 0)
+    monkeypatch.setattr("topmix.data.store_plan.encode_header", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         medium.save(path)
     assert Corpus.open(path, verify=True).equals(small)

@@ -12,10 +12,11 @@ import time
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import topmix
 from topmix import LDA, MultinomialMixture
-from topmix.explorer import Session, explore
+from topmix.explorer import Session, explore, mixes
 from topmix.explorer.positions import map_positions
 from topmix.explorer.watch import Watch
 from topmix.views.topics import view_of
@@ -371,3 +372,24 @@ def test_positions_follow_the_topics_from_pass_to_pass():
     few = map_positions(topics[:20])
     turned = map_positions(topics[:20], few @ np.array([[0.0, 1.0], [1.0, 0.0]]))
     np.testing.assert_allclose(turned, few[:, ::-1], atol=1e-9)
+
+
+def test_closing_ends_the_visit_of_documents(fitted, documents, monkeypatch):
+    """A thread that is in a kernel when Python ends aborts the process."""
+    begun, go_on, visited = threading.Event(), threading.Event(), []
+
+    def proportions_of(model, block, **options):
+        visited.append(block.n_docs)
+        begun.set()
+        assert go_on.wait(60)
+        return sp.csr_array((block.n_docs, model.n_components), dtype=np.float32)
+
+    monkeypatch.setattr(mixes, "BLOCK", 10)
+    monkeypatch.setattr(type(fitted), "transform", proportions_of)
+    explorer = explore(fitted, documents.corpus, browser=False)
+    assert begun.wait(60)
+    (visit,) = explorer.session._visits
+    threading.Timer(0.1, go_on.set).start()
+    explorer.close()
+    assert not visit.is_alive()
+    assert visited == [10]

@@ -94,7 +94,7 @@ def variances_are_raised(fit):
 @fact("init_params", "GaussianMixture")
 def clusters_start_where_they_are_told_to(fit):
     begin = {"max_iter": 0, "objective": "ml"}
-    names = ("auto", "k-means++", "kmeans", "random", "random_from_data")
+    names = ("auto", "split", "k-means++", "kmeans", "random", "random_from_data")
     starts = {name: fit(init_params=name, **begin) for name in names}
     assert np.ptp(starts["random"].means_, axis=0).max() < 3  # random responsibilities: all near the mean
     assert all(np.ptp(starts[name].means_, axis=0).max() > 3 for name in names if name != "random")

@@ -9,8 +9,8 @@ import typer
 
 from topmix.cli.command import app_of
 from topmix.cli.errors import one_line_errors
-from topmix.cli.flags import with_flags
-from topmix.cli.models import load_model
+from topmix.cli.flags import Flag, with_flags
+from topmix.cli.models import PREFERRED, component_flags, configure, engine_of, estimator_class, load_model, model_flags
 from topmix.cli.options import AsJson, Seed, Threads, check_output, check_output_folder
 from topmix.cli.output import note, print_json
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_all_for, read_to_fit
@@ -20,8 +20,10 @@ from topmix.data.layout import read_header
 from topmix.export import EXPORTS, export
 from topmix.files.store import MODEL
 
+ENGINE: dict[str, Flag] = {"engine": model_flags()["engine"], **component_flags("engine")}
 
-@with_flags(FIT_GROUPS, CLI_DEFAULTS)
+
+@with_flags({**FIT_GROUPS, "Who counts the texts of Parquet files": list(ENGINE.values())}, CLI_DEFAULTS)
 def convert(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Documents as for `topmix fit`, or a model file.")],
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The file to write.")],
@@ -49,6 +51,7 @@ def convert(
 
     \b
     topmix convert docs/ docs.topmix               then: topmix fit docs.topmix -k 30 -o model
+    topmix convert texts/ docs.topmix --engine ray       workers of a cluster count Parquet files
     topmix convert docword.kos.txt.gz kos.mtx.gz
     topmix convert model topics.csv
     topmix convert model model.gensim
@@ -87,7 +90,9 @@ def is_model(path: Path) -> bool:
 def _convert_corpus(source: Path, output: Path, to: str | None, settings: dict[str, Any]) -> dict[str, Any]:
     ours = to == "topmix" or (to is None and output.suffix == ".topmix")
     can_be_read = output.is_file() or not output.exists()  # not a device
-    found = read_to_fit(source, settings, out=output if ours and can_be_read else None)
+    estimator = estimator_class(PREFERRED)()
+    configure(estimator, {name: settings.pop(name) for name in ENGINE if name in settings})
+    found = read_to_fit(source, settings, output if ours and can_be_read else None, engine_of(estimator))
     if not ours or found.path != output:
         write_corpus(found, output, to)
     return {"n_docs": found.n_docs, "n_words": found.n_words, "n_tokens": found.n_tokens}

@@ -14,7 +14,10 @@ from topmix.data.demo import cache_path
 from topmix.estimators import LDA
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress, in_short
+from topmix.inference import Collapsed
 from topmix.views.summary import Topic, summarise
+
+SWEEPS = 20  # of 50: NPMI .294 instead of .298 (three seeds), in half the time
 
 NEXT_STEPS = """\
 from topmix import LDA
@@ -60,7 +63,12 @@ def learn_demo(*, n_topics: int, n_passes: int, n_words: int, seed: int, threads
         ) as progress,
     ):
         model = LDA(
-            n_components=n_topics, max_iter=n_passes, random_state=seed, n_jobs=threads, callbacks=[progress, stop]
+            n_components=n_topics,
+            inference=Collapsed(sweeps=SWEEPS),
+            max_iter=n_passes,
+            random_state=seed,
+            n_jobs=threads,
+            callbacks=[progress, stop],
         ).fit(corpus)
     return DemoResult(corpus, model, summarise(model, corpus, n_words=n_words), stop.stopped)
 

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 
@@ -20,6 +21,7 @@ from topmix.cli.models import (
     can_checkpoint,
     component_flags,
     configure,
+    engine_of,
     estimator_class,
     load_model,
     model_flags,
@@ -280,8 +282,8 @@ def _read(estimator: Any, source: Path, settings: dict[str, Any], start: Any) ->
             return read_table(source, settings)
         if start is not None:
             return read_all_for(start, source, settings).corpus
-        corpus = read_to_fit(source, settings)
-    n_empty = int((corpus.indptr[1:] == corpus.indptr[:-1]).sum())
+        corpus = read_to_fit(source, settings, engine=engine_of(estimator))
+    n_empty = int((np.diff(corpus.offsets()) == 0).sum())
     note(
         f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens of {corpus.n_words:,} words"
         + (f"; {n_empty:,} documents are empty" if n_empty else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,9 +14,12 @@ import numpy as np
 
 from topmix.cli.flags import Flag, flags_of, option_of
 from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
+from topmix.data.fields import Document
 from topmix.data.languages import CODES, resolve_stop_words
+from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.readers import kind_of_text
-from topmix.data.texts import OTHER_TEXTS, Document
+from topmix.data.texts import OTHER_TEXTS, text_format
+from topmix.engines import Engine
 
 STANDARD_INPUT = Path("-")
 LOOKED_FOR = (*OTHER_TEXTS, "")  # suffixes to look for in a folder without *.txt
@@ -51,17 +55,24 @@ def split(settings: dict[str, Any], *groups: dict[str, Flag]) -> list[dict[str, 
     return taken
 
 
-def read_to_fit(path: Path, settings: dict[str, Any], out: Path | None = None) -> Corpus:
-    """The corpus at a path. Common and rare words of texts are left out unless the settings say otherwise."""
+def read_to_fit(path: Path, settings: dict[str, Any], out: Path | None = None, engine: Engine | None = None) -> Corpus:
+    """The corpus at a path. Common and rare words of texts are left out unless the settings say otherwise. Workers of
+    an engine that can count texts do so."""
     reading, cutting, counts = split(settings, READING, CUTTING, COUNTS)
     form = text_at(path, reading, counts.pop("format", None))
-    if kind_of_text(path, form) is None:
+    kind = kind_of_text(path, form)
+    if kind is None:
         stop_words = resolve_stop_words(_stop_words(cutting.pop("stop_words", None)))
         out = None if stop_words else out
         corpus = read_corpus(path, format=form, **counts, **reading, **cutting, out=out)  # options for texts: an error
         return corpus.drop_words(stop_words) if stop_words else corpus
     cutting = {"token_pattern": "auto", "stop_words": "english", "min_df": "auto", "max_df": "auto"} | cutting
     cutting["stop_words"] = _stop_words(cutting["stop_words"])
+    if kind == "parquet" and engine is not None and engine.counts_texts and not counts:
+        vectorizer = Vectorizer(**cutting)
+        texts = ParquetTexts(os.path.abspath(path), reading.get("field"), reading.get("id_field"))
+        if (counted := engine.count_texts(texts, vectorizer, vectorizer._begin_fit(), out)) is not None:
+            return counted
     return read_corpus(path, format=form, **counts, **reading, **cutting, out=out)
 
 
@@ -71,7 +82,10 @@ def text_at(path: Path, reading: dict[str, Any], form: str | None) -> str | None
         raise ValueError(f"{path}: there is no such file or folder")
     if not path.is_dir():
         return form
-    if "pattern" not in reading and (pattern := pattern_of(path)) is not None:
+    pattern = reading.get("pattern") or pattern_of(path)
+    if pattern in (None, "*") and "pattern" not in reading and text_format(path) == "parquet":
+        return form or "parquet"
+    if pattern is not None:
         reading["pattern"] = pattern
     return form or "folder"
 

@@ -14,7 +14,7 @@ from topmix.cli.command import app_of
 from topmix.cli.errors import INTERRUPTED, one_line_errors
 from topmix.cli.fit_command import FIT, FLAGS, MODEL, grouped, model_option
 from topmix.cli.flags import Flag, with_flags
-from topmix.cli.models import PREFERRED, configure, estimator_class
+from topmix.cli.models import PREFERRED, configure, engine_of, estimator_class
 from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
 from topmix.cli.output import note, print_json
 from topmix.cli.seeds import read_seeds
@@ -104,7 +104,7 @@ def sweep_sizes(
         if "n_jobs" in estimator.get_params(deep=False):
             estimator.set_params(n_jobs=threads)
         with Console(stderr=True).status(f"Reading {source} ..."):
-            corpus = read_to_fit(source, settings)
+            corpus = read_to_fit(source, settings, engine=engine_of(estimator))
         note(f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens of {corpus.n_words:,} words")
         result = sweep(
             corpus,

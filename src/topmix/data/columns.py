@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from topmix.data.anndata import is_anndata, open_anndata
 from topmix.data.errors import CorpusError
-from topmix.data.formats.arrow import open_batches
+from topmix.data.formats.arrow_file import open_batches
 from topmix.data.items import plain
+from topmix.data.parquet_texts import parquet_files
 from topmix.data.tabular import ArrowTable, as_tabular
-from topmix.data.texts import read_texts
+from topmix.data.texts import read_texts, text_format
 
 FREQUENCIES = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
 
@@ -51,11 +52,8 @@ def _named_column(X: Any, column: str) -> list[Any]:
 def _column_of_file(path: Path, column: str) -> list[Any]:
     if path.suffix.lower() == ".h5ad":
         return _pick(open_anndata(path).obs, column)
-    if path.suffix.lower() == ".parquet":
-        with open_batches(path) as (schema, batches):
-            if column not in schema.names:
-                raise CorpusError(f"{path}: no column {column!r}; the columns are {', '.join(schema.names)}")
-            return [row[0] for block in ArrowTable(schema, batches).strings([column]) for row in block]
+    if path.suffix.lower() == ".parquet" or text_format(path) == "parquet":
+        return [value for file in parquet_files(path) for value in _column_of_parquet(file, column)]
     return [text or None for _, text in read_texts(path, field=column)]
 
 
@@ -105,3 +103,10 @@ def day_of(value: Any) -> np.datetime64:
         raise ValueError(
             f"{value!r} is not a date such as '2024-05-31', or a year: convert the column with pandas.to_datetime"
         ) from error
+
+
+def _column_of_parquet(path: str, column: str) -> list[Any]:
+    with open_batches(path) as (schema, batches):
+        if column not in schema.names:
+            raise CorpusError(f"{path}: no column {column!r}; the columns are {', '.join(schema.names)}")
+        return [row[0] for block in ArrowTable(schema, batches).strings([column]) for row in block]

@@ -12,8 +12,10 @@ from topmix.data.errors import CorpusError
 from topmix.data.formats import FORMATS, Format, Options
 from topmix.data.formats.arrow import holds_texts
 from topmix.data.formats.format import VocabularyLike
+from topmix.data.parquet_texts import parquet_files
+from topmix.data.remote_file import is_remote, local_copy
 from topmix.data.textfile import TextFile
-from topmix.data.texts import TEXT_FORMATS, corpus_from_path, text_format
+from topmix.data.texts import TEXT_FORMATS, corpus_from_path, fetched, text_format
 
 
 def read_corpus(
@@ -32,7 +34,8 @@ def read_corpus(
     Parameters
     ----------
     path
-        A file or a folder of text files. Files of text may be compressed with gzip.
+        A file, a folder of text files or of Parquet files, or a URL such as s3:// (needs fsspec). Files of text may be
+        compressed with gzip.
     format : {"topmix", "uci", "ldac", "svmlight", "mtx", "npz", "parquet","h5ad","folder","jsonl","csv","tsv","lines"}
         The format of the file. None recognises it by the file's name and first bytes.
     vocabulary : sequence of str, path, False or None
@@ -56,7 +59,11 @@ def read_corpus(
     CorpusError
         The file is damaged, cut short or in another format. The message names the file and the line or byte.
     """
-    source = Path(path)
+    source = fetched(path)
+    if isinstance(source, str):
+        if kind_of_text(source, format) is not None:
+            return corpus_from_path(source, format="parquet", out=out, vocabulary=vocabulary, **text)
+        source = local_copy(source)
     if first_id not in (None, 0, 1):
         raise ValueError(f"first_id={first_id!r}: pass 0 or 1, or None for the default of the format")
     if source.name.endswith(TEMPORARY_SUFFIX):
@@ -80,8 +87,15 @@ def read_corpus(
 
 def kind_of_text(path: str | os.PathLike[str], format: str | None = None) -> str | None:
     """The text format in which `read_corpus` reads this path, or None if it reads counts."""
+    if is_remote(path):
+        source = fetched(path)
+        if isinstance(source, str):
+            return "parquet" if holds_texts(parquet_files(source)[0]) else None
+        path = source
     source = Path(path)
-    kind = format or ("folder" if source.is_dir() else text_format(source))
+    kind = format or (text_format(source) or "folder" if source.is_dir() else text_format(source))
+    if kind == "parquet" and source.is_dir():
+        return kind
     if kind == "parquet" or (kind is None and source.suffix.lower() == ".parquet" and source.is_file()):
         return "parquet" if holds_texts(source) else None
     if kind not in TEXT_FORMATS or (kind == "lines" and format is None and _recognised(source) is not None):

@@ -62,6 +62,12 @@ def _mapped_corpus(path: str, changed: int, size: int) -> Corpus:
     return Corpus.open(path, verify=False)  # the sender has, and rows are checked when they are taken out
 
 
+def forget_mapped_files() -> None:
+    """For those who have used what they mapped."""
+    _mapped_corpus.cache_clear()
+    _mapped_array.cache_clear()
+
+
 @dataclass(frozen=True)
 class MappedArray:
     """A whole array of a mapped file."""

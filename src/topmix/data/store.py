@@ -1,13 +1,4 @@
-"""The `.topmix` file of a corpus: writing, opening and verifying.
-
-The file has the safetensors layout (layout.py). Its arrays are indptr I64, index I32 and value F32. Vocabulary and
-names are optional, each as UTF-8 bytes U8 and offsets I64. The metadata are strings:
-
-    format "topmix-corpus", format_version, library_version, n_docs, n_words, nnz, n_tokens,
-    meta (JSON), crc32 (JSON: array -> checksum), metadata_crc32 (checksum of all other metadata)
-
-The header is written last: an unfinished file starts with zeros, and opening it raises CorpusError.
-"""
+"""The `.topmix` file of a corpus (store_plan.py says what is in it): writing, opening and verifying."""
 
 from __future__ import annotations
 
@@ -25,21 +16,16 @@ from topmix import _core
 from topmix._version import __version__
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
-from topmix.data.layout import DTYPES, Entry, encode_header, map_arrays, metadata_crc, plan, read_header
+from topmix.data.layout import DTYPES, Entry, map_arrays, metadata_crc, read_header
 from topmix.data.mapped_file import MappedFile
 from topmix.data.parts import CorpusParts
 from topmix.data.spool import FileArray
+from topmix.data.store_plan import ARRAYS, FORMAT, FORMAT_VERSION, StorePlan
 from topmix.data.stored_rows import StoredRows
 from topmix.data.strings import Strings
 from topmix.numerics.threads import threads
 
-FORMAT = "topmix-corpus"
-FORMAT_VERSION = 1
 BLOCK = 1 << 24  # bytes in memory at a time
-
-# In the order of the file: wide types first, so that each array is aligned.
-_DTYPES = {"indptr": "I64", "vocabulary_offsets": "I64", "names_offsets": "I64", "index": "I32", "value": "F32",
-           "vocabulary": "U8", "names": "U8"}  # fmt: skip
 
 
 def write_store(
@@ -57,31 +43,12 @@ def write_store(
     arrays: dict[str, NDArray[Any] | FileArray[Any]] = {"indptr": indptr, "index": index, "value": value}
     for name, strings in (("vocabulary", vocabulary), ("names", names)):
         if strings is not None:
-            first, last = int(strings.offsets[0]), int(strings.offsets[-1])
-            arrays[name] = strings.text[first:last]
-            arrays[f"{name}_offsets"] = strings.offsets - first if first else strings.offsets
-    entries = plan({name: (dtype, (len(arrays[name]),)) for name, dtype in _DTYPES.items() if name in arrays})
-
-    def header(checksums: dict[str, int], n_tokens: float) -> bytes:
-        metadata = {
-            "format": FORMAT,
-            "format_version": str(FORMAT_VERSION),
-            "library_version": __version__,
-            "n_docs": str(len(indptr) - 1),
-            "n_words": str(n_words),
-            "nnz": str(len(index)),
-            "n_tokens": repr(n_tokens),
-            "meta": _meta_json(meta),
-            "crc32": json.dumps({name: f"{crc:08x}" for name, crc in checksums.items()}),
-        }
-        return encode_header(entries, metadata | {"metadata_crc32": metadata_crc(metadata)})
-
-    # The data starts after the header, so reserve room for the longest header: n_tokens may print with 23 characters.
-    room = len(header(dict.fromkeys(entries, 0), -1.2345678901234567e-100))
+            arrays[name], arrays[f"{name}_offsets"] = strings.arrays()
+    plan = StorePlan.of({name: len(array) for name, array in arrays.items()}, n_words, meta)
     with atomic_write(path) as file:
-        file.write(bytes(room))
-        checksums, n_tokens = dict.fromkeys(entries, 0), 0.0
-        for name, e in entries.items():
+        file.write(bytes(plan.start))
+        checksums, n_tokens = dict.fromkeys(plan.entries, 0), 0.0
+        for name, e in plan.entries.items():
             step = BLOCK // DTYPES[e.dtype].itemsize
             for begin in range(0, e.shape[0], step):
                 block = np.ascontiguousarray(arrays[name][begin : begin + step], DTYPES[e.dtype])
@@ -89,10 +56,8 @@ def write_store(
                 if name == "value":
                     n_tokens += float(block.sum(dtype=np.float64))
                 file.write(block.data)
-        text = header(checksums, n_tokens)
-        padding = room - len(text)
         file.seek(0)
-        file.write((len(text) - 8 + padding).to_bytes(8, "little") + text[8:] + b" " * padding)
+        file.write(plan.header(checksums, n_tokens))
 
 
 def open_store(path: Path, *, verify: bool) -> CorpusParts:
@@ -192,17 +157,10 @@ def _check_entries(path: Path, entries: dict[str, Entry], counts: dict[str, int]
             raise CorpusError(f"{path}: byte 8: the file has no array {name!r}")
     for name, e in entries.items():
         partner = name.removesuffix("_offsets") if name.endswith("_offsets") else f"{name}_offsets"
-        if name not in _DTYPES or (name not in ("indptr", "index", "value") and partner not in entries):
+        if name not in ARRAYS or (name not in ("indptr", "index", "value") and partner not in entries):
             raise CorpusError(f"{path}: byte 8: the header has the array {name!r}, which is not part of a corpus")
         expected = lengths.get(name, e.shape[0] if e.shape else 0)
-        if e.dtype != _DTYPES[name] or e.shape != (expected,):
+        if e.dtype != ARRAYS[name] or e.shape != (expected,):
             raise CorpusError(
-                f"{path}: byte 8: array {name!r} is {e.dtype} of {e.shape}, expected {_DTYPES[name]} of ({expected},)"
+                f"{path}: byte 8: array {name!r} is {e.dtype} of {e.shape}, expected {ARRAYS[name]} of ({expected},)"
             )
-
-
-def _meta_json(meta: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(dict(meta), ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise CorpusError(f"meta cannot be written as JSON: {error}") from error

@@ -96,6 +96,11 @@ class Strings(Sequence[str]):
         shown = ", ".join(repr(s) for s in self[:5])
         return f"[{shown}, … {len(self):,} in all]" if len(self) > 5 else f"[{shown}]"
 
+    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The bytes of these strings alone, and offsets from 0: as a file has them."""
+        first, last = int(self.offsets[0]), int(self.offsets[-1])
+        return self.text[first:last], self.offsets - first if first else self.offsets
+
     def problem(self) -> str:
         """A description of the first error in the offsets or the encoding, or ''. Reads every byte."""
         if len(self.offsets) < 1 or self.offsets[0] != 0 or self.offsets[-1] != len(self.text):

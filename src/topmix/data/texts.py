@@ -5,10 +5,11 @@
                        commas may have semicolons, tabs or bars between its columns
     .txt .text         one document per line
     .parquet           one document per row; `field` names the column with the text
-    a folder           one document per file, found recursively, in sorted order; hidden files are skipped
+    a folder           one document per file, found recursively, in sorted order; hidden files are skipped. A folder
+                       without texts may have *.parquet files, with one document per row
 
-All except Parquet may be compressed with gzip (.gz). Only one document is in memory at a time. Errors name the file and
-the line.
+A URL such as s3:// is fetched first, except for Parquet, which is read where it is. All except Parquet may be
+compressed with gzip (.gz). Only one document is in memory at a time. Errors name the file and the line.
 """
 
 from __future__ import annotations
@@ -19,33 +20,34 @@ import json
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
+from topmix.data.fields import Document, Fields, document_of, field_list, is_hidden
 from topmix.data.items import first_and_all
+from topmix.data.parquet_texts import SUFFIX, ParquetTexts, parquet_files
+from topmix.data.remote_file import is_remote, local_copy
 from topmix.data.vectorize import Vectorizer
-
-Document = tuple[str, str]  # (name, text)
-Fields = str | Sequence[str] | None
 
 FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".text": "lines"}
 TEXT_FORMATS = ("folder", "jsonl", "csv", "tsv", "lines", "parquet")
 OTHER_TEXTS = (".md", ".rst", ".tex", ".html", ".htm", ".xml", ".eml", ".log")  # texts that a folder may hold, too
-DEFAULT_TEXT_FIELD = "text"
-DEFAULT_ID_FIELD = "id"
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 _CSV_LIMIT = 1 << 30  # characters per field; the limit of the csv module is 128 KB, too short for a book
 
 
 def text_format(path: str | PathLike[str]) -> str | None:
-    """The text format by the name of the path: "jsonl", "csv", "tsv", "lines" or "folder". None if it is not text."""
+    """The text format by the name of the path: "jsonl", "csv", "tsv", "lines" or "folder"; "parquet" for a folder of
+    such files. None if it is not text."""
     path = Path(path)
     if path.is_dir():
-        return "folder" if any(True for _ in _text_files(path, None)) else None
+        if any(True for _ in _text_files(path, None)):
+            return "folder"
+        return "parquet" if parquet_files(path) else None
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
@@ -79,7 +81,9 @@ def read_texts(
     pattern : str or None
         For a folder: the files to read, such as "*.md". None reads *.txt and *.text, compressed or not.
     """
-    path = Path(path)
+    path = fetched(path)
+    if isinstance(path, str):
+        return ParquetTexts(path, field, id_field).documents()
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file or folder")
     if pattern is not None and not path.is_dir():
@@ -95,8 +99,8 @@ def read_texts(
         return _read_folder(path, pattern, encoding, errors)
     if kind == "jsonl":
         return _read_jsonl(path, field, id_field, encoding, errors)
-    if kind == "parquet" or (kind is None and path.suffix.lower() == ".parquet"):
-        return _read_parquet(path, field, id_field)
+    if kind == "parquet" or (kind is None and path.suffix.lower() == SUFFIX):
+        return ParquetTexts(str(path), field, id_field).documents()
     if kind in ("csv", "tsv"):
         return _read_csv(path, "\t" if kind == "tsv" else ",", field, id_field, encoding, errors)
     if kind == "lines":
@@ -104,6 +108,13 @@ def read_texts(
         return ((str(n), line.rstrip("\r\n")) for n, line in _lines(path, encoding, errors))
     problem = "holds no *.txt files; choose files with pattern=" if path.is_dir() else "not a known kind of text file"
     raise ValueError(f"{path}: {problem} (known are folders and {', '.join(FORMATS)}, also with .gz)")
+
+
+def fetched(path: str | PathLike[str]) -> Path | str:
+    """The path; for a URL that of its copy on this machine, or itself for Parquet, which is read where it is."""
+    if not is_remote(path):
+        return Path(path)
+    return path if path.lower().endswith(SUFFIX) or parquet_files(path) != [path] else local_copy(path)
 
 
 def corpus_from_path(
@@ -149,7 +160,7 @@ def _lines(path: Path, encoding: str, errors: str, newline: str | None = None) -
 
 
 def _read_jsonl(path: Path, field: Fields, id_field: str | None, encoding: str, errors: str) -> Iterator[Document]:
-    fields = _field_list(field)
+    fields = field_list(field)
     for n, line in _lines(path, encoding, errors):
         if not line.strip():
             continue
@@ -160,7 +171,7 @@ def _read_jsonl(path: Path, field: Fields, id_field: str | None, encoding: str, 
             raise CorpusError(f"{where}: not JSON: {error}") from error
         if not isinstance(record, dict):
             raise CorpusError(f"{where}: expected a JSON object, found {type(record).__name__}")
-        yield _document(record, fields, id_field, where, n)
+        yield document_of(record, fields, id_field, where, n)
 
 
 def _read_csv(
@@ -171,7 +182,7 @@ def _read_csv(
     header: list[str] = []
     try:
         header = _next_row(rows) or []
-        fields = header if field is None and len(header) == 1 else _field_list(field)
+        fields = header if field is None and len(header) == 1 else field_list(field)
         for column in [*fields, *([id_field] if id_field else [])]:
             if column not in header:
                 known = ", ".join(map(repr, header)) or "nothing"
@@ -182,7 +193,7 @@ def _read_csv(
             where = f"{path}: line {rows.line_num}"
             if len(row) != len(header):
                 raise CorpusError(f"{where}: {len(row)} fields, but the header has {len(header)}")
-            yield _document(dict(zip(header, row)), fields, id_field, where, rows.line_num)
+            yield document_of(dict(zip(header, row)), fields, id_field, where, rows.line_num)
     except csv.Error as error:
         raise CorpusError(f"{path}: line {rows.line_num}: {error}") from error
 
@@ -190,25 +201,6 @@ def _read_csv(
 def _delimiter(header: str, expected: str) -> str:
     """What separates the columns. Spreadsheets of many countries write semicolons into .csv files."""
     return expected if expected in header else max(expected, *";\t|", key=header.count)
-
-
-def _read_parquet(path: Path, field: Fields, id_field: str | None) -> Iterator[Document]:
-    from topmix.data.formats.arrow import open_batches
-
-    fields = _field_list(field)
-    n = 0
-    with open_batches(path, n_rows=1 << 10) as (schema, batches):
-        wanted = [*fields, id_field or DEFAULT_ID_FIELD]
-        for column in [*fields, *([id_field] if id_field else [])]:
-            if column not in schema.names:
-                raise CorpusError(
-                    f"{path}: no column {column!r} for the text; the columns are {', '.join(schema.names)}. "
-                    "Pass field= (a file of counts has the columns words and counts, or doc, word and count)"
-                )
-        for batch in batches:
-            for record in batch.select([name for name in wanted if name in schema.names]).to_pylist():
-                n += 1
-                yield _document(record, fields, id_field, f"{path}: row {n}", n)
 
 
 def _next_row(rows: Any) -> list[str] | None:
@@ -236,7 +228,7 @@ def _warn_of_others(folder: Path) -> None:
     suffixes = Counter(
         path.suffix.lower()
         for path in folder.rglob("*")
-        if path.suffix.lower() in OTHER_TEXTS and not _is_hidden(path, folder) and path.is_file()
+        if path.suffix.lower() in OTHER_TEXTS and not is_hidden(path, folder) and path.is_file()
     )
     if suffixes:
         most = suffixes.most_common(1)[0][0]
@@ -249,42 +241,12 @@ def _warn_of_others(folder: Path) -> None:
         )
 
 
-def _is_hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(folder).parts)
-
-
 def _text_files(folder: Path, pattern: str | None) -> Iterator[Path]:
     for path in folder.rglob(pattern or "*"):
-        if _is_hidden(path, folder) or not path.is_file():
+        if is_hidden(path, folder) or not path.is_file():
             continue
         if pattern is not None or text_format(path) == "lines":
             yield path
-
-
-def _document(record: Mapping[str, Any], fields: Iterable[str], id_field: str | None, where: str, n: int) -> Document:
-    texts = []
-    for field in fields:
-        if field not in record:
-            raise CorpusError(f"{where}: no field {field!r}; there are {', '.join(map(repr, record)) or 'none'}")
-        text = record[field]
-        if text is None:  # null: this document does not have the field
-            continue
-        if not isinstance(text, str):
-            raise CorpusError(f"{where}: the field {field!r} is not a string but {type(text).__name__}")
-        texts.append(text)
-    if id_field is not None and id_field not in record:
-        raise CorpusError(f"{where}: no field {id_field!r} for the name of the document")
-    name = record.get(id_field or DEFAULT_ID_FIELD)
-    return str(n if name is None else name), "\n".join(texts)
-
-
-def _field_list(field: Fields) -> list[str]:
-    if field is None:
-        return [DEFAULT_TEXT_FIELD]
-    fields = [field] if isinstance(field, str) else list(field)
-    if not fields:
-        raise ValueError("field= is an empty list: pass the name of a field")
-    return fields
 
 
 def _refuse_fields(path: Path, field: Fields, id_field: str | None) -> None:

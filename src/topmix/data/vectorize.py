@@ -29,7 +29,7 @@ from topmix.data.strings import Strings
 from topmix.data.text_blocks import Blocks, Document, Text, document_blocks, text_blocks
 from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer
 from topmix.data.transformer import TransformerParameters
-from topmix.data.vocabulary import check_cut, given_vocabulary, packed_terms, select_terms
+from topmix.data.vocabulary import Terms, check_cut, given_vocabulary, packed_terms, select_terms
 from topmix.numerics.threads import threads
 
 _NO_RULE = NativeRule(bytes(128), 1, False)
@@ -267,12 +267,16 @@ class Vectorizer(TransformerParameters):
     def _fit_blocks(
         self, blocks: Blocks, out: str | PathLike[str] | None = None, most_entries: int | None = None
     ) -> Corpus:
+        return self._count(blocks, out, self._begin_fit(), most_entries)
+
+    def _begin_fit(self) -> Sequence[str] | None:
+        """Forgets the last fit. Returns the vocabulary if it is given."""
         self._check()
         vocabulary = None if self.vocabulary is None else given_vocabulary(self.vocabulary)
         if vocabulary is not None:
             self.vocabulary_ = vocabulary
         vars(self).pop("stop_words_", None)
-        return self._count(blocks, out, vocabulary, most_entries)
+        return vocabulary
 
     def _count(
         self,
@@ -285,27 +289,47 @@ class Vectorizer(TransformerParameters):
             check_plain_file(out)  # before a text is read
         if not hasattr(self, "stop_words_"):
             first = next(blocks, None)
-            self._warn_of_unspaced([] if first is None else first[1])
-            self.stop_words_ = self._decided_stop_words([] if first is None else first[1])
+            texts = [] if first is None else first[1]
+            self._warn_of_unspaced(self._finds_sentences(texts))
+            self.stop_words_ = self._decided_stop_words(texts)
             blocks = blocks if first is None else chain([first], blocks)
+        with CorpusBuilder(out, most_entries=most_entries) as builder:
+            terms = self._append(blocks, builder, vocabulary, tidy_later=vocabulary is None)
+            if vocabulary is not None:
+                return builder.finish(self._known.words, meta=self._meta())
+            remap = self._select(terms)
+            return builder.finish(self.vocabulary_, remap=remap, meta=self._meta())
+
+    def _append(
+        self, blocks: Blocks, builder: CorpusBuilder, vocabulary: Sequence[str] | None, *, tidy_later: bool
+    ) -> _core.TermCounter:
+        """Counts texts into the builder: the words of a vocabulary, or all words, in the order of their first sight.
+        Stop words must be decided."""
         stop_words = resolve_stop_words(self.stop_words_)
         tokenization = self._tokenization(stop_words)
-        known = None if vocabulary is None else self._known_terms(tokenization, stop_words, vocabulary)
-        counter = self._new_counter(tokenization, stop_words, None) if known is None else known.counter
+        if vocabulary is None:
+            counter = self._new_counter(tokenization, stop_words, None)
+        else:
+            counter = self._known_terms(tokenization, stop_words, vocabulary).counter
         unknown_before = counter.n_unknown
-        with CorpusBuilder(out, most_entries=most_entries) as builder:
-            for names, texts in blocks:
-                rows = counter.count(tokenization.documents(texts), threads())
-                builder.append(*rows, names=names, tidy_later=known is None)
-            meta = {"tokenizer": self.to_dict()}
-            if known is not None:
-                self.n_unknown_ = counter.n_unknown - unknown_before
-                return builder.finish(known.words, meta=meta)
-            kept = select_terms(counter, self.min_df, self.max_df, self.max_features, bool(stop_words), self.phrases)
-            remap = np.full(counter.n_terms, -1, np.int32)
-            remap[kept] = np.arange(len(kept), dtype=np.int32)
-            self.vocabulary_ = packed_terms(counter, kept)
-            return builder.finish(self.vocabulary_, remap=remap, meta=meta)
+        for names, texts in blocks:
+            rows = counter.count(tokenization.documents(texts), threads())
+            builder.append(*rows, names=names, tidy_later=tidy_later)
+        if vocabulary is not None:
+            self.n_unknown_ = counter.n_unknown - unknown_before
+        return counter
+
+    def _select(self, terms: Terms) -> NDArray[np.int32]:
+        """Chooses the vocabulary among the terms. Returns the column of each, -1 for those that are left out."""
+        has_stop_words = bool(resolve_stop_words(self.stop_words_))
+        kept = select_terms(terms, self.min_df, self.max_df, self.max_features, has_stop_words, self.phrases)
+        remap = np.full(terms.n_terms, -1, np.int32)
+        remap[kept] = np.arange(len(kept), dtype=np.int32)
+        self.vocabulary_ = packed_terms(terms, kept)
+        return remap
+
+    def _meta(self) -> dict[str, Any]:
+        return {"tokenizer": self.to_dict()}
 
     def _new_counter(
         self, tokenization: Tokenization, stop_words: list[str], vocabulary: Sequence[str] | None
@@ -339,9 +363,12 @@ class Vectorizer(TransformerParameters):
         lowercase = bool(self.lowercase)
         return Tokenization(self.token_pattern, lowercase, self.strip_accents, self.tokenizer, stem, stop_words)
 
-    def _warn_of_unspaced(self, texts: list[Text]) -> None:
+    def _finds_sentences(self, texts: list[Text]) -> bool:
         """A pattern of words finds sentences where words have no spaces between them."""
-        if self.tokenizer is None and self.token_pattern == DEFAULT_PATTERN and are_unspaced(texts):
+        return self.tokenizer is None and self.token_pattern == DEFAULT_PATTERN and are_unspaced(texts)
+
+    def _warn_of_unspaced(self, finds_sentences: bool) -> None:
+        if finds_sentences:
             warnings.warn(
                 "the texts have no spaces between words, so that token_pattern finds whole sentences: pass "
                 'token_pattern="auto" for pairs of characters, or a tokenizer= that finds words, such as jieba.lcut',

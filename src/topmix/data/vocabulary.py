@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set as AbstractSet
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from topmix import _core
 from topmix.data.strings import Strings
 from topmix.numerics.threads import threads
 
@@ -62,7 +61,21 @@ def cuts_for(n_docs: int, min_df: int | float | str, max_df: int | float | str) 
     return min_df, max_df
 
 
-def packed_terms(counter: _core.TermCounter, ids: np.ndarray) -> Strings:
+class Terms(Protocol):
+    """Terms with the documents and the tokens that they were found in: a native TermCounter, or MergedTerms."""
+
+    @property
+    def n_terms(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+    def document_frequency(self) -> np.ndarray: ...
+    def term_frequency(self) -> np.ndarray: ...
+    def sort(self, ids: np.ndarray, threads: int = 1) -> np.ndarray: ...
+    def packed(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
+    def terms(self, ids: np.ndarray) -> list[Any]: ...
+
+
+def packed_terms(counter: Terms, ids: np.ndarray) -> Strings:
     """These terms, without a Python string for each of them."""
     text, offsets = counter.packed(ids)
     try:
@@ -73,7 +86,7 @@ def packed_terms(counter: _core.TermCounter, ids: np.ndarray) -> Strings:
 
 
 def select_terms(
-    counter: _core.TermCounter,
+    counter: Terms,
     min_df: int | float | str,
     max_df: int | float | str,
     max_features: int | None,
@@ -114,7 +127,7 @@ def select_terms(
     return kept
 
 
-def _is_phrase(counter: _core.TermCounter, least: float) -> np.ndarray:
+def _is_phrase(counter: Terms, least: float) -> np.ndarray:
     """[terms] True for single words, and for n-grams whose normalised pointwise mutual information is at least `least`:
 
     log(p(w1 ... wn) / (p(w1) ... p(wn))) / (-(n - 1) log p(w1 ... wn))

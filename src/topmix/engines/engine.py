@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from topmix.data.corpus import Corpus
+from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.shard import Shards
+from topmix.data.vectorize import Vectorizer
 from topmix.local import Info, LocalStep
 from topmix.parameters.component import Component
 
@@ -67,11 +71,23 @@ class Engine(Component):
 
     has_checkpoints: ClassVar[bool] = True  # whether what its workers remember can go to a file
     maps_files: ClassVar[bool] = True  # whether it learns from a temporary file of this machine as from memory
+    counts_texts: ClassVar[bool] = False  # whether `count_texts` may do it
     samples: ClassVar[bool] = True  # whether its workers can sample topics of tokens, which exploration needs
 
     def threads(self, n_jobs: int) -> int:
         """How many of n_jobs threads this process uses, for the tables of a model as for its workers."""
         return n_jobs
+
+    def count_texts(
+        self,
+        texts: ParquetTexts,
+        vectorizer: Vectorizer,
+        vocabulary: Sequence[str] | None = None,
+        out: Path | None = None,
+    ) -> Corpus | None:
+        """The corpus of these texts, counted by the workers, in the file `out` or a temporary one: in the words of a
+        vocabulary, or in those that the vectorizer learns. None where the caller is to count them."""
+        return None
 
     @abstractmethod
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:

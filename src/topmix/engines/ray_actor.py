@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
 
@@ -16,18 +17,24 @@ import ray
 
 from topmix import _core
 from topmix._version import __version__
+from topmix.data.saved_rows import forget_mapped_files
 from topmix.data.shard import SavedShard
 from topmix.engines.ray_nomad_host import NomadHost
 from topmix.engines.worker import Worker
 from topmix.local import Info, LocalStep
+from topmix.numerics.threads import use_threads
 from topmix.stats.tree import plus
 
 
-class About(NamedTuple):
-    """Where an actor is."""
+class Place(NamedTuple):
+    """Where an actor is. Ray may start it again elsewhere, between two calls, without a word."""
 
     node: str
     pid: int
+
+
+class About(NamedTuple):
+    place: Place
     isa: str
     version: str
 
@@ -42,6 +49,7 @@ class Report(NamedTuple):
     seconds: float
     processor: float  # seconds of all its threads
     resident: int  # bytes of this process
+    place: Place
 
 
 @dataclass
@@ -57,9 +65,10 @@ class ShardActor(NomadHost):
     def __init__(self) -> None:
         super().__init__()
         self.sessions: dict[str, Session] = {}
+        self.place = Place(ray.get_runtime_context().get_node_id(), os.getpid())
 
     def about(self) -> About:
-        return About(ray.get_runtime_context().get_node_id(), os.getpid(), _core.isa, __version__)
+        return About(self.place, _core.isa, __version__)
 
     def open(self, session: str, step: LocalStep, threads: int) -> None:
         self.sessions.setdefault(session, Session(Worker(step, threads)))
@@ -67,6 +76,14 @@ class ShardActor(NomadHost):
     def close(self, session: str) -> None:
         if (ended := self.sessions.pop(session, None)) is not None:
             ended.worker.close()
+        if not self.sessions:
+            forget_mapped_files()  # one that was removed since would keep its space on the disk
+
+    def apply(self, threads: int, function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+        """What a function finds, and the seconds that it took."""
+        begin = time.perf_counter()
+        with use_threads(threads):
+            return function(*arguments), time.perf_counter() - begin
 
     def columns(self, opening: tuple[Any, ...], b: int, message: list[Any]) -> np.ndarray:
         """The words of a shard, or the columns of a table."""
@@ -78,7 +95,7 @@ class ShardActor(NomadHost):
         begin, used, session = time.perf_counter(), time.process_time(), self._session(opening)
         stats, new, info = session.worker.step(self._shard(session, b, message), tables, memory)
         took = time.perf_counter() - begin, time.process_time() - used
-        return stats, new, Report(info, new is not None, n_bytes(stats), n_bytes(new), *took, resident())
+        return stats, new, Report(info, new is not None, n_bytes(stats), n_bytes(new), *took, resident(), self.place)
 
     def add(self, a: Any, b: Any) -> tuple[Any, int]:
         """The sum, and the bytes of the second part, which may have come from another node."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topmix.data.corpus import Corpus
+from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.shard import Shards
+from topmix.data.vectorize import Vectorizer
 from topmix.engines.cuda import Cuda
 from topmix.engines.engine import Engine, Workers
 from topmix.local import LocalStep
@@ -38,6 +43,10 @@ class Ray(Engine):
     copies : int
         Copies on other nodes of what each batch remembers, 0 or 1. With 1 the fit goes on when a node is lost; with 0
         fewer bytes travel, and a lost node ends the fit.
+    folder : str or None
+        A folder that all machines see, for counts of texts: workers read Parquet files themselves, and write their
+        counts to a temporary file there, which is removed after use. None is the folder for temporary files of this
+        machine, if all workers are on it; otherwise the process that calls counts the texts.
 
     Examples
     --------
@@ -47,16 +56,20 @@ class Ray(Engine):
     """
 
     maps_files = False
+    counts_texts = True
 
     address: str | None = None
     workers: int | None = None
     cpus_per_worker: int = 1
     gpus_per_worker: int = 0
     copies: int = 1
+    folder: str | None = None
 
     def check(self) -> None:
         if self.address is not None and not isinstance(self.address, str):
             raise ValueError(f"address must be None or a string, got {self.address!r}")
+        if self.folder is not None and not isinstance(self.folder, str):
+            raise ValueError(f"folder must be None or a string, got {self.folder!r}")
         whole_number_or_none(self.workers, "workers")
         whole_number(self.cpus_per_worker, "cpus_per_worker")
         whole_number(self.gpus_per_worker, "gpus_per_worker", least=0)
@@ -74,6 +87,18 @@ class Ray(Engine):
         from topmix.engines.ray_workers import RayWorkers
 
         return RayWorkers(shards, step, pool, self.cpus_per_worker, self.copies)
+
+    def count_texts(
+        self,
+        texts: ParquetTexts,
+        vectorizer: Vectorizer,
+        vocabulary: Sequence[str] | None = None,
+        out: Path | None = None,
+    ) -> Corpus | None:
+        pool = self._pool()
+        from topmix.engines.ray_counts import count_on_workers
+
+        return count_on_workers(pool, self.cpus_per_worker, self.folder, texts, vectorizer, vocabulary, out)
 
     def nomads(self) -> RayNomads:
         """The same workers, for blocks of parameters that travel between them."""

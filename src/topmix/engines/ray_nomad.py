@@ -81,6 +81,7 @@ class Links:
         return ray.put(content)
 
     def get(self, ref: Any) -> np.ndarray:
+        ray.wait([ref], fetch_local=True)  # `get` alone would stop what other threads put meanwhile, for up to a second
         found: np.ndarray = ray.get(ref)
         return found
 

@@ -12,12 +12,13 @@ from ray.exceptions import GetTimeoutError, RayActorError
 
 from topmix import _core
 from topmix._version import __version__
-from topmix.engines.ray_actor import About, ShardActor
+from topmix.engines.ray_actor import About, Place, ShardActor
 from topmix.engines.ray_nomad_host import GROUP
 
 LOG = logging.getLogger("topmix.ray")
 START_SECONDS = 120.0  # for the first actor to be there; for one that died to come back, when no other is left
 MORE_SECONDS = 30.0  # for the others
+AGAIN_SECONDS = 5.0  # for workers of an earlier call to say that they are there
 
 
 class ClusterError(ConnectionError):
@@ -45,7 +46,7 @@ class Peer:
 
     def __init__(self, number: int, actor: Any):
         self.number, self.actor = number, actor
-        self.node, self.pid = "", 0
+        self.place = Place("", 0)
         self.is_alive = False
         self.probe: Any = actor.about.remote()  # answered when it is there, also after it was started again
         self.waiting: set[Any] = set()  # calls that it has not answered
@@ -55,6 +56,14 @@ class Peer:
 
     def __repr__(self) -> str:
         return f"worker {self.number}"
+
+    @property
+    def node(self) -> str:
+        return self.place.node
+
+    @property
+    def pid(self) -> int:
+        return self.place.pid
 
     def look(self, seconds: float = 0.0) -> bool:
         """Whether it is there. It may have come back since it was lost."""
@@ -86,7 +95,7 @@ class Peer:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        self.node, self.pid, self.is_alive = about.node, about.pid, True
+        self.place, self.is_alive = about.place, True
 
 
 class Pool:
@@ -120,6 +129,15 @@ class Pool:
         if alive < n:
             LOG.warning("%d of %d workers could be started; the others will join when there is room", alive, n)
 
+    def look_again(self) -> None:
+        """Asks workers where they are: one that nobody called may have been lost meanwhile, and started elsewhere."""
+        for peer in self.alive():
+            peer.probe = peer.actor.about.remote()
+        idle = [peer for peer in self.peers if peer.is_alive and not peer.waiting]
+        deadline = time.monotonic() + AGAIN_SECONDS
+        while any(peer.look(0.02) and peer.probe is not None for peer in idle) and time.monotonic() < deadline:
+            pass
+
     def alive(self) -> list[Peer]:
         return [peer for peer in self.peers if peer.look()]
 
@@ -146,7 +164,9 @@ def pool_of(engine: Wanted) -> Pool:
     key = ray.get_runtime_context().get_job_id(), engine
     for other in [other for other in _pools if other[0] != key[0]]:
         del _pools[other]  # of a connection that has ended, and its actors with it
-    if key not in _pools:
+    if key in _pools:
+        _pools[key].look_again()
+    else:
         _pools[key] = Pool(engine)
     return _pools[key]
 

@@ -19,7 +19,7 @@ from ray.exceptions import ObjectLostError
 from topmix.data.shard import Shards
 from topmix.data.table import Table
 from topmix.engines.engine import ShardResult
-from topmix.engines.ray_actor import Report, n_bytes
+from topmix.engines.ray_actor import Place, Report, n_bytes
 from topmix.engines.ray_calls import Answer, Calls, LostData, LostForGood
 from topmix.engines.ray_pool import LOG, Peer, Pool
 from topmix.engines.ray_rounds import RayRounds
@@ -46,6 +46,11 @@ class Copy(NamedTuple):
     visited: Visited
     remembered: tuple[Any, ...]  # references
     holder: Peer | None  # None: there was no other node
+    place: Place | None  # of the holder: a copy is gone when it has been started again
+
+    @property
+    def is_there(self) -> bool:
+        return self.holder is not None and self.holder.is_alive and self.holder.place == self.place
 
 
 class RayWorkers:
@@ -126,7 +131,7 @@ class RayWorkers:
 
     def _visited(self, answer: Answer, stats: Any) -> Visited:
         report: Report = answer.last
-        answer.peer.resident = report.resident
+        answer.peer.resident, answer.peer.place = report.resident, report.place
         self.calls.took(report.seconds)
         self.traffic.visited(report)
         memory = answer.refs[1] if report.has_memory else None
@@ -151,22 +156,22 @@ class RayWorkers:
         """Has a worker of another node hold what the shard remembers; whether there is one."""
         if not self.copies or not remembered:
             return False
-        others = self._on_other_nodes(visited.peer)
+        others = self._on_other_nodes(visited.report.place.node)
         holder = others[visited.shard % len(others)] if others else None
-        self._copies[visited.shard] = Copy(visited, remembered, holder)
+        self._copies[visited.shard] = Copy(visited, remembered, holder, holder.place if holder else None)
         if holder is None:
             return False
         self.calls.ask(("copy", visited.shard), holder, "keep_copy", self.opening, visited.shard, *remembered)
         self.traffic.copied += visited.report.memory_bytes + (len(remembered) > 1) * visited.report.stats_bytes
         return True
 
-    def _on_other_nodes(self, peer: Peer) -> list[Peer]:
-        return [other for other in self.pool.alive() if other.node != peer.node and not other.is_late]
+    def _on_other_nodes(self, node: str) -> list[Peer]:
+        return [other for other in self.pool.alive() if other.node != node and not other.is_late]
 
     def _copy_again(self, but: set[int]) -> set[int]:
         """Copies of shards that have none: their worker was alone when they were visited, or the holder was lost.
         Returns those that are on their way. Not of `but`, which are visited next and copied then."""
-        alone = [c for b, c in self._copies.items() if b not in but and (c.holder is None or not c.holder.is_alive)]
+        alone = [c for b, c in self._copies.items() if b not in but and not c.is_there]
         return {c.visited.shard for c in alone if self.copy(c.visited, *c.remembered)}
 
     def status(self) -> dict[str, float]:

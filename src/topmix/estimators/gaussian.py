@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from topmix.data.sparse_table import SparseTable
 from topmix.data.table import Table
 from topmix.engines import Engine
+from topmix.estimators.gaussian_growth import grown
 from topmix.estimators.gaussian_parameters import by_hand, checked_start, n_parameters, priors, responsibilities
 from topmix.estimators.inputs import as_table
 from topmix.estimators.mixture import MixtureEstimator, count_of_samples
@@ -20,6 +21,7 @@ from topmix.files.reader import CheckedReader
 from topmix.fitting.history import Callback
 from topmix.learners import Asynchronous, Learner, Stochastic
 from topmix.learners.asynchronous_mixture import usual_rows
+from topmix.likelihoods.covariance import SingularCovariance
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.gaussian_start import at, empty, given, start, summary
 from topmix.local import LocalStep
@@ -76,10 +78,11 @@ class GaussianMixture(MixtureEstimator):
     reg_covar : float
         Added to the variances of every cluster after each update, as in scikit-learn. Where it is not small beside
         them, the objective may fall a little.
-    init_params : {"auto", "k-means++", "kmeans", "random", "random_from_data"}, array or dict
-        Where clusters start: rows far from each other, with what is nearest to them; a short k-means; random
-        responsibilities; random rows. "auto" tries "k-means++", "random_from_data" and a short k-means, in the scales
-        of the columns and in those of the whole data, and takes what makes a sample of the data most likely. Or
+    init_params : {"auto", "split", "k-means++", "kmeans", "random", "random_from_data"}, array or dict
+        Where clusters start: one cluster that is divided until there are enough, with a few passes over a growing
+        sample in between; rows far from each other, with what is nearest to them; a short k-means; random
+        responsibilities; random rows. "auto" tries "split", "k-means++", "random_from_data" and a short k-means, in the
+        scales of the columns and in those of the whole data, and takes what makes a sample of the data most likely. Or
         responsibilities (n_samples, n_components), or labels (n_samples,). Or a dict with some of "weights", "means"
         and "precisions", in the shapes of scikit-learn's weights_init, means_init and precisions_init; the rest is as
         with "auto".
@@ -300,7 +303,7 @@ class GaussianMixture(MixtureEstimator):
         if r is not None:
             model = given(prepared, r, data, weight)
         else:
-            model = start(prepared, data, weight, how, rng)
+            model = self._found(prepared, data, weight, how, rng)
         weights, means, covariances = checked_start(self, K, data.shape[1])
         N = model.total.N
         if weights is None and means is None and covariances is None:
@@ -308,6 +311,26 @@ class GaussianMixture(MixtureEstimator):
         N = N if weights is None else weights * N.sum()
         means = model.mean() if means is None else means
         return at(prepared, N, means, model.covariances() if covariances is None else covariances), N
+
+    def _found(
+        self, prepared: Gaussian, data: Table, weight: np.ndarray | None, how: str, rng: np.random.Generator
+    ) -> Gaussian:
+        """First clusters by one of STARTS."""
+        if how not in ("auto", "split"):
+            return start(prepared, data, weight, how, rng)
+        is_tied = self.covariance_type == "tied"
+        if is_tied and how == "split":
+            raise ValueError("init_params='split' divides clusters by their spread, and with 'tied' they share it")
+        others: list[Gaussian] = []
+        plain, L = replace(prepared, n_candidates=0), count_of_active(self.n_active, len(prepared.total.N))
+        if not is_tied:
+            try:
+                model = grown(plain, self._allocation, data, weight, L, rng.spawn(1)[0])
+                others.append(replace(model, n_candidates=prepared.n_candidates))
+            except SingularCovariance:  # of a part of the sample; all of the data may do
+                if how == "split":
+                    raise
+        return others[0] if how == "split" else start(prepared, data, weight, how, rng, others)
 
     def _set_attributes(self, model: Mixture) -> None:
         g = self._gaussian

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,12 +15,15 @@ from sklearn.base import clone
 from topmix.data.anndata import from_anndata, is_anndata, open_anndata
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
+from topmix.data.fields import DEFAULT_TEXT_FIELD
 from topmix.data.from_table import counts_of, text_columns, texts_of
 from topmix.data.items import first_and_all, is_texts, plain
+from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.readers import kind_of_text, read_corpus
+from topmix.data.remote_file import is_remote, local_copy
 from topmix.data.tabular import BLOCK_CELLS, Tabular, as_tabular
 from topmix.data.text_blocks import Blocks, document_blocks, text_blocks
-from topmix.data.texts import DEFAULT_TEXT_FIELD, read_texts
+from topmix.data.texts import read_texts
 from topmix.data.vectorize import Vectorizer
 from topmix.estimators.frames import FRAMES
 from topmix.files.reader import ModelFileError
@@ -72,6 +76,8 @@ def remembered(estimator: Any) -> Reading:
 
 def read(estimator: Any, X: Any, reading: Reading, *, fitted: bool) -> Read:
     """X as a Corpus, unless it is a matrix. Texts are counted in the words of a fitted estimator."""
+    if (counted := _counted_by_workers(estimator, X, reading, fitted)) is not None:
+        return counted
     source = _opened(X, reading)
     if source.texts is not None:
         return _count(estimator, source.texts, reading, fitted)
@@ -81,6 +87,9 @@ def read(estimator: Any, X: Any, reading: Reading, *, fitted: bool) -> Read:
 def read_parts(estimator: Any, X: Any, reading: Reading) -> Iterator[Any]:
     """What `read` gives for a fitted estimator, in parts: texts as corpora of bounded size, in their order. Other data
     is one part. There is at least one."""
+    if (counted := _counted_by_workers(estimator, X, reading, fitted=True)) is not None:
+        yield counted.data
+        return
     source = _opened(X, reading)
     if source.texts is None:
         yield _read_counts(estimator, X, source.table, reading).data
@@ -123,9 +132,9 @@ def _opened(X: Any, reading: Reading) -> Source:
 def _read_counts(estimator: Any, X: Any, table: Tabular | None, reading: Reading) -> Read:
     """Data that is not text."""
     if isinstance(X, str | os.PathLike):
-        source = Path(X)
-        if source.suffix.lower() != ".h5ad":
-            return Read(read_corpus(source))
+        if Path(X).suffix.lower() != ".h5ad":
+            return Read(read_corpus(X))
+        source = local_copy(X) if is_remote(X) else Path(X)
         adata = open_anndata(source)
         try:
             return Read(from_anndata(adata, reading.layer, most_entries=_most_entries(estimator)))
@@ -169,21 +178,49 @@ def refuse_iterator(X: Any) -> None:
         raise ValueError("X is an iterator, and the first reading would use it up: pass a list, or call fit alone")
 
 
-def _texts_of_path(path: str | os.PathLike[str], reading: Reading) -> Blocks | None:
-    """None for a file of counts."""
-    source = Path(path)
-    if not source.exists():
+def _counted_by_workers(estimator: Any, X: Any, reading: Reading, fitted: bool) -> Read | None:
+    """The texts of Parquet files, counted by an engine whose workers read them; None for other data and engines."""
+    engine = estimator._component("engine") if hasattr(estimator, "engine") else None
+    given = reading.vectorizer
+    if engine is None or not engine.counts_texts or not isinstance(X, str | os.PathLike):
+        return None
+    if not (given is None or isinstance(given, Vectorizer)) or _kind_of_path(X) != "parquet":
+        return None
+    texts = ParquetTexts(X if is_remote(X) else os.path.abspath(X), reading.text)
+    if fitted:
+        vectorizer = _vectorizer_of(estimator) if given is None else given
+        vocabulary: Sequence[str] | None = vectorizer._known_vocabulary()
+    else:
+        vectorizer = Vectorizer(**DEFAULTS) if given is None else clone(given)
+        vocabulary = vectorizer._begin_fit()
+    with _naming_columns(reading):
+        corpus = engine.count_texts(texts, vectorizer, vocabulary)
+    return None if corpus is None else Read(corpus, given if fitted else vectorizer)
+
+
+def _kind_of_path(path: str | os.PathLike[str]) -> str | None:
+    """The format of texts; None for a file of counts."""
+    if not is_remote(path) and not Path(path).exists():
         hint = "" if isinstance(path, os.PathLike) else ". To learn from texts, pass a list of strings: [text, ...]"
         raise FileNotFoundError(f"there is no such file or folder: {str(path)[:200]!r}{hint}")
-    if source.suffix.lower() == ".h5ad" or kind_of_text(source) is None:
-        return None
-    return _with_names_of_columns(source, reading)
+    return None if Path(path).suffix.lower() == ".h5ad" else kind_of_text(path)
 
 
-def _with_names_of_columns(source: Path, reading: Reading) -> Blocks:
-    """The texts of a file. An error says what a user of `fit` is to pass."""
+def _texts_of_path(path: str | os.PathLike[str], reading: Reading) -> Blocks | None:
+    """None for a file of counts."""
+    return None if _kind_of_path(path) is None else _read_blocks(path, reading)
+
+
+def _read_blocks(path: str | os.PathLike[str], reading: Reading) -> Blocks:
+    with _naming_columns(reading):
+        yield from document_blocks(read_texts(path, field=reading.text))
+
+
+@contextmanager
+def _naming_columns(reading: Reading) -> Iterator[None]:
+    """An error says what a user of `fit` is to pass."""
     try:
-        yield from document_blocks(read_texts(source, field=reading.text))
+        yield
     except CorpusError as error:
         if reading.text is not None or f"{DEFAULT_TEXT_FIELD!r}" not in str(error):
             raise

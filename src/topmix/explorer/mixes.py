@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ LEAST = 0.01  # smaller shares of a topic in a document are not kept
 BLOCK = 4096
 
 
-def mixes_of(model: Any, corpus: Corpus) -> sp.csr_array:
-    """[documents, K] shares of the topics that documents use."""
+def mixes_of(model: Any, corpus: Corpus, is_wanted: Callable[[], bool] = lambda: True) -> sp.csr_array | None:
+    """[documents, K] shares of the topics that documents use; None once they are not wanted any more."""
     parts = []
     for begin in range(0, corpus.n_docs, BLOCK):
+        if not is_wanted():
+            return None
         block = corpus[begin : begin + BLOCK]
         if hasattr(model, "transform") and hasattr(model, "_fold_in"):
             found = sp.csr_array(model.transform(block, sparse_output=True))

@@ -50,6 +50,8 @@ class Session:
         self._changing = threading.RLock()  # held by whoever changes the model, which may take long
         self._together = threading.RLock()  # held for moments: version, snapshot and journal belong together
         self._thread: threading.Thread | None = None
+        self._visits: list[threading.Thread] = []
+        self._closed = False
 
     # What is shown.
 
@@ -89,11 +91,14 @@ class Session:
             for n in sorted(self._models)[1:-MODELS_KEPT]:
                 del self._models[n]
             self._swap(made)
-        threading.Thread(target=self._visit, args=[made], name="topmix-documents", daemon=True).start()
+        self._visits = [visit for visit in self._visits if visit.is_alive()]
+        visit = threading.Thread(target=self._visit, args=[made], name="topmix-documents", daemon=True)
+        self._visits.append(visit)
+        visit.start()
 
     def _visit(self, snapshot: Snapshot) -> None:
         try:
-            snapshot.compute_mixes()
+            snapshot.compute_mixes(lambda: not self._closed)
         except Exception:
             logger.exception("the topics of the documents")
             self.error = "the topics of the documents could not be computed; the log of the server says why"
@@ -260,8 +265,11 @@ class Session:
         """Ends what runs. What was accepted is in the journal."""
         if self.watch is not None:
             self.watch.stop()
-        if self._thread is not None:
-            self._thread.join(60)
+        self._closed = True
+        # A thread that is inside a kernel when Python ends would abort the whole process.
+        for thread in (self._thread, *self._visits):
+            if thread is not None:
+                thread.join(60)
         self.events.close()
 
     def _accept(self, edit: Edit, after: Any) -> None:

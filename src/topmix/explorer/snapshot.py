@@ -6,6 +6,7 @@ What is slow is made when it is first asked for, and kept: the topics of all doc
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -143,11 +144,12 @@ class Snapshot:
         """Topics of all documents; None where they are not there yet."""
         return self._mixes
 
-    def compute_mixes(self) -> None:
-        """Slow: visits all documents."""
+    def compute_mixes(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
+        """Slow: visits all documents, as long as somebody wants it."""
         with self._slow:
             if self.library is not None and self._mixes is None:
-                self._mixes = Mixes(mixes_of(self.model, self.library.corpus), self.library.lengths)
+                found = mixes_of(self.model, self.library.corpus, is_wanted)
+                self._mixes = None if found is None else Mixes(found, self.library.lengths)
 
     def excerpts(self, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
         """The beginnings of documents, with their topics."""

@@ -7,6 +7,7 @@ none of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ LARGEST_SQUARE = 1e90  # of anything that is squared or summed: files hold numbe
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 40
 DENSE_SAMPLE = 1 << 26  # numbers of sparse rows that are made dense
-STARTS = ("auto", "k-means++", "kmeans", "random", "random_from_data")
+STARTS = ("auto", "split", "k-means++", "kmeans", "random", "random_from_data")  # "split" is made by the estimator
 LLOYD = ("lloyd", "lloyd in the frame")  # only as tries of "auto"
 
 
@@ -139,12 +140,13 @@ def start(
     weight: np.ndarray | None,
     init: str,
     rng: np.random.Generator,
+    others: Sequence[Gaussian] = (),
 ) -> Gaussian:
     """First clusters, by one of STARTS, from statistics that come to as many rows as there are.
 
     k-means++ finds groups that stand apart, and where there are none it finds the tails; random rows follow the
     density; Lloyd's steps find round groups, in the scales of the columns or in those of the data as a whole. "auto"
-    tries all of them and keeps the start under which the sample is most likely.
+    tries all of them, and `others`, and keeps the start under which the sample is most likely.
     """
     K = len(model.total.N)
     usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
@@ -168,6 +170,7 @@ def start(
     tries = [started("k-means++"), started("random_from_data")]
     if not model.zero_mean:
         tries += [started(how) for how in LLOYD for _ in range(min(3, max(1, 64 // K)))]
+    tries += others
     for t in tries:
         log_weights = np.log(t.total.N / t.total.N.sum())
         a = t.assign(VectorShard(table.data, few), t.tables(np.zeros(0)), log_weights, 1)
@@ -232,6 +235,13 @@ def at(model: Gaussian, N: np.ndarray, means: np.ndarray, covariances: np.ndarra
         B = B - shape.prior_outer(len(N), p.beta, p.m) + shape.outer(beta, m, m)
     first = beta[:, None] * m - (0.0 if model.zero_mean else p.beta * p.m)
     return model.update(GaussianStats(N.copy(), first, shape.packed(B)), N)
+
+
+def whole(model: Gaussian, x: np.ndarray, w: np.ndarray | None) -> Gaussian:
+    """One cluster that has all of these rows."""
+    z = model.frame.points(x.astype(np.float64))
+    S = moments(z, *_everyone(np.ones((len(z), 1))), w, np.zeros((1, z.shape[1])), model.shape)
+    return model.update(S, S.N)
 
 
 def shrunk(S: GaussianStats, model: Gaussian) -> GaussianStats:

@@ -11,8 +11,8 @@ writes one row per document, and the vocabulary in the metadata of the schema.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,10 @@ from topmix.data.atomic import atomic_write
 from topmix.data.builder import CorpusBuilder
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
+from topmix.data.formats.arrow_file import open_batches, open_table, pyarrow
 from topmix.data.formats.format import Format, Options, find_vocabulary
 
 BLOCK_ROWS = 4096
-BUFFER = 1 << 20  # bytes of a column that are read at a time
 KEY = b"topmix"
 SHAPES = ({"words", "counts"}, {"doc", "word", "count"})
 
@@ -61,17 +61,18 @@ def read(path: Path, options: Options) -> Corpus:
         return builder.finish(words, None if ids.grew else n_words, meta=saved.get("meta"))
 
 
-def holds_texts(path: Path) -> bool:
+def holds_texts(path: str | os.PathLike[str]) -> bool:
     """Whether the file has a column of strings, and not the columns of a file of counts."""
-    pa = _pyarrow()
-    with open_batches(path) as (schema, _):
+    pa = pyarrow()
+    with open_table(path) as table:
+        schema = table.schema
         if KEY in (schema.metadata or {}) or any(shape <= set(schema.names) for shape in SHAPES):
             return False
         return any(pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in schema.types)
 
 
 def write(corpus: Corpus, path: Path) -> None:
-    pa = _pyarrow()
+    pa = pyarrow()
     words = None if corpus.vocabulary is None else list(corpus.vocabulary)
     saved = {"n_words": corpus.n_words, "vocabulary": words, "meta": dict(corpus.meta)}
     columns = [("words", pa.list_(pa.int32())), ("counts", pa.list_(pa.float32()))]
@@ -101,7 +102,7 @@ class _Ids:
         return list(self._id)
 
     def __call__(self, column: Any) -> NDArray[Any]:
-        pa = _pyarrow()
+        pa = pyarrow()
         _no_nulls(column, "words")
         if pa.types.is_integer(column.type):
             return column.to_numpy(zero_copy_only=False)
@@ -179,50 +180,13 @@ def _no_nulls(column: Any, what: str) -> None:
         raise CorpusError(f"{column.null_count} values in the column {what} are missing (null)")
 
 
-@contextmanager
-def open_batches(path: Path, n_rows: int = 1 << 16) -> Iterator[tuple[Any, Iterator[Any]]]:
-    """The schema, and an iterator of validated record batches of up to `n_rows`. Reading an unchecked batch could
-    crash. Row groups are read through a buffer: one may be larger than memory."""
-    pa = _pyarrow()
-    import pyarrow.parquet as pq
-
-    try:
-        with open(path, "rb") as file:
-            magic = file.read(4)
-            file.seek(0)
-            if magic == b"PAR1":
-                table = pq.ParquetFile(file, page_checksum_verification=True, buffer_size=BUFFER, pre_buffer=False)
-                yield table.schema_arrow, _checked(table.iter_batches(batch_size=n_rows))
-            else:
-                reader = pa.ipc.open_file(file)
-                yield reader.schema, _checked(reader.get_batch(i) for i in range(reader.num_record_batches))
-    except (CorpusError, FileNotFoundError):
-        raise
-    except (pa.ArrowException, UnicodeDecodeError, OSError, MemoryError) as error:
-        raise CorpusError(f"{path}: not a complete Parquet or Arrow file: {error}") from error
-
-
-def _checked(batches: Iterator[Any]) -> Iterator[Any]:
-    for batch in batches:
-        batch.validate(full=True)
-        yield batch
-
-
 def _writer(path: Path, file: Any, schema: Any) -> Any:
-    pa = _pyarrow()
+    pa = pyarrow()
     if path.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
         return pq.ParquetWriter(file, schema, write_page_checksum=True)
     return pa.ipc.new_file(file, schema)
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise ImportError("Parquet and Arrow files need pyarrow: pip install 'topmix[parquet]'") from error
-    return pa
 
 
 ARROW = Format("parquet", (".parquet", ".arrow", ".feather"), matches, read, write)

@@ -30,7 +30,8 @@ def matches(head: bytes) -> bool:
 
 
 def read(path: Path, options: Options) -> Corpus:
-    with _errors(path), zipfile.ZipFile(path) as archive:
+    # Members that are not read to their end would keep a file of the archive's own open.
+    with _errors(path), open(path, "rb") as file, zipfile.ZipFile(file) as archive:
         if damaged := archive.testzip():
             raise CorpusError(f"{path}: member {damaged!r} does not match its checksum: the file is corrupt")
         layout = bytes(_Member(archive, "format").rest().item()).decode()

@@ -1,0 +1,149 @@
+"""Texts that the workers of a Ray cluster read and count themselves (data/count_parts.py says how).
+
+Counts go to a folder that all workers see, and so does the corpus file; messages have words and numbers of words.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import ray
+
+from topmix.data.atomic import check_plain_file
+from topmix.data.corpus import Corpus
+from topmix.data.count_parts import count_in_parts
+from topmix.data.errors import CorpusError
+from topmix.data.parquet_texts import ParquetTexts
+from topmix.data.vectorize import Vectorizer
+from topmix.engines.ray_calls import Calls, LostData
+from topmix.engines.ray_pool import LOG, Pool
+
+LEAST_BYTES, MOST_BYTES = 1 << 20, 1 << 28  # of the texts of a part
+PARTS_PER_WORKER = 4  # or more: the last ones to end are then short
+AHEAD = 2  # calls that a worker has at a time
+WINDOW = 6  # calls per worker that may be over before an earlier one is: their results wait here
+T = TypeVar("T")
+
+
+def count_on_workers(
+    pool: Pool,
+    threads: int,
+    folder: str | None,
+    texts: ParquetTexts,
+    vectorizer: Vectorizer,
+    vocabulary: Sequence[str] | None,
+    out: Path | None,
+) -> Corpus | None:
+    """The corpus of the texts, mapped from `out`, or from a temporary file that is removed with the last corpus of it.
+    None where the texts cannot be cut, or no folder is seen by all workers: then the log says so."""
+    parts = texts.cut(PARTS_PER_WORKER * len(pool.peers), LEAST_BYTES, MOST_BYTES)
+    if not parts:
+        return None
+    if out is not None:
+        check_plain_file(out)
+    run = PoolRun(pool, threads)
+    home = Path(tempfile.mkdtemp(prefix=".topmix-counts-", dir=folder if out is None else out.resolve().parent))
+    keep = False
+    try:
+        if not run.all_see(home):
+            if folder is not None and out is None:
+                raise CorpusError(f"folder={folder!r}: some workers do not see this folder, or cannot write there")
+            LOG.warning(
+                "workers do not all see %s, so this process counts the texts alone; pass a folder that all machines "
+                "see, such as Ray(folder='/shared')", home.parent,
+            )  # fmt: skip
+            return None
+        file = home / "corpus.topmix" if out is None else out
+        (home / "parts").mkdir()
+        corpus = count_in_parts(texts, parts, vectorizer, vocabulary, home / "parts", file, run)
+        if out is None:
+            _remove(home / "parts")
+            weakref.finalize(corpus._stored.file, _remove, home)  # type: ignore[attr-defined]
+            keep = True
+        return corpus
+    finally:
+        run.close()
+        if not keep:
+            _remove(home)
+
+
+class PoolRun:
+    """Runs calls on the workers of a pool. A call is made again when its worker is lost, or is late."""
+
+    def __init__(self, pool: Pool, threads: int):
+        self.pool, self.threads, self.calls = pool, threads, Calls(pool)
+
+    def __call__(self, function: Callable[..., T], job: Any, calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
+        shared, todo = ray.put(job), enumerate(calls)
+        asked = dict[int, tuple[Any, ...]]()  # not answered yet
+        found = dict[int, T]()
+        n, is_more = 0, True
+        while True:
+            while is_more and self._has_room(len(asked), len(found)):
+                i, arguments = next(todo, (-1, ()))
+                is_more = i >= 0
+                if is_more:
+                    asked[i] = arguments
+                    self._ask(i, function, shared, arguments)
+            if not asked and not found:
+                return
+            try:
+                answers = self.calls.answers()
+            except LostData as lost:  # the result, with the node of its worker
+                self._ask(lost.key[1], function, shared, asked[lost.key[1]])
+                continue
+            for answer in answers:
+                result, seconds = answer.last
+                self.calls.took(seconds)
+                found[answer.key[1]] = result
+                del asked[answer.key[1]]
+            while n in found:
+                yield found.pop(n)
+                n += 1
+
+    def _has_room(self, n_asked: int, n_found: int) -> bool:
+        peers = len(self.pool.peers)
+        return n_asked < AHEAD * peers and n_asked + n_found < WINDOW * peers
+
+    def _ask(self, i: int, function: Callable[..., Any], shared: Any, arguments: tuple[Any, ...]) -> None:
+        self.calls.ask(("part", i), self.calls.best(), "apply", self.threads, function, shared, *arguments)
+
+    def all_see(self, folder: Path) -> bool:
+        """Whether each worker can read what this process writes there, and write there itself."""
+        token = secrets.token_hex(16)
+        (folder / "token").write_text(token)
+        waiting = self.pool.wait_for_one()
+        for peer in waiting:
+            self.calls.ask(("sees", peer.number), peer, "apply", 1, sees, str(folder), token, peer.number)
+        seen = dict[int, bool]()
+        while len(seen) < len(waiting):
+            seen |= {answer.key[1]: answer.last[0] for answer in self.calls.answers()}
+        return all(seen.values())
+
+    def close(self) -> None:
+        self.calls.drop()
+
+
+def sees(folder: str, token: str, number: int) -> bool:
+    try:
+        Path(folder, f"seen-{number}").write_text(token)
+        return Path(folder, "token").read_text() == token
+    except OSError:
+        return False
+
+
+def _remove(folder: Path) -> None:
+    """Renamed first: a worker that still writes there by its name cannot add files while the others are removed."""
+    gone = folder.with_name(f"{folder.name}-removed")
+    try:
+        os.rename(folder, gone)
+    except OSError:
+        gone = folder
+    shutil.rmtree(gone, ignore_errors=True)

@@ -1,0 +1,97 @@
+"""First Gaussian clusters by growth: from one to K, each time twice as many, with a few passes in between.
+
+A pass over few rows with few clusters costs next to nothing, and the sample grows with the clusters. So the clusters
+have seen many passes when the first pass over all of the data begins. And few clusters find the large differences in
+the data, which many clusters that start at rows cannot agree on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+import numpy as np
+
+from topmix.allocations.allocation import Allocation
+from topmix.data.shard import Shards, at_random
+from topmix.data.table import Table
+from topmix.data.vectors import VectorShard
+from topmix.engines import Threads
+from topmix.learners import Memoized, State
+from topmix.likelihoods.gaussian import Gaussian, GaussianStats
+from topmix.likelihoods.gaussian_split import divided
+from topmix.likelihoods.gaussian_start import DENSE_SAMPLE, whole
+from topmix.local.mixture import MixtureStep
+from topmix.models.mixture import Mixture
+from topmix.numerics.threads import threads
+
+PASSES, LAST_PASSES = 3, 2  # after each division, and after the last one, which passes over all of the data follow
+BATCHES = 3  # of each pass
+LEAST_ROWS = 2_000  # of a sample, and for each cluster this many, or so many for each column of a matrix:
+ROWS_PER_CLUSTER = 100
+ROWS_PER_COLUMN = 12
+LEAST_SHARE = 0.01  # of its rows after the last division; a cluster with fewer is empty
+
+
+def sizes(K: int) -> list[int]:
+    """1, 2, ..., K: each is half of the next, rounded up, so that nearly all clusters are divided each time. A choice
+    among them would prefer some kind of cluster again and again."""
+    return [*sizes(-(-K // 2)), K] if K > 1 else [1]
+
+
+def grown(
+    prepared: Gaussian,
+    allocation: Callable[[int], Allocation],
+    table: Table,
+    weight: np.ndarray | None,
+    n_active: int,
+    rng: np.random.Generator,
+) -> Gaussian:
+    """K clusters, from statistics that come to as many rows as there are."""
+    K, D = prepared.total.first.shape
+    each = max(ROWS_PER_CLUSTER, ROWS_PER_COLUMN * D if prepared.shape.is_matrix else 0)
+    usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
+    size = min(len(usable), max(LEAST_ROWS, each * K), max(2 * K, DENSE_SAMPLE // D))
+    rows, order = np.sort(rng.choice(usable, size, replace=False)), rng.permutation(size)
+    x = np.ascontiguousarray(table.data[rows])[order]
+    w = None if weight is None else weight[rows][order]
+    model = Mixture(allocation(1), whole(prepared, x, w), D, 1)
+    S = model.likelihood.total.copy()
+    for k in sizes(K)[1:]:
+        n = min(size, max(LEAST_ROWS, each * k))
+        sample, of_rows = Table(x[:n], check=False), None if w is None else w[:n]
+        S = _divided(model, VectorShard(sample.data, slice(0, n), of_rows), k)
+        model = Mixture(allocation(k).update(S.N), prepared.update(S, S.N), D, k)
+        shards = Shards(sample, at_random(sample, BATCHES, rng), of_rows)
+        model = _learned(model, shards, min(n_active, k), LAST_PASSES if k == K else PASSES)
+        learned = model.likelihood.total
+        S = _without_empty(learned.copy(), S)
+        if (S.N != learned.N).any():
+            model = Mixture(allocation(k).update(S.N), prepared.update(S, S.N), D, k)
+    S.scale((float(len(table)) if weight is None else float(weight.sum())) / S.N.sum())
+    return prepared.update(S, S.N)
+
+
+def _without_empty(S: GaussianStats, before: GaussianStats) -> GaussianStats:
+    """A cluster that lost its rows in the passes is again as it was divided: an empty one might never get any."""
+    lost = S.N < LEAST_SHARE * before.N
+    for now, then in ((S.N, before.N), (S.first, before.first), (S.second, before.second)):
+        now[lost] = then[lost]
+    return S
+
+
+def _divided(model: Mixture, shard: VectorShard, K: int) -> GaussianStats:
+    tables = model.tables(shard.cols)
+    a = Gaussian.assign(shard, tables.likelihood, tables.log_weights, 1)
+    assert isinstance(model.likelihood, Gaussian)
+    return divided(model.likelihood, a.z, shard.weight, a.cluster[:, 0], K)
+
+
+def _learned(model: Mixture, shards: Shards, n_active: int, n: int) -> Mixture:
+    """After some passes over the sample."""
+    with closing(Threads().open(shards, MixtureStep(Gaussian, n_active), threads())) as workers:
+        passes = Memoized().passes(model, workers, State(pseudo_counts=model.as_stats()))
+        with closing(passes):
+            for _ in range(n):
+                model = next(passes).model
+    return model
