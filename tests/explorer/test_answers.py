@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 import topmix
 from topmix import LDA, MultinomialMixture
+from topmix.cli.explore_command import open_session
 from topmix.explorer import Session, explore, mixes
 from topmix.explorer.positions import map_positions
 from topmix.explorer.watch import Watch
@@ -293,6 +294,19 @@ def test_a_watched_fit_shows_its_passes_pauses_and_stops(documents):
         thread.join(60)
         assert 1 <= int(got[0]) < 400
         client.close()
+
+
+def test_a_fit_is_over_when_its_model_is_shown_and_not_before(documents, fitted):
+    with open_session(documents.corpus, None, "fit", 0) as explorer:  # its address can be told from here on
+        session = explorer.session
+        assert session.status()["busy"] == "fit"
+        session.watching()
+        swap, seen = session._swap, []
+        session._swap = lambda made: (swap(made), seen.append(session.status()))
+        session.open(fitted)
+        assert [(status["version"], status["busy"]) for status in seen] == [(1, "fit")]
+        assert session.status()["busy"] is None
+        assert session.watch is None
 
 
 def test_the_time_limit_counts_no_pauses_and_can_change():

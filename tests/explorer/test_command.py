@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import topmix
 from topmix.cli import app
+from topmix.explorer import Explorer, Session
 
 
 @contextmanager
@@ -52,7 +53,7 @@ def test_a_killed_explorer_goes_on_from_its_last_state(fitted, documents, tmp_pa
         do(client, "apply", edit={"do": "rename", "topic": 1, "name": "kept"})
         before = client.get("/api/overview").json()
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(120)
     with running(*arguments) as (process, client):
         after = client.get("/api/overview").json()
         assert after["overview"] | {"history": None, "about": None} == before["overview"] | {
@@ -61,13 +62,13 @@ def test_a_killed_explorer_goes_on_from_its_last_state(fitted, documents, tmp_pa
         }
         assert after["status"]["edits"] == before["status"]["edits"]
         do(client, "learn", passes=1)
-        for _ in range(600):
+        for _ in range(2400):
             if (status := client.get("/api/status").json())["busy"] is None:
                 break
             time.sleep(0.05)
         assert status["edits"][-1] == {"do": "learn", "passes": 1, "seed": 3}
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
         assert json.loads(process.stdout.read())["url"].startswith(str(client.base_url))
     assert topmix.load(tmp_path / "model").n_components == 5  # the model file stays as it was
 
@@ -89,16 +90,29 @@ def test_a_fit_is_explored_and_then_edited(documents, tmp_path):
         "5m",
     )
     with running(*fit) as (process, client):
-        for _ in range(600):
+        for _ in range(2400):
             if client.get("/api/status").json()["busy"] is None:
                 break
             time.sleep(0.05)
         assert len(client.get("/api/overview").json()["overview"]["share"]) == 4
         do(client, "apply", edit={"do": "delete", "topic": 2})
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
     assert topmix.load(tmp_path / "model").n_components == 4
     assert '"delete"' in (tmp_path / "model.session").read_text()
+
+
+@pytest.mark.parametrize("when", ["open", "wait"])
+def test_ctrl_c_at_any_moment_after_a_fit_is_the_end_of_exploring(documents, tmp_path, monkeypatch, when):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*{"open": (Session, "open"), "wait": (Explorer, "wait")}[when], interrupt)
+    documents.corpus.save(tmp_path / "docs.topmix")
+    done = CliRunner().invoke(app, ["fit", str(tmp_path / "docs.topmix"), "-k", "4", "--max-iter", "2", "-o",
+                                    str(tmp_path / "model"), "--explore", "--no-browser"])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert topmix.load(tmp_path / "model").n_components == 4
 
 
 def test_what_cannot_be_explored_is_said(fitted, tmp_path):

@@ -158,21 +158,22 @@ def test_the_command_serves_until_ctrl_c(path, model):
         said = json.loads("".join(running.stdout.readline() for _ in range(5)))
         address, token = said["address"], said["token"]
         assert address.startswith("http://127.0.0.1:")
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            try:
-                assert httpx.get(address + "health").json()["status"] == "ok"
-                break
-            except httpx.TransportError:
-                time.sleep(0.05)
-        headers = {"Authorization": f"Bearer {token}"}
-        got = httpx.post(address + "topics", json={"text": "cat dog bone"}, headers=headers).json()["topics"]
-        assert got == [share._asdict() for share in model.predictor()("cat dog bone")]
-        assert 'model="my model"' in httpx.get(address + "metrics", headers=headers).text
-        assert httpx.get(address + "topics").status_code == 401
+        with httpx.Client(base_url=address, timeout=60) as client:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                try:
+                    assert client.get("health").json()["status"] == "ok"
+                    break
+                except httpx.TransportError:
+                    time.sleep(0.05)
+            headers = {"Authorization": f"Bearer {token}"}
+            got = client.post("topics", json={"text": "cat dog bone"}, headers=headers).json()["topics"]
+            assert got == [share._asdict() for share in model.predictor()("cat dog bone")]
+            assert 'model="my model"' in client.get("metrics", headers=headers).text
+            assert client.get("topics").status_code == 401
     finally:
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=30)
+        _, errors = running.communicate(timeout=120)
     assert running.returncode in (0, 130)
     assert "Traceback" not in errors
 
@@ -187,7 +188,7 @@ def test_errors_of_the_command(path, tmp_path):
         ((path, "--host", "203.0.113.7"), "cannot listen"),
     ):
         done = begin(*arguments)
-        _, errors = done.communicate(timeout=60)
+        _, errors = done.communicate(timeout=120)
         assert done.returncode in (1, 2)
         assert why in errors
         assert "Traceback" not in errors

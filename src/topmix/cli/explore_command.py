@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,7 +64,7 @@ def explore(
     Ctrl-C ends it.
     """
     with one_line_errors("stopped by Ctrl-C before the explorer was ready"):
-        from topmix.explorer import explore as serve
+        from topmix.explorer import explore as open_explorer
 
         found = load_model(model, threads)
         with Console(stderr=True).status("Reading the documents ..."):
@@ -76,23 +77,30 @@ def explore(
                 raise typer.BadParameter("columns are of documents: pass --corpus too", param_hint="--column")
             if held_out is not None:
                 unseen = read_all_for(found, held_out, dict(settings)).corpus
-            explorer = serve(
+            explorer = open_explorer(
                 found, documents, texts=texts, columns=columns, held_out=unseen, other=other, path=model,
                 title=title or model.stem, port=port, browser=False,
             )  # fmt: skip
         explorer.session.seed = seed
         if as_json:
             print_json({"url": explorer.url, "port": explorer.server.port})
-    serve_until_interrupt(explorer, browser)
+    with until_interrupt(explorer):
+        serve(explorer, browser)
 
 
-def serve_until_interrupt(explorer: Any, browser: bool) -> None:
+def serve(explorer: Any, browser: bool) -> None:
     """Says the address, and waits for Ctrl-C."""
     tell(f"the explorer is at {explorer.url} (Ctrl-C ends it)")
     if browser:
         explorer.open_browser()
+    explorer.wait()
+
+
+@contextmanager
+def until_interrupt(explorer: Any) -> Iterator[None]:
+    """Ctrl-C is the ordinary end of what is done inside, at any moment of it. Then the explorer is closed."""
     try:
-        explorer.wait()
+        yield
     except KeyboardInterrupt:
         pass
     finally:
@@ -104,7 +112,9 @@ def open_session(corpus: Any, texts: Iterable[str] | None, title: str, port: int
     from topmix.explorer import Explorer, Library, Session
 
     words = corpus.vocabulary or [str(v) for v in range(corpus.n_words)]
-    return Explorer(Session(Library(corpus, [str(word) for word in words], texts), title), port=port).start()
+    session = Session(Library(corpus, [str(word) for word in words], texts), title)
+    session.busy = "fit"  # before anybody asks: a page that comes before the first pass waits for it
+    return Explorer(session, port=port).start()
 
 
 app = app_of(explore)

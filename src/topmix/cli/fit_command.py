@@ -14,7 +14,7 @@ from rich.console import Console
 
 from topmix.cli.command import app_of
 from topmix.cli.errors import INTERRUPTED, one_line_errors
-from topmix.cli.explore_command import open_session, serve_until_interrupt
+from topmix.cli.explore_command import open_session, serve, until_interrupt
 from topmix.cli.flags import Flag, with_flags
 from topmix.cli.models import (
     PREFERRED,
@@ -197,8 +197,9 @@ def fit(
             _show(estimator, result, words)
         if explorer is not None:
             if stopped != "Ctrl-C":
-                explorer.session.open(estimator, output)
-                serve_until_interrupt(explorer, False)
+                with until_interrupt(explorer):
+                    explorer.session.open(estimator, output)
+                    serve(explorer, browser=False)
             else:
                 explorer.close()
         if stopped == "Ctrl-C":

@@ -60,11 +60,12 @@ class Session:
         with self._changing:
             self.path, self.journal = path, Journal(path)
             self._models = {0: model}
-            self.busy = None
             corpus = None if self.library is None else self.library.corpus
             if self.journal.edits:
                 model = edits.replay(model, self.journal.edits, corpus)
             self._move(self.journal.edits, self.journal.undone, model, write=False)
+            self.busy = self.watch = None  # now: who sees that the fit is over sees its model too
+        self.events.publish("status")
 
     def show(self, model: Any) -> None:
         """A new snapshot, during a fit."""
