@@ -88,6 +88,7 @@ def window(browser: Any) -> Any:
     @contextmanager
     def opened(url: str, **options: Any) -> Iterator[Any]:
         context = browser.new_context(viewport={"width": 1300, "height": 850}, accept_downloads=True, **options)
+        context.set_default_timeout(90_000)  # a busy machine is not a bug
         page = context.new_page()
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(str(error)))
@@ -95,7 +96,7 @@ def window(browser: Any) -> Any:
         page.on("dialog", lambda dialog: (faults.append("a dialog"), dialog.dismiss()))
         page.on("request", lambda request: request.url.startswith(url.split("?")[0]) or faults.append(request.url))
         page.goto(url)
-        page.wait_for_selector("html[data-ready]", timeout=30_000)
+        page.wait_for_selector("html[data-ready]")
         yield page
         context.close()
         assert [fault for fault in faults if not fault.startswith("data:,")] == []
