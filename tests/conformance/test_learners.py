@@ -59,12 +59,12 @@ def test_every_learner_of_the_registry_is_here():
 @pytest.mark.parametrize("likelihood", MIXTURES)
 @pytest.mark.parametrize("name", MONOTONE)
 def test_the_bound_of_a_mixture_rises_at_every_pass(name, likelihood, L, problem):
-    for n_shards in (1, 3, 20):
+    for n_shards in (1, 20):
         model, step, shards = problem(likelihood, K=5, L=L)
         pseudo = model.as_stats() if likelihood.endswith("-ml") else None  # five rows alone have no covariance
         workers = Serial().open(shards(n_shards), step, 1)
         passes = LEARNER[name].passes(model, workers, State(pseudo_counts=pseudo))
-        bound = np.array([sum(m.bound(total).values()) for m, total, _ in itertools.islice(passes, 12)])
+        bound = np.array([sum(m.bound(total).values()) for m, total, _ in itertools.islice(passes, 8)])
         assert np.all(np.diff(bound) > -1e-6 * np.abs(bound[0])), n_shards  # float32 scores
         assert bound[-1] > bound[0] or L == 1  # hard assignments may stand still after one pass
 
