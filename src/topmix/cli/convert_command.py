@@ -10,13 +10,14 @@ import typer
 from topmix.cli.command import app_of
 from topmix.cli.errors import one_line_errors
 from topmix.cli.flags import Flag, with_flags
-from topmix.cli.models import PREFERRED, component_flags, configure, engine_of, estimator_class, load_model, model_flags
+from topmix.cli.models import PREFERRED, component_flags, configure, estimator_class, load_model, model_flags
 from topmix.cli.options import AsJson, Seed, Threads, check_output, check_output_folder
 from topmix.cli.output import note, print_json
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_all_for, read_to_fit
 from topmix.data import CorpusError, write_corpus
 from topmix.data.formats import FORMATS
 from topmix.data.layout import read_header
+from topmix.estimators.components import engine_of
 from topmix.export import EXPORTS, export
 from topmix.files.store import MODEL
 

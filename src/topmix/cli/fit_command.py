@@ -21,7 +21,6 @@ from topmix.cli.models import (
     can_checkpoint,
     component_flags,
     configure,
-    engine_of,
     estimator_class,
     load_model,
     model_flags,
@@ -40,7 +39,7 @@ from topmix.cli.sources import (
 )
 from topmix.data import Corpus, Table
 from topmix.estimators import ESTIMATORS
-from topmix.estimators.components import FAMILIES
+from topmix.estimators.components import FAMILIES, engine_of
 from topmix.fitting.history import Callback, TimeLimit
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress

@@ -11,7 +11,6 @@ from typing import Any
 import typer
 
 from topmix.cli.flags import Flag, flags_of, merged, option_of
-from topmix.engines import Engine
 from topmix.estimators import ESTIMATORS, load
 from topmix.estimators.components import FAMILIES
 from topmix.parameters.component import Component, resolved
@@ -72,11 +71,6 @@ def configure(estimator: Any, settings: dict[str, Any]) -> None:
             estimator.set_params(**part)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint=", ".join(map(option_of, part))) from error
-
-
-def engine_of(estimator: Any) -> Engine | None:
-    engine: Engine | None = estimator._component("engine") if hasattr(estimator, "engine") else None
-    return engine
 
 
 def load_model(path: Path, threads: int | None = None) -> Any:

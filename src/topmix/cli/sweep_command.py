@@ -14,11 +14,12 @@ from topmix.cli.command import app_of
 from topmix.cli.errors import INTERRUPTED, one_line_errors
 from topmix.cli.fit_command import FIT, FLAGS, MODEL, grouped, model_option
 from topmix.cli.flags import Flag, with_flags
-from topmix.cli.models import PREFERRED, configure, engine_of, estimator_class
+from topmix.cli.models import PREFERRED, configure, estimator_class
 from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
 from topmix.cli.output import note, print_json
 from topmix.cli.seeds import read_seeds
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_to_fit
+from topmix.estimators.components import engine_of
 from topmix.model_selection import sweep
 
 # --n-components is a list here, and --seeds a number of fits; the words that steer topics are --seed-words.

@@ -93,7 +93,7 @@ def kind_of_text(path: str | os.PathLike[str], format: str | None = None) -> str
             return "parquet" if holds_texts(parquet_files(source)[0]) else None
         path = source
     source = Path(path)
-    kind = format or (text_format(source) or "folder" if source.is_dir() else text_format(source))
+    kind = format or text_format(source) or ("folder" if source.is_dir() else None)
     if kind == "parquet" and source.is_dir():
         return kind
     if kind == "parquet" or (kind is None and source.suffix.lower() == ".parquet" and source.is_file()):

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Self
 
-from topmix.engines import ENGINES
+from topmix.engines import ENGINES, Engine
 from topmix.estimators.word_rules import WordRules
 from topmix.inference import INFERENCES
 from topmix.learners import LEARNERS
@@ -32,6 +32,12 @@ FAMILIES: dict[str, Mapping[str, type[Any]]] = {
 def threads_of(estimator: Any) -> int:
     """What `n_jobs` asks for."""
     return count_of_threads(as_declared(estimator.n_jobs, int))
+
+
+def engine_of(estimator: Any) -> Engine | None:
+    """None for an estimator that has no choice of engines."""
+    engine: Engine | None = estimator._component("engine") if hasattr(estimator, "engine") else None
+    return engine
 
 
 class ComponentParameters:

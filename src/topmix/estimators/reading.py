@@ -25,6 +25,7 @@ from topmix.data.tabular import BLOCK_CELLS, Tabular, as_tabular
 from topmix.data.text_blocks import Blocks, document_blocks, text_blocks
 from topmix.data.texts import read_texts
 from topmix.data.vectorize import Vectorizer
+from topmix.estimators.components import engine_of
 from topmix.estimators.frames import FRAMES
 from topmix.files.reader import ModelFileError
 
@@ -168,7 +169,7 @@ def _until_full(blocks: Blocks) -> Iterator[Blocks]:
 
 def _most_entries(estimator: Any) -> int | None:
     """Other machines cannot see a temporary file, and a GPU wants the counts in memory: there all of them stay."""
-    engine = estimator._component("engine") if hasattr(estimator, "engine") else None
+    engine = engine_of(estimator)
     return MOST_ENTRIES if engine is None or engine.maps_files else None
 
 
@@ -180,7 +181,7 @@ def refuse_iterator(X: Any) -> None:
 
 def _counted_by_workers(estimator: Any, X: Any, reading: Reading, fitted: bool) -> Read | None:
     """The texts of Parquet files, counted by an engine whose workers read them; None for other data and engines."""
-    engine = estimator._component("engine") if hasattr(estimator, "engine") else None
+    engine = engine_of(estimator)
     given = reading.vectorizer
     if engine is None or not engine.counts_texts or not isinstance(X, str | os.PathLike):
         return None
