@@ -139,8 +139,8 @@ def test_a_hostile_corpus_runs_nothing_and_breaks_no_layout(page, browser, explo
     for width in (1500, 1000, 400):
         page.set_viewport_size({"width": width, "height": 800})
         for row in (5, 3):  # a token of a megabyte; markup and letters that change the direction
-            page.evaluate(f"location.hash = 'tab=documents&document={row}'")
-            page.reload()
+            page.goto("about:blank")
+            page.goto(f"{explorer.url}#tab=documents&document={row}")
             page.wait_for_selector(".whole .text")
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, f"the page is {wide} wide"
@@ -148,6 +148,53 @@ def test_a_hostile_corpus_runs_nothing_and_breaks_no_layout(page, browser, explo
         page.wait_for_timeout(50)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.title().startswith("Mine </script>")
+
+
+def test_an_address_in_an_open_page_leads_to_what_it_names(page, explorer, fitted):
+    def go(address):
+        page.evaluate(f"location.hash = {address!r}")
+
+    first = int(view_of(fitted).by_size()[0])
+    biggest = page.locator("#topic-title").text_content()
+    other = next(k for k, words in enumerate(fitted.top_words(10)) if "gambit" not in words and k != first)
+    go(f"topic={other}")
+    wait_for(page, f"document.querySelector('.topic[aria-selected=true]').dataset.topic === '{other}'")
+    wait_for(page, f"document.getElementById('topic-title').textContent !== {biggest!r}")
+    chosen = page.locator("#topic-title").text_content()
+    go(f"topic={first}")
+    wait_for(page, f"document.getElementById('topic-title').textContent === {biggest!r}")
+    go(f"topic={other}&word=gambit")  # the topic that was chosen, not the one that uses the word most
+    page.wait_for_selector("#word-card:visible")
+    wait_for(page, f"document.getElementById('topic-title').textContent === {chosen!r}")
+    go("topic=999&tab=nothing")  # what is not there changes nothing
+    page.wait_for_selector("#word-card", state="hidden")
+    go("tab=documents&words=rook+queen&document=7")
+    page.wait_for_selector(".whole .text")
+    wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
+    found = page.locator("#found-facts").text_content()
+    assert page.input_value("#find-words") == "rook queen"
+    go("tab=documents&words=mast&document=8")
+    wait_for(page, f"document.getElementById('found-facts').textContent !== {found!r}")
+    wait_for(page, "location.hash.includes('document=8')")
+    go(f"topic={first}")
+    page.wait_for_selector("#view-topics:visible")
+    assert page.locator('.topic[aria-selected="true"]').get_attribute("data-topic") == str(first)
+
+
+def test_the_document_that_was_opened_last_is_shown(page, explorer):
+    page.click("#tab-documents")
+    page.wait_for_selector(".card")
+    slow = []
+    page.route("**/api/document/1?*", lambda route: slow.append(route))  # its answer comes after that of the next
+    page.click(".card[data-row='1']")
+    page.click(".card[data-row='2']")
+    wait_for(page, "location.hash.includes('document=2')")
+    title = page.locator("#reading h2").text_content()
+    with page.expect_response("**/api/document/1?*"):
+        slow[0].continue_()
+    page.wait_for_timeout(100)
+    assert page.locator("#reading h2").text_content() == title
+    assert "document=2" in page.url
 
 
 def test_two_windows_see_one_state(page, window, explorer):

@@ -1,5 +1,16 @@
 // The explorer: views are drawn when they are opened, and again when the model changes.
 
+function showTab(asked) {
+  const tab = tabs.includes(asked.get("tab")) ? asked.get("tab") : "topics", words = asked.get("words") ?? "";
+  if (tab === "documents" && $("find-words").value !== words) {
+    $("find-words").value = words;
+    search.offset = 0;
+    $("found-cards").replaceChildren();  // so that opening the tab finds others
+  }
+  openTab(tab);
+  if (tab === "documents" && /^\d+$/.test(asked.get("document") ?? "")) readDocument(Number(asked.get("document")));
+}
+
 (async () => {
   const asked = await start();
   drawLive();
@@ -10,12 +21,8 @@
     tabs.splice(tabs.indexOf(tab), 1);
   }
   listenToTabs();
-  const tab = asked.get("tab");
-  if (tabs.includes(tab)) {
-    if (asked.has("words")) $("find-words").value = asked.get("words");
-    openTab(tab);
-    if (tab === "documents" && /^\d+$/.test(asked.get("document") ?? "")) readDocument(Number(asked.get("document")));
-  }
+  fromAddress.push(showTab);
+  showTab(asked);
   listen();
   document.documentElement.dataset.ready = "true";
 })().catch((error) => { $("about").textContent = error.message; });

@@ -3,6 +3,7 @@
 const tabs = ["topics", "tree", "training", "settings"];
 const opened = {};  // functions to call when a tab is opened
 const inAddress = [];  // functions that add to the address what else is shown: {name: value}
+const fromAddress = [];  // functions that show what else an address asks for
 function openTab(name) {
   for (const tab of tabs) {
     $(`tab-${tab}`).setAttribute("aria-selected", tab === name);
@@ -97,15 +98,33 @@ async function redraw(overview) {
   await selectTopic(state.topic, { scroll: false, stay: true });
 }
 
+const partsOf = (address) => new URLSearchParams(address.split("#").slice(1).join("#"));
+function topicIn(asked) {
+  const k = Number(asked.get("topic") ?? NaN);
+  return Number.isInteger(k) && k >= 0 && k < K ? k : null;
+}
+
+// Shows what an address asks for: at the start, and when a person follows a link or types another address.
+let followed = null;
+async function follow(asked) {
+  followed = asked;
+  const k = topicIn(asked);
+  if (asked.has("word")) await selectWord(asked.get("word"));
+  else if (state.word !== null) clearWord();
+  if (followed !== asked) return;  // another address was asked for meanwhile
+  if (k !== null && k !== state.topic) selectTopic(k);  // a word alone shows the topic that uses it most
+  for (const show of fromAddress) show(asked);
+}
+
 async function start() {
   listenToTabs();
-  const asked = new URLSearchParams(location.hash.slice(1));
+  const asked = partsOf(location.href);
   adopt(await source.overview());
-  const wanted = Number(asked.get("topic") ?? orders.size[0]);
-  state.topic = Number.isInteger(wanted) && wanted >= 0 && wanted < K ? wanted : orders.size[0];
+  state.topic = topicIn(asked) ?? orders.size[0];
   await redraw(data);
   scrollToTopic(state.topic);
   drawList();
-  if (asked.has("word")) await selectWord(asked.get("word"));
+  await follow(asked);
+  addEventListener("hashchange", (e) => follow(partsOf(e.newURL)));  // location may have been written again since
   return asked;
 }
