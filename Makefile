@@ -16,7 +16,7 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-test
 	@$(BIN)/python tools/find_chromium.py
-	$(MAKE) --no-print-directory lint native guard
+	$(MAKE) --no-print-directory -j 3 --output-sync=target lint native guard
 	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 30
 
 $(BIN)/python:
@@ -49,14 +49,15 @@ lint: | $(VENV)/installed-test
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/python tools/include_layers.py
 
-# The kernels alone, without Python, under the address, undefined-behaviour and thread sanitizers.
+# The kernels alone, without Python, under the address, undefined-behaviour and thread sanitizers. ninja is not told of
+# make's own jobs: it cannot reach them.
 native: | $(VENV)/installed-test
-	PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run.sh
+	MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run.sh
 
 # Instructions of the hot kernels against cpp/tests/instructions.json: more than 3% up fails. Skipped, with a line that
 # says so, without valgrind or with a compiler that has no baseline. `guard-accept` takes the present counts.
 guard: | $(VENV)/installed-test
-	PATH="$(abspath $(BIN)):$$PATH" tools/guard.py
+	MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" tools/guard.py
 
 guard-accept: | $(VENV)/installed-test
 	PATH="$(abspath $(BIN)):$$PATH" tools/guard.py --accept

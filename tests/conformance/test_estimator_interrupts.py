@@ -1,128 +1,98 @@
 """Ctrl-C is answered by every estimator, and what was done is on record."""
 
+import os
 import signal
-import subprocess
-import sys
-import textwrap
+import threading
 import time
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from .estimators import ASYNCHRONOUS, FIXED, counts_only, everyone
-
-LONG_PASS = """
-import sys, signal, time
-import numpy as np, scipy.sparse as sp
 from topmix.chains.gibbs import Chain
 from topmix.chains.hard_topics import HardTopics
 from topmix.engines.worker import Worker
-from topmix.estimators import ESTIMATORS
-from topmix.learners import Asynchronous
 from topmix.learners.asynchronous_mixture import Assignments
 from topmix.learners.asynchronous_topics import AsynchronousTopics
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits one that ignores it
-rng = np.random.default_rng(0)
-name, is_counts, how = sys.argv[1], sys.argv[2] == "counts", eval(sys.argv[3])
-if is_counts:  # a pass of many seconds
-    n, V, each = 60_000, 3_000, 150
-    index = rng.integers(V, size=n * each).astype(np.int32)
-    X = sp.csr_array((np.ones(n * each, np.float32), index, np.arange(0, n * each + 1, each)), shape=(n, V))
-    X.sum_duplicates()
-else:
-    X = rng.normal(size=(300_000, 60))
+from .estimators import ASYNCHRONOUS, FIXED, class_of, counts_only, everyone
 
-def announced(kind, method):
-    real = getattr(kind, method)
-    def before(*arguments, **more):
-        sys.stdout.write("inside\\n")
-        sys.stdout.flush()
-        return real(*arguments, **more)
-    setattr(kind, method, before)
+WHERE_PASSES_BEGIN = (
+    (Worker, "step"), (Chain, "sweep"), (HardTopics, "_pass"), (Assignments, "first_pass"),
+    (AsynchronousTopics, "__init__"),
+)  # fmt: skip
 
-for kind, method in ((Worker, "step"), (Chain, "sweep"), (HardTopics, "_pass"), (Assignments, "first_pass"),
-                     (AsynchronousTopics, "__init__")):
-    announced(kind, method)
-common = dict(max_iter=10**6, tol=-np.inf, learner="batch", n_jobs=2, random_state=0)
-common |= {"init": "random"} if name in ("LDA", "HDP") else {"init_params": "random_from_data"}
-common |= {"inference": "variational"} if name in ("LDA", "HDP") else {}
-known = ESTIMATORS[name]._get_param_names()
-model = ESTIMATORS[name](1000 if is_counts else 300, **{p: v for p, v in (common | how).items() if p in known})
-try:
-    model.fit(X)
-except KeyboardInterrupt:
-    print("interrupted", time.monotonic(), len(getattr(model, "history_", [])), flush=True)
-"""
+
+def rows(name, n_docs, n_words, length, n_vectors, width):
+    """Counts, or vectors where the estimator takes them."""
+    rng = np.random.default_rng(0)
+    if not counts_only(name):
+        return rng.normal(size=(n_vectors, width))
+    step = n_words // length
+    words = rng.integers(step, size=(n_docs, length)) + step * np.arange(length)  # in order, and none of them twice
+    ends = np.arange(0, n_docs * length + 1, length)
+    return sp.csr_array(
+        (np.ones(words.size, np.float32), words.ravel().astype(np.int32), ends), shape=(n_docs, n_words)
+    )
+
+
+def large(name, n_components, **parameters):
+    """A fit that never ends, with those of the parameters that the estimator has."""
+    common = {"max_iter": 10**6, "tol": -np.inf, "learner": "batch", "n_jobs": 2, "random_state": 0} | parameters
+    common |= ASYNCHRONOUS.get(name, {}) | FIXED.get(name, {})
+    known = class_of(name)._get_param_names()
+    return class_of(name)(n_components, **{p: value for p, value in common.items() if p in known})
+
+
+@pytest.fixture
+def ctrl_c():
+    """ctrl_c() sends it to this process 0.3 seconds later; `ctrl_c.sent` is when."""
+
+    class Sender:
+        sent = None
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+
+        def __call__(self):
+            if self.sent is None:
+                self.sent = time.monotonic() + 0.3
+                self.timer.start()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may have been ignored
+    yield Sender()
+    Sender.timer.cancel()
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @everyone
-def test_ctrl_c_is_answered_inside_a_long_pass(name):
+def test_ctrl_c_is_answered_inside_a_long_pass(name, ctrl_c, monkeypatch):
     """While a kernel runs that takes far longer than anybody waits: no pass has ended yet."""
-    data = "counts" if counts_only(name) else "vectors"
-    how = repr(ASYNCHRONOUS.get(name, {}) | FIXED.get(name, {}))
-    command = [sys.executable, "-c", LONG_PASS, name.split(",")[0], data, how]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        try:
-            assert child.stdout.readline() == "inside\n"
-            time.sleep(0.3)
-            child.send_signal(signal.SIGINT)
-            sent = time.monotonic()
-            lines = child.stdout.read().split("\n")
-        finally:
-            child.kill()
-    word, when, n_passes = lines[-2].split()
-    assert word == "interrupted"
-    assert int(n_passes) == 0  # it was answered in the middle of the first pass
-    assert float(when) - sent < 30  # a second on a machine that has nothing else to do
+
+    def announced(real):
+        return lambda *arguments, **more: (ctrl_c(), real(*arguments, **more))[1]
+
+    for kind, method in WHERE_PASSES_BEGIN:
+        monkeypatch.setattr(kind, method, announced(getattr(kind, method)))
+    X = rows(name, 60_000, 3_000, 150, 300_000, 60)
+    start = {"init": "random", "init_params": "random_from_data"}
+    start |= {"inference": "variational"} if name.split(",")[0] in ("LDA", "HDP") else {}
+    model = large(name, 1000 if counts_only(name) else 300, **start)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert time.monotonic() - ctrl_c.sent < 30  # a second on a machine that has nothing else to do
+    assert getattr(model, "history_", []) == []  # it was answered in the middle of the first pass
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore:the fit was interrupted")
 @everyone
-def test_an_interrupted_fit_keeps_the_history_of_what_it_did(name):
+def test_an_interrupted_fit_keeps_the_history_of_what_it_did(name, ctrl_c):
     """Ctrl-C after some passes, in the middle of another."""
-    script = textwrap.dedent(
-        f"""
-        import numpy as np, scipy.sparse as sp, signal, sys, time
-        from topmix.estimators import ESTIMATORS
-        from topmix.learners import Asynchronous
-
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits one that ignores it
-
-        rng = np.random.default_rng(0)
-        n, V, each = 5_000, 1_000, 100
-        index = rng.integers(V, size=n * each)
-        X = sp.csr_array((np.ones(n * each, np.float32), index, np.arange(0, n * each + 1, each)), shape=(n, V))
-        X.sum_duplicates()
-        X = X if {counts_only(name)} else rng.normal(size=(30_000, 50))
-
-        def ready(record, view):
-            sys.stdout.write("ready\\n")  # print would write the end of the line by itself, and Ctrl-C may come between
-            sys.stdout.flush()
-
-        how = dict(max_iter=10**6, tol=-np.inf, learner="batch", n_jobs=2, random_state=0, callbacks=[ready])
-        cls = ESTIMATORS[{name.split(",")[0]!r}]
-        how |= {{"init_params": "random_from_data"}} if not {counts_only(name)} else {{}}  # the soonest
-        how |= {ASYNCHRONOUS.get(name, {})!r} | {FIXED.get(name, {})!r}
-        model = cls(400, **{{p: value for p, value in how.items() if p in cls._get_param_names()}})
-        try:
-            model.fit(X)
-        except KeyboardInterrupt:
-            print("interrupted", len(model.history_), flush=True)
-        """
-    )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as child:
-        try:
-            assert child.stdout.readline() == "ready\n"
-            time.sleep(0.3)
-            child.send_signal(signal.SIGINT)
-            sent = time.monotonic()
-            lines = child.stdout.read().split("\n")
-            waited = time.monotonic() - sent
-        finally:
-            child.kill()
-    word, n_passes = lines[-2].split()
-    assert word == "interrupted"
-    assert int(n_passes) >= 1
-    assert waited < 30  # about a second, on a machine that has nothing else to do
+    X = rows(name, 5_000, 1_000, 100, 30_000, 50)
+    start = {} if counts_only(name) else {"init_params": "random_from_data"}  # the soonest
+    model = large(name, 400, callbacks=[lambda record, view: ctrl_c()], **start)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert len(model.history_) >= 1
+    assert time.monotonic() - ctrl_c.sent < 30  # about a second, on a machine that has nothing else to do
