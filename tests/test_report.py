@@ -253,7 +253,9 @@ def test_a_browser_filters_selects_and_looks_up(page, model):
     assert page.locator("#curve circle").count() == len(model.history_)
     page.click("#tab-settings")
     assert "n_components" in page.locator("#settings").inner_text()
-    page.click("#tab-topics")
+    page.evaluate(f"location.hash = 'topic={(k + 1) % 3}&word=gambit'")  # a link that is opened in this window
+    page.wait_for_selector("#word-card:visible")
+    assert page.locator("#topic-title").inner_text() == f"Topic {(k + 1) % 3}"
     page.click("#theme")
     assert page.evaluate("document.documentElement.dataset.theme") in ("dark", "light")
     assert page.faults == []

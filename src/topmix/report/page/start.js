@@ -2,6 +2,7 @@
 
 (async () => {
   await start();
+  fromAddress.push(() => openTab("topics"));
   await drawTree();
   document.documentElement.dataset.ready = "true";
 })();
