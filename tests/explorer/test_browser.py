@@ -197,6 +197,21 @@ def test_the_document_that_was_opened_last_is_shown(page, explorer):
     assert "document=2" in page.url
 
 
+def test_the_word_that_was_chosen_last_is_shown(page, explorer):
+    slow = []
+    page.route("**/api/word?q=mast", lambda route: slow.append(route))
+    page.evaluate("location.hash = 'word=mast'")
+    while not slow:
+        page.wait_for_timeout(20)
+    page.evaluate("location.hash = 'word=gambit'")
+    page.wait_for_selector("#word-card:visible")
+    with page.expect_response("**/api/word?q=mast"):
+        slow[0].continue_()
+    page.wait_for_timeout(100)
+    assert "gambit" in page.locator("#word-card h2").text_content()
+    assert page.input_value("#search") == "gambit"
+
+
 def test_two_windows_see_one_state(page, window, explorer):
     with window(explorer.url) as other:
         page.click("#edit-delete")

@@ -1,8 +1,9 @@
 // The selected word: the topics that use it.
 
+let wordsAsked = 0;
 async function selectWord(word) {
-  const found = await source.word(word);
-  if (found === null) return;
+  const asked = ++wordsAsked, found = await source.word(word);
+  if (found === null || asked !== wordsAsked) return;  // unknown, or another was chosen meanwhile, or none
   state.word = found.word;
   state.wordTopics = found.topics;
   state.query = $("search").value = found.word;
@@ -23,6 +24,7 @@ async function selectWord(word) {
 }
 
 function clearWord() {
+  wordsAsked += 1;
   state.word = null;
   state.wordTopics = [];
   state.query = $("search").value = "";
