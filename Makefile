@@ -16,7 +16,7 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-test
 	@$(BIN)/python tools/find_chromium.py
-	$(MAKE) --no-print-directory -j 3 --output-sync=target lint native guard
+	$(MAKE) --no-print-directory -j 3 lint native guard
 	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 30
 
 $(BIN)/python:
@@ -49,8 +49,8 @@ lint: | $(VENV)/installed-test
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/python tools/include_layers.py
 
-# The kernels alone, without Python, under the address, undefined-behaviour and thread sanitizers. ninja is not told of
-# make's own jobs: it cannot reach them.
+# The kernels alone, without Python, under the address, undefined-behaviour and thread sanitizers. MAKEFLAGS is
+# emptied here and in `guard` because ninja would try to share the jobs of `make -j`, and cannot.
 native: | $(VENV)/installed-test
 	MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run.sh
 

@@ -168,6 +168,8 @@ def test_an_address_in_an_open_page_leads_to_what_it_names(page, explorer, fitte
     wait_for(page, f"document.getElementById('topic-title').textContent === {chosen!r}")
     go("topic=999&tab=nothing")  # what is not there changes nothing
     page.wait_for_selector("#word-card", state="hidden")
+    assert page.locator("#topic-title").text_content() == chosen
+    assert page.locator("#view-topics").is_visible()
     go("tab=documents&words=rook+queen&document=7")
     page.wait_for_selector(".whole .text")
     wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")

@@ -1,6 +1,6 @@
 // Documents: found by word, by topic and by column, and read as a whole.
 
-const search = { words: "", topic: "", column: "", value: "", offset: 0, document: null, asked: 0, opened: 0 };
+const search = { words: "", topic: "", column: "", value: "", offset: 0, document: null, asked: 0, reads: 0 };
 
 addTab("documents", "Documents", [
   element("form", { id: "find-documents", role: "search", "aria-label": "Find documents", onsubmit: (e) => { e.preventDefault(); search.offset = 0; findDocuments(); } },
@@ -54,8 +54,8 @@ const findDocuments = orSay(async () => {
 const strip = (topics) => element("span", { class: "mixture", "aria-hidden": "true" }, ...topics.map(([k, share]) => element("i", { style: `width:${100 * share}%;background:${hue(k)}` })));
 
 const readDocument = orSay(async (row) => {
-  const opened = ++search.opened, d = await ask(`/api/document/${row}`);
-  if (opened !== search.opened) return;  // another was opened meanwhile
+  const asked = ++search.reads, d = await ask(`/api/document/${row}`);
+  if (asked !== search.reads) return;  // another was opened meanwhile
   search.document = row;
   const legend = element("ul", { class: "legend" }, ...d.topics.map(([k, share]) => element("li", {}, element("button", { class: "chip", hue: hue(k), onclick: () => { openTab("topics"); selectTopic(k); } }, element("i"), `${labelOf(k).slice(0, 60)} ${percent(share)}`))));
   const facts = element("dl", {}, ...d.columns.filter(([, value]) => value !== "").flatMap(([name, value]) => [element("dt", {}, name), element("dd", { dir: "auto" }, value)]));
