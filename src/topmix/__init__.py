@@ -9,7 +9,7 @@ from topmix import _core as _core  # at once: without its native module the impo
 from topmix._version import __version__
 
 if TYPE_CHECKING:
-    from topmix.estimators import (
+    from topmix.api import (
         HDP,
         LDA,
         CombinatorialLDA,
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
         GibbsLDA,
         MultinomialMixture,
         Predictor,
+        Seeds,
         VonMisesFisherMixture,
-        WordRules,
         load,
         load_predictor,
     )
@@ -35,9 +35,9 @@ __all__ = [
     "GibbsLDA",
     "MultinomialMixture",
     "Predictor",
+    "Seeds",
     "Stream",
     "VonMisesFisherMixture",
-    "WordRules",
     "__version__",
     "describe_clusters",
     "explore",
@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 _MODULES = (
+    "chains",
     "data",
     "edits",
     "engines",
@@ -68,7 +69,7 @@ _ROOM_OF = {
     "sweep": "model_selection",
     "Stream": "streaming",
     "describe_clusters": "views.clusters",
-}  # the others are in estimators
+}  # the others are in api
 
 
 def __getattr__(name: str) -> Any:
@@ -77,7 +78,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"topmix.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'topmix' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"topmix.{_ROOM_OF.get(name, 'estimators')}"), name)
+    value = getattr(importlib.import_module(f"topmix.{_ROOM_OF.get(name, 'api')}"), name)
     globals()[name] = value
     return value
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.estimators.names import relevant_words
+from topmix.fitted.names import relevant_words
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.topics import proportions, tree_of, view_of
 

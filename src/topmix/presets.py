@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from topmix.estimators import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA
+from topmix.chains import Sequential
+from topmix.api import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA
 from topmix.inference import CVB0, SCVB0, Variational
 from topmix.learners import Asynchronous, Batch, Learner, Memoized, Stochastic
 
@@ -116,7 +117,6 @@ def scvb0(n_components: int, *, batch_size: int = 100) -> LDA:
         learner=Stochastic(batch_size, scale=10.0, offset=1000.0, decay=0.9),
         doc_topic_prior=0.1,
         topic_word_prior=0.01,
-        smoothing=0.01,
         init="random",
         **FOREVER,
     )
@@ -135,7 +135,6 @@ def cvb0(n_components: int) -> LDA:
         learner=Batch(),
         doc_topic_prior=0.1,
         topic_word_prior=0.01,
-        smoothing=0.01,
         init="random",
         **FOREVER,
     )
@@ -247,12 +246,11 @@ def gibbs(n_components: int, doc_topic_prior: float, topic_word_prior: float) ->
     """
     return GibbsLDA(
         n_components,
-        sampler="sequential",
+        sampler=Sequential(annealing=0),
         doc_topic_prior=doc_topic_prior,
         topic_word_prior=topic_word_prior,
         max_iter=3300,
         burn_in=3000,
         thin=30,
-        annealing=0,
         init="random",
     )

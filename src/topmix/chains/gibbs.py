@@ -16,7 +16,6 @@ from topmix.likelihoods.topic_words import TopicWords
 from topmix.models.topics import TopicModel
 from topmix.stats import TopicStats, WordStats, WordTotal
 
-SAMPLERS = ("parallel", "sequential")
 MOST_BLOCKS = 16
 LEAST_TOKENS = 5_000  # of a block
 CONCENTRATION = 20.0  # of documents on topics, the sum of alpha, where annealing begins

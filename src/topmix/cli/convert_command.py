@@ -17,7 +17,6 @@ from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_all_for, read_to_f
 from topmix.data import CorpusError, write_corpus
 from topmix.data.formats import FORMATS
 from topmix.data.layout import read_header
-from topmix.estimators.components import engine_of
 from topmix.export import EXPORTS, export
 from topmix.files.store import MODEL
 
@@ -93,7 +92,7 @@ def _convert_corpus(source: Path, output: Path, to: str | None, settings: dict[s
     can_be_read = output.is_file() or not output.exists()  # not a device
     estimator = estimator_class(PREFERRED)()
     configure(estimator, {name: settings.pop(name) for name in ENGINE if name in settings})
-    found = read_to_fit(source, settings, output if ours and can_be_read else None, engine_of(estimator))
+    found = read_to_fit(source, settings, output if ours and can_be_read else None, estimator._engine())
     if not ours or found.path != output:
         write_corpus(found, output, to)
     return {"n_docs": found.n_docs, "n_words": found.n_words, "n_tokens": found.n_tokens}

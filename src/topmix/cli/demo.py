@@ -11,7 +11,7 @@ from rich.table import Table
 
 from topmix.data import Corpus, demo_corpus
 from topmix.data.demo import cache_path
-from topmix.estimators import LDA
+from topmix.api import LDA
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress, in_short
 from topmix.inference import Collapsed

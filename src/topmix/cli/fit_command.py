@@ -38,8 +38,9 @@ from topmix.cli.sources import (
     texts_at,
 )
 from topmix.data import Corpus, Table
-from topmix.estimators import ESTIMATORS
-from topmix.estimators.components import FAMILIES, engine_of
+from topmix.api import ESTIMATORS
+from topmix.api.estimator import FAMILIES, Estimator
+from topmix.api.variational import PASSES
 from topmix.fitting.history import Callback, TimeLimit
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress
@@ -161,15 +162,15 @@ def fit(
         estimator = cls() if start is None else start
         chosen = {name: settings.pop(name) for name in list(settings) if name in FLAGS}
         if chosen.get("seeds") is not None:
-            chosen |= read_seeds(chosen["seeds"])
+            chosen["seeds"] = read_seeds(chosen["seeds"])
         configure(estimator, chosen)  # before the documents are read, which may take long
-        if limit is not None and "max_time" in estimator.get_params(deep=False):
+        if limit is not None:
             estimator.set_params(max_time=None)
         extra = _checkpoint(type(estimator), checkpoint, checkpoint_every, resume)
         reading = dict(settings)
         data = _read(estimator, source, settings, start)
         explorer = _explorer(data, source, reading, output, port, browser) if explore else None
-        if "n_init" in estimator.get_params(deep=False) and "n_init" not in chosen:
+        if "n_init" not in chosen:
             estimator.set_params(n_init=1 if resume or checkpoint else starts(data))
         estimator.set_params(random_state=seed, n_jobs=threads)
         if resume:
@@ -218,7 +219,7 @@ def learn(
 ) -> str | None:
     """Fits with a progress bar. Returns what ended the fit early: "Ctrl-C", "time limit", "stop" or None. Raises
     Stopped. An `explorer` shows the passes, and has a say about the time."""
-    n_passes = int(estimator.get_params(deep=False).get("max_iter", 1)) * int(getattr(estimator, "n_init", 1))
+    n_passes = (estimator.max_iter or PASSES) * estimator.n_init
     n_tokens = data.n_tokens if isinstance(data, Corpus) else len(data)
     vocabulary = data.vocabulary if isinstance(data, Corpus) else None
     console = Console(stderr=True, quiet=quiet)
@@ -234,13 +235,13 @@ def learn(
             time_limit = explorer.session.watching(limit=limit, is_interrupted=lambda: stop.stopped)
         callbacks: list[Callback] = [progress, stop, *([time_limit] if time_limit else [])]
         estimator.set_params(callbacks=callbacks, verbose=0)
-        before = getattr(estimator, "model_", None)
+        before = estimator._fitted
         try:
             with warnings.catch_warnings():  # the command says itself what was saved
                 warnings.filterwarnings("ignore", "the fit was interrupted")
                 estimator.fit(data, **extra)
         except KeyboardInterrupt:  # the second one: the topics of this moment or of the last pass are saved too
-            if getattr(estimator, "model_", None) is before:
+            if estimator._fitted is before:
                 lost = stop.n_passes
     estimator.set_params(callbacks=None)
     if lost is not None:
@@ -258,8 +259,8 @@ def starts(data: Corpus | Table) -> int:
     return int(min(max(SMALL // max(size, 1), 1), 10))
 
 
-def has_converged(estimator: Any) -> bool:
-    return bool(getattr(estimator, "converged_", False))  # samplers do not have it
+def has_converged(estimator: Estimator[Any]) -> bool:
+    return estimator._fitted is not None and bool(estimator._fitted.converged)
 
 
 def describe_data(data: Corpus | Table) -> dict[str, Any]:
@@ -282,7 +283,7 @@ def _read(estimator: Any, source: Path, settings: dict[str, Any], start: Any) ->
             return read_table(source, settings)
         if start is not None:
             return read_all_for(start, source, settings).corpus
-        corpus = read_to_fit(source, settings, engine=engine_of(estimator))
+        corpus = read_to_fit(source, settings, engine=estimator._engine())
     n_empty = int((np.diff(corpus.offsets()) == 0).sum())
     note(
         f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens of {corpus.n_words:,} words"

@@ -11,12 +11,12 @@ from typing import Any
 import typer
 
 from topmix.cli.flags import Flag, flags_of, merged, option_of
-from topmix.estimators import ESTIMATORS, load
-from topmix.estimators.components import FAMILIES
-from topmix.parameters.component import Component, resolved
+from topmix.api import ESTIMATORS, load
+from topmix.api.estimator import FAMILIES
+from topmix.parameters.component import Component
 
 # Parameters that are options of the command itself (--seed, --threads, --resume, --max-time), or cannot be typed.
-OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start", "max_time", "word_rules")
+OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start", "max_time")
 PREFERRED = "LDA"
 
 
@@ -27,7 +27,7 @@ def model_flags(in_short: tuple[str, ...] = ()) -> dict[str, Flag]:
     for name in dict.fromkeys(name for flags in per_model.values() for name in flags):
         holders = {model: flags[name] for model, flags in per_model.items() if name in flags}
         flag = merged(holders, ESTIMATORS, in_full=name not in in_short)
-        if name in FAMILIES:
+        if name in FAMILIES and name != "seeds":  # which are a file
             flag = replace(flag, choices=tuple(FAMILIES[name]), is_closed=True)
         found[name] = flag
     return found
@@ -35,9 +35,8 @@ def model_flags(in_short: tuple[str, ...] = ()) -> dict[str, Flag]:
 
 def component_flags(family: str) -> dict[str, Flag]:
     """The settings of all components of a family, each once, as `family__setting`."""
-    if family in OWN:
-        return {}
-    per_kind = {name: flags_of(kind) for name, kind in FAMILIES[family].items()}
+    in_file = ("words", "ban", "pin") if family == "seeds" else ()
+    per_kind = {name: flags_of(kind, leave_out=in_file) for name, kind in FAMILIES[family].items()}
     found: dict[str, Flag] = {}
     for setting in dict.fromkeys(setting for flags in per_kind.values() for setting in flags):
         holders = {name: flags[setting] for name, flags in per_kind.items() if setting in flags}
@@ -108,7 +107,7 @@ def _no_setting(estimator: Any, family: str, setting: str) -> str | None:
         return f"{type(estimator).__name__} has no {family}; it belongs to {_models_with(family)}"
     if getattr(estimator, family) is None:
         return f"--{family} is none; leave out `--{family} none`"
-    component = resolved(getattr(estimator, family), FAMILIES[family], family)
+    component = estimator._component(family)
     if setting in component.settings():
         return None
     has = ", ".join(option_of(f"{family}__{name}") for name in component.settings()) or "no options of its own"

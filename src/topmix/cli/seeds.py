@@ -8,13 +8,13 @@ from typing import Any
 
 import typer
 
-from topmix.estimators import WordRules
+from topmix.api import Seeds
 
 MARKS = {"-": "ban", "=": "pin"}  # before a word
 
 
-def read_seeds(given: Any, option: str = "--seeds") -> dict[str, Any]:
-    """What a file says, as parameters: `seeds`, and `word_rules` where it has some.
+def read_seeds(given: Any, option: str = "--seeds") -> Seeds:
+    """What a file says, as the parameter `seeds`.
 
     It has one line per topic with its words, separated by commas or else by spaces. A word after - is banned from the
     topic, and one after = is pinned to it. An empty line is a topic without words, and lines that start with # are
@@ -25,12 +25,10 @@ def read_seeds(given: Any, option: str = "--seeds") -> dict[str, Any]:
         raise typer.BadParameter(f"there is no file {path} with seed words, one line per topic", param_hint=option)
     text = path.read_text(encoding="utf-8-sig")
     kinds: dict[str, Any] = _from_json(path, text, option) if path.suffix.lower() == ".json" else _from_lines(text)
-    found: dict[str, Any] = {"seeds": kinds.get("seeds")}
     try:
-        rules = WordRules(ban=kinds.get("ban"), pin=kinds.get("pin"))
+        return Seeds(kinds.get("seeds"), ban=kinds.get("ban"), pin=kinds.get("pin"))
     except ValueError as error:
         raise typer.BadParameter(f"{path}: {error}", param_hint=option) from error
-    return found if rules == WordRules() else found | {"word_rules": rules}
 
 
 def _from_json(path: Path, text: str, option: str) -> dict[str, Any]:

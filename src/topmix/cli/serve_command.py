@@ -62,7 +62,7 @@ def serve(
             why = "cannot go with --no-token" if no_token else "must have 8 or more plain characters"
             raise typer.BadParameter(f"the secret {why}", param_hint="--token")
         check_model_file(model)
-        from topmix.estimators import load_predictor
+        from topmix.api import load_predictor
         from topmix.service import service  # says what to install
         from topmix.service.app import OPEN_PATHS
         from topmix.web import Server

@@ -19,7 +19,6 @@ from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
 from topmix.cli.output import note, print_json
 from topmix.cli.seeds import read_seeds
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_to_fit
-from topmix.estimators.components import engine_of
 from topmix.model_selection import sweep
 
 # --n-components is a list here, and --seeds a number of fits; the words that steer topics are --seed-words.
@@ -101,11 +100,11 @@ def sweep_sizes(
                 param_hint="--model",
             )
         chosen = {name: settings.pop(name) for name in list(settings) if name in FLAGS}
-        configure(estimator, chosen | ({} if seed_words is None else read_seeds(seed_words, "--seed-words")))
+        configure(estimator, chosen | ({} if seed_words is None else {"seeds": read_seeds(seed_words, "--seed-words")}))
         if "n_jobs" in estimator.get_params(deep=False):
             estimator.set_params(n_jobs=threads)
         with Console(stderr=True).status(f"Reading {source} ..."):
-            corpus = read_to_fit(source, settings, engine=engine_of(estimator))
+            corpus = read_to_fit(source, settings, engine=estimator._engine())
         note(f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens of {corpus.n_words:,} words")
         result = sweep(
             corpus,

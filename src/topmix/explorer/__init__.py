@@ -18,7 +18,7 @@ from typing import Any
 
 import topmix.web  # noqa: F401 - first: it says which packages are missing
 from topmix.data.corpus import Corpus
-from topmix.estimators import load
+from topmix.api import load
 from topmix.explorer.app import make_app
 from topmix.explorer.library import Library
 from topmix.explorer.other import OtherModel

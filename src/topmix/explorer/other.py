@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from topmix.estimators.names import relevant_words
+from topmix.fitted.names import relevant_words
 from topmix.explorer.snapshot import Snapshot
 from topmix.metrics import match_topics
 from topmix.views.topics import view_of

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.estimators.names import relevant_words
+from topmix.fitted.names import relevant_words
 from topmix.explorer.library import Library
 from topmix.explorer.mixes import Mixes, mixes_of
 from topmix.explorer.positions import map_positions

@@ -12,7 +12,7 @@ how the documents were dealt to shards; and where the number of topics is search
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,6 @@ from topmix.data.errors import CorpusError
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import CHECKPOINT, open_file, write_file
 from topmix.files.writer import Writer
-from topmix.fitting.first_checkpoint import upgrade_checkpoint
 from topmix.fitting.history import Record, read_history
 from topmix.learners import State
 from topmix.local.topics import Visit
@@ -52,7 +51,6 @@ class Progress:
     history: list[Record]
     random: Mapping[str, Any]  # state of the generator that dealt documents to shards
     search: dict[str, Any] | None = None  # where the number of topics is searched for, what is known of that
-    may_explore: bool = True  # False of a fit that began before there was exploration: it ends as it would have
 
     def restore_generator(self, rng: np.random.Generator) -> None:
         """The generator deals documents as it did."""
@@ -69,7 +67,6 @@ class Checkpoint:
     path: Path
     fit: dict[str, Any]
     every: int = 1  # passes
-    upgrade_fit: Callable[[dict[str, Any]], dict[str, Any]] = lambda fit: fit  # of the first format
     n_passes: int = 0  # of a search, when it was last written
 
     def write(self, p: Progress) -> None:
@@ -98,7 +95,6 @@ class Checkpoint:
             "has_next": p.following is not None,
             "visits": {str(b): visit.times for b, visit in p.memory.items()},
             "search": p.search,
-            "may_explore": p.may_explore,
             "extra": out.values,
         }
         write_file(self.path, CHECKPOINT, out.arrays, about)
@@ -107,12 +103,8 @@ class Checkpoint:
         """What `write` wrote, or None where there is no file. `model` is an empty one of the kind that is expected."""
         try:
             with self.names_the_file(), open(self.path, "rb") as opened:
-                file, version = open_file(opened, self.path, CHECKPOINT)
-                before = file.table("fit") or {}
-                if version == 1:
-                    before = self.upgrade_fit(before)
-                    upgrade_checkpoint(file, model)
-                self._compare(before)
+                file, _ = open_file(opened, self.path, CHECKPOINT)
+                self._compare(file.table("fit") or {})
                 return _progress(file, model)
         except FileNotFoundError:
             return None
@@ -166,8 +158,7 @@ def _progress(file: CheckedReader, empty: TopicModel) -> Progress:
     history = read_history(file)
     if not history:
         raise ModelFileError("has no history")
-    may_explore = file.about.get("may_explore") is True
-    return Progress(model, following, state, memory, history, file.table("random") or {}, search, may_explore)
+    return Progress(model, following, state, memory, history, file.table("random") or {}, search)
 
 
 def _words_of_shard(file: CheckedReader, V: int, K: int) -> WordStats | EntryStats | TokenStats:

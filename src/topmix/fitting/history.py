@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
@@ -60,16 +60,6 @@ class TimeLimit:
         took, self.last = record.seconds - before, record.seconds
         self.reached = record.seconds + took > self.limit
         return self.reached
-
-
-def passes_made(history: Sequence[Record]) -> int:
-    """Passes that count against max_iter: sampling sweeps do not."""
-    return sum(record.phase != EXPLORING for record in history)
-
-
-def last_objective(history: list[Record]) -> float:
-    """Where a fit ended; minus infinity where no pass was made."""
-    return history[-1].objective if history else -float("inf")
 
 
 class Clock:

@@ -3,34 +3,11 @@
 from __future__ import annotations
 
 import signal
-from time import perf_counter
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 from topmix.fitting.history import Record
 from topmix.fitting.view import PassView
-
-MOST_KEPT = 1 << 24  # words x topics that are copied: 128 MB
-FREE, SHARE = 0.01, 0.02  # seconds of a copy that are nothing, and the share of the time that longer ones may take
-
-
-class LastPass:
-    """A callback that keeps a copy of the model after a pass, unless it is large, for a fit that Ctrl-C ends."""
-
-    def __init__(self, n_words: int):
-        self.n_words, self.n_pass = n_words, 0
-        self.fitted: Any = None
-        self._next = 0.0
-
-    def __call__(self, record: Record, view: PassView) -> bool:
-        began = perf_counter()
-        if view.n_components * self.n_words > MOST_KEPT:
-            self.fitted = None
-        elif began >= self._next:
-            self.fitted, self.n_pass = view.fitted(), record.n_pass
-            took = perf_counter() - began
-            self._next = began + took / SHARE if took > FREE else 0.0
-        return False
 
 
 class StopOnInterrupt:

@@ -16,6 +16,7 @@ class Inference(Component):
     by_tokens: ClassVar[bool] = False  # stochastic learning weighs a batch by its tokens instead of its documents
     has_checkpoints: ClassVar[bool] = True
     sweeps: int = 0  # of sampling, between the first passes of a fit and its last ones
+    smoothing: float | None = None  # what replaces the prior in reported probabilities of words; None: the default
 
     @abstractmethod
     def documents(self, n_active: int | None) -> DocumentOptions:
@@ -27,6 +28,7 @@ class Inference(Component):
 
     def check_learner(self, learner: Learner) -> None:
         """Raises ValueError where the learner cannot use this inference."""
+        learner.check_posterior(self.posterior)
 
     @property
     def starts_cold(self) -> bool:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from topmix.estimators import LDA
-from topmix.estimators.inputs import as_corpus
-from topmix.estimators.reading import Reading
+from topmix.api import LDA
+from topmix.api.estimator import output_kind
 from topmix.metrics import split_types
 from topmix.metrics.counts import Floats
 from topmix.model_selection.measure import Fit, by_size, measured, topics_of, with_stability
@@ -20,6 +19,7 @@ from topmix.model_selection.recommend import recommend
 from topmix.model_selection.result import SweepResult
 from topmix.model_selection.split import HeldOut, hold_out
 from topmix.parameters.checks import count_of_components, number_from, whole_number
+from topmix.read import How, read
 
 
 def sweep(
@@ -78,8 +78,7 @@ def sweep(
     estimator = _checked(LDA() if estimator is None else estimator)
     least = number_from(tolerance, "tolerance", 0.0)
     seed_of_split = whole_number(random_state, "random_state", least=0)
-    reader = _reader(estimator)
-    corpus = as_corpus(reader, data, reset=True, reading=Reading(text, vectorizer, feature_names, layer))
+    corpus, reading = read(data, How(text, vectorizer, feature_names, layer))
     split = hold_out(corpus, held_out, seed_of_split)
     if sizes[-1] > split.train.n_docs:
         raise ValueError(
@@ -105,7 +104,7 @@ def sweep(
         n_tokens=float(split.train.n_tokens),
         n_words=split.train.n_words,
         tolerance=least,
-        reader=reader,
+        frame=output_kind(estimator) or reading.frame,
     )
 
 
@@ -184,11 +183,3 @@ def _checked(estimator: Any) -> Any:
 def _is_ours(estimator: Any) -> bool:
     """Whether it takes a Corpus; others get a SciPy matrix."""
     return type(estimator).__module__.partition(".")[0] == "topmix" or hasattr(estimator, "counts")
-
-
-def _reader(estimator: Any) -> LDA:
-    """Reads the data, and remembers of which kind tables should be."""
-    reader = LDA()
-    if hasattr(estimator, "_sklearn_output_config"):
-        reader._sklearn_output_config = dict(estimator._sklearn_output_config)
-    return reader

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topmix.data.atomic import atomic_write
-from topmix.estimators.frames import frame
+from topmix.fitted.frames import frame
 from topmix.model_selection.measure import MEASURES, Fit, Size
 from topmix.model_selection.page import fragment, in_cell, page
 
@@ -52,7 +52,7 @@ class SweepResult:
     n_tokens: float
     n_words: int
     tolerance: float
-    reader: Any = field(default=None, compare=False)  # knows of which kind tables should be
+    frame: str | None = field(default=None, compare=False)  # of which kind tables should be
 
     @property
     def fits(self) -> tuple[Fit, ...]:
@@ -68,12 +68,12 @@ class SweepResult:
         for measure in MEASURES:
             columns[measure] = [size.mean(measure) for size in self.sizes]
             columns[f"{measure}_spread"] = [size.spread(measure) for size in self.sizes]
-        return frame(self.reader, columns)
+        return frame(columns, self.frame)
 
     @property
     def fits_table(self) -> Any:
         rows = [fit.to_dict() for fit in self.fits]
-        return frame(self.reader, {name: [row[name] for row in rows] for name in rows[0]})
+        return frame({name: [row[name] for row in rows] for name in rows[0]}, self.frame)
 
     def plot(self) -> Figure:
         """Score, coherence, stability and diversity against the number of topics, in one figure of matplotlib."""

@@ -19,7 +19,7 @@ from typing import Any
 from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.corpus import Corpus
 from topmix.data.items import is_texts
-from topmix.estimators.reading import refuse_iterator
+from topmix.read import refuse_iterator
 from topmix.report.contents import contents
 
 __all__ = ["write_report"]

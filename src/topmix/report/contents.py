@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from topmix._version import __version__
 from topmix.data.corpus import Corpus
-from topmix.estimators.names import RELEVANCE, relevant_words
+from topmix.fitted.names import RELEVANCE, relevant_words
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.report.documents import chosen_documents
 from topmix.report.groups import columns_of, grouped

@@ -30,7 +30,7 @@ from topmix.local.topics import Visit
 from topmix.models.topics import TopicModel
 from topmix.search.documents import Documents
 from topmix.search.merging import Merging
-from topmix.search.paused_fit import PausedFit
+from topmix.search.paused import Paused
 from topmix.search.proposals import Proposal, births, deletion, refreshment, renewal, split
 from topmix.search.sizes import SizeSearch, size
 from topmix.search.trial import TRIAL, Pace, Trial
@@ -74,7 +74,7 @@ class SafePoint(NamedTuple):
 
 class Search:
     def __init__(
-        self, fit: PausedFit, sources: Sources, limits: Limits, sizes: SizeSearch | None, n_passes: int = 0
+        self, fit: Paused, sources: Sources, limits: Limits, sizes: SizeSearch | None, n_passes: int = 0
     ) -> None:
         self.fit, self.sources, self.limits, self.n_passes = fit, sources, limits, n_passes
         self.sizes = sizes  # None: the topics to start with were given, or the best size is known
@@ -113,11 +113,10 @@ class Search:
             self.moves = {str(what): float(gain) for what, gain in known["moves"].items()}
             self.merging.refused = {(int(j), int(k)) for j, k in known["refused"]}
             self.pace, quiet = Pace(*map(float, known["pace"])), bool(known["quiet"])
-            sizes = known["sizes"] if "sizes" in known else known["scouts"]  # as the first format had it
-            if self.sizes is None or sizes is None:
+            if self.sizes is None or known["sizes"] is None:
                 self.sizes = None
             else:
-                self.sizes.bounds = {int(i): float(bound) for i, bound in sizes.items()}
+                self.sizes.bounds = {int(i): float(bound) for i, bound in known["sizes"].items()}
             self.sources.rng.bit_generator.state = known["random"]
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"it does not say how far the search for topics was: {error!r}") from error
@@ -169,7 +168,7 @@ class Search:
             self.moves["polish"] = 0.0
             polished = self.limits.polished(model)
             if polished.words.posterior != model.words.posterior:
-                self.fit.workers.forget()
+                self.fit.forget()
             following = self.fit.solved_by(polished, polished.words.posterior, searching=False)
         while True:
             model = (yield following).model
@@ -211,7 +210,7 @@ class Search:
             if self._is_last():
                 break
             if left > 1:
-                self.fit.workers.forget()
+                self.fit.forget()
             model = None
         return here, result
 
@@ -285,7 +284,7 @@ class Search:
         self.moves = {f"{trial.what}, undone": gain}
         self.tried.failed(trial.kind, int(trial.what.split()[1]) if trial.kind == "delete" else 0)
         self.merging.refused = trial.refused
-        self.fit.workers.restore(trial.memory)
+        self.fit.restore(trial.memory)
         self.last = trial.before.bound()
         return trial.before
 

@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from topmix._version import __version__
-from topmix.estimators import Predictor
+from topmix.api import Predictor
 from topmix.numerics.threads import count_of_threads
 from topmix.parameters.checks import whole_number
 from topmix.service.metrics import Measured, Metrics

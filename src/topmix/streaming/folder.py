@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from topmix.api.files import load, save
+from topmix.api.variational import VariationalTopics
 from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.errors import CorpusError
-from topmix.estimators.saving import load, save
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import open_file, write_file
 from topmix.streaming.age import Age
@@ -33,7 +34,7 @@ NEW = Age()
 class Kept:
     """What a stream is after a batch."""
 
-    model: Any  # the fitted estimator
+    model: VariationalTopics  # with what was learned
     n_batches: int
     n_documents: int
     words: Words
@@ -84,7 +85,7 @@ def read(folder: Path) -> Kept | None:
 def _kept(folder: Path, file: CheckedReader) -> Kept:
     n_batches = file.count("n_batches")
     model = load(model_path(folder, n_batches))
-    names = getattr(model, "feature_names_in_", None)
+    names = model._found().reading.words if isinstance(model, VariationalTopics) else None
     if names is None or len(names) != file.n_features:
         raise ModelFileError(f"{model_path(folder, n_batches)} has other words than the stream")
     counts = file.vector("waiting", "F64")

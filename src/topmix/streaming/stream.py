@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from topmix.api.checkpoints import NOT_COMPARED, described_parameters
+from topmix.api.variational import VariationalTopics
 from topmix.data.corpus import Corpus
 from topmix.data.items import is_texts, plain
 from topmix.data.vectorize import Vectorizer
-from topmix.estimators.checkpoints import NOT_COMPARED, described_parameters
-from topmix.estimators.fewer_words import keep_words
-from topmix.estimators.frames import frame
-from topmix.estimators.topic_estimator import TopicEstimator
-from topmix.learners import Stochastic
+from topmix.fitted.edits import keep_words
+from topmix.fitted.topics import FittedTopics
+from topmix.learners.stochastic import stream_of
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import positive_number, whole_number
 from topmix.streaming import folder
@@ -75,7 +75,7 @@ class Stream:
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: VariationalTopics,
         path: str | os.PathLike[str] | None = None,
         *,
         admit: int = 5,
@@ -85,7 +85,7 @@ class Stream:
         save_every: int = 1,
         half_life_days: float | None = None,
     ):
-        if not isinstance(estimator, TopicEstimator):
+        if not isinstance(estimator, VariationalTopics):
             raise ValueError(f"a stream needs an LDA or an HDP, got {estimator!r:.200}")
         if vectorizer is not None and not isinstance(vectorizer, Vectorizer):
             raise ValueError(f"vectorizer must be a topmix.data.Vectorizer or None, got {vectorizer!r:.200}")
@@ -94,7 +94,7 @@ class Stream:
         self.admit, self.max_words = whole_number(admit, "admit"), whole_number(max_words, "max_words")
         self.remember, self.save_every = whole_number(remember, "remember"), whole_number(save_every, "save_every")
         learner = estimator._learner()
-        self._half_life = learner.half_life if isinstance(learner, Stochastic) else None
+        self._half_life = stream_of(learner).half_life
         self.half_life_days = None if half_life_days is None else positive_number(half_life_days, "half_life_days")
         if self.half_life_days is not None and self._half_life is not None:
             raise ValueError("Stochastic(half_life=...) counts documents and half_life_days= days: pass one of them")
@@ -103,9 +103,9 @@ class Stream:
         self._ids = dict.fromkeys(self._kept.ids)
 
     @property
-    def model(self) -> Any:
+    def model(self) -> VariationalTopics:
         """The fitted estimator as it is now. It stays as it is when the stream goes on."""
-        if not hasattr(self._kept.model, "model_"):
+        if self._kept.model._fitted is None:
             raise ValueError("this stream has learned nothing yet: call learn")
         return copy.copy(self._kept.model)
 
@@ -134,7 +134,7 @@ class Stream:
             return None
         day = None if date is None and self.half_life_days is None else day_number(date)
         before, corpus = self._kept, self._counted(batch)
-        is_first = not hasattr(before.model, "model_")
+        known = before.model._fitted
         age, half_life = before.age, self._half_life
         fade = 1.0 if half_life is None else 0.5 ** (corpus.n_docs / half_life)
         if self.half_life_days is not None and day is not None:
@@ -142,21 +142,20 @@ class Stream:
         words, stay, admitted = before.words.seen(corpus, fade, self.admit, self.max_words)
         if not words.names:
             raise ValueError(f"no word is in {self.admit} documents of the first batch: send more, or reduce admit=")
-        model = copy.copy(before.model) if stay.all() else keep_words(before.model, stay)
+        model = copy.copy(before.model) if known is None or stay.all() else before.model._with(keep_words(known, stay))
         learner = model.learner
         if self.half_life_days is not None:
-            step = model._learner()
-            model.learner = replace(step if isinstance(step, Stochastic) else Stochastic(), half_life=half_life)
-        model.partial_fit(in_columns(corpus, words.names))
+            model.learner = replace(stream_of(model._learner()), half_life=half_life)
+        now = model.partial_fit(in_columns(corpus, words.names))._found()
         model.learner = learner
-        change = Drift() if is_first else Drift.between(before.model.model_.weights(), _shares(model))
+        change = Drift() if known is None else Drift.between(known.topics.weights(), _shares(now))
         record = BatchRecord(
             batch=before.n_batches + 1,
             id=id,
             documents=corpus.n_docs,
             tokens=float(corpus.n_tokens),
             unknown=before.words.unknown(corpus),
-            score=float("nan") if is_first else score(before.model, in_columns(corpus, before.words.names)),
+            score=float("nan") if known is None else score(before.model, in_columns(corpus, before.words.names)),
             drift=change.distance,
             grown=change.grown,
             shrunk=change.shrunk,
@@ -168,10 +167,10 @@ class Stream:
         )
         ids = [*before.ids, id][-self.remember :] if id is not None else before.ids
         records = [*before.records, record][-self.remember :]
-        now = Kept(model, record.batch, before.n_documents + corpus.n_docs, words, ids, records, age)
-        if self.path is not None and now.n_batches % self.save_every == 0:
-            folder.write(self.path, now)
-        self._kept, self._ids = now, dict.fromkeys(ids)
+        kept = Kept(model, record.batch, before.n_documents + corpus.n_docs, words, ids, records, age)
+        if self.path is not None and kept.n_batches % self.save_every == 0:
+            folder.write(self.path, kept)
+        self._kept, self._ids = kept, dict.fromkeys(ids)
         return record
 
     def score(self, batch: Any) -> float:
@@ -185,7 +184,7 @@ class Stream:
         """One row per batch, the last ones, as a DataFrame: the fields of `BatchRecord`."""
         records = [record.to_dict() for record in self._kept.records]
         names = BatchRecord.__slots__
-        return frame(self._kept.model, {name: [record[name] for record in records] for name in names})
+        return self._kept.model._frame({name: [record[name] for record in records] for name in names})
 
     def save(self) -> None:
         """Writes the folder now, whatever `save_every` says."""
@@ -196,14 +195,13 @@ class Stream:
         folder.write(self.path, self._kept)
 
     def _begun(self) -> Kept:
-        model = self.estimator
-        if not hasattr(model, "model_"):
+        model, f = self.estimator, self.estimator._fitted
+        if f is None:
             return Kept(clone(model), 0, 0, Words(), [], [])
-        names = getattr(model, "feature_names_in_", None)
-        if names is None:
+        if f.reading.words is None:
             raise ValueError("the estimator does not know its words by name: fit it on texts, or on a Corpus with them")
-        tokens = np.asarray(model.components_).sum(axis=0)  # no fewer than documents
-        return Kept(copy.copy(model), 0, 0, Words(list(map(str, names)), tokens), [], [])
+        tokens = f.components.sum(axis=0)  # no fewer than documents
+        return Kept(copy.copy(model), 0, 0, Words(list(f.words), tokens), [], [])
 
     def _continued(self, found: Kept) -> Kept:
         was, now = (described_parameters(e.get_params(deep=False)) for e in (found.model, self.estimator))
@@ -227,10 +225,11 @@ class Stream:
                 "a batch of a stream is a list of texts, or a Corpus with a vocabulary, because words are known by "
                 f"name; got {type(batch).__name__}"
             )
-        settings = getattr(self._kept.model, "tokenizer_", None)
+        f = self._kept.model._fitted
+        settings = None if f is None else f.reading.tokenizer
         if settings is not None:
             tokenizer = None if self.vectorizer is None else self.vectorizer.tokenizer
-            vectorizer = Vectorizer.from_dict(settings, tokenizer=tokenizer)
+            vectorizer = Vectorizer.from_dict(dict(settings), tokenizer=tokenizer)
         else:
             given = self.vectorizer
             vectorizer = Vectorizer(token_pattern="auto", stop_words="auto") if given is None else clone(given)
@@ -239,6 +238,7 @@ class Stream:
             return vectorizer.fit_transform(list(plain(batch)))
 
 
-def _shares(model: Any) -> np.ndarray:
+def _shares(f: FittedTopics) -> np.ndarray:
     """[K] of the tokens of the documents that were learned last."""
-    return model._batch_sizes / max(float(model._batch_sizes.sum()), 1e-300)
+    assert f.last_sizes is not None
+    return f.last_sizes / max(float(f.last_sizes.sum()), 1e-300)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from topmix.api.variational import VariationalTopics
 from topmix.data.corpus import Corpus
 from topmix.metrics.splits import split_types
 
@@ -37,14 +38,14 @@ class Drift(NamedTuple):
         return cls(0.5 * float(np.abs(now - before).sum()), *(tuple(np.flatnonzero(f).tolist()) for f in found))
 
 
-def score(model: Any, corpus: Corpus) -> float:
+def score(model: VariationalTopics, corpus: Corpus) -> float:
     """Nats per token of held-out words: `completion_score`, where the model itself finds the topics of documents, which
     is much faster. NaN where no document has two words."""
     rows = np.unique(np.linspace(0, corpus.n_docs - 1, min(SCORED, corpus.n_docs)).astype(np.int64))
     seen, held_out = split_types(corpus[rows])
     if not held_out.nnz:
         return float("nan")
-    theta = model._proportions(Corpus.from_scipy(seen), True, False)
+    theta = model.transform(Corpus.from_scipy(seen))
     document = np.repeat(np.arange(len(rows)), np.diff(held_out.indptr))
     total, topics = 0.0, model.topic_word_.T
     for part in np.array_split(np.arange(held_out.nnz), -(-held_out.nnz * len(topics.T) // BLOCK)):

@@ -15,14 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.estimators import LDA
-from topmix.estimators.frames import frame
-from topmix.estimators.inputs import as_corpus
-from topmix.estimators.names import EMPTY, WORDS_PER_NAME, distinct
-from topmix.estimators.reading import Reading
-from topmix.estimators.topic_view import word_names
+from topmix.fitted.names import EMPTY, WORDS_PER_NAME, distinct
+from topmix.fitted.frames import frame
 from topmix.metrics.counts import Floats
 from topmix.parameters.checks import whole_number
+from topmix.read import How, read
 
 OUTLIERS = -1
 
@@ -71,14 +68,13 @@ def describe_clusters(
     [['boat', 'mast'], ['pawn', 'rook']]
     """
     n = whole_number(n_words, "n_words")
-    reader = LDA()
-    corpus = as_corpus(reader, documents, reset=True, reading=Reading(text, vectorizer, feature_names))
+    corpus, reading = read(documents, How(text, vectorizer, feature_names), owner="describe_clusters")
     given = _checked(labels, corpus.n_docs)
     clusters, of_row = np.unique(given, return_inverse=True)
     sizes = np.bincount(of_row)
     where = sp.csr_array((np.ones(corpus.n_docs), (of_row, np.arange(corpus.n_docs))))  # [clusters, documents]
     weights = class_tfidf(sp.csr_array(where @ corpus.to_scipy()))
-    names = word_names(reader, corpus.n_words)
+    names = [str(v) for v in (range(corpus.n_words) if reading.words is None else reading.words)]
     is_outlier = np.array([_is_outlier(label) for label in clusters.tolist()])
     order = np.lexsort((np.arange(len(clusters)), -sizes, is_outlier))
     rows = [i for i in order.tolist() if outliers or not is_outlier[i]]
@@ -92,7 +88,7 @@ def describe_clusters(
         "words": words,
         "weights": [values for _, values in best],
     }
-    return frame(reader, columns)
+    return frame(columns, reading.frame)
 
 
 def class_tfidf(counts: sp.csr_array) -> sp.csr_array:

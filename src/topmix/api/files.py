@@ -1,0 +1,189 @@
+"""How estimators go to a file and come back.
+
+An estimator offers two methods. `_write` puts the model that it learned into a `Writer`; `_read` takes the same from a
+`CheckedReader`, which checks each type, shape and range. Parameters, how data was read, history, names, edits and the
+numbers named in `_saved_numbers` are saved for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix import _core
+from topmix._version import __version__
+from topmix.api.estimator import FAMILIES, Estimator, declared_parameters
+from topmix.data.errors import CorpusError
+from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.files.store import MODEL, open_file, write_file
+from topmix.files.writer import Writer
+from topmix.fitted.names import checked_topic_names
+from topmix.fitted.predictor import Predictor
+from topmix.fitted.topics import FittedTopics
+from topmix.fitting.history import read_history
+from topmix.parameters.component import Component, from_dict
+from topmix.parameters.declared import declared_types, fits, plain
+from topmix.read import Reading
+
+ESTIMATORS: dict[str, Any] = {}  # the classes that `load` knows, by name; filled in __init__.py
+
+logger = logging.getLogger(__name__)
+
+
+def save(estimator: Estimator[Any], path: str | os.PathLike[str]) -> None:
+    name, fitted = type(estimator).__name__, estimator._found()
+    if ESTIMATORS.get(name) is not type(estimator):
+        raise ModelFileError(f"{name} is not an estimator of topmix, so `load` would not know it: use pickle or joblib")
+    out = Writer()
+    out.value("n_components", fitted.model.n_components)
+    estimator._write(fitted, out)
+    parameters, given_arrays, notes = _parameters(estimator)
+    for note in notes:
+        logger.warning("%s: %s", path, note)
+    numbers = {a: getattr(fitted, a) for a in estimator._saved_numbers}
+    about = {
+        "estimator": name,
+        "parameters": parameters,
+        "notes": notes,
+        **fitted.reading.about(),
+        "history": [record.to_dict() for record in fitted.history],
+        "numbers": {a: value for a, value in numbers.items() if value is not None},
+        "extra": out.values,
+    }
+    if isinstance(fitted, FittedTopics):
+        about["topic_names"] = [[int(k), name] for k, name in sorted(fitted.names.items())]
+        about["edits"] = list(fitted.edits)
+    arrays = out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}
+
+    def read_back(file: IO[bytes]) -> None:
+        try:
+            _load(file, Path(path), mapped=True)  # without a second model in memory
+        except (CorpusError, ValueError, RecursionError) as error:
+            raise ModelFileError(
+                f"{path}: was not written, because `load` would refuse it: {error}; use pickle or joblib instead"
+            ) from error
+
+    write_file(Path(path), MODEL, arrays, about, read_back)
+
+
+def load(path: str | os.PathLike[str], *, mapped: bool = False) -> Any:
+    """The estimator that `save` wrote, ready to predict, to be fitted further or to be saved again.
+
+    With `mapped`, its arrays stay in the file, which is mapped into memory: processes that load the same file share
+    them. Replace such a file by another, as `save` does, and do not write into it.
+    """
+    path = Path(path)
+    with open(path, "rb") as file:
+        try:
+            return _load(file, path, mapped=mapped)
+        except CorpusError as error:  # the layout's own, which is the corpus's too
+            raise ModelFileError(str(error)) from error
+        except (ValueError, RecursionError) as error:  # ModelFileError, or a parameter that its estimator refuses
+            raise ModelFileError(f"{path}: {error}") from error
+
+
+def load_predictor(path: str | os.PathLike[str]) -> Predictor:
+    """The Predictor of a model in a file, as `model.save` wrote it. The file is mapped into memory: processes that open
+    the same file share it. Replace it by another file, as `save` does, and do not write into it."""
+    model = load(path, mapped=True)
+    if not hasattr(model, "predictor"):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__}, which has no predictor: that is for LDA, HDP and GibbsLDA"
+        )
+    found: Predictor = model.predictor()
+    return found
+
+
+def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> Any:
+    file, _ = open_file(opened, path, MODEL, mapped=mapped)
+    name = file.text("estimator")
+    if name not in ESTIMATORS:
+        raise ModelFileError(f"holds a {name!r}, which topmix {__version__} does not know")
+    estimator = _construct(ESTIMATORS[name], file)
+    estimator._threads()  # every question to a model asks for it
+    about: dict[str, Any] = {"reading": Reading.read(file), "history": tuple(read_history(file))}
+    for number, value in (file.table("numbers") or {}).items():
+        if number not in estimator._saved_numbers or not isinstance(value, bool | int | float):
+            raise ModelFileError(f"{name} has no number {number!r} that could be {str(value)[:60]!r}")
+        about[number] = value
+    if "topic_names" in file.about:
+        about["names"] = checked_topic_names(file.about["topic_names"])
+    if "edits" in file.about:
+        about["edits"] = tuple(file.items("edits"))
+    K = file.integer("n_components", 1, _core.MAX_TOPICS)
+    try:
+        estimator._fitted = estimator._read(about, file, K)
+    except TypeError as error:  # a mixture with names of topics
+        raise ModelFileError(f"has parts that a {name} does not have: {error}") from error
+    if file.left:
+        raise ModelFileError(f"has arrays that a {name} does not have: {', '.join(sorted(file.left))[:200]}")
+    return estimator
+
+
+def _construct(cls: type[Estimator[Any]], file: CheckedReader) -> Estimator[Any]:
+    """The estimator with its parameters: known names, and values of the types that its signature declares."""
+    hints, known = declared_types(cls.__init__), cls._get_param_names()
+    parameters = dict(file.table("parameters") or {})
+    for name, value in parameters.items():
+        if name in known and name in FAMILIES and isinstance(value, dict):
+            parameters[name] = from_dict(value, FAMILIES[name], name)
+        elif not isinstance(value, Component) and (
+            name not in known or name == "callbacks" or not _may_be(value, hints[name])
+        ):
+            raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be {str(value)[:60]!r}")
+    for full_name in sorted(file.left):
+        name, _, key = full_name.removeprefix("parameters.").partition(".")
+        if not full_name.startswith("parameters."):
+            continue
+        if name not in known or hints[name] is not Any or (name in parameters and not key):
+            raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be an array")
+        array = file.any_array(full_name)
+        if key:  # one entry of a table of arrays
+            table = parameters[name] if isinstance(parameters.get(name), dict) else {}
+            parameters[name] = {**table, key: array}
+        else:
+            parameters[name] = array
+    return cls(**parameters)
+
+
+def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[str]]:
+    """Those that JSON holds, those that are arrays, and a note on each that is neither."""
+    values: dict[str, Any] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    notes = []
+    for name, value in declared_parameters(estimator).items():
+        if name == "callbacks":
+            continue
+        if isinstance(value, Component) and type(value) in FAMILIES.get(name, {}).values():  # `load` knows its class
+            values[name] = value.to_dict()
+        elif _is_array(value):
+            arrays[name] = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)  # labels stay whole
+        elif isinstance(value, dict) and value and all(_is_array(np.asarray(v)) for v in value.values()):
+            arrays |= {f"{name}.{key}": np.atleast_1d(np.asarray(v, np.float64)) for key, v in sorted(value.items())}
+        elif _is_json(value):
+            values[name] = value
+        else:
+            notes.append(f"{name} was a {type(value).__name__}, which a file cannot hold; the default stands for it")
+    return values, arrays, notes
+
+
+def _may_be(value: Any, hint: Any) -> bool:
+    return _is_json(value) if hint is Any else fits(value, hint)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.size > 0
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(_is_json(v) for v in value)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(v) for key, v in value.items())
+    value = plain(value)
+    return value is None or isinstance(value, bool | int | float | str)

@@ -1,0 +1,342 @@
+"""Gaussian mixtures as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Tags, check_random_state
+
+from topmix.api.estimator import learned
+from topmix.api.gaussian_growth import grown
+from topmix.api.gaussian_parameters import by_hand, checked_start, n_parameters, priors, responsibilities
+from topmix.api.mixture import MixtureEstimator, count_of_samples
+from topmix.data.table import Table
+from topmix.engines import Engine
+from topmix.files.reader import CheckedReader
+from topmix.fitted.mixture import FittedMixture
+from topmix.fitting.history import Callback
+from topmix.learners import Learner
+from topmix.likelihoods.covariance import SingularCovariance
+from topmix.likelihoods.gaussian import Gaussian
+from topmix.likelihoods.gaussian_start import STARTS, at, empty, given, start, summary
+from topmix.local import LocalStep
+from topmix.local.candidates import CandidateStep
+from topmix.models.mixture import Mixture
+from topmix.parameters.checks import count_of_active, whole_number
+from topmix.read import How, Reading, read_rows
+
+
+class GaussianMixture(MixtureEstimator):
+    """Clusters of vectors, with posteriors that keep the top few clusters of each row.
+
+    Stands in for scikit-learn's GaussianMixture (objective "ml") and BayesianGaussianMixture ("vb"), with their names;
+    with `n_active=None` and `learner="batch"` it takes their very steps. The defaults are faster: each row keeps its
+    `n_active` best clusters, and clusters move after each of ten batches.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of clusters, K.
+    covariance_type : {"full", "diag", "spherical", "tied"}
+        The shape of covariances: any, with zeros off the diagonal, one number, or any but the same for all clusters.
+    zero_mean : bool
+        Whether all means are zero, so that clusters differ by their covariances alone.
+    objective : {"vb", "map", "ml"}
+        What is climbed: a bound on the evidence with full posteriors; the log posterior at a point, its mode where
+        parameters are unbounded (log odds of weights, log scale of covariances); or the likelihood alone (EM).
+    n_active : int or None
+        Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
+    candidates : int or None
+        Clusters that a row is scored by, for hundreds of clusters and more: those nearest to the one that it was in at
+        the last visit; every tenth pass scores all. None always does, and so does stochastic learning, which remembers
+        nothing of a row. The objective is never overstated, but between full scans it may fall.
+    learner : {"memoized", "batch", "stochastic", "asynchronous"} or an object of topmix.learners
+        How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each
+        batch, gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate. Asynchronous
+        workers keep their share of the rows while clusters travel between them; they hold the rows and their n_active
+        clusters in memory.
+    engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
+    weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}
+        The prior on weights: a Dirichlet, or a Dirichlet process cut off after n_components sticks.
+    weight_concentration_prior : float or None
+        Dirichlet prior on the weight of each cluster, alpha / K, or the process's concentration. None is 1 / K.
+    mean_prior : array of shape (n_features,) or None
+        Where means are expected. None is the mean of the data.
+    mean_precision_prior : float or None
+        How many rows that expectation is worth. None is 1.
+    degrees_of_freedom_prior : float or None
+        How many rows the expected covariance is worth. None is n_features.
+    covariance_prior : array or None
+        The expected covariance times degrees_of_freedom_prior: (n_features, n_features) for "full" and "tied",
+        (n_features,) for "diag", a number for "spherical". None is the covariance of the data, raised to reg_covar in
+        directions that have less.
+    reg_covar : float
+        Added to the variances of every cluster after each update, as in scikit-learn. Where it is not small beside
+        them, the objective may fall a little.
+    init_params : {"auto", "split", "k-means++", "kmeans", "random", "random_from_data"}, array or dict
+        Where clusters start: one cluster that is divided until there are enough, with a few passes over a growing
+        sample in between; rows far from each other, with what is nearest to them; a short k-means; random
+        responsibilities; random rows. "auto" tries "split", "k-means++", "random_from_data" and a short k-means, in the
+        scales of the columns and in those of the whole data, and takes what makes a sample of the data most likely. Or
+        responsibilities (n_samples, n_components), or labels (n_samples,). Or a dict with some of "weights", "means"
+        and "precisions", in the shapes of scikit-learn's weights_init, means_init and precisions_init; the rest is as
+        with "auto".
+    max_iter : int
+        Passes over the data, at most. 0 leaves the clusters where they start. A fit that has not converged by then
+        warns with scikit-learn's ConvergenceWarning.
+    tol : float
+        Stop when a pass lifts the objective by less than this, per row.
+    n_init : int
+        Starts to try; the one with the best objective is kept.
+    max_time : float or None
+        Seconds for the whole fit, all starts together. None: no limit.
+    warm_start : bool
+        Start `fit` from the clusters of the last one.
+    n_jobs : int or None
+        Threads. None and -1 use all cores (scikit-learn uses one). The results are the same for any value.
+    random_state : int, RandomState or None
+    verbose : int
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
+    callbacks : list of callables or None
+        Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+    means_ : ndarray of shape (n_components, n_features)
+    covariances_, precisions_, precisions_cholesky_ : ndarray
+        In scikit-learn's shapes. Under "vb" the covariance is, as there, the inverse of the expected precision. To make
+        a mixture without a fit, set weights_, means_ and then precisions_cholesky_.
+    mean_precision_, degrees_of_freedom_ : ndarray
+        beta and nu of each cluster: with the prior, the rows that it stands for.
+    objective_, elbo_ : float
+        The objective at the end, summed over rows.
+    lower_bound_ : float
+        The same, as scikit-learn has it: per row for "ml".
+    lower_bounds_ : list of float
+        lower_bound_ after each pass.
+    history_ : tuple of Record
+        One record per pass.
+    n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Notes
+    -----
+    Rows are computed in the type that they come in: float32 is twice as fast, and where covariances are so thin that
+    it would lose more than a thousandth of a nat, float64 takes its place. An array mapped from a file (numpy.memmap,
+    or the path of a .npy file) is read a piece at a time.
+
+    X may be sparse, a SciPy matrix or a Corpus. Its rows are made dense a piece at a time; only passes with
+    `learner="asynchronous"`, which need `covariance_type="diag"` then, compute with the entries alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topmix import GaussianMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(-5, 1, (50, 2)), rng.normal(5, 1, (50, 2))])
+    >>> gm = GaussianMixture(2, random_state=0).fit(X)
+    >>> gm.means_.shape
+    (2, 2)
+    """
+
+    _likelihood = Gaussian
+
+    means_ = learned[np.ndarray](lambda f: f.model.likelihood.mean(), keep=True)
+    covariances_ = learned[np.ndarray](lambda f: f.model.likelihood.covariances(), keep=True)
+    mean_precision_ = learned[np.ndarray](lambda f: f.model.likelihood.posterior.beta)
+    degrees_of_freedom_ = learned[np.ndarray](lambda f: f.model.likelihood.posterior.nu)
+
+    def __init__(
+        self,
+        n_components: int = 8,
+        *,
+        covariance_type: str = "full",
+        zero_mean: bool = False,
+        objective: str = "vb",
+        n_active: int | None = 8,
+        candidates: int | None = None,
+        learner: str | Learner = "memoized",
+        engine: str | Engine = "threads",
+        weight_concentration_prior_type: str = "dirichlet_distribution",
+        weight_concentration_prior: float | None = None,
+        mean_prior: Any = None,
+        mean_precision_prior: float | None = None,
+        degrees_of_freedom_prior: float | None = None,
+        covariance_prior: Any = None,
+        reg_covar: float = 1e-6,
+        init_params: Any = "auto",
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        max_time: float | None = None,
+        n_init: int = 1,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: list[Callback] | None = None,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.zero_mean = zero_mean
+        self.objective = objective
+        self.n_active = n_active
+        self.candidates = candidates
+        self.learner = learner
+        self.engine = engine
+        self.weight_concentration_prior_type = weight_concentration_prior_type
+        self.weight_concentration_prior = weight_concentration_prior
+        self.mean_prior = mean_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+        self.reg_covar = reg_covar
+        self.init_params = init_params
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_time = max_time
+        self.n_init = n_init
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    @property
+    def precisions_(self) -> np.ndarray:
+        return np.linalg.inv(self.covariances_) if self._has_matrices() else 1.0 / self.covariances_
+
+    @property
+    def precisions_cholesky_(self) -> np.ndarray:
+        """C with C C' the precision, upper triangular."""
+        if not self._has_matrices():
+            return 1.0 / np.sqrt(self.covariances_)
+        lower = np.linalg.inv(np.linalg.cholesky(self.covariances_))
+        return np.ascontiguousarray(np.swapaxes(lower, -1, -2))
+
+    @precisions_cholesky_.setter
+    def precisions_cholesky_(self, value: Any) -> None:
+        """A mixture made by hand, as with scikit-learn: set weights_ and means_, and this last. It is one at a point,
+        whatever `objective` says, and ready to predict, to score, to sample, to be saved and to start a warm fit."""
+        if not (hasattr(self, "weights_") and hasattr(self, "means_")):
+            raise AttributeError("set weights_ and means_ first, and precisions_cholesky_ last")
+        model = by_hand(self.covariance_type, self.weights_, self.means_, value)
+        for name in ("weights_", "means_"):
+            vars(self).pop(name, None)  # the model has them from now on
+        self._fitted = FittedMixture(reading=Reading(model.n_features), model=model)
+
+    def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Rows drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
+        kind = self._gaussian.covariance_type
+        rng = check_random_state(self.random_state)
+        sizes = rng.multinomial(count_of_samples(n_samples), self.weights_)
+        labels = np.repeat(np.arange(len(self.weights_)), sizes)
+        noise = rng.standard_normal((len(labels), self.n_features_in_))
+        if self._has_matrices():
+            root = np.linalg.cholesky(self.covariances_)
+            noise = noise @ root.T if kind == "tied" else np.einsum("nij,nj->ni", root[labels], noise)
+        else:
+            sd = np.sqrt(self.covariances_)[labels]
+            noise *= sd if kind == "diag" else sd[:, None]
+        return self.means_[labels] + noise, labels
+
+    def _local_step(self, K: int) -> LocalStep:
+        L = count_of_active(self.n_active, K)
+        if self.candidates is None or not self._component("learner").remembers_rows:
+            return super()._local_step(K)
+        if whole_number(self.candidates, "candidates") < L:
+            raise ValueError(f"candidates must be at least n_active, {L}, got {self.candidates!r}")
+        return CandidateStep(Gaussian, L)
+
+    def _warm(self, f: FittedMixture, K: int) -> tuple[Mixture, Any]:
+        model, stats = super()._warm(f, K)
+        return replace(model, likelihood=replace(self._gaussian, **self._how())), stats
+
+    def _how(self) -> dict[str, Any]:
+        """What clusters are computed with, and not part of what they are."""
+        return {"n_candidates": int(self.candidates or 0), "near": None, "age": 0}
+
+    @property
+    def _gaussian(self) -> Gaussian:
+        likelihood = self._found().model.likelihood
+        assert isinstance(likelihood, Gaussian)
+        return likelihood
+
+    def _has_matrices(self) -> bool:
+        return self._gaussian.shape.is_matrix
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        learner = self._component("learner", missing=None)
+        tags.input_tags.sparse = self.covariance_type == "diag" or not (learner and learner.travels)
+        return tags
+
+    def _read_data(self, X: Any, how: How, known: Reading | None) -> tuple[Table, Reading]:
+        return read_rows(X, owner=type(self).__name__, known=known)
+
+    def _prepared(self, data: Table, weight: np.ndarray | None, K: int) -> Gaussian:
+        settings = priors(self, data.shape[1])
+        self._allocation(K)
+        _refuse_what_does_not_fit(K, data.shape[1], self.covariance_type)
+        about = summary(data, weight, self.covariance_type, self.zero_mean)
+        return replace(empty(about, str(data.data.dtype), K, **settings), **self._how())
+
+    def _first(
+        self, prepared: Gaussian, data: Table, weight: np.ndarray | None, K: int, rng: np.random.Generator
+    ) -> tuple[Gaussian, np.ndarray]:
+        how = "auto" if isinstance(self.init_params, dict) else self.init_params
+        r = responsibilities(how, len(data), K, STARTS, "init_params")
+        if r is not None:
+            model = given(prepared, r, data, weight)
+        else:
+            model = self._start_by(prepared, data, weight, how, rng)
+        weights, means, covariances = checked_start(self, K, data.shape[1])
+        N = model.total.N
+        if weights is None and means is None and covariances is None:
+            return model, N
+        N = N if weights is None else weights * N.sum()
+        means = model.mean() if means is None else means
+        return at(prepared, N, means, model.covariances() if covariances is None else covariances), N
+
+    def _start_by(
+        self, prepared: Gaussian, data: Table, weight: np.ndarray | None, how: str, rng: np.random.Generator
+    ) -> Gaussian:
+        """First clusters by one of STARTS."""
+        if how not in ("auto", "split"):
+            return start(prepared, data, weight, how, rng)
+        is_tied = self.covariance_type == "tied"
+        if is_tied and how == "split":
+            raise ValueError("init_params='split' divides clusters by their spread, and with 'tied' they share it")
+        others: list[Gaussian] = []
+        plain, L = replace(prepared, n_candidates=0), count_of_active(self.n_active, len(prepared.total.N))
+        if not is_tied:
+            try:
+                model = grown(plain, self._allocation, data, weight, L, rng.spawn(1)[0])
+                others.append(replace(model, n_candidates=prepared.n_candidates))
+            except SingularCovariance:  # of a part of the sample; all of the data may do
+                if how == "split":
+                    raise
+        return others[0] if how == "split" else start(prepared, data, weight, how, rng, others)
+
+    def _n_parameters(self) -> int:
+        return n_parameters(self._gaussian, len(self.weights_))
+
+    def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Gaussian:
+        return Gaussian.read(file, file.n_features, K, objective)
+
+
+def _refuse_what_does_not_fit(K: int, D: int, covariance_type: str) -> None:
+    """Full covariances of thousands of columns: better an error now than a machine that swaps."""
+    needed = 8 * 10 * K * D**2 if covariance_type == "full" else 8 * 10 * D**2 if covariance_type == "tied" else 0
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on this system
+        return
+    if needed > there:
+        raise ValueError(
+            f"{K} clusters with covariance_type={covariance_type!r} in {D} columns need about {needed / 1e9:,.0f} GB, "
+            f"and there are {there / 1e9:,.0f} GB of memory. Use 'diag' or 'tied', or fewer columns, by PCA say."
+        )

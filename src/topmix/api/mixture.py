@@ -1,0 +1,333 @@
+"""What all mixtures share as estimators: fitting, answers about rows, and files."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight
+
+from topmix.allocations import WEIGHTS
+from topmix.allocations.finite_dirichlet import FiniteDirichlet
+from topmix.allocations.stick_breaking import StickBreaking
+from topmix.api.estimator import Estimator, learned
+from topmix.api.sklearn_callbacks import with_sklearn_callbacks
+from topmix.data.corpus import Corpus
+from topmix.data.shard import Shards, in_order
+from topmix.data.table import Table
+from topmix.engines.rounds import rounds_of
+from topmix.files.reader import CheckedReader
+from topmix.files.writer import Writer
+from topmix.fitted.mixture import FittedMixture
+from topmix.fitting.history import Clock, Record
+from topmix.fitting.mixtures import MixtureProblem, MixtureStart
+from topmix.learners import Learner
+from topmix.learners.stochastic import blend, stream_of
+from topmix.local import LocalStep
+from topmix.local.assign import Assigned, AssignStep
+from topmix.local.mixture import MixtureStep
+from topmix.models.mixture import Mixture
+from topmix.numerics.dirichlet import OBJECTIVES
+from topmix.numerics.threads import use_threads
+from topmix.parameters.checks import (
+    any_number,
+    count_of_active,
+    count_of_components,
+    one_of,
+    positive_number,
+    whole_number,
+)
+from topmix.read import How, Reading
+
+NOT_CONVERGED = (  # scikit-learn's words, which people filter by
+    "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
+    "check for degenerate data."
+)
+
+
+class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
+    """A mixture is an allocation and a likelihood; here is everything that does not depend on which."""
+
+    objective: str
+    n_active: int | None
+    weight_concentration_prior_type: str = "dirichlet_distribution"
+    weight_concentration_prior: float | None
+    tol: float
+    warm_start: bool
+
+    _likelihood: ClassVar[Any]
+
+    weights_ = learned[np.ndarray](lambda f: f.weights)
+    elbo_ = learned[float](lambda f: f.objective)
+    lower_bound_ = learned[float](lambda f: f.lower_bound)
+
+    @abstractmethod
+    def _read_data(self, X: Any, how: How, known: Reading | None) -> tuple[Corpus | Table, Reading]:
+        """X, checked."""
+
+    @abstractmethod
+    def _prepared(self, data: Any, weight: np.ndarray | None, K: int) -> Any:
+        """What is the same for all starts; bad parameters are refused here."""
+
+    @abstractmethod
+    def _first(
+        self, prepared: Any, data: Any, weight: np.ndarray | None, K: int, rng: np.random.Generator
+    ) -> tuple[Any, np.ndarray | None]:
+        """A likelihood to start from, and the number of rows in each of its clusters, if that is known."""
+
+    @abstractmethod
+    def _n_parameters(self) -> int: ...
+
+    @abstractmethod
+    def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Any: ...
+
+    @with_sklearn_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learns the clusters of X, of shape (n_samples, n_features).
+
+        Warns with scikit-learn's ConvergenceWarning where `max_iter` passes were not enough; not where `tol` is
+        negative, which asks for all of them, and not where a callback ended the fit.
+        """
+        return self._fit_as(X, How(), sample_weight)
+
+    def _fit_as(self, X: Any, how: How, sample_weight: Any) -> Self:
+        clock = Clock()
+        self._learn(lambda: self._declared()._fit(X, how, sample_weight, clock))
+        f = self._found()
+        if f.n_iter == self.max_iter and f.n_iter > 0 and self.tol >= 0 and not f.converged:
+            warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
+        return self
+
+    def _fit(self, X: Any, how: How, sample_weight: Any, clock: Clock) -> FittedMixture:
+        K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
+        tol, before = any_number(self.tol, "tol"), self._fitted if self._is_warm() else None
+        warm = None if before is None else self._warm(before, K)
+        data, reading = self._read_data(X, how, None if before is None else before.reading)
+        learner, weight = self._learner(data), _weights(sample_weight, data)
+        n_rows = float(len(data)) if weight is None else float(weight.sum())
+        step, rng = self._local_step(K), self._rng()
+        prepared = self._prepared(data, weight, K) if warm is None else None
+        problem = MixtureProblem(
+            data=data,
+            weight=weight,
+            start=lambda rng: warm or self._started(prepared, data, weight, K, rng),
+            step=step,
+            learner=learner,
+            engine=self._engine(),
+            threads=self._threads(),
+            n_active=count_of_active(self.n_active, K),
+            max_iter=max_iter,
+            least_gain=tol * float(len(data)),
+            batches=learner.batches(data, 1, rng),
+            is_warm=warm is not None,
+            before=before.objective if before is not None and before.n_seen == n_rows else None,
+        )
+
+        def fitted(model: Mixture, history: Sequence[Record]) -> FittedMixture:
+            return FittedMixture(
+                reading=reading,
+                model=copy.deepcopy(model.on_host()),
+                history=tuple(history),
+                n_iter=len(history),
+            )
+
+        size = data.n_tokens if isinstance(data, Corpus) else float(len(data))
+        course = self._course(size, data.shape[1], max_iter, fitted, clock)
+        course.keeps_last &= not learner.has_model_in_pass and problem.engine.keeps_last_pass
+        found = course.run(partial(MixtureStart, problem), rng)
+        f = FittedMixture(
+            reading=reading,
+            model=found.model,
+            history=tuple(found.history),
+            n_iter=len(found.history),
+            converged=found.converged,
+            objective=found.objective,
+            n_updates=found.n_updates,
+            n_seen=n_rows,
+        )
+        return self._finished(f, data)
+
+    def _finished(self, f: FittedMixture, data: Corpus | Table) -> FittedMixture:
+        """With what an estimator has to say of the data that it was fitted to."""
+        return f
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """One stochastic step on these rows. The first call also decides where clusters start and, where they are read
+        off the data, their priors; `total_samples` of `Stochastic` says how many rows the stream stands for."""
+        return self._learn(lambda: self._declared()._step(X, sample_weight))
+
+    def _step(self, X: Any, sample_weight: Any) -> FittedMixture:
+        K, threads, f = count_of_components(self.n_components), self._threads(), self._fitted
+        data, reading = self._read_data(X, How(), None if f is None else f.reading)
+        weight = _weights(sample_weight, data)
+        pseudo: Any = None
+        if f is None:
+            model, pseudo = self._started(self._prepared(data, weight, K), data, weight, K, self._rng())
+        else:
+            model = f.model
+        shards = Shards(data, in_order(data), weight)
+        n_updates, n_seen = (0, 0.0) if f is None else (f.n_updates, f.n_seen)
+        n_seen += shards.n_rows
+        step, stream = MixtureStep(self._likelihood, count_of_active(self.n_active, model.n_components)), self._stream()
+        with closing(self._engine().open(shards, step, threads)) as workers:
+            placed = workers.place(model)
+            total = placed.as_stats()
+            if f is None:
+                total = placed.no_stats().add(pseudo or total)
+            elif placed is model:
+                total = copy.deepcopy(total)  # the step is made in place
+            new, _ = rounds_of(workers, {}).visit_once(placed.tables, range(workers.n_shards))
+            size = stream.step_size(n_updates, new.n_rows)
+            model = placed.update(blend(total, new, size, stream.stands_for(n_seen), new.n_rows)).on_host()
+        before = FittedMixture(reading=reading, model=model) if f is None else f
+        return replace(before, model=model, n_updates=n_updates + 1, n_seen=n_seen, labels=None)
+
+    def _stream(self) -> Any:
+        return stream_of(self._component("learner"))
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """`fit`, then `predict`."""
+        return self.fit(X, sample_weight=sample_weight).predict(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable cluster of each row."""
+        return np.concatenate([a.cluster[:, 0] for a in self._assigned(X, 1)])
+
+    def predict_proba(self, X: Any, *, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
+        """Posterior probabilities of shape (n_samples, n_components); at most n_active of a row are not zero."""
+        K = self._found().model.n_components
+        L = count_of_active(self.n_active, K)
+
+        def probabilities(a: Assigned) -> sp.csr_array:
+            r = a.r.astype(np.float64)
+            r /= r.sum(axis=1, keepdims=True)  # float32 shares sum to one only roughly
+            return sp.csr_array((r.ravel(), a.cluster.ravel(), np.arange(0, r.size + 1, L)), shape=(len(r), K))
+
+        parts = (probabilities(a) for a in self._assigned(X, L))
+        if sparse_output:
+            return sp.vstack(list(parts), format="csr")
+        return np.concatenate([part.toarray() for part in parts])
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """The log likelihood of each row under the fitted clusters; with objective "vb" a lower bound on it."""
+        K = self._found().model.n_components
+        return np.concatenate([a.likelihood for a in self._assigned(X, K, keep_clusters=False)])
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of score_samples."""
+        return float(np.mean(self.score_samples(X)))
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion on X; the lower the better."""
+        s = self.score_samples(X)
+        return float(-2 * s.sum() + self._n_parameters() * np.log(len(s)))
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion on X; the lower the better."""
+        return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
+
+    @property
+    def lower_bounds_(self) -> list[float]:
+        """`lower_bound_` after each pass, as in scikit-learn."""
+        share = self.lower_bound_ / self.elbo_ if self.elbo_ else 1.0  # one, or one over the rows of the fit
+        return [share * record.objective for record in self.history_]
+
+    def _warm(self, f: FittedMixture, K: int) -> tuple[Mixture, Any]:
+        """Where a warm start begins."""
+        if f.model.n_components != K:
+            raise ValueError(f"warm_start keeps {f.model.n_components} clusters, but n_components is now {K}")
+        return f.model, f.model.as_stats()  # which fade in the first pass
+
+    def _started(
+        self, prepared: Any, data: Corpus | Table, weight: np.ndarray | None, K: int, rng: np.random.Generator
+    ) -> tuple[Mixture, Any]:
+        """A first model, and the statistics that it was made from, if they are known."""
+        likelihood, N = self._first(prepared, data, weight, K, rng)
+        allocation = self._allocation(K)
+        model = Mixture(allocation if N is None else allocation.update(N), likelihood, data.shape[1], K)
+        return model, None if N is None else model.as_stats()
+
+    def _objective(self) -> str:
+        return one_of(self.objective, OBJECTIVES, "objective")
+
+    def _allocation(self, K: int) -> FiniteDirichlet | StickBreaking:
+        kind = WEIGHTS[one_of(self.weight_concentration_prior_type, WEIGHTS, "weight_concentration_prior_type")]
+        if kind is StickBreaking and self._objective() == "ml":
+            raise ValueError("a Dirichlet process is a prior, and objective='ml' has none: use 'vb' or 'map'")
+        prior = 1.0 / K if self.weight_concentration_prior is None else self.weight_concentration_prior
+        return kind.uniform(positive_number(prior, "weight_concentration_prior"), K, self._objective())
+
+    def _learner(self, data: Corpus | Table) -> Learner:
+        learner: Learner = self._component("learner")
+        learner.check_engine(self._engine())
+        return learner.for_mixture(type(self).__name__, self._likelihood, self.get_params(deep=False), data)
+
+    def _local_step(self, K: int) -> LocalStep:
+        return MixtureStep(self._likelihood, count_of_active(self.n_active, K))
+
+    def _assigned(self, X: Any, L: int, *, keep_clusters: bool = True) -> Iterator[Assigned]:
+        """The clusters of all rows, a shard at a time, by the engine's workers."""
+        f, threads = self._found(), self._threads()
+        with use_threads(threads):
+            data, _ = self._read_data(X, How(), f.reading)
+        shards, step = Shards(data, in_order(data)), AssignStep(self._likelihood, L, keep_clusters)
+        workers = self._engine().open(shards, step, threads)
+        first = 0
+        try:
+            results = workers.run(workers.place(f.model).tables, range(len(shards)))
+            for _ in range(len(shards)):
+                with use_threads(threads):
+                    _, assigned, _ = next(results)
+                _refuse_too_far(assigned.likelihood, first)
+                first += len(assigned.likelihood)
+                yield assigned
+            del results  # which has the model where the workers read it
+        finally:
+            workers.close()
+
+    def _write(self, fitted: FittedMixture, out: Writer) -> None:
+        weights = fitted.model.allocation
+        out.value("objective", fitted.optimises)
+        out.value("weights", next(name for name, kind in WEIGHTS.items() if isinstance(weights, kind)))
+        weights.write(out.at("weights"))
+        fitted.model.likelihood.write(out.at("clusters"))
+
+    def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedMixture:
+        objective = file.choice("objective", OBJECTIVES)
+        weights = WEIGHTS[file.choice("weights", tuple(WEIGHTS))].read(file.at("weights"), K, objective)
+        model = Mixture(weights, self._read_likelihood(file.at("clusters"), K, objective), file.n_features, K)
+        return FittedMixture(**about, model=model)
+
+
+def _refuse_too_far(likelihood: np.ndarray, first: int) -> None:
+    """Rows so far from all clusters that none of them has a likelihood. `first` is the number of the first row."""
+    far = np.flatnonzero(~np.isfinite(likelihood))
+    if len(far):
+        raise ValueError(
+            f"row {first + int(far[0])} of X is so far from all clusters that its likelihood is not a number; "
+            "float64 reaches further than float32"
+        )
+
+
+def count_of_samples(n_samples: Any) -> int:
+    try:
+        return whole_number(n_samples, "it")
+    except ValueError as error:
+        raise ValueError(f"Invalid value for 'n_samples': {error}") from None
+
+
+def _weights(sample_weight: Any, data: Corpus | Table) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    rows = data.to_scipy() if isinstance(data, Corpus) else data.data
+    return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))

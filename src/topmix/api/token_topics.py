@@ -1,0 +1,124 @@
+"""Topics of tokens: where they start (at random, as given, or from another model), and how they are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from topmix.allocations.doc_topics import DocTopics
+from topmix.api.starts import CLONED
+from topmix.chains.gibbs import Chain
+from topmix.chains.hard_topics import HardTopics
+from topmix.data.corpus import Corpus
+from topmix.data.shard import row_sums
+from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.fitting.loop import Schedule, Stopping
+from topmix.learners import Passes
+from topmix.likelihoods.held_words import HeldWords
+from topmix.stats import PseudoCounts
+
+
+class ChainStart:
+    """A start of a fit whose tokens have one topic each."""
+
+    workers = None
+    updates_per_pass = 1
+
+    def __init__(
+        self,
+        chain: Chain | HardTopics,
+        passes: Passes,
+        max_iter: int,
+        close: Callable[[], None],
+        *,
+        least_gain: float = -np.inf,
+        direction: str = "rises",
+    ) -> None:
+        self.chain, self.passes, self.schedule, self._close = chain, passes, Schedule(), close
+        self.stopping = Stopping(max_iter, least_gain, direction)
+
+    def interrupted(self) -> None:
+        return None
+
+    def ended(self, model: Chain | HardTopics | None) -> Chain | HardTopics:
+        return self.chain
+
+    def close(self) -> None:
+        self._close()
+
+
+def start_chain(chain: Chain, init: Any, corpus: Corpus, rng: np.random.Generator) -> None:
+    """Gives every token its first topic, as `init` says."""
+    K = chain.n_components
+    if init is None or (isinstance(init, str) and init == "random"):
+        chain.start(random_topics(chain.n_tokens, K, rng))
+    elif isinstance(init, str):
+        raise ValueError(f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator")
+    elif hasattr(init, "fit"):
+        _start_from_model(chain, init, corpus)
+    else:
+        chain.start(checked_topics(init, chain.n_tokens, K))
+
+
+def random_topics(n_tokens: int, K: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.integers(K, size=n_tokens, dtype=np.uint16)
+
+
+def topics_by_seeds(corpus: Corpus, seeds: PseudoCounts, topics: np.ndarray) -> np.ndarray:
+    """The same topics of tokens, except in documents with seed words: there all tokens have the topic whose seed words
+    the document has most of."""
+    of_seeds = corpus.to_scipy() @ seeds.by_word().astype(bool).astype(np.float64)  # [D, K] tokens of seed words
+    best = np.where(np.asarray(of_seeds.sum(axis=1)).ravel() > 0, np.asarray(of_seeds.argmax(axis=1)).ravel(), -1)
+    of_token = np.repeat(best, row_sums(corpus.indptr, corpus.value).astype(np.int64))
+    return np.where(of_token >= 0, of_token, topics).astype(topics.dtype)
+
+
+def allowed_topics(corpus: Corpus, held: HeldWords, topics: np.ndarray) -> np.ndarray:
+    """The same topics of tokens, except where a word is banned: there the topics that it may have, in turn."""
+    word, K = np.repeat(corpus.index, corpus.value.astype(np.int64)), held.banned.shape[1]
+    banned_word, banned_topic = held.pairs()
+    wrong = np.flatnonzero(np.isin(word * np.int64(K) + topics, banned_word * np.int64(K) + banned_topic))
+    z = topics.copy()
+    for v in np.unique(word[wrong]):
+        of_word = wrong[word[wrong] == v]
+        allowed = np.setdiff1d(np.arange(K), held.banned.indices[held.banned.indptr[v] : held.banned.indptr[v + 1]])
+        z[of_word] = allowed[np.arange(len(of_word)) % len(allowed)]
+    return z
+
+
+def checked_topics(topics: Any, n_tokens: int, K: int) -> np.ndarray:
+    z = np.asarray(topics)
+    if z.shape != (n_tokens,):
+        raise ValueError(f"init must have one topic for each of the {n_tokens} tokens, got an array of {z.shape}")
+    if z.size and not (np.issubdtype(z.dtype, np.integer) and z.min() >= 0 and z.max() < K):
+        raise ValueError(f"init must hold whole numbers from 0 to {K - 1}, one topic per token")
+    return z
+
+
+def _start_from_model(chain: Chain, model: Any, corpus: Corpus) -> None:
+    """The token topics of a model of the same tokens, or else draws from a topic model's responsibilities."""
+    name = type(model).__name__
+    if not hasattr(model, "topic_word_"):
+        raise ValueError(f"init must be fitted before; this {name} has no topics yet{CLONED}")
+    if model.topic_word_.shape != chain.word.T.shape:
+        K, V = chain.word.T.shape
+        raise ValueError(f"init has topics of shape {model.topic_word_.shape}, but ({K}, {V}) are needed")
+    topics = getattr(model, "token_topics_", None)
+    if topics is not None and len(topics) == chain.n_tokens:
+        chain.start(checked_topics(topics, chain.n_tokens, chain.n_components))
+        return
+    alpha = np.broadcast_to(np.asarray(getattr(model, "doc_topic_prior_", chain.prior.alpha), float), chain.total.shape)
+    theta = model.transform(corpus, normalize=False, sparse_output=True)
+    counts = np.maximum(theta.data - alpha[theta.indices], 0.0) if hasattr(model, "doc_topic_prior_") else theta.data
+    chain.draw(DocTopics(theta.indptr, theta.indices, counts), alpha, model.topic_word_)
+
+
+def read_token_topics(file: CheckedReader, K: int) -> np.ndarray:
+    """[tokens] int32, from a model file."""
+    topics = file.vector("token_topics", "U16").astype(np.int32)
+    try:
+        return checked_topics(topics, len(topics), K)
+    except ValueError as error:
+        raise ModelFileError(f"array 'token_topics': {error}") from error

@@ -1,0 +1,273 @@
+"""What all estimators with topics of words are to their users: questions about documents, topics and words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+
+from topmix.api.estimator import Estimator, learned
+from topmix.data.columns import column_of, periods_of
+from topmix.data.corpus import Corpus
+from topmix.engines import Threads
+from topmix.fitted import documents, groups, tables, tree
+from topmix.fitted.documents import NO_TOPIC, Solver, main_topics, stacked
+from topmix.fitted.html import html_of
+from topmix.fitted.names import RELEVANCE
+from topmix.fitted.predictor import Predictor, predictor_of
+from topmix.fitted.topics import FittedTopics
+from topmix.numerics import dirichlet
+from topmix.numerics.threads import use_threads
+from topmix.parameters.checks import number_from, whole_number
+from topmix.read import read_known, read_parts, refuse_iterator
+
+
+def _has_proportions(self: TopicEstimator) -> bool:
+    return self._mixes
+
+
+class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator[FittedTopics]):
+    """LDA, HDP, GibbsLDA and CombinatorialLDA. Their answers are functions of `FittedTopics`."""
+
+    _mixes: ClassVar[bool] = True  # documents have proportions of topics, not only tokens with one topic each
+
+    components_ = learned[np.ndarray](lambda f: f.components)
+    topic_word_ = learned[np.ndarray](lambda f: f.topic_word)
+    topic_names_ = learned[list[str]](lambda f: list(f.topic_names))
+    names_ = learned[Mapping[int, str]](lambda f: f.names)
+    edits_ = learned[list[dict[str, Any]]](lambda f: list(f.edits))
+    tokenizer_ = learned[Mapping[str, Any]](lambda f: f.reading.tokenizer)
+    vectorizer_ = learned[Any](lambda f: f.reading.vectorizer)
+
+    def _solved(self) -> FittedTopics:
+        """What was learned, with documents solved as the parameters say now."""
+        return self._found()
+
+    def _solver(self) -> Solver:
+        """Who solves new documents."""
+        return Solver(Threads(), self._threads())
+
+    def _read_known(self, X: Any) -> Corpus:
+        with use_threads(self._threads()):
+            return read_known(X, self._found().reading, owner=type(self).__name__, engine=self._engine())
+
+    def _parts(self, X: Any) -> Iterator[Corpus]:
+        return read_parts(X, self._found().reading, owner=type(self).__name__, engine=self._engine())
+
+    def counts(self, X: Any) -> Corpus:
+        """X as the model reads it: a Corpus in the words of the model."""
+        return self._read_known(X)
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, normalize: bool = True, **reading: Any
+    ) -> np.ndarray | sp.csr_array:
+        """`fit`, which takes `reading`, then `transform`."""
+        refuse_iterator(X)
+        return self.fit(X, **reading).transform(X, normalize=normalize)
+
+    def transform(self, X: Any, *, normalize: bool = True, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
+        """Topic proportions of documents, shape (n_samples, n_components).
+
+        normalize=False gives pseudo-counts, tokens plus prior. With sparse_output only the topics that a document uses
+        are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
+        """
+        f, solver = self._solved(), self._solver()
+        return stacked(
+            documents.proportions(f, corpus, solver, normalize=normalize, sparse=sparse_output)
+            for corpus in self._parts(X)
+        )
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
+
+        scikit-learn adds the cost of the topics themselves, -KL(q(phi) || p(phi)), the same number for any X.
+        Collapsed: a lower bound on the log likelihood at the topics' and the documents' estimated proportions.
+        """
+        return documents.score(self._solved(), self._read_known(X), self._solver())
+
+    def predict(self, X: Any, *, min_weight: float = 0.0) -> np.ndarray:
+        """The main topic of each document; -1 where it has no known word, or where the weight of its main topic is less
+        than `min_weight`, from 0 to 1."""
+        f, solver, least = self._solved(), self._solver(), number_from(min_weight, "min_weight", 0.0, 1.0)
+        parts = []
+        for corpus in self._parts(X):
+            main, weight = main_topics(documents.sparse_shares(f, corpus, solver)[0])
+            main[~(weight >= least)] = NO_TOPIC
+            parts.append(main)
+        return np.concatenate(parts)
+
+    @available_if(_has_proportions)
+    def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
+        """exp(-score per token): of the documents' own words, after they were seen. Not a held-out measure by itself.
+
+        For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on, or
+        scoring=topmix.metrics.completion_scorer in a search of scikit-learn.
+        `sub_sampling` is scikit-learn's, for documents that are a sample; the ratio does not depend on it.
+        """
+        corpus = self._read_known(X)
+        return float(np.exp(-self.score(corpus) / max(corpus.n_tokens, 1.0)))
+
+    @available_if(_has_proportions)
+    def predictor(self) -> Predictor:
+        """A read-only object that gives the topics of one text at a time, quickly, from any number of threads, with
+        the numbers of `transform`. It solves documents on the processor, whatever the engine. `topmix.load_predictor`
+        makes it from a file, and lets processes share it."""
+        return predictor_of(self._solved())
+
+    @property
+    def exp_dirichlet_component_(self) -> np.ndarray:
+        return np.exp(dirichlet.expected_log(self._found().components, axis=1))
+
+    @property
+    def random_state_(self) -> np.random.RandomState:
+        self._found()
+        return check_random_state(self.random_state)
+
+    def top_words(self, n: int = 10) -> list[list[str]]:
+        """The n most probable words of each topic, best first."""
+        f = self._found()
+        best = np.argsort(-f.components, axis=1, kind="stable")[:, :n]
+        return [[f.words[v] for v in row] for row in best.tolist()]
+
+    def topic_info(self, X: Any = None, *, n_words: int = 10, relevance: float = RELEVANCE) -> Any:
+        """A table of the topics, largest first: topic, name, size, share, coherence, words and nearest topics.
+
+        `size` is in tokens of the training data. `words` are the most relevant words: probable in the topic and, the
+        smaller `relevance`, rare in others; relevance=1 is probability alone. Other forms of a word are left out.
+        `coherence` (NPMI of the most probable words) needs documents, X, and is NaN without. `nearest` are the nearest
+        topics by Hellinger distance.
+        """
+        f, n = self._found(), whole_number(n_words, "n_words")
+        weight = number_from(relevance, "relevance", 0.0, 1.0)
+        corpus = None if X is None else self._read_known(X)
+        return self._frame(tables.topic_info(f, corpus, n_words=n, relevance=weight))
+
+    def document_info(self, X: Any, *, n_topics: int = 3) -> Any:
+        """A table of documents: their name or number, main topic, its name and weight, entropy, the top topics and
+        their weights, and how many tokens the model knows.
+
+        `entropy` of the topic proportions is in nats: 0 for one topic, log K for all alike. A document without a known
+        word has topic -1, and weight and entropy NaN.
+        """
+        f, n = self._solved(), whole_number(n_topics, "n_topics")
+        return self._frame(tables.document_info(f, self._parts(X), self._solver(), n_topics=n))
+
+    def word_info(self, word: str | int, *, n_topics: int = 10) -> Any:
+        """A table of the topics that use a word, given by its name or column, those that use it most first.
+
+        `probability` is p(word | topic), `rank` its place among the words of the topic, from 1, and `share` the part of
+        the word's tokens that belongs to the topic, p(topic | word).
+        """
+        return self._frame(tables.word_info(self._found(), word, n_topics=whole_number(n_topics, "n_topics")))
+
+    def topics_over_time(
+        self, X: Any, column: Any, *, freq: str = "month", level: float = 0.95, random_state: int = 0
+    ) -> Any:
+        """How much of the documents of each period belongs to each topic: a table with one row per period and topic.
+
+        `share` is the mean over documents of the topic's part of their tokens. A document without a known word is left
+        out. `documents` is how many there are in the period.
+
+        Parameters
+        ----------
+        X : what `transform` takes
+            The documents.
+        column : str or a list
+            Dates of the documents: a column of X, which is a table, a file or an AnnData, or one value per document.
+            Dates are ISO strings, dates of Python, pandas or NumPy, or years. Documents without a date are left out.
+        freq : {"day", "week", "month", "quarter", "year"}
+            The length of a period. `period` in the table is its first day.
+        level : float
+            Of the interval from `low` to `high`, which a bootstrap over documents gives: another draw of documents
+            would have its share there.
+        random_state : int
+            Seed of the bootstrap.
+        """
+        return self._by(X, lambda: periods_of(column_of(X, column), freq), level, random_state)
+
+    def topics_by(self, X: Any, column: Any, *, level: float = 0.95, random_state: int = 0) -> Any:
+        """How much of the documents of each group belongs to each topic: a table with one row per group and topic.
+
+        `column` has the groups: the name of a column of X, or one value per document. The rest is as in
+        `topics_over_time`.
+        """
+        return self._by(X, lambda: groups.groups_of(column_of(X, column)), level, random_state)
+
+    def _by(self, X: Any, values: Callable[[], np.ndarray], level: float, random_state: int) -> Any:
+        refuse_iterator(X)
+        f, level = self._solved(), number_from(level, "level", 0.0, 1.0)
+        columns = groups.topics_by(
+            f, values(), self._parts(X), self._solver(), level=level, random_state=random_state
+        )
+        return self._frame(columns)
+
+    def words_by(self, X: Any, column: Any, topic: int, *, n_words: int = 10) -> Any:
+        """The words of one topic that a group uses more than the other groups do, for each group, strongest first.
+
+        `count` are tokens of the word in the topic and group. `z` is the log odds of the word in the group against the
+        other groups, over its standard error, with the topic's own words as a prior (Monroe, Colaresi and Quinn, 2008):
+        above 2, the difference is hardly chance.
+        """
+        refuse_iterator(X)
+        f, n = self._solved(), whole_number(n_words, "n_words")
+        k, corpus = tables.checked_topic(f, topic), self._read_known(X)
+        values = groups.groups_of(column_of(X, column, corpus.n_docs))
+        return self._frame(groups.words_by(f, values, corpus, self._solver(), k, n_words=n))
+
+    def topic_tree(self, *, n_words: int = 5, nested: bool = False) -> Any:
+        """A hierarchy of the topics: topics with the same words are joined first.
+
+        A table with one row per join, nearest first: `node`, its number, which continues those of the topics; `left`
+        and `right`, the topics or earlier nodes that it joins; their `distance`, the mean Hellinger distance of topics
+        of both sides, from 0 to 1; all `topics` below it, their `share` of tokens, and the `words` of the node. Empty
+        topics are left out.
+
+        nested=True gives the same as dicts: a node has `children`, a topic has `topic` and `name`. It is None if there
+        are no topics.
+        """
+        f = self._found()
+        found = tree.tree_of(f.view, whole_number(n_words, "n_words"))
+        if nested:
+            return tree.nested(found, f.view, f.topic_names)
+        fields = tree.Branch._fields
+        return self._frame({name: [branch[i] for branch in found.branches] for i, name in enumerate(fields)})
+
+    def name_topics(
+        self, names: Mapping[int, str] | Sequence[str] | Callable[[list[str]], str], *, n_words: int = 10
+    ) -> Self:
+        """Gives names to topics; they are saved with the model.
+
+        A mapping {topic: name} names some topics and a list names all of them. A function, for instance one that asks a
+        language model, is called with the `n_words` most relevant words of each topic that is not empty.
+        """
+        self._fitted = tables.named(self._found(), names, n_words=whole_number(n_words, "n_words"))
+        return self
+
+    def annotate(self, adata: Any, *, key: str = "topics") -> Any:
+        """Writes into an AnnData, and returns it: proportions of its cells into obsm["X_topics"], probabilities of its
+        genes into varm["topics"], the main topic of each cell into obs["topics"], names into uns["topics"]."""
+        f, corpus = self._solved(), self._read_known(adata)
+        tables.annotate(f, adata, corpus, self._solver(), key, type(self).__name__)
+        return adata
+
+    def _repr_html_inner(self) -> str:
+        """What Jupyter shows: the topics of a fitted estimator, and else its parameters, as scikit-learn does.
+        `sklearn.set_config(display="text")` holds here too."""
+        if self._fitted is None:
+            return str(super()._repr_html_inner())
+        return html_of(self._fitted, type(self).__name__)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in shown and self._fitted is not None:
+            shown["text/html"] = html_of(self._fitted, type(self).__name__)
+        return shown
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._found().n_topics

@@ -1,0 +1,290 @@
+"""Edits of a topic model that can be replayed: each is a function from a model to another one.
+
+import topmix
+model = topmix.load("model")
+model = topmix.edits.rename(model, 3, "Sailing")
+model = topmix.edits.merge(model, [2, 7])
+model = topmix.edits.learn(model, corpus, passes=5)
+model.save("edited")
+
+None changes the model that it is given. A model remembers its edits in `edits_`, and its file holds them. `script`
+writes them as a program like this one, and `replay` makes them again: the result has the same bits.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topmix.api.topics import TopicEstimator
+from topmix.api.variational import VariationalTopics
+from topmix.data.corpus import Corpus
+from topmix.fitted.edits import sampled
+from topmix.fitted.names import checked_name
+from topmix.fitted.seeds import STRENGTH
+from topmix.fitted.topics import Edit
+from topmix.fitting.history import Callback
+from topmix.metrics import completion_scores
+from topmix.parameters.checks import positive_number, whole_number
+
+__all__ = [
+    "OPERATIONS",
+    "Effect",
+    "apply",
+    "ban",
+    "can_edit",
+    "checked",
+    "delete",
+    "effect_of",
+    "freeze",
+    "learn",
+    "merge",
+    "move",
+    "pin",
+    "rename",
+    "replay",
+    "script",
+    "seed",
+    "split",
+    "unfreeze",
+]
+
+LEARN_SETTINGS = {"warm_start": True, "n_init": 1, "tol": 0.0, "max_time": None, "search": None, "verbose": 0}
+DOCUMENTS = 400  # that the objective looks at, before an edit is accepted
+COMPLETED = 200  # whose words are predicted
+
+
+def can_edit(model: object) -> bool:
+    """Whether topics of this model can be merged, split, deleted, seeded and learned on."""
+    return isinstance(model, VariationalTopics) and model._fitted is not None
+
+
+def rename(model: Any, topic: int, name: str) -> Any:
+    """The topic has this name."""
+    edit = {"do": "rename", "topic": int(topic), "name": checked_name(name)}
+    return _made(model, edit, lambda now: now.name_topics({int(topic): name}))
+
+
+def merge(model: Any, topics: Iterable[int]) -> Any:
+    """One topic in the place of the lowest of these; later ones move up."""
+    group = sorted({int(k) for k in topics})
+    return _made(model, {"do": "merge", "topics": group}, lambda now: now.merge_topics([group]))
+
+
+def split(model: Any, corpus: Any, topic: int, *, seed: int = 0) -> Any:
+    """Two topics of one, by the documents that have most of it; the second is the last topic."""
+    edit = {"do": "split", "topic": int(topic), "seed": int(seed)}
+    return _made(model, edit, lambda now: now.split_topic(corpus, int(topic), random_state=int(seed)))
+
+
+def delete(model: Any, topic: int) -> Any:
+    """Without this topic; later ones move up. Its tokens go to others when documents are next visited."""
+    return _made(model, {"do": "delete", "topic": int(topic)}, lambda now: now.drop_topics([int(topic)]))
+
+
+def seed(model: Any, words: Sequence[str], *, topic: int | None = None, strength: float = STRENGTH) -> Any:
+    """Pulls a topic towards words, or adds one that starts from them. `strength` is a share of the words' tokens."""
+    of, where = list(words), None if topic is None else [int(topic)]
+    edit = {"do": "seed", "words": of, "topic": None if topic is None else int(topic), "strength": float(strength)}
+    return _made(model, edit, lambda now: now.seed_topics([of], topics=where, strength=strength))
+
+
+def ban(model: Any, topic: int, words: Sequence[str]) -> Any:
+    """Keeps words out of a topic, also while it learns on."""
+    edit = {"do": "ban", "topic": int(topic), "words": list(words)}
+    return _made(model, edit, lambda now: now.ban_words(int(topic), edit["words"]))
+
+
+def pin(model: Any, topic: int, words: Sequence[str]) -> Any:
+    """Keeps words in a topic and out of all others, also while the model learns on."""
+    edit = {"do": "pin", "topic": int(topic), "words": list(words)}
+    return _made(model, edit, lambda now: now.pin_words(int(topic), edit["words"]))
+
+
+def move(model: Any, corpus: Any, document: int, topic: int) -> Any:
+    """Puts all tokens of a document into one topic. It stays there while the model learns on if it fits."""
+    edit = {"do": "move", "document": int(document), "topic": int(topic)}
+    return _made(model, edit, lambda now: now.move_document(corpus, int(document), int(topic)))
+
+
+def freeze(model: Any, topic: int) -> Any:
+    """The words of the topic stay as they are while the model learns on."""
+    return _made(model, {"do": "freeze", "topic": int(topic)}, lambda now: now.freeze_topics([int(topic)]))
+
+
+def unfreeze(model: Any, topic: int) -> Any:
+    """The topic learns again."""
+    return _made(model, {"do": "unfreeze", "topic": int(topic)}, lambda now: now.unfreeze_topics([int(topic)]))
+
+
+def learn(model: Any, corpus: Any, *, passes: int, seed: int = 0, callbacks: Sequence[Callback] = ()) -> Any:
+    """Learns on from the topics as they are. The number of topics stays. A callback may end it before: the edit that
+    is remembered has the passes that were made."""
+    now, before = copy.copy(model), model._found()
+    given = now.get_params(deep=False)
+    asked = {**LEARN_SETTINGS, "max_iter": whole_number(passes, "passes"), "random_state": int(seed)}
+    now.set_params(**{name: value for name, value in asked.items() if name in given}, callbacks=list(callbacks))
+    f = now.fit(corpus)._found()
+    now.set_params(**{name: given[name] for name in (*asked, "callbacks") if name in given})
+    past, spent = len(before.history), before.history[-1].seconds if before.history else 0.0
+    later = (replace(r, n_pass=past + n, seconds=spent + r.seconds) for n, r in enumerate(f.history, 1))
+    edit = {"do": "learn", "passes": len(f.history), "seed": int(seed)}
+    now._fitted = replace(f, history=(*before.history, *later), edits=(*before.edits, edit), names=before.names)
+    return now
+
+
+class Operation(NamedTuple):
+    function: Callable[..., Any]
+    fields: dict[str, Callable[[Any], Any]]  # arguments, and how each is checked
+    needs_documents: bool = False
+    defaults: dict[str, Any] = {}  # noqa: RUF012  (never written to)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise ValueError(f"a topic, document or seed must be a whole number, 0 or more, got {str(value)[:40]!r}")
+    return int(value)
+
+
+def _topics(value: Any) -> list[int]:
+    if not isinstance(value, list | tuple) or len({_whole(k) for k in value}) < 2:
+        raise ValueError("topics must be a list of two or more different topics")
+    return [int(k) for k in value]
+
+
+def _words(value: Any) -> list[str]:
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(word, str) and word for word in value):
+        raise ValueError("words must be a list of words")
+    return list(value)
+
+
+TOPIC: dict[str, Callable[[Any], Any]] = {"topic": _whole}
+OPERATIONS: dict[str, Operation] = {
+    "rename": Operation(rename, TOPIC | {"name": checked_name}),
+    "merge": Operation(merge, {"topics": _topics}),
+    "split": Operation(split, TOPIC | {"seed": _whole}, True, {"seed": 0}),
+    "delete": Operation(delete, TOPIC),
+    "seed": Operation(
+        seed,
+        {
+            "words": _words,
+            "topic": lambda v: None if v is None else _whole(v),
+            "strength": lambda v: positive_number(v, "strength"),
+        },
+        defaults={"topic": None, "strength": STRENGTH},
+    ),
+    "ban": Operation(ban, TOPIC | {"words": _words}),
+    "pin": Operation(pin, TOPIC | {"words": _words}),
+    "move": Operation(move, {"document": _whole, "topic": _whole}, True),
+    "freeze": Operation(freeze, TOPIC),
+    "unfreeze": Operation(unfreeze, TOPIC),
+    "learn": Operation(learn, {"passes": lambda v: whole_number(v, "passes"), "seed": _whole}, True, {"seed": 0}),
+}
+
+
+def checked(edit: Any) -> Edit:
+    """The edit with every argument checked and no other. Raises ValueError."""
+    if not isinstance(edit, dict) or edit.get("do") not in OPERATIONS:
+        raise ValueError(f"an edit is one of {', '.join(OPERATIONS)}, got {str(edit)[:60]!r}")
+    operation = OPERATIONS[edit["do"]]
+    if unknown := set(edit) - {"do", *operation.fields}:
+        raise ValueError(f"{edit['do']} has no argument {', '.join(sorted(map(str, unknown)))[:60]}")
+    found: Edit = {"do": edit["do"]}
+    for name, check in operation.fields.items():
+        if name not in edit and name not in operation.defaults:
+            raise ValueError(f"{edit['do']} needs {name}")
+        found[name] = check(edit.get(name, operation.defaults.get(name)))
+    return found
+
+
+def apply(model: Any, edit: Edit, corpus: Any = None, **more: Any) -> Any:
+    """The model after one edit. `corpus` are the documents, which `split`, `move` and `learn` look at."""
+    edit = checked(edit)
+    operation = OPERATIONS[edit["do"]]
+    if edit["do"] != "rename" and not can_edit(model):
+        raise ValueError(f"topics of a {type(model).__name__} can be renamed; only LDA and HDP can be edited otherwise")
+    if operation.needs_documents and corpus is None:
+        raise ValueError(f"{edit['do']} needs the documents")
+    arguments = {name: value for name, value in edit.items() if name != "do"}
+    return operation.function(model, *([corpus] if operation.needs_documents else []), **arguments, **more)
+
+
+def replay(model: Any, edits: Iterable[Edit], corpus: Any = None) -> Any:
+    """The model after all edits, one after another."""
+    for edit in edits:
+        model = apply(model, edit, corpus)
+    return model
+
+
+HEAD = '''"""Edits of a topic model. Run it with the model as it was, the documents, and the file to write:
+
+python edits.py MODEL DOCS EDITED
+
+DOCS is what the model was fitted on, as `model.counts` reads it. The result has the same bits as the edited model.
+"""
+
+import sys
+
+import topmix
+
+path, documents, edited = sys.argv[1:]
+model = topmix.load(path)
+corpus = model.counts(documents)
+'''
+
+
+def script(edits: Iterable[Edit]) -> str:
+    """The edits as a Python program, with one line per edit."""
+    lines = []
+    for edit in edits:
+        edit = checked(edit)
+        documents = "corpus, " if OPERATIONS[edit["do"]].needs_documents else ""
+        first = ["words"] if edit["do"] == "seed" else [
+            name for name in ("document", "topic", "topics", "words", "name") if name in edit
+        ]  # fmt: skip
+        given = [repr(edit[name]) for name in first]
+        given += [f"{name}={value!r}" for name, value in edit.items() if name not in ("do", *first)]
+        lines.append(f"model = topmix.edits.{edit['do']}(model, {documents}{', '.join(given)})\n")
+    return HEAD + "\n" + "".join(lines) + "\nmodel.save(edited)\n"
+
+
+class Effect(NamedTuple):
+    """Nats per token, as they were and as they would be. None where no document has words to look at."""
+
+    objective_before: float | None
+    objective_after: float | None
+    completion_before: float | None
+    completion_after: float | None
+
+
+def effect_of(
+    before: TopicEstimator, after: TopicEstimator, corpus: Corpus, held_out: Corpus | None = None
+) -> Effect:
+    """Scores of two models on the same sample of documents, before anybody accepts an edit.
+
+    The objective is `score` per token. Completion is the log probability of a fifth of the words of a document, given
+    the others: of `held_out` documents where there are some, else of a sample of the corpus.
+    """
+    scores: list[float | None] = [None] * 4
+    if corpus.n_tokens:
+        sample = sampled(corpus, DOCUMENTS, 0)
+        scores[:2] = [float(model.score(sample)) / float(sample.n_tokens) for model in (before, after)]
+    unseen = corpus if held_out is None else held_out
+    if unseen.n_tokens:
+        sample = sampled(unseen, COMPLETED, 1)
+        found = [completion_scores(model.topic_word_, sample, random_state=0) for model in (before, after)]
+        if found[0].n_tokens.sum():
+            scores[2:] = [of_model.mean for of_model in found]
+    return Effect(*scores)
+
+
+def _made(model: Any, edit: Edit, change: Callable[[Any], Any]) -> Any:
+    """A copy of the model, changed, that remembers the edit."""
+    now = copy.copy(model)
+    change(now)
+    now._fitted = replace(now._fitted, edits=(*model._found().edits, edit))
+    return now

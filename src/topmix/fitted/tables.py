@@ -1,0 +1,171 @@
+"""Tables of fitted topics, as columns: of topics, of documents and of words."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import xlogy
+
+from topmix.data.corpus import Corpus
+from topmix.data.shard import row_sums
+from topmix.fitted.documents import NO_TOPIC, Solver, main_topics, proportions, sparse_shares
+from topmix.fitted.names import RELEVANCE, checked_name, relevant_words
+from topmix.fitted.topics import FittedTopics
+from topmix.fitted.view import TopicView
+from topmix.metrics.coherence import npmi_coherence
+
+NEAREST = 3  # topics named as neighbours of a topic
+
+Columns = dict[str, Any]
+
+
+def topic_info(f: FittedTopics, corpus: Corpus | None, *, n_words: int, relevance: float) -> Columns:
+    """Topics, largest first. Coherence needs documents."""
+    view = f.view
+    order, names = view.by_size(), f.topic_names
+    words = relevant_words(view, n_words, relevance)
+    coherence = np.full(view.n_topics, np.nan)
+    if corpus is not None:
+        n = min(10, len(view.words))
+        coherence = np.asarray(npmi_coherence(view.topic_word, corpus, top_n=n, per_topic=True))
+    nearest = _nearest(view.topic_word)
+    return {
+        "topic": order.tolist(),
+        "name": [names[k] for k in order],
+        "size": (view.share * view.tokens)[order],
+        "share": view.share[order],
+        "coherence": coherence[order],
+        "words": [words[k] for k in order],
+        "nearest": [nearest[k] for k in order],
+    }
+
+
+def document_info(f: FittedTopics, parts: Iterable[Corpus], solver: Solver, *, n_topics: int) -> Columns:
+    """Documents, which come in parts."""
+    names = f.topic_names
+    columns: dict[str, list[Any]] = {}  # of each part
+    n_docs = 0
+    for corpus in parts:
+        shares, tokens = sparse_shares(f, corpus, solver)
+        topics, weights = _best(shares, n_topics)
+        main, weight = main_topics(shares)
+        entropy = _entropy(shares, tokens, f.alpha)
+        entropy[tokens == 0] = np.nan
+        part = {
+            "document": range(n_docs, n_docs + corpus.n_docs) if corpus.names is None else corpus.names,
+            "topic": main,
+            "name": [None if k == NO_TOPIC else names[k] for k in main.tolist()],
+            "weight": weight,
+            "entropy": entropy,
+            "topics": topics,
+            "weights": weights,
+            "tokens": tokens,
+        }
+        n_docs += corpus.n_docs
+        for name, values in part.items():
+            columns.setdefault(name, []).append(values)
+    return {name: _joined(of_parts) for name, of_parts in columns.items()}
+
+
+def word_info(f: FittedTopics, word: str | int, *, n_topics: int) -> Columns:
+    """The topics that use a word, those that use it most first."""
+    view, names = f.view, f.topic_names
+    p = view.topic_word[:, _word_id(view, word, f.reading.words is not None)]
+    joint = view.share * p
+    order = np.argsort(-joint, kind="stable")[:n_topics]
+    return {
+        "topic": order.tolist(),
+        "name": [names[k] for k in order],
+        "probability": p[order],
+        "rank": [int((view.topic_word[k] > p[k]).sum()) + 1 for k in order],
+        "share": joint[order] / max(float(joint.sum()), 1e-300),
+    }
+
+
+def named(
+    f: FittedTopics, names: Mapping[int, str] | Sequence[str] | Callable[[list[str]], str], *, n_words: int
+) -> FittedTopics:
+    """The same topics with other names: a table of some, a list of all, or a function of their words."""
+    if callable(names):
+        words = relevant_words(f.view, n_words, RELEVANCE)
+        given = {k: names(of_topic) for k, of_topic in enumerate(words) if of_topic}
+    elif isinstance(names, Mapping):
+        given = dict(names)
+    else:
+        given = dict(enumerate([names] if isinstance(names, str) else names))
+        if len(given) != f.n_topics:
+            raise ValueError(f"{len(given)} names for {f.n_topics} topics: pass one each, or {{topic: name}}")
+    checked = {checked_topic(f, k): checked_name(name) for k, name in given.items()}
+    return replace(f, names={**f.names, **checked})
+
+
+def checked_topic(f: FittedTopics, k: Any) -> int:
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k < f.n_topics:
+        raise ValueError(f"{k!r} is not a topic: they are numbered from 0 to {f.n_topics - 1}")
+    return int(k)
+
+
+def annotate(f: FittedTopics, adata: Any, corpus: Corpus, solver: Solver, key: str, owner: str) -> None:
+    """Writes topics of cells and genes into an AnnData."""
+    shares = np.asarray(proportions(f, corpus, solver))
+    adata.obsm[f"X_{key}"] = shares
+    adata.varm[key] = np.ascontiguousarray(f.topic_word.T)
+    adata.obs[key] = np.where(np.diff(corpus.indptr) > 0, shares.argmax(axis=1), NO_TOPIC)
+    adata.uns[key] = {"names": f.topic_names, "shares": f.view.share, "estimator": owner}
+
+
+def _nearest(topic_word: np.ndarray) -> list[list[int]]:
+    """The nearest topics of each, by Hellinger distance; nearest first."""
+    root = np.sqrt(topic_word)
+    likeness = root @ root.T
+    np.fill_diagonal(likeness, -np.inf)
+    n = min(NEAREST, len(topic_word) - 1)
+    nearest: list[list[int]] = np.argsort(-likeness, axis=1, kind="stable")[:, :n].tolist()
+    return nearest
+
+
+def _best(shares: sp.csr_array, n: int) -> tuple[list[list[int]], list[list[float]]]:
+    """The n largest entries of each row: topics, and their shares."""
+    row = np.repeat(np.arange(shares.shape[0]), np.diff(shares.indptr))
+    order = np.lexsort((shares.indices, -shares.data, row))
+    topic, share = shares.indices[order], shares.data[order]
+    cuts = list(zip(shares.indptr[:-1].tolist(), np.minimum(shares.indptr[1:], shares.indptr[:-1] + n).tolist()))
+    return [topic[a:b].tolist() for a, b in cuts], [share[a:b].tolist() for a, b in cuts]
+
+
+def _joined(parts: list[Any]) -> Any:
+    """A column, from those of the parts."""
+    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else list(chain.from_iterable(parts))
+
+
+def _entropy(shares: sp.csr_array, tokens: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """[documents] in nats. Topics that a row does not store have their part of the prior, alpha_k / (N + sum alpha)."""
+    scale = 1.0 / np.maximum(tokens + alpha.sum(), 1e-300)
+    each = np.repeat(scale, np.diff(shares.indptr))
+    of_prior = alpha[shares.indices] * each
+    terms = xlogy(of_prior, of_prior) - xlogy(shares.data, shares.data)
+    entropy = row_sums(shares.indptr, terms)
+    rest = scale * (xlogy(alpha, alpha).sum() + alpha.sum() * np.log(scale))
+    return np.maximum(entropy - rest, 0.0)
+
+
+def _word_id(view: TopicView, word: str | int, is_named: bool) -> int:
+    if isinstance(word, int | np.integer) and not isinstance(word, bool):
+        if not 0 <= word < len(view.words):
+            raise ValueError(f"there is no word {word}: columns are numbered from 0 to {len(view.words) - 1}")
+        return int(word)
+    if not is_named:
+        raise ValueError(
+            "the model was fitted without names of words: pass a column number, or fit with feature_names="
+        )
+    if word not in view.words:
+        near = difflib.get_close_matches(str(word), view.words, 3)
+        hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+        raise ValueError(f"the model has no word {word!r}{hint}")
+    return view.words.index(str(word))

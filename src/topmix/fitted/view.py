@@ -1,0 +1,61 @@
+"""The topics of a fitted model in one form for all estimators. Tables, reports, exports and plots read this form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.metrics.top_words import top_ids
+
+LEAST_TOKENS = 1.0  # a topic with fewer is empty
+
+
+@dataclass(frozen=True)
+class TopicView:
+    """The topics of a fitted model. Topic k is row k of the `components_` of the estimator."""
+
+    topic_word: NDArray[np.float64]  # [K, V], rows sum to one
+    share: NDArray[np.float64]  # [K] share of all tokens (for a mixture: of all rows); sums to one
+    tokens: float  # number of training tokens; 0 if the model does not store it
+    words: list[str]  # names of the words, or their numbers if the model has no names
+
+    @property
+    def n_topics(self) -> int:
+        return len(self.topic_word)
+
+    @cached_property
+    def frequency(self) -> NDArray[np.float64]:
+        """[V] expected frequency of each word: p(w) = sum_k share_k p(w | k)."""
+        expected: NDArray[np.float64] = self.share @ self.topic_word
+        return expected
+
+    def top(self, n: int = 10, relevance: float = 1.0) -> NDArray[np.intp]:
+        """[K, n] word ids, best first; n is limited to V. `relevance` is the weight in `relevance_of`."""
+        n = min(n, len(self.words))
+        if relevance == 1.0:
+            return top_ids(self.topic_word, n)
+        return np.concatenate([top_ids(self.relevance_of(k, relevance)[None], n) for k in range(self.n_topics)])
+
+    def relevance_of(self, k: int, weight: float) -> NDArray[np.float64]:
+        """[V] weight log p(w | k) + (1 - weight) log(p(w | k) / p(w)). A small weight prefers words of few topics."""
+        return self.relevance(self.topic_word[k], weight)
+
+    def relevance(self, probability: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
+        """The same for any distribution over the words, [V]."""
+        with np.errstate(divide="ignore"):
+            log_p, log_base = np.log(probability), np.log(np.maximum(self.frequency, 1e-300))
+        return np.maximum(log_p - (1.0 - weight) * log_base, -1e9)
+
+    def is_empty(self) -> NDArray[np.bool_]:
+        """[K] topics with less than one token, or no share where the number of tokens is not known."""
+        return (self.share * self.tokens < LEAST_TOKENS) if self.tokens else self.share <= 0
+
+    def by_size(self) -> NDArray[np.intp]:
+        """The numbers of the topics, largest topic first."""
+        return np.argsort(-self.share, kind="stable")
+
+    def words_of(self, ids: NDArray[np.intp]) -> list[str]:
+        return [self.words[v] for v in ids.tolist()]

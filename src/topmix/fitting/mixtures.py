@@ -1,0 +1,74 @@
+"""One start of a mixture, with its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from topmix.data.corpus import Corpus
+from topmix.data.shard import Batches
+from topmix.data.table import Table
+from topmix.engines import Engine
+from topmix.fitting.loop import Log, Schedule, Stopping
+from topmix.learners import Learner, Passes, State, Task
+from topmix.local import LocalStep
+from topmix.models.mixture import Mixture
+
+
+@dataclass(frozen=True)
+class MixtureProblem:
+    """What a fit of a mixture has to do, as the parameters of an estimator say."""
+
+    data: Corpus | Table
+    weight: np.ndarray | None  # of each row
+    start: Callable[[np.random.Generator], tuple[Mixture, Any]]  # a model, and pseudo-counts that fade, or None
+    step: LocalStep
+    learner: Learner
+    engine: Engine
+    threads: int
+    n_active: int  # L
+    max_iter: int
+    least_gain: float
+    batches: Batches
+    is_warm: bool
+    before: float | None  # the objective where the fit begins, if it is known
+
+
+class MixtureStart:
+    def __init__(self, problem: MixtureProblem, rng: np.random.Generator, log: Log) -> None:
+        p, learner = problem, problem.learner
+        self.learner, self.schedule = learner, Schedule()
+        self.model, pseudo = p.start(rng)
+        self.stopping = Stopping(p.max_iter, p.least_gain, learner.direction, before=p.before)
+        self.updates_per_pass = learner.updates_per_pass(len(p.batches))
+        self.workers: Any = None
+        self.passes: Passes = _no_passes()
+        if p.max_iter == 0:
+            return
+        task = Task(
+            p.data, self.model, p.batches, p.step, p.engine, p.threads, p.n_active, p.max_iter, p.weight, p.is_warm
+        )
+        self.workers = learner.open(task, rng)
+        try:
+            self.passes = learner.passes(self.workers.place(self.model), self.workers, State(pseudo_counts=pseudo))
+        except BaseException:
+            self.workers.close()
+            raise
+
+    def interrupted(self) -> Mixture | None:
+        found: Mixture | None = self.learner.interrupted(self.workers, self.model)
+        return found
+
+    def ended(self, model: Mixture | None) -> Mixture:
+        return self.model if model is None else model.on_host()
+
+    def close(self) -> None:
+        if self.workers is not None:
+            self.workers.close()
+
+
+def _no_passes() -> Passes:
+    yield from ()

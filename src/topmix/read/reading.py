@@ -1,0 +1,132 @@
+"""How data is to be read, and how it was read: what later calls need to read more of the same."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix.data.errors import CorpusError
+from topmix.data.strings import Strings
+from topmix.data.vectorize import Vectorizer
+from topmix.files.reader import CheckedReader, ModelFileError
+
+FRAMES = ("pandas", "polars")
+
+
+@dataclass(frozen=True)
+class How:
+    """How X is to be read, as the user says."""
+
+    text: str | Sequence[str] | None = None  # the column, or columns, of a table with the texts
+    vectorizer: Any = None  # counts the words of texts: a Vectorizer, or one of scikit-learn
+    feature_names: Sequence[str] | None = None  # of the columns of a matrix
+    layer: str | None = None  # of an AnnData
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the data of a fit was read. It is part of what was learned, and is saved with it."""
+
+    n_features: int
+    words: NDArray[np.object_] | None = None  # [n_features] names of the columns
+    tokenizer: Mapping[str, Any] | None = None  # the settings with which texts were cut into words
+    vectorizer: Any = None  # what counted them; a file has its settings alone
+    text: str | list[str] | None = None
+    layer: str | None = None
+    named: bool = False  # names came with texts or beside a matrix, so a matrix without names is no mistake
+    frame: str | None = None  # the library of the table that was read
+
+    def more(self) -> How:
+        """How to read more of the same."""
+        return How(self.text, self.vectorizer, None, self.layer)
+
+    def renamed(self, words: Sequence[str] | NDArray[np.object_] | None, n_features: int) -> Reading:
+        """With other columns: some that are new, or without some that were there."""
+        names = None if words is None else np.asarray(list(words), dtype=object)
+        vectorizer = self.vectorizer
+        if isinstance(vectorizer, Vectorizer) and names is not None:
+            vectorizer = copy.copy(vectorizer)
+            vectorizer.vocabulary_ = names.tolist()
+        return replace(self, n_features=n_features, words=names, vectorizer=vectorizer)
+
+    @cached_property
+    def packed(self) -> Strings | None:
+        """The words in one array, so that a Corpus with the same ones is recognised at once."""
+        try:
+            return None if self.words is None else Strings.pack([str(word) for word in self.words])
+        except CorpusError:  # UTF-8 does not hold every string
+            return None
+
+    def is_packed_as(self, vocabulary: Sequence[str]) -> bool:
+        """Whether a vocabulary is packed and has these words in this order. False says nothing of others."""
+        own = self.packed
+        if own is None or not isinstance(vocabulary, Strings) or vocabulary.file is not None:
+            return False
+        return np.array_equal(vocabulary.offsets, own.offsets) and np.array_equal(vocabulary.text, own.text)
+
+    @cached_property
+    def _counter(self) -> Vectorizer:
+        if self.words is None:
+            raise ValueError(
+                "this model was fitted on counts without a vocabulary, so it cannot read text: fit it on texts, a Corpus "
+                "with a vocabulary or a DataFrame"
+            )
+        words = tuple(str(word) for word in self.words)
+        settings: Mapping[str, Any] = self.tokenizer or {"lowercase": all(word == word.lower() for word in words)}
+        try:
+            made = Vectorizer.from_dict(dict(settings), vocabulary=words)
+        except ValueError as error:
+            if not settings.get("tokenizer"):
+                raise
+            raise ValueError(
+                f"{error} of topmix.data.Vectorizer.of(model, tokenizer=...), and pass the counts that it makes"
+            ) from None
+        if made.stop_words != "auto":
+            made._ready()
+        return made
+
+    def counter(self) -> Vectorizer:
+        """What counts texts in these words; a copy to change, which shares what was made of the words."""
+        return self._counter._twin()
+
+    def about(self) -> dict[str, Any]:
+        """As JSON, for a file."""
+        return {
+            "n_features": self.n_features,
+            "feature_names": None if self.words is None else [str(word) for word in self.words],
+            "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),
+            "input": {"text": self.text, "layer": self.layer, "named": self.named, "frame": self.frame},
+        }
+
+    @classmethod
+    def read(cls, file: CheckedReader) -> Self:
+        """What `about` gave."""
+        kept = file.table("input") or {}
+        text, layer, frame = kept.get("text"), kept.get("layer"), kept.get("frame")
+        columns = text if isinstance(text, list) else [text]
+        if not all(name is None or isinstance(name, str) for name in [*columns, layer]):
+            raise ModelFileError("'input' does not name columns of texts and a layer")
+        if frame is not None and frame not in FRAMES:
+            raise ModelFileError(f"'input' names an unknown kind of table, {str(frame)[:60]!r}")
+        words = file.strings("feature_names", file.n_features)
+        return cls(
+            n_features=file.n_features,
+            words=None if words is None else np.array(words, dtype=object),
+            tokenizer=file.table("tokenizer", missing=None),
+            text=text,
+            layer=layer,
+            named=bool(kept.get("named")),
+            frame=frame,
+        )
+
+
+def kind_of_frame(X: object) -> str | None:
+    """The library of a DataFrame or a column of one; None for other data."""
+    library = type(X).__module__.partition(".")[0]
+    return library if library in FRAMES else None

@@ -1,0 +1,143 @@
+"""Arrays, frames and sparse matrices, checked by scikit-learn's own functions, in whose words people know errors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_n_features, check_array, check_non_negative, validate_data
+
+from topmix.data.builder import CorpusBuilder
+from topmix.data.corpus import Corpus
+from topmix.data.errors import CorpusError
+from topmix.data.sparse_checks import check_sparse
+from topmix.data.sparse_table import SparseTable
+from topmix.data.table import Table
+from topmix.data.tabular import BLOCK_CELLS
+from topmix.read.reading import Reading, kind_of_frame
+
+MOST_COPIED = 1 << 28  # bytes of the counts of a matrix
+COUNTS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
+ROWS: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
+
+
+def read_matrix(X: Any, owner: str, known: Reading | None, names: Sequence[str] | None) -> tuple[Corpus, Reading]:
+    """Counts from an array, a sparse matrix or a DataFrame. `names` are those of its columns."""
+    stand_in, given = _stand_in(owner, known), X
+    if sp.issparse(X):
+        check_sparse(X)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.size > BLOCK_CELLS and X.dtype.kind in "iuf":
+        validate_data(stand_in, X, skip_check_array=True, reset=known is None)
+        corpus = _read_blocks(X, stand_in)
+    else:
+        if known is not None and known.named and not hasattr(X, "columns"):
+            # scikit-learn would warn of a matrix without names. Private, and public nowhere: the check of the width.
+            X = check_array(X, input_name="X", estimator=stand_in, **COUNTS)
+            _check_n_features(stand_in, X, reset=False)
+        else:
+            X = validate_data(stand_in, X, reset=known is None, **COUNTS)
+        check_non_negative(X, owner)
+        corpus = Corpus.from_scipy(_own(X, given))
+    if known is not None:
+        return corpus, known
+    words = np.asarray(checked_names(names, corpus.n_words), dtype=object) if names is not None else _names(stand_in)
+    return corpus, Reading(corpus.n_words, words, named=names is not None, frame=kind_of_frame(given))
+
+
+def read_rows(X: Any, *, owner: str, known: Reading | None = None) -> tuple[Table, Reading]:
+    """Rows of finite numbers from an array, which may be mapped from a file and is not copied, a DataFrame, a Table, a
+    sparse matrix, a Corpus, or the path of a .npy file; as float32 if that is what they are, else as float64."""
+    if isinstance(X, Corpus):
+        check_size(X, owner)
+        X = SparseTable(X.to_scipy(), X.vocabulary)
+    table, reading = unchecked_rows(X, owner=owner, known=known)
+    try:
+        return table.check(), reading
+    except CorpusError as error:
+        raise ValueError(f"X has a value that is NaN or infinity: {error}") from None
+
+
+def unchecked_rows(X: Any, *, owner: str, known: Reading | None = None) -> tuple[Table, Reading]:
+    """The same, and whether they are finite is left to the caller."""
+    if isinstance(X, str | os.PathLike):
+        X = Table.open(X)
+    stand_in, names = _stand_in(owner, known), X.feature_names if isinstance(X, Table) else None
+    table: Table
+    if isinstance(X, SparseTable):
+        validate_data(stand_in, X.csr, skip_check_array=True, reset=known is None)
+        table = X
+    elif sp.issparse(X):
+        check_sparse(X)
+        table = SparseTable(_own(validate_data(stand_in, X, reset=known is None, accept_sparse="csr", **ROWS), X))
+    else:
+        data = X.data if isinstance(X, Table) else X
+        table = Table(validate_data(stand_in, data, reset=known is None, **ROWS), check=False)
+    if known is not None:
+        return table, known
+    words = _names(stand_in) if names is None else np.asarray(names, dtype=object)
+    return table, Reading(table.shape[1], words, frame=kind_of_frame(X))
+
+
+def check_size(corpus: Corpus, owner: str) -> None:
+    if 0 in corpus.shape:
+        size = f"{corpus.shape[0]} documents and {corpus.shape[1]} words"
+        raise ValueError(f"the corpus has {size}, but {owner} needs at least one of each")
+
+
+def checked_names(names: Any, n_words: int) -> list[str]:
+    given = [names] if isinstance(names, str) else list(names)
+    if len(given) != n_words:
+        raise ValueError(f"feature_names has {len(given)} names, but X has {n_words} columns")
+    for name in given:
+        if not isinstance(name, str):
+            raise ValueError(f"feature_names must be strings, one per column; {name!r} is not")
+    return [str(name) for name in given]
+
+
+@cache
+def _named(owner: str) -> type[BaseEstimator]:
+    return type(owner, (BaseEstimator,), {})
+
+
+def _stand_in(owner: str, known: Reading | None) -> Any:
+    """scikit-learn keeps widths and names of columns on an estimator: this stands for it, with its name in errors."""
+    stand_in: Any = _named(owner)()
+    if known is not None:
+        stand_in.n_features_in_ = known.n_features
+        if known.words is not None:
+            stand_in.feature_names_in_ = known.words
+    return stand_in
+
+
+def _names(stand_in: Any) -> NDArray[np.object_] | None:
+    names: NDArray[np.object_] | None = vars(stand_in).get("feature_names_in_")
+    return names
+
+
+def _own(X: Any, given: Any) -> Any:
+    """A matrix that shares no memory with the user's: somebody who changes theirs during a fit changes nothing here.
+    Most matrices were converted, and so copied, before. A large one is not: it would need its memory twice."""
+    if sp.issparse(X) and X.data.nbytes > MOST_COPIED:
+        return X
+    shared = sp.issparse(given) and any(
+        np.may_share_memory(getattr(X, a), getattr(given, b, np.empty(0)))
+        for a in ("data", "indices", "indptr") for b in ("data", "indices", "indptr", "row", "col"))  # fmt: skip
+    return X.copy() if shared else X
+
+
+def _read_blocks(X: np.ndarray, stand_in: Any) -> Corpus:
+    """A large dense array, without a copy of all of it."""
+    step = max(1, BLOCK_CELLS // max(X.shape[1], 1))
+    with CorpusBuilder() as builder:
+        for begin in range(0, len(X), step):
+            block = check_array(X[begin : begin + step], input_name="X", estimator=stand_in, **COUNTS)
+            check_non_negative(block, type(stand_in).__name__)
+            rows = sp.csr_array(block)
+            builder.append(rows.indptr, rows.indices, rows.data)
+        return builder.finish(None, X.shape[1])
