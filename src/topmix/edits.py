@@ -261,9 +261,7 @@ class Effect(NamedTuple):
     completion_after: float | None
 
 
-def effect_of(
-    before: TopicEstimator, after: TopicEstimator, corpus: Corpus, held_out: Corpus | None = None
-) -> Effect:
+def effect_of(before: TopicEstimator, after: TopicEstimator, corpus: Corpus, held_out: Corpus | None = None) -> Effect:
     """Scores of two models on the same sample of documents, before anybody accepts an edit.
 
     The objective is `score` per token. Completion is the log probability of a fifth of the words of a document, given

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from topmix.chains import Sequential
 from topmix.api import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA
+from topmix.chains import Sequential
 from topmix.inference import CVB0, SCVB0, Variational
 from topmix.learners import Asynchronous, Batch, Learner, Memoized, Stochastic
 

@@ -1,12 +1,12 @@
 """Estimators: parameters in words, attributes with a trailing underscore, following scikit-learn's API."""
 
 from topmix.api.combinatorial import CombinatorialLDA
+from topmix.api.files import ESTIMATORS, load, load_predictor
 from topmix.api.gaussian import GaussianMixture
 from topmix.api.gibbs import GibbsLDA
 from topmix.api.hdp import HDP
 from topmix.api.lda import LDA
 from topmix.api.multinomial import MultinomialMixture
-from topmix.api.files import ESTIMATORS, load, load_predictor
 from topmix.api.von_mises_fisher import VonMisesFisherMixture
 from topmix.fitted.predictor import Predictor
 from topmix.fitted.seeds import Seeds

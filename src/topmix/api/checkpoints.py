@@ -21,7 +21,11 @@ NOT_COMPARED = ("max_iter", "tol", "max_time", "verbose", "callbacks", "engine",
 
 
 def checkpoint_of(
-    estimator: Estimator[FittedTopics], corpus: Corpus, path: str | os.PathLike[str] | None, every: int, inference: Inference
+    estimator: Estimator[FittedTopics],
+    corpus: Corpus,
+    path: str | os.PathLike[str] | None,
+    every: int,
+    inference: Inference,
 ) -> Checkpoint | None:
     """The checkpoint at this path, for this fit; None where there is no path."""
     if path is None:

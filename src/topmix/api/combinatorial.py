@@ -238,7 +238,8 @@ class CombinatorialLDA(TopicEstimator):
             yield corpus
 
     def _write(self, fitted: FittedTopics, out: Writer) -> None:
-        assert isinstance(fitted.model, HardModel) and fitted.token_topics is not None
+        assert isinstance(fitted.model, HardModel)
+        assert fitted.token_topics is not None
         out.value("penalty", fitted.model.penalty)
         write_counts(out.at("words"), fitted.model.counts.astype(np.float64))
         out.array("token_topics", fitted.token_topics.astype(np.uint16))

@@ -53,7 +53,7 @@ F = TypeVar("F", bound=Fitted)
 T = TypeVar("T")
 
 
-class learned(Generic[T]):  # noqa: N801  (used as a word of the language)
+class learned(Generic[T]):
     """An attribute that reads from what was learned; there is none before a fit, nor where the value is None. What
     takes long to make is kept with the value."""
 
@@ -187,7 +187,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
         """The parameters in the types that the signature declares, so that nothing below meets 2.0 for 2 or an array
         without dimensions; the user's own stay the objects that were passed, as scikit-learn wants it."""
         now = copy.copy(self)
-        vars(now).update(declared_parameters(self))
+        for name, value in declared_parameters(self).items():
+            setattr(now, name, value)
         return now
 
     def _is_warm(self) -> bool:

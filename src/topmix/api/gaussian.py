@@ -224,8 +224,8 @@ class GaussianMixture(MixtureEstimator):
         if not (hasattr(self, "weights_") and hasattr(self, "means_")):
             raise AttributeError("set weights_ and means_ first, and precisions_cholesky_ last")
         model = by_hand(self.covariance_type, self.weights_, self.means_, value)
-        for name in ("weights_", "means_"):
-            vars(self).pop(name, None)  # the model has them from now on
+        for name in {"weights_", "means_"} & set(vars(self)):
+            delattr(self, name)  # the model has them from now on
         self._fitted = FittedMixture(reading=Reading(model.n_features), model=model)
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:

@@ -159,8 +159,8 @@ class HDP(VariationalTopics):
             words = empty.words if self._fitted is None or not self._is_warm() else self._fitted.topics.words
             if empty.words.eta.shape[1] > 1 or words.extra is not None or words.held is not None:
                 raise ValueError(
-                    "topic_word_prior and seeds cannot differ by topic, and topics cannot be frozen, while their number "
-                    "is searched: search=None"
+                    "topic_word_prior and seeds cannot differ by topic, and topics cannot be frozen, while their "
+                    "number is searched: search=None"
                 )
 
         def start(rng: np.random.Generator) -> TopicModel:

@@ -153,8 +153,8 @@ class MultinomialMixture(MixtureEstimator):
         feature_names: Sequence[str] | None = None,
         layer: str | None = None,
     ) -> Self:
-        """Learns the clusters of X: texts, or counts of shape (n_samples, n_features). `LDA.fit` says what X may be, and
-        what the last four arguments mean.
+        """Learns the clusters of X: texts, or counts of shape (n_samples, n_features). `LDA.fit` says what X may be,
+        and what the last four arguments mean.
 
         Warns with scikit-learn's ConvergenceWarning where `max_iter` passes were not enough; not where `tol` is
         negative, which asks for all of them, and not where a callback ended the fit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,9 +26,13 @@ from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import number_from, whole_number
 from topmix.read import read_known, read_parts, refuse_iterator
 
+M = TypeVar("M", bound=Callable[..., Any])
 
-def _has_proportions(self: TopicEstimator) -> bool:
-    return self._mixes
+
+def where_documents_mix(method: M) -> M:
+    """For methods that an estimator has only where documents have proportions of topics."""
+    checked: M = available_if(lambda self: self._mixes)(method)
+    return checked
 
 
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator[FittedTopics]):
@@ -101,7 +105,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
             parts.append(main)
         return np.concatenate(parts)
 
-    @available_if(_has_proportions)
+    @where_documents_mix
     def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
         """exp(-score per token): of the documents' own words, after they were seen. Not a held-out measure by itself.
 
@@ -112,7 +116,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         corpus = self._read_known(X)
         return float(np.exp(-self.score(corpus) / max(corpus.n_tokens, 1.0)))
 
-    @available_if(_has_proportions)
+    @where_documents_mix
     def predictor(self) -> Predictor:
         """A read-only object that gives the topics of one text at a time, quickly, from any number of threads, with
         the numbers of `transform`. It solves documents on the processor, whatever the engine. `topmix.load_predictor`
@@ -201,9 +205,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     def _by(self, X: Any, values: Callable[[], np.ndarray], level: float, random_state: int) -> Any:
         refuse_iterator(X)
         f, level = self._solved(), number_from(level, "level", 0.0, 1.0)
-        columns = groups.topics_by(
-            f, values(), self._parts(X), self._solver(), level=level, random_state=random_state
-        )
+        columns = groups.topics_by(f, values(), self._parts(X), self._solver(), level=level, random_state=random_state)
         return self._frame(columns)
 
     def words_by(self, X: Any, column: Any, topic: int, *, n_words: int = 10) -> Any:

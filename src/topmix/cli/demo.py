@@ -9,9 +9,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from topmix.api import LDA
 from topmix.data import Corpus, demo_corpus
 from topmix.data.demo import cache_path
-from topmix.api import LDA
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress, in_short
 from topmix.inference import Collapsed

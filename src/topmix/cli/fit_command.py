@@ -12,6 +12,9 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from topmix.api import ESTIMATORS
+from topmix.api.estimator import FAMILIES, Estimator
+from topmix.api.variational import PASSES
 from topmix.cli.command import app_of
 from topmix.cli.errors import INTERRUPTED, one_line_errors
 from topmix.cli.explore_command import open_session, serve, until_interrupt
@@ -38,9 +41,6 @@ from topmix.cli.sources import (
     texts_at,
 )
 from topmix.data import Corpus, Table
-from topmix.api import ESTIMATORS
-from topmix.api.estimator import FAMILIES, Estimator
-from topmix.api.variational import PASSES
 from topmix.fitting.history import Callback, TimeLimit
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress

@@ -10,9 +10,9 @@ from typing import Any
 
 import typer
 
-from topmix.cli.flags import Flag, flags_of, merged, option_of
 from topmix.api import ESTIMATORS, load
 from topmix.api.estimator import FAMILIES
+from topmix.cli.flags import Flag, flags_of, merged, option_of
 from topmix.parameters.component import Component
 
 # Parameters that are options of the command itself (--seed, --threads, --resume, --max-time), or cannot be typed.

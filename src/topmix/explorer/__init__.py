@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import topmix.web  # noqa: F401 - first: it says which packages are missing
-from topmix.data.corpus import Corpus
 from topmix.api import load
+from topmix.data.corpus import Corpus
 from topmix.explorer.app import make_app
 from topmix.explorer.library import Library
 from topmix.explorer.other import OtherModel

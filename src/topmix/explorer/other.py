@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from topmix.fitted.names import relevant_words
 from topmix.explorer.snapshot import Snapshot
+from topmix.fitted.names import relevant_words
 from topmix.metrics import match_topics
 from topmix.views.topics import view_of
 

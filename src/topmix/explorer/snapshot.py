@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.fitted.names import relevant_words
 from topmix.explorer.library import Library
 from topmix.explorer.mixes import Mixes, mixes_of
 from topmix.explorer.positions import map_positions
+from topmix.fitted.names import relevant_words
 from topmix.report.contents import RELEVANCES, WORDS_PER_LABEL, about_model, settings_of
 from topmix.report.documents import TopicMarker
 from topmix.views.topics import proportions, tree_of, view_of

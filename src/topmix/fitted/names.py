@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from topmix.fitted.view import LEAST_TOKENS, TopicView
 from topmix.files.reader import ModelFileError
+from topmix.fitted.view import LEAST_TOKENS, TopicView
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.stats.sparse_counts import blocks
 

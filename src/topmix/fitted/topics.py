@@ -79,8 +79,9 @@ class FittedTopics(Fitted):
     @cached_property
     def components(self) -> NDArray[np.float64]:
         """[K, V] counts of words in topics, plus the prior."""
-        m = self.model
-        return np.ascontiguousarray(m.counts.T) + m.smoothing if isinstance(m, HardModel) else m.words.pseudo_counts()
+        if isinstance(self.model, HardModel):
+            return np.asarray(np.ascontiguousarray(self.model.counts.T) + self.model.smoothing, np.float64)
+        return self.model.words.pseudo_counts()
 
     @cached_property
     def topic_word(self) -> NDArray[np.float64]:

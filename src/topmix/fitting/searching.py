@@ -1,7 +1,7 @@
 """The schedule of a fit that searches for its number of topics: `topmix.search` says what comes next.
 
-Each `yield` of the search hands out the model of the next pass and receives what that pass found. A checkpoint holds the
-last safe point, a moment with nothing on trial; an interrupted trial is made again.
+Each `yield` of the search hands out the model of the next pass and receives what that pass found. A checkpoint holds
+the last safe point, a moment with nothing on trial; an interrupted trial is made again.
 """
 
 from __future__ import annotations

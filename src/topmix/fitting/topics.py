@@ -64,9 +64,7 @@ class TopicStart:
             self.workers.close()
             raise
 
-    def _schedule(
-        self, paused: Paused, batches: Batches, rng: np.random.Generator, log: Log, dealt_with: Any
-    ) -> Plain:
+    def _schedule(self, paused: Paused, batches: Batches, rng: np.random.Generator, log: Log, dealt_with: Any) -> Plain:
         p = self.problem
         second_start = int(rng.integers(2**63)) if p.learner.fades and p.restarts_small_topics else None
         plain = (p, paused, log, dealt_with, second_start)
@@ -112,9 +110,7 @@ def _check_memory(found: Progress, paused: Paused) -> None:
             raise ModelFileError(f"the checkpoint has {len(visit.z)} tokens in shard {b}, expected {n}")
 
 
-def _resume_statistics(
-    corpus: Corpus, batches: Batches, paused: Paused, model: TopicModel, placed: TopicModel
-) -> None:
+def _resume_statistics(corpus: Corpus, batches: Batches, paused: Paused, model: TopicModel, placed: TopicModel) -> None:
     """The total is where the model is. Statistics of shards are of one kind of engine: those of a processor are
     rounded sums, and a GPU takes out exactly what it put in."""
     state, is_elsewhere = paused.state, placed.words.total is not model.words.total

@@ -5,4 +5,14 @@ from topmix.read.documents import read, read_growing, read_known, read_parts, re
 from topmix.read.reading import FRAMES, How, Reading
 from topmix.read.rows import read_rows
 
-__all__ = ["FRAMES", "How", "Reading", "read", "read_growing", "read_known", "read_parts", "read_rows", "refuse_iterator"]
+__all__ = [
+    "FRAMES",
+    "How",
+    "Reading",
+    "read",
+    "read_growing",
+    "read_known",
+    "read_parts",
+    "read_rows",
+    "refuse_iterator",
+]

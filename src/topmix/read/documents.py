@@ -45,10 +45,7 @@ AS_IT_IS = How()
 
 def read(X: Any, how: How = AS_IT_IS, *, owner: str = "LDA", engine: Engine | None = None) -> tuple[Corpus, Reading]:
     """The documents of a first fit, and how they were read. `owner` is the name of the estimator, for errors."""
-    if isinstance(X, Corpus):
-        data, vectorizer = X, None
-    else:
-        data, vectorizer = _Door(how, owner, engine).read(X)
+    data, vectorizer = _Read(X) if isinstance(X, Corpus) else _Door(how, owner, engine).read(X)
     if not isinstance(data, Corpus):
         corpus, reading = read_matrix(data, owner, None, how.feature_names)
     else:
@@ -76,9 +73,7 @@ def read_parts(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | N
         yield _checked(part, known, owner)
 
 
-def read_growing(
-    X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | None = None
-) -> tuple[Corpus, Reading]:
+def read_growing(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> tuple[Corpus, Reading]:
     """Documents of a stream, in the columns of those that were read before and as many more as they have new words.
 
     In texts, and in a Corpus with a vocabulary, words are known by their names: they may come in any order, not all of

@@ -74,8 +74,8 @@ class Reading:
     def _counter(self) -> Vectorizer:
         if self.words is None:
             raise ValueError(
-                "this model was fitted on counts without a vocabulary, so it cannot read text: fit it on texts, a Corpus "
-                "with a vocabulary or a DataFrame"
+                "this model was fitted on counts without a vocabulary, so it cannot read text: fit it on texts, a "
+                "Corpus with a vocabulary or a DataFrame"
             )
         words = tuple(str(word) for word in self.words)
         settings: Mapping[str, Any] = self.tokenizer or {"lowercase": all(word == word.lower() for word in words)}

@@ -47,7 +47,9 @@ class Paused:
     def documents(self, result: PassResult) -> Documents:
         memory, shards = self.memory, range(self.workers.n_shards)
         docs = [memory[b].docs for b in shards]
-        return Documents(result.model, result.total, [self.state.memo[b] for b in shards], docs, self.lengths)
+        whole = [d for d in docs if d is not None]
+        assert len(whole) == len(docs), "a search keeps the topics of documents"
+        return Documents(result.model, result.total, [self.state.memo[b] for b in shards], whole, self.lengths)
 
     def put(self, here: Documents) -> TopicModel:
         """Learner and workers continue from here."""

@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.fitted.names import EMPTY, WORDS_PER_NAME, distinct
 from topmix.fitted.frames import frame
+from topmix.fitted.names import EMPTY, WORDS_PER_NAME, distinct
 from topmix.metrics.counts import Floats
 from topmix.parameters.checks import whole_number
 from topmix.read import How, read
