@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from topmix.api.estimator import Estimator, described
+from topmix.api.components import FAMILIES, component_of
+from topmix.api.estimator import Estimator
 from topmix.data.corpus import Corpus
 from topmix.fitted.topics import FittedTopics
 from topmix.fitting.checkpoint import Checkpoint
@@ -57,7 +58,7 @@ def described_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     about = {}
     for name, value in parameters.items():
         if name not in NOT_COMPARED:
-            about[name] = _described(described(value, name) or value)
+            about[name] = _described(component_of(value, name) if name in FAMILIES else value)
     return about
 
 

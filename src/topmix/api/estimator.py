@@ -20,34 +20,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from topmix.api.components import FAMILIES, component_of, declared_parameters
+from topmix.api.files import save
 from topmix.api.sklearn_callbacks import CallbackSupportMixin
-from topmix.chains import SAMPLERS
-from topmix.engines import ENGINES, Engine, Threads
+from topmix.engines import Engine, Threads
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitted.frames import frame
-from topmix.fitted.seeds import Seeds
 from topmix.fitted.topics import Fitted
 from topmix.fitting.history import Callback, Clock, Record
 from topmix.fitting.loop import Course, Interrupted, warn_of_interrupt
-from topmix.inference import INFERENCES
-from topmix.learners import LEARNERS, Learner
+from topmix.learners import Learner
 from topmix.numerics.threads import count_of_threads, use_threads
 from topmix.parameters.checks import positive_number, whole_number
-from topmix.parameters.component import Component, resolved, with_settings
-from topmix.parameters.declared import all_as_declared, as_declared, declared_types
+from topmix.parameters.component import with_settings
+from topmix.parameters.declared import as_declared
 from topmix.parameters.other_names import refuse_unknown
 from topmix.read import FRAMES
-from topmix.search import SEARCHES
-
-FAMILIES: dict[str, Mapping[str, type[Any]]] = {
-    "inference": INFERENCES,
-    "learner": LEARNERS,
-    "engine": ENGINES,
-    "search": SEARCHES,
-    "sampler": SAMPLERS,
-    "seeds": {"none": Seeds},
-}
 
 F = TypeVar("F", bound=Fitted)
 T = TypeVar("T")
@@ -157,8 +146,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
         nor a component of topmix, for instance a RandomState, is left out: a note in the file says so, and the loaded
         estimator has the default.
         """
-        from topmix.api.files import save  # which knows all estimators
-
         save(self, path)
 
     def _write(self, fitted: F, out: Writer) -> None:
@@ -236,9 +223,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
 
     def _component(self, name: str, missing: Any = "refused") -> Any:
         """The component that a parameter stands for. `missing=None`: None where it is not a valid one."""
-        given = getattr(self, name)
         try:
-            return Seeds.of(given) if name == "seeds" else resolved(given, FAMILIES[name], name)
+            return component_of(getattr(self, name), name)
         except ValueError:
             if missing is None:
                 return None
@@ -253,16 +239,3 @@ def output_kind(estimator: object) -> str | None:
     """The kind of DataFrame that `set_output` asks for. scikit-learn has no public way to ask."""
     wanted: str = _get_output_config("transform", estimator)["dense"]
     return wanted if wanted in FRAMES else None
-
-
-def declared_parameters(estimator: Estimator[Any]) -> dict[str, Any]:
-    """Its parameters in the types that the signature declares. One of another type is a ValueError."""
-    return all_as_declared(estimator.get_params(deep=False), declared_types(type(estimator).__init__))
-
-
-def described(value: Any, name: str) -> Component | None:
-    """The component in a parameter, or None for other parameters."""
-    if name not in FAMILIES or value is None:
-        return None
-    component: Component | None = Seeds.of(value) if name == "seeds" else resolved(value, FAMILIES[name], name)
-    return component

@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topmix import _core
 from topmix._version import __version__
-from topmix.api.estimator import FAMILIES, Estimator, declared_parameters
+from topmix.api.components import FAMILIES, declared_parameters
 from topmix.data.errors import CorpusError
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import MODEL, open_file, write_file
@@ -35,7 +35,24 @@ ESTIMATORS: dict[str, Any] = {}  # the classes that `load` knows, by name; fille
 logger = logging.getLogger(__name__)
 
 
-def save(estimator: Estimator[Any], path: str | os.PathLike[str]) -> None:
+class Saved(Protocol):
+    """What an estimator offers to files."""
+
+    _saved_numbers: ClassVar[tuple[str, ...]]
+    _fitted: Any
+
+    def _found(self) -> Any: ...
+
+    def _threads(self) -> int: ...
+
+    def _write(self, fitted: Any, out: Writer) -> None: ...
+
+    def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> Any: ...
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
+def save(estimator: Saved, path: str | os.PathLike[str]) -> None:
     name, fitted = type(estimator).__name__, estimator._found()
     if ESTIMATORS.get(name) is not type(estimator):
         raise ModelFileError(f"{name} is not an estimator of topmix, so `load` would not know it: use pickle or joblib")
@@ -125,7 +142,7 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> Any:
     return estimator
 
 
-def _construct(cls: type[Estimator[Any]], file: CheckedReader) -> Estimator[Any]:
+def _construct(cls: type[Any], file: CheckedReader) -> Any:
     """The estimator with its parameters: known names, and values of the types that its signature declares."""
     hints, known = declared_types(cls.__init__), cls._get_param_names()
     parameters = dict(file.table("parameters") or {})
@@ -151,7 +168,7 @@ def _construct(cls: type[Estimator[Any]], file: CheckedReader) -> Estimator[Any]
     return cls(**parameters)
 
 
-def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[str]]:
+def _parameters(estimator: Saved) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[str]]:
     """Those that JSON holds, those that are arrays, and a note on each that is neither."""
     values: dict[str, Any] = {}
     arrays: dict[str, NDArray[Any]] = {}

@@ -13,7 +13,8 @@ import typer
 from rich.console import Console
 
 from topmix.api import ESTIMATORS
-from topmix.api.estimator import FAMILIES, Estimator
+from topmix.api.components import FAMILIES
+from topmix.api.estimator import Estimator
 from topmix.api.variational import PASSES
 from topmix.cli.command import app_of
 from topmix.cli.errors import INTERRUPTED, one_line_errors

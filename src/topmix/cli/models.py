@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from topmix.api import ESTIMATORS, load
-from topmix.api.estimator import FAMILIES
+from topmix.api.components import FAMILIES
 from topmix.cli.flags import Flag, flags_of, merged, option_of
 from topmix.parameters.component import Component
 

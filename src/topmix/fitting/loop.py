@@ -83,10 +83,12 @@ class Start(Protocol):
     """A start of a fit, ready for its first pass."""
 
     passes: Passes
-    schedule: Schedule
     stopping: Stopping
     workers: Any  # who compute
     updates_per_pass: int
+
+    @property
+    def schedule(self) -> Schedule: ...
 
     def interrupted(self) -> Any:
         """The model of this moment, where it is whole at any moment; else None."""
