@@ -65,10 +65,10 @@ def main(argv: list[str] | None = None) -> int:
 def measure(path: str, topics: int, passes: int, sweeps: int | None, mapped: bool, threads: int) -> dict[str, float]:
     """One fit in this process."""
     import anndata
+    from topmix.estimators.reading import Reading, read
 
     from topmix import LDA
     from topmix.data import from_anndata
-    from topmix.estimators.reading import Reading, read
     from topmix.inference import Collapsed
 
     inference = Collapsed() if sweeps is None else Collapsed(sweeps=sweeps)

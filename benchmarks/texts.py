@@ -68,9 +68,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[str, float]:
+    from topmix.estimators.reading import DEFAULTS, Reading, read
+
     from topmix import LDA
     from topmix.data import read_corpus
-    from topmix.estimators.reading import DEFAULTS, Reading, read
     from topmix.numerics.threads import use_threads
 
     pids: list[int] = []

@@ -14,10 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from topmix import HDP, LDA, GaussianMixture, MultinomialMixture, WordRules
+from topmix.api import ESTIMATORS
+from topmix.api.components import FAMILIES
 from topmix.data import sample_lda
 from topmix.engines import ENGINES, Engine, Serial, Threads
-from topmix.estimators import ESTIMATORS
-from topmix.estimators.components import FAMILIES
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Asynchronous, Batch, Memoized, Stochastic
 from topmix.parameters.component import Component, from_dict, resolved, with_settings

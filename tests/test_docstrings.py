@@ -9,14 +9,14 @@ import pkgutil
 import re
 
 import pytest
+import topmix.estimators
 
 import topmix.engines
-import topmix.estimators
 import topmix.inference
 import topmix.learners
 import topmix.search
+from topmix.api import ESTIMATORS
 from topmix.engines import ENGINES
-from topmix.estimators import ESTIMATORS
 from topmix.inference import INFERENCES
 from topmix.learners import LEARNERS
 from topmix.search import SEARCHES

@@ -6,11 +6,11 @@ import pytest
 from topmix import HDP, LDA
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import at_random
-from topmix.fitting import exploration
+from topmix.fitting import explore as exploration
 from topmix.fitting.exchange import exchanged, first_tokens, tokens_of
-from topmix.fitting.exploration import FIRST_PASSES, LAST_PASSES, Exploration
+from topmix.fitting.explore import FIRST_PASSES, LAST_PASSES, Exploration
 from topmix.fitting.history import EXPLORING, LEARNING, POLISHING, Record
-from topmix.fitting.passes import Stopping
+from topmix.fitting.loop import Stopping
 from topmix.inference import Collapsed
 from topmix.learners import Memoized, Stochastic
 from topmix.metrics import topic_recovery_error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topmix.estimators import ESTIMATORS
+from topmix.api import ESTIMATORS
 
 MIXTURES = [name for name, cls in ESTIMATORS.items() if hasattr(cls, "fit_predict")]
 

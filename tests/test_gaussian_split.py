@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from topmix import GaussianMixture
+from topmix.api.gaussian_growth import sizes
 from topmix.data.table import Table
-from topmix.estimators.gaussian_growth import sizes
 from topmix.likelihoods.gaussian_split import divided
 from topmix.likelihoods.gaussian_start import empty, given, summary, whole
 

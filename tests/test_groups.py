@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from topmix import LDA
 from topmix.data import Vectorizer
 from topmix.data.columns import periods_of
-from topmix.estimators.groups import prevalence
+from topmix.fitted.groups import prevalence
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
 CHESS = ["chess", "rook", "queen", "king", "board", "pawn", "mate"]

@@ -16,7 +16,7 @@ from topmix.metrics import topic_recovery_error
 from topmix.search.documents import renamed_prior
 from topmix.search.merge import candidates, decide
 from topmix.search.merging import Merging
-from topmix.search.paused_fit import PausedFit
+from topmix.search.paused import Paused
 from topmix.search.proposals import deletion, refreshment, split
 from topmix.search.split import _separated, _tokens_of, splits
 
@@ -48,7 +48,7 @@ def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
     assert problem.step == TopicStep(cold_visits=1)
     model = problem.start(np.random.default_rng(0))
     workers, state = Serial().open(shards, problem.step, 1), State(pseudo_counts=model.pseudo_counts())
-    fit = PausedFit(workers, state, [shard.lengths for shard in shards], problem.options)
+    fit = Paused(workers, state, [shard.lengths for shard in shards], problem.options)
     learner = Memoized().passes(model, workers, state)
     *_, result = itertools.islice(learner, n_passes)
     return fit.documents(result), learner, fit.documents

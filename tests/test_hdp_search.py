@@ -65,7 +65,7 @@ class Said(Documents):
 
 @dataclass
 class FakeFit:
-    """As PausedFit, on one shard; `bounds` gives the bound of each pass, by the number of topics."""
+    """As Paused, on one shard; `bounds` gives the bound of each pass, by the number of topics."""
 
     bound_of: object  # K, pass of these topics -> bound
     memory: dict = field(default_factory=lambda: {0: Visit(1, None)})

@@ -19,8 +19,8 @@ from sklearn.utils.fixes import parse_version
 
 import topmix
 from topmix import LDA
+from topmix.api import ESTIMATORS
 from topmix.data import sample_lda
-from topmix.estimators import ESTIMATORS
 
 TEXTS = [6 * text for text in ("wind sail boat ", "sail boat harbour ", "pawn rook bishop ", "rook bishop queen ")] * 15
 LABELS = [0, 0, 1, 1] * 15

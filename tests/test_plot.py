@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 import topmix
 from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
-from topmix.estimators.names import relevant_words
+from topmix.fitted.names import relevant_words
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.topics import view_of
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 import topmix
 from topmix import HDP, LDA, GibbsLDA
 from topmix.data import Vectorizer, from_texts
-from topmix.estimators import predictor as predictors
+from topmix.fitted import predictor as predictors
 from topmix.inference import Variational
 from topmix.stats.sparse_counts import SparseCounts
 

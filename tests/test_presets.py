@@ -76,7 +76,7 @@ def test_gibbs_is_the_plain_exact_chain():
 
 def test_word_refine_has_neither_exchanges_nor_smoothing(monkeypatch):
     """Without them an exchange is never tried, and the first pass is Word under the counts as they are."""
-    import topmix.estimators.combinatorial as module
+    import topmix.api.combinatorial as module
 
     x = sample_lda(100, 60, 4, doc_length=40, random_state=1)
     called = []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from topmix.estimators import topic_stream
 
 from topmix import LDA
 from topmix.data import sample_lda
-from topmix.estimators import topic_stream
 from topmix.inference import SCVB0, Collapsed
 from topmix.learners import Stochastic
 from topmix.metrics import completion_score

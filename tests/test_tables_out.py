@@ -7,7 +7,7 @@ import pytest
 
 import topmix
 from topmix import LDA, CombinatorialLDA, GibbsLDA
-from topmix.estimators.names import distinct, same_form
+from topmix.fitted.names import distinct, same_form
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
 CHESS = ["chess", "rook", "queen", "king", "board", "pawn", "mate"]

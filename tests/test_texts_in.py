@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from topmix.estimators import reading
 
 import topmix
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
 from topmix.data import Vectorizer, from_texts
-from topmix.estimators import reading
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
 CHESS = ["chess", "rook", "queen", "king", "board", "pawn", "mate"]

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
+from topmix.estimators.topic_view import TopicView, view_of
 
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA
 from topmix.data import Corpus, sample_lda
-from topmix.estimators.topic_view import TopicView, view_of
-from topmix.estimators.tree import tree_of
+from topmix.fitted.tree import tree_of
 from topmix.metrics.hellinger import hellinger
 from topmix.stats import WordTotal
 

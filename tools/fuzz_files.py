@@ -154,8 +154,8 @@ def run_with_atheris(name: str, seconds: float) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["topmix"]):
-        import topmix.data
-        import topmix.estimators  # noqa: F401
+        pass
+
 
     found = ROOT / "build" / "fuzz" / name
     found.mkdir(parents=True, exist_ok=True)

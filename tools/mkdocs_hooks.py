@@ -6,7 +6,7 @@ from typing import Any
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    from topmix.estimators import ESTIMATORS
+    from topmix.api import ESTIMATORS
 
     listed = "\n".join(
         f"::: {cls.__module__}.{name}\n    options: {{inherited_members: true}}" for name, cls in ESTIMATORS.items()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from topmix.estimators.first_topics import first_topics
 
 from benchmarks.harness.methods import ours
 from benchmarks.harness.stopwatch import best_of
@@ -20,7 +21,6 @@ from topmix import _core
 from topmix.data import Corpus, Table
 from topmix.data.shard import Shard
 from topmix.engines import Threads
-from topmix.estimators.first_topics import first_topics
 from topmix.inference import Variational
 from topmix.learners import Task
 from topmix.learners.asynchronous_mixture import AsynchronousMixture

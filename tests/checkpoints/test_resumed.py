@@ -9,7 +9,7 @@ import pytest
 
 import topmix
 from topmix.engines import Serial
-from topmix.fitting import exploration
+from topmix.fitting import explore as exploration
 from topmix.fitting.checkpoint import Checkpoint, CheckpointError
 from topmix.inference import Collapsed, Variational
 from topmix.learners import Memoized, Stochastic

@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 import topmix
+from topmix.api import ESTIMATORS
 from topmix.cli import COMMANDS, Commands, app
 from topmix.data import Corpus, from_texts, read_corpus, sample_lda, write_corpus
-from topmix.estimators import ESTIMATORS
 
 ALL = list(COMMANDS)
 ONCE = ("--n-init", "1")  # where nothing depends on the best of ten fits

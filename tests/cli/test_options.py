@@ -13,14 +13,14 @@ import typer
 from typer.testing import CliRunner
 
 import topmix
+from topmix.api import ESTIMATORS
+from topmix.api.components import FAMILIES
 from topmix.cli import COMMANDS, app
 from topmix.cli.fit_command import FLAGS, MODEL_FLAGS, seconds, starts
 from topmix.cli.flags import Flag, descriptions, gist, merged, option_of
 from topmix.cli.models import OWN, configure
 from topmix.cli.output import as_options, finite
 from topmix.data import Table, from_texts
-from topmix.estimators import ESTIMATORS
-from topmix.estimators.components import FAMILIES
 from topmix.inference import SCVB0, Collapsed
 from topmix.learners import Memoized, Stochastic
 from topmix.search import TopicSearch

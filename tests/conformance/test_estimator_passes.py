@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from topmix import load
-from topmix.estimators import ESTIMATORS
+from topmix.api import ESTIMATORS
 from topmix.fitting import PassView, TimeLimit
 
 from .estimators import answers, ask, class_of, counts_only, everyone, make, same, those_with

@@ -11,7 +11,7 @@ import pytest
 
 from topmix.engines import Serial, Threads
 from topmix.fitting.history import Clock
-from topmix.fitting.passes import Log, Stopping, run_passes
+from topmix.fitting.loop import Log, Stopping, run_passes
 from topmix.learners import LEARNERS, Batch, Memoized, State, Stochastic
 from topmix.stats.tree import tree_sum
 

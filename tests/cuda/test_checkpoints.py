@@ -7,7 +7,7 @@ import pytest
 
 from topmix import HDP, LDA
 from topmix.data import sample_lda
-from topmix.fitting import exploration
+from topmix.fitting import explore as exploration
 from topmix.fitting.checkpoint import CheckpointError
 from topmix.inference import Collapsed, Variational
 from topmix.learners import Memoized, Stochastic

@@ -7,12 +7,12 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from topmix.estimators import inputs
 
 from tools.fuzz import as_npz
 from topmix import LDA, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus, CorpusError, read_corpus
 from topmix.data.sparse_checks import check_sparse
-from topmix.estimators import inputs
 from topmix.metrics import completion_score
 
 DENSE = np.random.default_rng(0).poisson(1.0, (12, 8)) + np.eye(12, 8, dtype=int)

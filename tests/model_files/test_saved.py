@@ -14,9 +14,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 import topmix
+from topmix.api import ESTIMATORS
 from topmix.data import from_texts
 from topmix.engines import Serial
-from topmix.estimators import ESTIMATORS
 from topmix.files.reader import ModelFileError
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Asynchronous, Batch, Memoized, Stochastic

@@ -8,10 +8,10 @@ import io
 import numpy as np
 import pytest
 
+from topmix.api import ESTIMATORS
 from topmix.data import Corpus
 from topmix.data.shard import Shards
 from topmix.engines import Serial, Threads
-from topmix.estimators import ESTIMATORS
 from topmix.learners import Batch, Stochastic
 from topmix.numerics.threads import threads
 

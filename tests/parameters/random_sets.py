@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import topmix
 from topmix import WordRules
+from topmix.api import ESTIMATORS
 from topmix.engines import ENGINES, Serial, Threads
-from topmix.estimators import ESTIMATORS
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Asynchronous, Batch, Memoized, Stochastic
 from topmix.search import TopicSearch

@@ -12,10 +12,10 @@ import copy
 from typing import Any
 
 import numpy as np
+from topmix.estimators.priors import WORD_PRIOR, collapsed_word_prior
 
 import topmix
 from benchmarks.harness.methods.method import Topics
-from topmix.estimators.priors import WORD_PRIOR, collapsed_word_prior
 from topmix.fitting import PassView
 from topmix.inference.fixed_point import MIN_TOPIC_MASS
 
