@@ -9,15 +9,24 @@ SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint --group native --group docs
 
-.PHONY: demo test develop lint native guard guard-accept docs wheel wheel-check sdist sdist-check lowest audit fuzz clean
+.PHONY: demo test test-all develop lint native native-all guard guard-accept docs wheel wheel-check sdist sdist-check lowest audit fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/topmix demo
 
+# What a contributor runs before a commit, and continuous integration: linters, C++ tests under sanitizers, and all
+# Python tests but those that are marked slow. Ten minutes on two cores.
 test: $(VENV)/installed-test
 	@$(BIN)/python tools/find_chromium.py
-	$(MAKE) --no-print-directory -j 3 lint native guard
-	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 30
+	$(MAKE) --no-print-directory -j 2 lint native
+	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 20
+
+# Everything, before a release: the slow tests too, every instruction set, the guard. An hour on two cores.
+test-all: $(VENV)/installed-test
+	@$(BIN)/python tools/find_chromium.py
+	$(MAKE) --no-print-directory -j 3 lint native-all guard
+	$(BIN)/python -m pytest -m "" -n auto --dist loadgroup --durations 30
+	$(MAKE) --no-print-directory fuzz MINUTES=0.5
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "topmix needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
@@ -49,10 +58,11 @@ lint: | $(VENV)/installed-test
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/python tools/include_layers.py
 
-# The kernels alone, without Python, under the address, undefined-behaviour and thread sanitizers. MAKEFLAGS is
-# emptied here and in `guard` because ninja would try to share the jobs of `make -j`, and cannot.
-native: | $(VENV)/installed-test
-	MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run.sh
+# The kernels alone, without Python, under the address and undefined-behaviour sanitizers; `native-all` has every
+# instruction set and the thread sanitizer too. MAKEFLAGS is emptied here and in `guard` because ninja would try to share
+# the jobs of `make -j`, and cannot.
+native native-all: | $(VENV)/installed-test
+	MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run.sh $(if $(filter native-all,$@),--all)
 
 # Instructions of the hot kernels against cpp/tests/instructions.json: more than 3% up fails. Skipped, with a line that
 # says so, without valgrind or with a compiler that has no baseline. `guard-accept` takes the present counts.

@@ -9,8 +9,8 @@ all K topics, documents solved from their words alone in every pass; "batch, L =
 algorithm alone, without the passes under posterior means that ours begins with. For the bound of a stochastic model all
 training documents are solved again. Seconds count initialisation and no evaluation.
 
-Each row has a `panel`, the figure of the paper that it belongs to (fig4, fig6, fig7, fig8; papers/esvi.py draws them),
-and a curve: `elbo` is the bound on all training documents, `perplexity` is exp(-completion score) of held-out ones.
+Each row has a `panel`, the figure of the paper that it belongs to (fig4, fig6, fig7, fig8), and a curve:
+`elbo` is the bound on all training documents, `perplexity` is exp(-completion score) of held-out ones.
 --only openings asks how many opening passes are best, on validation documents.
 """
 

@@ -1,11 +1,14 @@
-"""One folder, or one script, per paper; run from the repository root as `python -m papers.NAME`.
+"""One module per paper: its experiments with the paper's own algorithms (topmix.presets), and ours beside them.
 
-With --small or --full a paper's experiments are run with its own algorithms (topmix.presets), and rows are written to
-papers/results; papers.everything does that for all five, papers.draw draws the figures of docs/papers.md. Without them,
-the scripts compare our own settings: they print tables, draw into papers/figures (--draw) and write rows (--out).
+Run from the repository root. `python -m papers.NAME` does the experiments of one paper, `python -m papers.everything`
+those of all five; rows go to papers/results. `python -m papers.draw` makes the figures of docs/papers.md from the rows,
+and `python -m papers.tables` its tables.
+
+A paper's experiments are jobs: independent pieces of work that one process does with one thread, each of which writes
+rows (benchmarks/harness/jobs.py).
 """
 
 from pathlib import Path
 
-FIGURES = Path(__file__).resolve().parent / "figures"
 RESULTS = Path(__file__).resolve().parent / "results"
+PAPERS = ("sparse_posteriors", "scvb0", "esvi", "hdp", "combinatorial")

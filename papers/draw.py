@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.harness import drawing
 from benchmarks.harness.machine import ROOT
 from papers import RESULTS
-from papers.hdp.surrogate import ALPHAS
 from papers.rows import Row, corpus_of, curve_of, panels, rows
+from papers.surrogate import ALPHAS
 
 FOLDER = ROOT / "docs" / "img" / "papers"
 Line = tuple[str, list[tuple[float, float]], dict[str, Any]]

@@ -1,181 +1,108 @@
-"""Zhang et al., Extreme Stochastic Variational Inference (AISTATS 2019): Figs. 3, 4, 6, 7 and 8, redrawn from our runs.
+"""Zhang et al., Extreme Stochastic Variational Inference (2019): Figs. 3, 4, 6, 7 and 8.
 
-    python -m papers.esvi --small | --full   # with the paper's own algorithms: papers/experiments
-    python -m papers.esvi                   # an hour on two cores; runs are remembered
-    python -m papers.esvi --figures 3 --fresh
-    python -m papers.esvi --quick           # generated data, a minute
-
-Is asynchronous learning ahead of batch and stochastic learning?
-
-Figure 3: Gaussian mixtures, bound and held-out log likelihood against seconds. Figure 4: topics, bound against seconds,
-for several K. Figure 6: the same runs, perplexity of held-out documents. Figure 7: topics that keep C of K
-responsibilities per token. Figure 8: C = 16 and large K. Our corpora replace the paper's, and one machine replaces its
-cluster; Figure 5, and the multi-machine panels of the others, have no counterpart. VI and SVI are our own batch and
-stochastic learners. The runs are rows of benchmarks/asynchronous_mixtures.py (Fig. 3) and benchmarks/asynchronous.py
-(the others), which say what they count; --runs says where they are.
+One machine: one worker, and two. kos and nips are in the place of Enron and the New York Times, wiki in that of the
+large corpora. All methods have the same priors and the same random start; SVI is the best, by its last bound, of a
+small grid of rates. "ours" begins with passes under posterior means, from the library's start. The bound of a
+stochastic model is computed again on all training documents. Fig. 5 needs many machines.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from benchmarks import asynchronous, asynchronous_mixtures
-from benchmarks.harness import arguments, drawing, results
-from benchmarks.harness.curve import Curve
-from papers import FIGURES, everything
+from benchmarks import asynchronous_mixtures
+from benchmarks.asynchronous import Comparison
+from benchmarks.harness import datasets
+from benchmarks.harness.jobs import Budget, Job, Write
+from benchmarks.harness.results import Results
+from benchmarks.harness.vectors import covtype
+from papers import everything
+from topmix import presets
+from topmix.learners import Asynchronous, Stochastic
 
-MIXTURES, TOPICS = "asynchronous_mixtures", "asynchronous"
-SOURCES = {"3": MIXTURES, "4": TOPICS, "6": TOPICS, "7": TOPICS, "8": TOPICS}
-TITLES = {
-    "3": "Gaussian mixtures, bound and held-out likelihood against seconds",
-    "4": "topics, bound against seconds",
-    "6": "topics, perplexity against seconds",
-    "7": "C of K responsibilities kept",
-    "8": "C = 16, large K",
-}
-# By how a method's name begins; the first that fits.
-STYLES: dict[str, dict[str, Any]] = {
-    "ESVI": {"color": drawing.RED, "lw": 2.0},
-    "asynchronous, no opening": {"color": drawing.ORANGE},
-    "asynchronous": {"color": drawing.RED, "lw": 2.0},
-    "VI, L": {"color": drawing.SKY},
-    "VI": {"color": drawing.BLUE},
-    "batch, L": {"color": drawing.SKY},
-    "batch": {"color": drawing.BLUE},
-    "SVI": {"color": drawing.GREEN},
-    "stochastic": {"color": drawing.GREEN},
-    "memoized": {"color": drawing.GREY, "ls": "--"},
+PAPER = "esvi"
+SVI = {
+    f"SVI, {batch}, {scale:g} / ({offset:g} + t)^{decay:g}": Stochastic(batch, scale=scale, offset=offset, decay=decay)
+    for batch, scale, offset, decay in ((100, 0.1, 1, 1), (256, 1, 1, 0.5), (256, 1, 10, 0.7))
+}  # the first is that of their Appendix E
+MIXTURES: dict[str, dict[str, Any]] = {
+    "ESVI": {"learner": "asynchronous", "n_active": None},
+    "ESVI, 2 workers": {"learner": "asynchronous", "n_active": None, "learner__workers": 2},
+    "ESVI, L = 8": {"learner": "asynchronous", "n_active": 8},
+    "VI": {"learner": "batch", "n_active": None},
+    "VI, L = 8": {"learner": "batch", "n_active": 8},
+    "memoized, L = 8": {"learner": "memoized", "n_active": 8},
+    **asynchronous_mixtures.SVI,
 }
 
 
-class Line(NamedTuple):
-    """One run, as a figure has it."""
-
-    panel: str
-    corpus: str
-    K: int
-    method: str
-    curve: Curve
-
-
-class Panel(NamedTuple):
-    title: str
-    y: str
-    of: str  # the series that is drawn
-    lines: list[Line]
+def estimator(name: str, K: int, workers: int) -> Any:
+    """An LDA by the name of its method; "ESVI-TOPK" keeps a quarter of the topics."""
+    base = presets.batch_vb(K).set_params(doc_topic_prior=None, topic_word_prior=None)
+    if name == "VI":
+        return base
+    if name in SVI:
+        return base.set_params(learner=SVI[name])
+    if name == "ours":
+        return presets.esvi_lda(K).set_params(learner=Asynchronous(workers), init="auto")
+    kept = {"ESVI": None, "ESVI-TOPK": max(K // 4, 1)}.get(name, 0)
+    return presets.esvi_lda(K, int(name.removeprefix("C = ")) if kept == 0 else kept, workers=workers)
 
 
-def lines_of(source: str, folder: Path, quick: bool, fresh: bool) -> list[Line]:
-    """The rows that a benchmark has written, or now writes; the last row of the same run counts."""
-    path = folder / f"{source}{'-quick' if quick else ''}.jsonl"
-    if fresh or not path.exists():
-        print(f"running benchmarks.{source}", file=sys.stderr, flush=True)
-        run = {MIXTURES: asynchronous_mixtures.main, TOPICS: asynchronous.main}[source]
-        run(["--out", str(path), *(["--quick"] if quick else [])])
-    found: dict[tuple[Any, ...], Line] = {}
-    rows = [row for row in results.read(path) if "curve" in row["result"] and row["result"].get("best", True)]
-    for row in rows:
-        about = row["settings"]
-        key = about["panel"], row["corpus"]["name"], about["K"], about["method"]
-        found[key] = Line(*key, Curve.from_dict(row["result"]["curve"]))
-    print(f"{source}: runs on {', '.join(sorted({row['machine']['processor'] for row in rows}))}")
-    return list(found.values())
+def jobs(small: bool) -> list[Job]:
+    corpora, Ks, seconds, mixtures = ["nips", "kos"], [128, 64, 16], 45.0, ["toy", "covtype"]
+    if small:
+        corpora, Ks, seconds, mixtures = ["kos"], [16], 8.0, ["small toy"]
+    K, found = Ks[0], []
+
+    def add(corpus: str, K: int, name: str, rank: int, **more: int) -> None:
+        about = {"corpus": corpus, "K": K, "name": name, "seconds": seconds} | more
+        found.append(Job(PAPER, "topics", about, 1.8 * seconds, rank, more.get("workers", 1)))
+
+    for i, corpus in enumerate(corpora):
+        for k in Ks:
+            for name in ("ESVI", "ESVI-TOPK", "VI", *SVI, "ours"):
+                add(corpus, k, name, 3 if k != K else 1 + i)
+        for name in ("ESVI", "ESVI-TOPK", "VI"):
+            add(corpus, K, name, 2 + i, workers=2)
+        for C in dict.fromkeys((1, K // 16, K // 2)):
+            add(corpus, K, f"C = {C}", 2 + i, figure=7)
+    for k in (32, 64) if small else (256, 512):
+        add("kos" if small else "wiki", k, "C = 16", 2, figure=8)
+    for i, data in enumerate(mixtures):
+        for name in MIXTURES:
+            threads = 2 if "workers" in name else 1
+            about = {"data": data, "name": name, "seconds": seconds}
+            found.append(Job(PAPER, "figure_3", about, 1.8 * seconds, 1 + 2 * i, threads))
+    return found
 
 
-def panels(figure: str, known: list[Line]) -> list[Panel]:
-    wanted = [x for x in known if x.panel == f"fig{figure}"]
-    what = {"3": ["elbo", "score"], "6": ["perplexity"]}.get(figure, ["elbo"])
-    labels = {"elbo": "bound (millions of nats)", "score": "held-out nats per row", "perplexity": "test perplexity"}
-    by_K = figure != "8"  # whose lines differ by it
-    groups = dict.fromkeys((x.corpus, x.K if by_K else None) for x in wanted)
-    out = []
-    for name in what:
-        for corpus, K in groups:
-            these = [x for x in wanted if x.corpus == corpus and K in (None, x.K) and x.curve.series(name)]
-            if these:
-                out.append(Panel(corpus if K is None else f"{corpus}, K = {K}", labels[name], name, these))
-    return out
+def topics(
+    write: Write, budget: Budget, corpus: str, K: int, name: str, seconds: float, workers: int = 1, figure: int = 4
+) -> None:  # fmt: skip
+    """Bound and perplexity against seconds: Figs. 4 and 6, or 7, or 8."""
+    data = datasets.load(corpus)
+    limit = budget.at_most(seconds)
+    curve = Comparison(data, limit, workers, Results(None, "")).follow(name, estimator(name, K, workers), figure == 4)
+    about = {"figure": figure, "name": name, "K": K, "workers": workers, "seconds": limit}
+    write({"curve": curve.to_dict(), "tokens": float(data.train.sum())}, about, data)
 
 
-def label(line: Line, figure: str) -> str:
-    name = line.method
-    if figure in ("7", "8"):  # which have no other learner
-        name = name.removeprefix("asynchronous, ")
-    return f"{name}, K = {line.K}" if figure == "8" else name
-
-
-def style(method: str) -> dict[str, Any]:
-    return next((s for start, s in STYLES.items() if method.startswith(start)), {})
-
-
-def table(figure: str, found: list[Panel]) -> None:
-    print(f"\nFigure {figure}: {TITLES[figure]}")
-    for panel in found:
-        last = max(x.curve.seconds[-1] for x in panel.lines)
-        when = [last / 2**i for i in range(3, -1, -1)]
-        print(f"  {panel.title}: {panel.of} after" + "".join(f"{t:>14.3g} s" for t in when))
-        for x in panel.lines:
-            values = [x.curve.value_at(1.001 * t, panel.of) for t in when]
-            cells = "".join(f"{'-':>16}" if v is None else f"{v:>16,.3f}" for v in values)
-            print(f"    {label(x, figure):<40}{cells}")
-
-
-def draw(figure: str, found: list[Panel], folder: Path) -> None:
-    columns = min(3, len(found)) if figure != "3" else max(1, len(found) // 2)
-    rows = -(-len(found) // columns)
-    page = drawing.page(folder, f"esvi_{figure}.png", (1 + 3.6 * columns, 0.8 + 2.9 * rows), rows, columns, dpi=110)
-    if page is None:
-        return
-    for panel, axes in zip(found, page.panels.flat):
-        scale = 1e6 if panel.of == "elbo" else 1.0
-        one_colour_each = len({x.method.split(",")[0] for x in panel.lines}) == 1  # C or K alone differ
-        lines = []
-        for x in panel.lines:
-            look = {"markersize": 2.0} | ({} if one_colour_each else style(x.method))
-            lines.append((label(x, figure), [(t, v / scale) for t, v in x.curve.series(panel.of)], look))
-        drawing.lines(axes, lines)
-        axes.set(xscale="log", xlabel="seconds", title=panel.title, ylabel=panel.y)
-        axes.xaxis.set_minor_formatter(page.plt.NullFormatter())
-        axes.xaxis.set_major_formatter(page.plt.FuncFormatter(lambda x, _: f"{x:g}"))
-        late = [v for _, points, _ in lines for _, v in points[len(points) // 4 :]]
-        if panel.of == "perplexity":
-            drawing.zoom(axes, [-v for v in late], share=0.95)
-            axes.set_ylim(*(-v for v in axes.get_ylim()[::-1]))
-        else:
-            drawing.zoom(axes, late, share=0.95)
-    for axes in page.panels.flat[len(found) :]:
-        axes.set_axis_off()
-    longest = max(len(label(x, figure)) for panel in found for x in panel.lines)
-    columns = max(1, int(page.figure.get_figwidth() / (0.6 + 0.065 * longest)))
-    drawing.legend_below(page.figure, list(page.panels.flat), columns)
-    page.save()
-
-
-def main(argv: list[str] | None = None) -> int:
-    if everything.is_asked(argv):
-        return everything.main(argv, ("esvi",))
-    p = arguments.parser(__doc__, quick="small generated data")
-    p.add_argument("--figures", nargs="+", choices=[*SOURCES], default=[*SOURCES])
-    p.add_argument("--fresh", action="store_true", help="run everything again")
-    p.add_argument("--runs", type=Path, default=results.FOLDER, metavar="FOLDER", help="where the rows are")
-    arguments.add_draw(p, FIGURES)
-    a = p.parse_args(argv)
-    out = results.Results(a.out, "esvi")
-    known = {s: lines_of(s, a.runs, a.quick, a.fresh) for s in dict.fromkeys(SOURCES[f] for f in a.figures)}
-    for figure in a.figures:
-        found = panels(figure, known[SOURCES[figure]])
-        if not found:
-            print(f"\nFigure {figure}: no runs of it in {SOURCES[figure]}.jsonl")
-            continue
-        table(figure, found)
-        draw(figure, found, a.draw)
-        for panel in found:
-            ends = {label(x, figure): x.curve.last(panel.of) for x in panel.lines}
-            out.add({f"last_{panel.of}": ends}, {"figure": figure, "panel": panel.title})
-    return 0
+def figure_3(write: Write, budget: Budget, data: str, name: str, seconds: float) -> None:
+    """Gaussian mixtures: bound and held-out likelihood against seconds."""
+    K, threads = 256, 2 if "workers" in name else 1
+    if data == "toy":
+        vectors = asynchronous_mixtures.toy(30_000, 128, K)
+        vectors = vectors._replace(test=vectors.test[:1_000])
+    elif data == "covtype":
+        vectors = covtype().some(None, 5_000)
+    else:
+        K, vectors = 12, asynchronous_mixtures.toy(1_500, 8, 12)
+    kind = "diag" if data == "covtype" else "full"
+    curve = asynchronous_mixtures.run(name, MIXTURES[name], vectors, K, kind, budget.at_most(seconds), threads)
+    about = {"figure": 3, "name": name, "K": K, "data": data, "workers": threads, "run": MIXTURES[name]}
+    write({"curve": curve.to_dict(), "rows": len(vectors.train)}, about, vectors)
 
 
 if __name__ == "__main__":
-    arguments.command(main)
+    raise SystemExit(everything.main(only=(PAPER,)))

@@ -2,6 +2,7 @@
 
     python -m papers.everything --small                                  # some minutes on two cores
     python -m papers.everything --jobs 16 --minutes 11 --out rows        # what papers/results has
+    python -m papers.NAME --small                                        # those of one paper
     python -m papers.everything --list
 
 Jobs that a conclusion rests on come first. A job that would not end in time is not started, one that runs is told when
@@ -14,15 +15,11 @@ from __future__ import annotations
 import sys
 
 from benchmarks.harness import runner
-from benchmarks.harness.runner import is_asked
-from papers import RESULTS
-from papers.experiments import PAPERS
-
-__all__ = ["is_asked", "main"]
+from papers import PAPERS, RESULTS
 
 
 def main(argv: list[str] | None = None, only: tuple[str, ...] = PAPERS) -> int:
-    return runner.main(__doc__, "papers.experiments", PAPERS, RESULTS, argv, only)
+    return runner.main(__doc__, "papers", PAPERS, RESULTS, argv, only)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from benchmarks.harness import tables
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.tables import Cells, number
 from papers import RESULTS, conclusions
-from papers.combinatorial.reported import TABLE1, TABLE2, TABLE3, TABLE4
+from papers.published import TABLE1, TABLE2, TABLE3, TABLE4
 from papers.rows import corpus_of, curve_of, rows
 
 PAGE = ROOT / "docs" / "papers.md"

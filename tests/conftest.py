@@ -6,6 +6,7 @@ import importlib
 import os
 import platform
 import re
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -55,6 +56,9 @@ elif platform.machine() not in ("x86_64", "AMD64", "aarch64"):
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipCheck(), "topmix-skip-check")
+    # A shell starts jobs in the background with Ctrl-C ignored, and whatever they start inherits that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class SkipCheck:

@@ -101,6 +101,7 @@ def test_every_component_and_setting_is_on_its_page(family):
             assert f"`{setting}`" in page, f"{component.__name__}.{setting}"
 
 
+@pytest.mark.slow  # a minute
 def test_the_site_is_built_without_a_warning(tmp_path):
     if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings_handlers") is None:
         pytest.skip("MkDocs is not installed: pip install --group docs")

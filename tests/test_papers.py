@@ -1,11 +1,17 @@
-"""What docs/papers.md says of the papers' conclusions is what the stored rows say. Rows are read; nothing is run."""
+"""What docs/papers.md says of the papers' conclusions is what the stored rows say; and the experiments run."""
 
+import json
+import time
+
+import numpy as np
 import pytest
 
-from benchmarks.harness import results
-from papers import RESULTS, conclusions, tables
-from papers.experiments import PAPERS, jobs_of
+from benchmarks.harness import datasets, jobs, results
+from papers import PAPERS, RESULTS, conclusions, draw, tables
 from papers.rows import curve_of, rows
+from papers.surrogate import empty_topics, gaps
+
+pytestmark = pytest.mark.slow  # of the papers' rows and scripts alone: hardly any change of src can fail them
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +135,39 @@ def test_rows_say_where_they_come_from(paper):
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_small_jobs_have_names_of_their_own(paper, monkeypatch):
-    monkeypatch.setattr("papers.experiments.sparse_posteriors.figure_4_runs", lambda *_: {"MVI, L = 8": {}})
-    names = [job.name for job in jobs_of(paper, small=True)]
+    monkeypatch.setattr("papers.sparse_posteriors.figure_4_runs", lambda *_: {"MVI, L = 8": {}})
+    names = [job.name for job in jobs.jobs_of("papers", paper, small=True)]
     assert names
     assert len({*names}) == len(names)
+
+
+SOME = [  # an experiment of every kind, on generated data
+    ("scvb0", "figure_1", {"corpus": datasets.GENERATED, "K": 5, "name": "SCVB0", "seconds": 0.3}),
+    ("scvb0", "table", {"corpus": datasets.GENERATED, "table": 2, "K": 5, "seconds": 0.1, "name": "SVB-B5-O0.5",
+                        "seeds": 1}),
+    ("esvi", "topics", {"corpus": datasets.GENERATED, "K": 4, "name": "C = 2", "seconds": 0.3, "figure": 8}),
+    ("esvi", "figure_3", {"data": "small toy", "name": "VI", "seconds": 0.3}),
+    ("hdp", "figure_2", {"draws": 5}),
+    ("hdp", "figure_3", {"corpus": datasets.GENERATED, "K": 10, "documents": 3, "starts": 3}),
+    ("combinatorial", "tables_1_and_2", {"sample": "SynthA", "documents": 200, "method": "word+refine", "sweeps": 5,
+                                         "small": True}),
+    ("combinatorial", "table_4", {"corpus": datasets.GENERATED, "method": "ours", "sweeps": 5, "small": True}),
+    ("sparse_posteriors", "figure_3a", {"corpus": datasets.GENERATED, "K": 8, "L": 4, "passes": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("paper", "experiment", "arguments"), SOME, ids=lambda x: x if isinstance(x, str) else "")
+def test_an_experiment_runs_and_figures_are_drawn_from_its_rows(paper, experiment, arguments, tmp_path):
+    out = tmp_path / f"{paper}.jsonl"
+    job = jobs.Job(paper, experiment, arguments, 1.0)
+    jobs.do("papers", jobs.Job(**json.loads(json.dumps(vars(job)))), out, time.time() + 60, None)
+    assert {row["benchmark"] for row in results.read(out)} == {f"papers.{paper}"}
+    assert draw.main(["--rows", str(tmp_path), "--draw", str(tmp_path)]) == 0
+    assert list(tmp_path.glob("*.svg")) or experiment in ("table", "tables_1_and_2", "table_4", "figure_3a")
+
+
+def test_the_surrogate_is_a_bound_by_which_empty_topics_cost():
+    assert all(np.all(gap > -1e-6 * np.abs(gap).max()) for _, _, gap in gaps(5))
+    cost = empty_topics()
+    assert np.all(cost["surrogate"][[1, 5, 20]] < 0)
+    assert np.all(cost["point estimate of β"][[1, 5, 20]] > 0)

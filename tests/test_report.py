@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 from typer.testing import CliRunner
 
 from tools.find_chromium import find_chromium
@@ -180,6 +179,8 @@ def page(report):
     chromium = find_chromium()
     if not chromium:
         pytest.skip("there is no chromium here")
+    from playwright.sync_api import sync_playwright  # here, because it takes a while to load
+
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1300, "height": 800})

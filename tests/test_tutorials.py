@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-import matplotlib.pyplot as plt
 import pytest
 
 from tools.notebooks import as_notebook, as_page, cells_of, run, tutorials
 from topmix import LDA
 
 
+@pytest.mark.slow  # twenty seconds each
 @pytest.mark.parametrize("path", list(tutorials()), ids=lambda path: path.stem)
 def test_a_tutorial_runs_and_its_notebook_is_the_same_program(path, demo_cache, monkeypatch):
     monkeypatch.setenv("TOPMIX_CACHE", demo_cache["TOPMIX_CACHE"])
@@ -23,6 +23,8 @@ def test_a_tutorial_runs_and_its_notebook_is_the_same_program(path, demo_cache, 
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
     assert not any(output["output_type"] == "error" for output in outputs)
     assert any("image/png" in output.get("data", {}) for output in outputs)
+    import matplotlib.pyplot as plt  # here, because it takes a while to load
+
     plt.close("all")  # figures of other tests are not of this program
     run(cells, path.stem)
     made, pictures = as_page(cells, path.stem)

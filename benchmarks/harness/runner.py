@@ -65,11 +65,6 @@ def main(
     return min(failed, 1)
 
 
-def is_asked(argv: list[str] | None) -> bool:
-    """Whether a script was called with --small or --full."""
-    return bool({"--small", "--full"} & {*(sys.argv[1:] if argv is None else argv)})
-
-
 def run(package: str, jobs: list[Job], out: Path, threads: int, deadline: float, commit: str | None) -> int:
     """Runs jobs until the deadline. Returns how many failed."""
     parts = out / "parts"

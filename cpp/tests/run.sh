@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # The C++ tests under sanitizers. What the vectors compute, the Python tests compare on every instruction set.
 #
-#     cpp/tests/run.sh [preset ...]      default: asan tsan; release is the third
+#     cpp/tests/run.sh                   asan, on the widest instruction set of this processor
+#     cpp/tests/run.sh --all             asan on every instruction set, and tsan
+#     cpp/tests/run.sh preset ...        these presets on every instruction set; release is the third
 #
 # asan is the address and the undefined-behaviour sanitizer together, with -Og: with -O1 it takes a
 # third longer. Needs cmake and ninja on PATH.
@@ -26,15 +28,18 @@ works() { # can the compiler build, link and start a program with these flags?
     return $ok
 }
 
-[ $# -gt 0 ] || set -- asan tsan
+widest=${isas##*;}
+if [ $# -eq 0 ]; then
+    isas=$widest
+    set -- asan
+elif [ "$1" = --all ]; then
+    set -- asan tsan
+fi
 for preset in "$@"; do
     sets=$isas
     case $preset in
-    asan) # the plain vectors and the widest
-        flags=-fsanitize=address,undefined
-        [ "$isas" = base ] || sets="base;${isas##*;}"
-        ;;
-    tsan) flags=-fsanitize=thread sets=${isas##*;} ;; # threads meet in the same places whatever the vectors
+    asan) flags=-fsanitize=address,undefined ;;
+    tsan) flags=-fsanitize=thread sets=$widest ;; # threads meet in the same places whatever the vectors
     *) flags=-O1 ;;
     esac
     if ! works $flags; then

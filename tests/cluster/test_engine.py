@@ -148,6 +148,7 @@ def test_the_command_fits_on_a_cluster_and_says_how_it_goes(cluster, tmp_path):
     assert re.search(r"2 workers, \S+ rows/s, \S+B a pass, memory \S+B each", said)
 
 
+@pytest.mark.slow  # of the benchmarks alone
 def test_the_benchmark_runs(cluster, tmp_path, capsys):
     from benchmarks.harness import results
     from benchmarks.ray import main

@@ -13,7 +13,6 @@ import time
 
 import numpy as np
 import pytest
-import ray
 
 from benchmarks.harness.cluster import FilledStore, RemovedNode, StoppedWorker, in_the_middle, kill_all, kill_one
 from topmix import HDP, LDA
@@ -61,6 +60,7 @@ def test_a_worker_is_killed_in_the_middle_of_a_pass(three, saved, undisturbed, c
     assert "\n" not in line
 
 
+@pytest.mark.slow  # one worker killed in a pass is the same
 def test_a_worker_is_killed_in_the_search_for_the_number_of_topics(three, saved, caplog):
     def fit(engine):
         learner = Memoized(batch_size=60, batches_per_update=2)
@@ -91,6 +91,7 @@ class Deadly:
         os._exit(1)
 
 
+@pytest.mark.slow  # waits for workers to come back
 def test_a_visit_that_ends_every_worker_is_an_error(three, saved, undisturbed, cut, monkeypatch):
     from ray import cloudpickle
 
@@ -106,6 +107,7 @@ def test_a_visit_that_ends_every_worker_is_an_error(three, saved, undisturbed, c
     same(lda(three).fit(saved), undisturbed)
 
 
+@pytest.mark.slow  # waits for workers to come back
 def test_all_workers_are_killed(three, saved, undisturbed):
     with in_the_middle(kill_all, at=18):
         same(lda(three).fit(saved), undisturbed)
@@ -113,6 +115,8 @@ def test_all_workers_are_killed(three, saved, undisturbed):
 
 def started_again(peer):
     """Its process is killed, and Ray has started another one. No call of a fit fails: nobody says so."""
+    import ray
+
     before = peer.place
     os.kill(before.pid, signal.SIGKILL)
     while True:
@@ -123,6 +127,7 @@ def started_again(peer):
             time.sleep(0.1)
 
 
+@pytest.mark.slow  # waits for workers to come back
 def test_a_worker_is_lost_between_two_fits(three, saved, undisturbed):
     lda(three).fit(saved)
     peer = pool_of(three).peers[0]
@@ -132,6 +137,7 @@ def test_a_worker_is_lost_between_two_fits(three, saved, undisturbed):
     same(lda(three).fit(saved), undisturbed)
 
 
+@pytest.mark.slow  # waits for workers to come back
 def test_copies_of_a_worker_that_is_lost_between_two_passes_are_made_again(three, saved, undisturbed, monkeypatch):
     """Before their shards are visited again: in the next pass, when the worker has said where it is now."""
     gone, held, done, begin = [], [], [], RayWorkers._begin
@@ -169,6 +175,7 @@ def test_a_node_is_removed(three, saved, undisturbed, removal, caplog):
     assert any("was lost: its process or its node ended" in line for line in said(caplog))
 
 
+@pytest.mark.slow  # a node is removed above
 def test_shards_that_were_visited_on_the_only_node_get_their_copies_later(
     three, saved, undisturbed, removal, monkeypatch
 ):
@@ -182,6 +189,7 @@ def test_shards_that_were_visited_on_the_only_node_get_their_copies_later(
     assert len(asked) > 8 + 12
 
 
+@pytest.mark.slow  # a node is removed above
 def test_without_copies_a_removed_node_ends_the_fit_and_the_checkpoint_continues_it(
     three, saved, undisturbed, removal, tmp_path
 ):
@@ -195,6 +203,7 @@ def test_without_copies_a_removed_node_ends_the_fit_and_the_checkpoint_continues
     same(lda(three).fit(saved, checkpoint=path, checkpoint_every=2), undisturbed)
 
 
+@pytest.mark.slow  # starts two programs
 def test_the_driver_is_killed_and_another_one_continues(cluster, three, saved, undisturbed, tmp_path):
     program = f"""
         import numpy as np, sys
@@ -225,6 +234,7 @@ def test_the_driver_is_killed_and_another_one_continues(cluster, three, saved, u
     assert passes == [3, 4]
 
 
+@pytest.mark.slow  # waits for Ray
 def test_object_stores_are_full(three, caplog):
     corpus = sample_lda(400, 2000, 6, doc_length=100, random_state=0).corpus
     settings = {"n_components": 200, "max_iter": 2, "learner": Memoized(batch_size=100, batches_per_update=2)}
@@ -236,6 +246,7 @@ def test_object_stores_are_full(three, caplog):
     assert any("object stores were full" in line for line in said(caplog))
 
 
+@pytest.mark.slow  # waits for a worker
 def test_a_worker_is_slow(three, saved, undisturbed, caplog, monkeypatch):
     from topmix.engines import ray_calls
 

@@ -52,6 +52,7 @@ def test_several_workers_come_as_far_as_threads_and_none_has_everything(three, c
     assert status["added"] > 0 < status["received"]
 
 
+@pytest.mark.slow  # a longer fit
 def test_priors_are_learned(three, corpus):
     how = {"doc_topic_prior": "auto", "max_iter": 3}
     model, near = lda(three, **how).fit(corpus), lda("threads", n_jobs=3, **how).fit(corpus)
@@ -71,6 +72,7 @@ class Broken(Links):
             super().offer(actor, session, run, offer)
 
 
+@pytest.mark.slow  # test_nomad_protocol.py has it without Ray
 @pytest.mark.parametrize(
     ("times", "said"), [(0, r"block \d+ was sent by worker \d .* never arrived"), (2, r"block \d+ came twice")]
 )
@@ -170,6 +172,7 @@ def sparse_mixture(name, engine, **how):
     return GaussianMixture(24, covariance_type="diag", engine=engine, **vb | usual | how)
 
 
+@pytest.mark.slow  # dense rows travel alike
 @pytest.mark.parametrize("name", ["words", "vectors"])
 def test_clusters_of_sparse_rows_travel_between_workers(three, corpus, tmp_path, name):
     """Workers read their own rows of a saved corpus; a sparse table is sent as it is."""
@@ -189,12 +192,14 @@ def test_clusters_of_sparse_rows_travel_between_workers(three, corpus, tmp_path,
     assert 0 < status["block_bytes"] < 8 * 24 * (1 + (1 if name == "words" else 2) * rows.shape[1])
 
 
+@pytest.mark.slow  # as above for topics
 def test_one_worker_of_a_mixture_repeats_itself(cluster, vectors):
     one, again = (mixture(Ray(workers=1)).fit(vectors, sample_weight=np.ones(900)) for _ in range(2))
     Ray(workers=1).release()
     np.testing.assert_array_equal(one.means_, again.means_)
 
 
+@pytest.mark.slow  # as above for topics
 def test_a_killed_worker_loses_no_row_of_a_mixture(three, killer, vectors, caplog):
     model = mixture(three, callbacks=[killer]).fit(vectors)
     assert [record.n_pass for record in model.history_] == list(range(1, 9))

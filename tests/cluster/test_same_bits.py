@@ -94,6 +94,7 @@ def test_any_number_of_workers(three, corpus):
         engine.release()
 
 
+@pytest.mark.slow  # tests/conformance has it without Ray
 @pytest.mark.parametrize("name", ["LDA, rounds", "HDP, search"])
 def test_a_checkpoint_is_continued_by_any_engine(name, three, corpus, tmp_path):
     whole = like(TOPICS[name], "threads").fit(corpus)
@@ -114,6 +115,7 @@ def test_a_checkpoint_is_continued_by_any_engine(name, three, corpus, tmp_path):
         assert [r.objective for r in resumed.history_] == [r.objective for r in whole.history_]
 
 
+@pytest.mark.slow  # the estimators above have the same learners
 @pytest.mark.parametrize("learner", [Memoized(), Memoized(batches_per_update=4), Batch(), Stochastic()])
 def test_learners_on_a_cluster(learner, three, corpus, cut):
     """As tests/conformance asks of every engine: the total, the model and the memory, pass by pass."""

@@ -113,6 +113,7 @@ def test_a_worker_sees_a_folder_of_this_machine_and_no_other(three, tmp_path):
     assert not ray_counts.sees(str(tmp_path / "nowhere"), "token", 0)
 
 
+@pytest.mark.slow  # waits for workers to come back
 @pytest.mark.parametrize("phase", ["count_part", "write_part"])
 def test_a_worker_is_killed_while_it_counts(three, texts, tmp_path, small_parts, phase, monkeypatch, caplog):
     ask, asked = ray_counts.PoolRun._ask, []
@@ -132,6 +133,7 @@ def test_a_worker_is_killed_while_it_counts(three, texts, tmp_path, small_parts,
     assert sorted(os.listdir(tmp_path)) == ["driver.topmix", "workers.topmix"]
 
 
+@pytest.mark.slow  # many small fits
 def test_bad_files_are_said_to_be_bad_as_by_threads(three, texts, tmp_path, temporary, small_parts):
     column, damaged, numbers = (tmp_path / f"{name}.parquet" for name in ("column", "damaged", "numbers"))
     pq.write_table(pa.table({"body": ["a b", "c d"]}), column)
@@ -154,6 +156,7 @@ def test_bad_files_are_said_to_be_bad_as_by_threads(three, texts, tmp_path, temp
     assert not os.listdir(temporary)
 
 
+@pytest.mark.slow  # waits for workers to come back
 @pytest.mark.parametrize("phase", ["count_part", "write_part"])
 def test_ctrl_c_leaves_nothing_behind(three, texts, temporary, small_parts, phase, monkeypatch):
     ask, asked = ray_counts.PoolRun._ask, []
@@ -170,6 +173,7 @@ def test_ctrl_c_leaves_nothing_behind(three, texts, temporary, small_parts, phas
     assert not os.listdir(temporary)
 
 
+@pytest.mark.slow  # starts a program
 def test_the_command_has_workers_count(cluster, texts, tmp_path):
     engine = ["--engine", "ray", "--engine.address", cluster.address, "--engine.workers", "2"]
     command = [sys.executable, "-c", "from topmix.cli import main; main()"]

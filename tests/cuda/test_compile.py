@@ -40,12 +40,16 @@ def compiled(text: str, *options: str) -> str:
     return log.value.decode()
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+slow = pytest.mark.slow  # a kernel that compiles for one architecture nearly always does for the others
+
+
+@pytest.mark.parametrize("architecture", ["sm_90", *(pytest.param(name, marks=slow) for name in ("sm_80", "sm_100"))])
 @pytest.mark.parametrize("name", COMPLETE)
 def test_a_program_compiles_without_a_warning(name, architecture):
     assert compiled(PRELUDE + program(name), f"-arch={architecture}") == ""
 
 
+@pytest.mark.slow  # five seconds each
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in COMPLETE])
 def test_the_other_solvers_compile(name):
     assert compiled(PRELUDE + program(name), "-arch=compute_80") == ""

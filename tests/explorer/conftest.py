@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import sync_playwright
 
 from tools.find_chromium import find_chromium
 from topmix import LDA
@@ -75,6 +74,8 @@ def browser() -> Iterator[Any]:
     chromium = find_chromium()
     if not chromium:
         pytest.skip("there is no chromium here")
+    from playwright.sync_api import sync_playwright  # here, because it takes a while to load
+
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser

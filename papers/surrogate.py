@@ -1,15 +1,12 @@
-"""Figure 2: the surrogate beside the exact value, and what empty topics cost."""
+"""Figure 2 of the HDP: the surrogate beside the exact value, and what empty topics cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from scipy.special import digamma
 
-from benchmarks.harness import drawing
-from benchmarks.harness.results import Results
 from topmix.allocations.topic_sticks import Sticks
 from topmix.numerics import dirichlet
 
@@ -40,38 +37,6 @@ def gaps(draws: int) -> Iterator[tuple[int, float, np.ndarray]]:
             if gap.min() < -1e-6 * np.abs(gap).max():
                 raise AssertionError(f"the surrogate is above c_Dir by {-gap.min():.3g}")
             yield K, gamma, gap
-
-
-def figure_2(draws: int, folder: Path, out: Results) -> None:
-    print("Figure 2: c_Dir(alpha beta) and the surrogate")
-    print(f"  {'K':>5}{'gamma':>8}{'least gap':>14}{'gap at alpha = 0.5':>20}{'at alpha = 10':>16}")
-    shown = []
-    for K, gamma, gap in gaps(draws):
-        at = [gap[np.argmin(np.abs(ALPHAS - a))].mean() for a in (0.5, 10.0)]
-        print(f"  {K:>5}{gamma:>8g}{gap.min():>14.2e}{at[0]:>20.4f}{at[1]:>16.4f}")
-        shown.append((K, gamma, gap.mean(axis=1)))
-    cost = empty_topics()
-    print("  one document's change of the bound, for 1 to 20 empty topics beside 5:")
-    for name, values in cost.items():
-        print(f"    {name:<28}{values[1]:>10.4f}{values[5]:>10.4f}{values[20]:>10.4f}   (1, 5, 20)")
-    out.add({"change_by_empty_topics": cost}, {"figure": 2, "draws": draws})
-    page = drawing.page(folder, "hdp_2.png", (8.4, 3.4), columns=2)
-    if page is None:
-        return
-    left, right = page.panels[0]
-    for (K, gamma, gap), color in zip(shown, drawing.PALETTE):
-        left.plot(ALPHAS, np.maximum(gap, 1e-8), color=color, label=f"K = {K}, γ = {gamma:g}")
-    left.set(xscale="log", yscale="log", xlabel="α", ylabel="c_Dir(αβ) − surrogate, mean of draws")
-    left.set_title("the surrogate is never above")
-    left.legend()
-    styles = zip(cost.items(), (drawing.BLUE, drawing.RED, drawing.BLACK), ("o", "s", "^"))
-    for (name, values), color, mark in styles:
-        right.plot(np.arange(len(values)), values, color=color, marker=mark, label=name)
-    right.set(xlabel="empty topics beside 5", ylabel="change of the bound, one document")
-    right.axhline(0.0, color=drawing.GREY, lw=0.8)
-    right.set_title("empty topics cost a little, or are rewarded")
-    right.legend()
-    page.save()
 
 
 def empty_topics(alpha: float = 0.5, gamma: float = 10.0, D: int = 100) -> dict[str, np.ndarray]:

@@ -10,10 +10,11 @@ from typing import Any
 
 from benchmarks.harness import datasets
 from benchmarks.harness.internals import shard_of
-from papers.experiments.job import Budget, Job, Write
-from papers.experiments.topics import preset, scored_run
-from papers.hdp.restarts import bounds_from_starts
-from papers.hdp.surrogate import empty_topics, gaps
+from benchmarks.harness.jobs import Budget, Job, Write
+from papers import everything
+from papers.restarts import bounds_from_starts
+from papers.surrogate import empty_topics, gaps
+from papers.topics import preset, scored_run
 from topmix import presets
 
 PAPER = "hdp"
@@ -60,3 +61,7 @@ def fits(write: Write, budget: Budget, corpus: str, K: int, name: str, passes: i
     """Bound and score of whole fits."""
     settings = FITS[name] | ({"max_iter": passes} if "default" not in name else {})
     scored_run(write, budget, {"figure": "fits", "name": name}, corpus, K, settings, seconds)
+
+
+if __name__ == "__main__":
+    raise SystemExit(everything.main(only=(PAPER,)))

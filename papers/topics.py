@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.harness import datasets
+from benchmarks.harness.jobs import Budget, Write
 from benchmarks.harness.runs import NO_LIMIT, Plan, train
 from benchmarks.harness.stopwatch import Milestones
-from papers.experiments.job import Budget, Write
 
 Settings = dict[str, Any]
 

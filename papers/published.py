@@ -1,9 +1,8 @@
-"""The figures that the paper reports."""
+"""The numbers that the paper on combinatorial topics reports."""
 
 from __future__ import annotations
 
-GRID = {"SynthA": (8, 9, 10, 11, 12), "SynthB": (6, 7, 8, 9, 10)}
-TABLE1 = {  # NMI / adjusted Rand, for the lambdas of GRID
+TABLE1 = {  # NMI / adjusted Rand; lambda is 8 to 12 for SynthA and 6 to 10 for SynthB
     ("SynthA", "basic"): ["0.027/0.009"] * 5,
     ("SynthA", "word"): ["0.724/0.669", "0.730/0.660", "0.786/0.750", "0.786/0.745", "0.784/0.737"],
     ("SynthA", "word+refine"): ["0.828/0.838", "0.839/0.850", "0.825/0.810", "0.847/0.859", "0.848/0.859"],

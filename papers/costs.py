@@ -1,6 +1,6 @@
-"""Figure 1: what parts of a pass of a Gaussian mixture cost, and how far sparse responsibilities are from dense ones.
+"""What parts of a pass cost: Figs. 1 and 3a of sparse posteriors.
 
-Calls kernels of topmix directly, with one part of the work at a time.
+Fig. 1 calls kernels of topmix directly, with one part of the work at a time.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import datasets
+from benchmarks.harness.engines import TimedThreads
 from benchmarks.harness.methods import ours
-from benchmarks.harness.stopwatch import best_of
-from topmix import _core
+from benchmarks.harness.methods.method import ETA
+from benchmarks.harness.stopwatch import PassTimes, best_of
+from topmix import _core, presets
 from topmix.data.vectors import VectorShard
+from topmix.learners import Memoized
 from topmix.likelihoods.covariance import Shape
 from topmix.likelihoods.gaussian import Gaussian, moments
 from topmix.numerics.threads import use_threads
@@ -88,3 +92,32 @@ def distances(X: np.ndarray, test: np.ndarray, K: int) -> dict[str, np.ndarray]:
     model = ours.gaussian_mixture(K, max_iter=5, n_active=None, weight_concentration_prior=10 / K, **SETTINGS).fit(X)
     r = np.sort(np.asarray(model.predict_proba(test)), axis=1)[:, ::-1]
     return {f"L = {L}": np.sort(1 - r[:, :L].sum(axis=1)).clip(1e-6, None) for L in (1, 2, 4, 8, 16)}
+
+
+def cost_of_pass(
+    data: datasets.Dataset, K: int, L: int | None, passes: int, threads: int, selects_often: bool = False
+) -> dict[str, float]:
+    """Seconds per pass of memoized learning: tables, local step with its sums; the rest is the global step.
+
+    Documents are solved as our variational LDA solves them, or as the paper does where `selects_often`.
+    """
+    dense: dict[str, Any] = {"n_active": None, "inference__min_topic_mass": 0.0}
+    settings = dense if L is None else {"n_active": L}
+    settings |= {
+        "inference": "variational",
+        "topic_word_prior": ETA,
+        "inference__cold_visits": None,
+        "max_iter": passes,
+    }
+    if selects_often:
+        about = presets.sparse_lda(K, L)
+        settings |= {"inference": about.inference, "doc_topic_prior": about.doc_topic_prior}
+        settings = {name: value for name, value in settings.items() if "__" not in name}
+    wall, engine = PassTimes(), TimedThreads()
+    ours.lda(
+        K, tol=-np.inf, n_jobs=threads, random_state=0, engine=engine, callbacks=[wall],
+        learner=Memoized(-(-data.train.shape[0] // 10)), **settings,
+    ).fit(data.train)  # fmt: skip
+    times = engine.times
+    rest = sum(wall.seconds(times.begin)) - times.tables - times.step
+    return {part: s / passes for part, s in (("local", times.step), ("tables", times.tables), ("global", rest))}

@@ -18,14 +18,14 @@ from benchmarks.harness import datasets
 from benchmarks.harness.curve import Curve
 from benchmarks.harness.engines import ReportingThreads
 from benchmarks.harness.internals import cost_of_local_step, shard_of
+from benchmarks.harness.jobs import Budget, Job, Write
 from benchmarks.harness.methods import ours
 from benchmarks.harness.methods.method import TimeIsUp
 from benchmarks.harness.stopwatch import Milestones, Stopwatch
 from benchmarks.harness.vectors import held_out, patches
-from papers.experiments.job import Budget, Job, Write
-from papers.experiments.topics import preset, scored_run
-from papers.sparse_posteriors.figure3 import cost_of_pass
-from papers.sparse_posteriors.mixture_costs import distances, parts_of_two_passes, responsibilities, statistics
+from papers import everything
+from papers.costs import cost_of_pass, distances, parts_of_two_passes, responsibilities, statistics
+from papers.topics import preset, scored_run
 from topmix import presets
 
 PAPER = "sparse_posteriors"
@@ -187,3 +187,7 @@ def expected_gaussians(fitted: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     nu, D = fitted.degrees_of_freedom_, fitted.covariances_.shape[-1]
     wider = np.maximum(nu / np.maximum(nu - D - 1.0, 1.0), 1.0)
     return fitted.weights_, fitted.means_, fitted.covariances_ * wider[:, None, None]
+
+
+if __name__ == "__main__":
+    raise SystemExit(everything.main(only=(PAPER,)))

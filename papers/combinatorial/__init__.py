@@ -1,1 +1,0 @@
-"""Jiang, Sra & Kulis, Combinatorial topic models using small-variance asymptotics (2016)."""

@@ -1,1 +1,0 @@
-"""Hughes, Kim & Sudderth, Reliable and Scalable Variational Inference for the HDP (2015)."""
