@@ -127,7 +127,7 @@ def test_the_script_is_valid_javascript(report, tmp_path):
     done = subprocess.run(["node", "--check", tmp_path / "page.js"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     # Every function that is called by name is defined in one of the joined files.
-    defined = set(re.findall(r"(?:function |const |let |, )(\w+) ?(?:=|\()", script))
+    defined = set(re.findall(r"(?:function |const |let |,\s+)(\w+) ?(?:=|\()", script))
     called = set(re.findall(r"(?:\.\.\.|[^.\w])([a-z]\w*)\(", re.sub(r"//.*", "", script)))
     known = {"if", "for", "while", "of", "catch", "function", "atob", "hsl", "var", "addEventListener", "matchMedia",
              "encodeURIComponent", "translate", "async", "draw", "requestAnimationFrame",

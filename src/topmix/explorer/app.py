@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -14,11 +13,9 @@ from topmix.explorer.exports import export
 from topmix.explorer.search import search_documents
 from topmix.explorer.session import Session
 from topmix.explorer.snapshot import Snapshot
-from topmix.report import VIEWS, asset, frame, joined, style
+from topmix.pages.assets import EXPLORER, asset, frame, joined, style
 from topmix.web import NotFound, Refused, answer_in_json, text_reply
 
-# server.js stands where the report has embedded.js; the others add views to those that both share.
-OWN = ("documents.js", "compare.js", "models.js", "edit.js", "live.js", "share.js", "start_live.js")
 LONGEST_QUERY = 2000
 
 
@@ -28,8 +25,8 @@ def make_app(session: Session) -> Starlette:
         '<link rel="stylesheet" href="/page.css"><link rel="icon" href="data:,">',
         '<script src="/page.js" defer></script>',
     )
-    script = joined([asset("data.js"), _own("server.js"), *map(asset, VIEWS), *map(_own, OWN)])
-    sheet = style() + _own("explorer.css")
+    script = joined(map(asset, EXPLORER))
+    sheet = style("page.css", "explorer.css")
     fixed = {"/": (page, "text/html"), "/page.js": (script, "text/javascript"), "/page.css": (sheet, "text/css")}
 
     def text(body: str, kind: str) -> Any:
@@ -130,10 +127,6 @@ def make_app(session: Session) -> Starlette:
         Route("/api/do/{what}", answer_in_json(change, reads_body=True), methods=["POST"]),
     ]
     return Starlette(routes=routes)
-
-
-def _own(name: str) -> str:
-    return files("topmix.explorer").joinpath("page", name).read_text(encoding="utf-8")
 
 
 def _whole(text: str) -> int:

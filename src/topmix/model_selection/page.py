@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from topmix._version import __version__
 from topmix.model_selection.curves import curve
 from topmix.model_selection.measure import MEASURES, Size
-from topmix.report import theme
+from topmix.pages.assets import style
 
 if TYPE_CHECKING:
     from topmix.model_selection.result import SweepResult
@@ -22,13 +21,12 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def page(result: SweepResult, title: str) -> str:
     """The HTML of the page. There is no script in it."""
-    style = theme() + files("topmix.model_selection").joinpath("page.css").read_text(encoding="utf-8")
-    name = html.escape(title)
+    name, sheet = html.escape(title), style("sweep.css")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f'<meta name="color-scheme" content="light dark">\n<title>{name}</title>\n<style>\n{style}</style>\n</head>\n'
+        f'<meta name="color-scheme" content="light dark">\n<title>{name}</title>\n<style>\n{sheet}</style>\n</head>\n'
         f"<body>\n<h1>{name}</h1>\n{_about(result)}\n{_advice(result)}\n{_curves(result)}\n{_table(result)}\n"
         f"{_meanings()}\n<footer>made by topmix {html.escape(__version__)}</footer>\n</body>\n</html>\n"
     )

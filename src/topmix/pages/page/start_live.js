@@ -1,11 +1,12 @@
 // The explorer: views are drawn when they are opened, and again when the model changes.
 
 function showTab(asked) {
-  const tab = tabs.includes(asked.get("tab")) ? asked.get("tab") : "topics", words = asked.get("words") ?? "";
+  const tab = tabs.includes(asked.get("tab")) ? asked.get("tab") : "topics",
+    words = asked.get("words") ?? "";
   if (tab === "documents" && $("find-words").value !== words) {
     $("find-words").value = words;
     search.offset = 0;
-    $("found-cards").replaceChildren();  // so that opening the tab finds others
+    $("found-cards").replaceChildren(); // so that opening the tab finds others
   }
   openTab(tab);
   if (tab === "documents" && /^\d+$/.test(asked.get("document") ?? "")) readDocument(Number(asked.get("document")));
@@ -14,7 +15,10 @@ function showTab(asked) {
 (async () => {
   const asked = await start();
   drawLive();
-  for (const [tab, has] of [["documents", live.status.has_documents], ["models", live.status.has_other]]) {
+  for (const [tab, has] of [
+    ["documents", live.status.has_documents],
+    ["models", live.status.has_other],
+  ]) {
     if (has) continue;
     $(`tab-${tab}`).remove();
     $(`view-${tab}`).remove();
@@ -25,4 +29,6 @@ function showTab(asked) {
   showTab(asked);
   listen();
   document.documentElement.dataset.ready = "true";
-})().catch((error) => { $("about").textContent = error.message; });
+})().catch((error) => {
+  $("about").textContent = error.message;
+});
