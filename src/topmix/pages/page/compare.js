@@ -35,8 +35,8 @@ inAddress.push(() =>
 );
 
 const drawComparison = orSay(async () => {
-  const found = await ask("/api/compare", { a: $("compare-a").value, b: $("compare-b").value }),
-    { a, b } = found;
+  const found = await ask("/api/compare", { a: $("compare-a").value, b: $("compare-b").value });
+  const { a, b } = found;
   const table = (title, rows, side) => {
     const most = Math.max(...rows.map((r) => Math.max(r[1], r[2])), 1e-12);
     const line = ([word, p, q]) =>

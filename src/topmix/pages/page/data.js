@@ -96,5 +96,5 @@ function adopt(overview) {
 
 const hue = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light))`;
 const soft = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light) / .38)`;
-const titleOf = (k) => data.names[k] ?? `Topic ${k}`,
-  labelOf = (k) => data.names[k] ?? topWords[k].slice(0, 2).join(" ");
+const titleOf = (k) => data.names[k] ?? `Topic ${k}`;
+const labelOf = (k) => data.names[k] ?? topWords[k].slice(0, 2).join(" ");

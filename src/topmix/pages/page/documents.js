@@ -102,8 +102,8 @@ const findDocuments = orSay(async () => {
     offset: search.offset,
   });
   if (asked !== search.asked) return;
-  const last = search.offset + found.documents.length,
-    said = [];
+  const last = search.offset + found.documents.length;
+  const said = [];
   if (found.pending) said.push(pendingText());
   else if (found.unknown.length)
     said.push(`The model does not know ${found.unknown.map((w) => `“${w.slice(0, 60)}”`).join(", ")}.`);
@@ -161,8 +161,8 @@ const strip = (topics) =>
   );
 
 const readDocument = orSay(async (row) => {
-  const asked = ++search.reads,
-    d = await ask(`/api/document/${row}`);
+  const asked = ++search.reads;
+  const d = await ask(`/api/document/${row}`);
   if (asked !== search.reads) return; // another was opened meanwhile
   search.document = row;
   const legend = element(

@@ -45,9 +45,9 @@ onTopic.push((k, { held }) => {
 
 // A dialog with fields; `made` gives the edit. Accept is there when the effect is known.
 function openEditor(title, about, fields, made, { preview = true, after = () => {} } = {}) {
-  const effect = element("div", { id: "effect", "aria-live": "polite" }),
-    accept = element("button", { id: "accept", class: "main", type: "button" }, "Accept"),
-    look = element("button", { id: "preview", type: "submit", class: preview ? "main" : "" }, "Show the effect");
+  const effect = element("div", { id: "effect", "aria-live": "polite" });
+  const accept = element("button", { id: "accept", class: "main", type: "button" }, "Accept");
+  const look = element("button", { id: "preview", type: "submit", class: preview ? "main" : "" }, "Show the effect");
   accept.hidden = preview;
   look.hidden = !preview;
   const fail = (error) => {

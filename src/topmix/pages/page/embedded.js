@@ -3,14 +3,14 @@
 const unpack = (text, Type) => new Type(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
 
 const source = (() => {
-  const all = JSON.parse($("data").textContent),
-    words = all.words;
-  const frequency = unpack(all.frequency, Float32Array),
-    sizes = unpack(all.sizes, Uint16Array);
-  const candidates = unpack(all.candidates, Int32Array),
-    logs = unpack(all.probabilities, Float32Array);
-  const lookupTopics = unpack(all.lookup.topics, Uint16Array),
-    lookupWeights = unpack(all.lookup.weights, Uint8Array);
+  const all = JSON.parse($("data").textContent);
+  const words = all.words;
+  const frequency = unpack(all.frequency, Float32Array);
+  const sizes = unpack(all.sizes, Uint16Array);
+  const candidates = unpack(all.candidates, Int32Array);
+  const logs = unpack(all.probabilities, Float32Array);
+  const lookupTopics = unpack(all.lookup.topics, Uint16Array);
+  const lookupWeights = unpack(all.lookup.weights, Uint8Array);
   const starts = new Uint32Array(sizes.length + 1);
   sizes.forEach((size, k) => {
     starts[k + 1] = starts[k] + size;
@@ -50,15 +50,15 @@ const source = (() => {
     word: async (word) => {
       const v = idOf.get(word) ?? idOf.get(word.toLowerCase());
       if (v === undefined) return null;
-      const n = all.lookup.n,
-        topics = [];
+      const n = all.lookup.n;
+      const topics = [];
       for (let i = v * n; i < (v + 1) * n; i++)
         if (lookupWeights[i]) topics.push([lookupTopics[i], lookupWeights[i] / 255]);
       return { word: words[v], topics };
     },
     suggest: async (query) => {
-      let low = 0,
-        high = sorted.length;
+      let low = 0;
+      let high = sorted.length;
       while (low < high) {
         const mid = (low + high) >> 1;
         if (sorted[mid][0] < query) low = mid + 1;

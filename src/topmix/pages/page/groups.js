@@ -12,8 +12,8 @@ $("documents-title").before(
 $("group-column").onchange = () => drawGroups(state.topic);
 
 async function drawGroups(k) {
-  const columns = source.columns(),
-    chosen = $("group-column");
+  const columns = source.columns();
+  const chosen = $("group-column");
   $("groups").hidden = !columns.length;
   if (!columns.length) return;
   if (chosen.options.length !== columns.length)
@@ -49,15 +49,15 @@ async function drawGroups(k) {
 }
 
 function timeChart(groups, most) {
-  const W = 360,
-    H = 120,
-    B = 18,
-    width = W / groups.length;
+  const W = 360;
+  const H = 120;
+  const B = 18;
+  const width = W / groups.length;
   const label = `Share of the topic in each period, from ${groups[0][0]} to ${groups.at(-1)[0]}; at most ${percent(most)}`;
   const svg = element("svg:svg", { viewBox: `0 0 ${W} ${H}`, role: "img", class: "bars", "aria-label": label });
   groups.forEach(([day, n, share], i) => {
-    const h = ((H - B) * (share ?? 0)) / most,
-      bar = element("svg:rect", { x: i * width + width * 0.08, y: H - B - h, width: width * 0.84, height: h });
+    const h = ((H - B) * (share ?? 0)) / most;
+    const bar = element("svg:rect", { x: i * width + width * 0.08, y: H - B - h, width: width * 0.84, height: h });
     bar.append(
       element(
         "svg:title",

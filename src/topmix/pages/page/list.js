@@ -1,12 +1,12 @@
 // The list of topics, the search field and its suggestions. Only the rows in sight exist as elements.
 
-const HEIGHT = 66,
-  list = $("list"),
-  spacer = $("spacer");
+const HEIGHT = 66;
+const list = $("list");
+const spacer = $("spacer");
 
 async function filterTopics() {
-  const query = state.query.toLowerCase(),
-    asked = ++state.asked;
+  const query = state.query.toLowerCase();
+  const asked = ++state.asked;
   if (state.word !== null && state.word.toLowerCase() === query) state.shown = state.wordTopics.map(([k]) => k);
   else if (query === "") state.shown = orders[state.sort];
   else {
@@ -20,8 +20,8 @@ async function filterTopics() {
       : `${number.format(state.shown.length)} of ${number.format(K)} topics`;
   spacer.style.height = state.shown.length * HEIGHT + "px";
   if (state.word === null) {
-    const some = new Set(state.shown),
-      all = some.size === K;
+    const some = new Set(state.shown);
+    const all = some.size === K;
     circles.forEach((circle, k) => {
       circle.style.fillOpacity = all || some.has(k) ? "" : 0.1;
     });

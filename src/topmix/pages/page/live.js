@@ -124,9 +124,9 @@ function learningText(isPaused, last) {
 
 function drawLive(status = live.status) {
   live.status = status;
-  const is = status.busy !== null,
-    last = live.passes.at(-1),
-    made = status.edits.length;
+  const is = status.busy !== null;
+  const last = live.passes.at(-1);
+  const made = status.edits.length;
   if (is) $("live-state").textContent = learningText(status.paused, last);
   else if (made) {
     const said = describe(status.edits.at(-1)).slice(0, 80);

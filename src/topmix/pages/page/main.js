@@ -67,8 +67,8 @@ $("search").addEventListener("input", (e) => {
 });
 $("search").addEventListener("keydown", async (e) => {
   if (e.key !== "Enter") return;
-  const exact = state.query ? await source.word(state.query) : null,
-    chip = $("suggestions").querySelector("button");
+  const exact = state.query ? await source.word(state.query) : null;
+  const chip = $("suggestions").querySelector("button");
   if (exact !== null) selectWord(exact.word);
   else if (chip) chip.click();
   else if (state.shown.length) selectTopic(state.shown[0]);
@@ -114,14 +114,14 @@ addEventListener("keydown", (e) => {
   }
 });
 $("theme").onclick = () => {
-  const root = document.documentElement,
-    dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
 };
 
 function drawAbout() {
-  const a = data.about,
-    facts = [a.estimator, `${number.format(a.n_topics)} topics`, `${number.format(a.n_words)} words`];
+  const a = data.about;
+  const facts = [a.estimator, `${number.format(a.n_topics)} topics`, `${number.format(a.n_words)} words`];
   if (a.n_docs !== undefined) facts.push(`${number.format(a.n_docs)} documents`);
   if (a.tokens) facts.push(`${number.format(a.tokens)} tokens`);
   if (a.passes) facts.push(`${a.passes} passes in ${a.seconds} s`);

@@ -1,7 +1,7 @@
 // The map of topics: circles, labels, zoom and drag.
 
-const map = $("map"),
-  circles = [];
+const map = $("map");
+const circles = [];
 const radius = (k) => Math.max(Math.sqrt(data.share[k] * 0.3), 0.006);
 const box = { x: -1.2, y: -1.2, w: 2.4 };
 
@@ -39,9 +39,9 @@ function drawMap() {
 const gliding = { at: [], frame: 0 };
 function glide() {
   cancelAnimationFrame(gliding.frame);
-  const to = circles.map((_, k) => [data.x[k], -data.y[k], radius(k)]),
-    from = gliding.at,
-    begin = performance.now();
+  const to = circles.map((_, k) => [data.x[k], -data.y[k], radius(k)]);
+  const from = gliding.at;
+  const begin = performance.now();
   const place = (t) => {
     gliding.at = to.map((end, k) => (t >= 1 ? end : end.map((v, i) => from[k][i] + (v - from[k][i]) * t)));
     gliding.at.forEach(([x, y, r], k) => {
@@ -61,18 +61,18 @@ function glide() {
 }
 
 function updateMap() {
-  const wide = map.clientWidth || 800,
-    high = map.clientHeight || 600;
-  const w = wide >= high ? (box.w * wide) / high : box.w,
-    h = wide >= high ? box.w : (box.w * high) / wide;
+  const wide = map.clientWidth || 800;
+  const high = map.clientHeight || 600;
+  const w = wide >= high ? (box.w * wide) / high : box.w;
+  const h = wide >= high ? box.w : (box.w * high) / wide;
   const seen = `${box.x + (box.w - w) / 2} ${box.y + (box.w - h) / 2} ${w} ${h}`;
   if (map.getAttribute("viewBox") !== seen) map.setAttribute("viewBox", seen); // setting it paints everything again
-  const unit = w / wide,
-    size = 12.5 * unit,
-    taken = [],
-    labels = [];
-  const left = box.x + (box.w - w) / 2,
-    upper = box.y + (box.w - h) / 2;
+  const unit = w / wide;
+  const size = 12.5 * unit;
+  const taken = [];
+  const labels = [];
+  const left = box.x + (box.w - w) / 2;
+  const upper = box.y + (box.w - h) / 2;
   const first = state.word === null ? [state.topic] : state.wordTopics.map(([k]) => k);
   for (const k of [...first, ...orders.size]) {
     // largest topics first, as many labels as fit without overlap
@@ -88,9 +88,9 @@ function updateMap() {
       labels.some((l) => l.k === k)
     )
       continue;
-    const whole = labelOf(k),
-      text = whole.length > 36 ? whole.slice(0, 35) + "…" : whole,
-      half = text.length * size * 0.29;
+    const whole = labelOf(k);
+    const text = whole.length > 36 ? whole.slice(0, 35) + "…" : whole;
+    const half = text.length * size * 0.29;
     x = Math.min(Math.max(x, left + half), left + w - half); // whole labels only
     const mine = [x - half, y - size * 0.75, x + half, y + size * 0.75];
     if (taken.some((t) => mine[0] < t[2] && mine[2] > t[0] && mine[1] < t[3] && mine[3] > t[1])) continue;
@@ -101,8 +101,8 @@ function updateMap() {
 }
 
 function showTip(k, event) {
-  const node = $("tip"),
-    frame = $("map-pane").getBoundingClientRect();
+  const node = $("tip");
+  const frame = $("map-pane").getBoundingClientRect();
   node.replaceChildren(
     element("b", {}, titleOf(k)),
     ` ${percent(data.share[k])}`,

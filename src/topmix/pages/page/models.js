@@ -26,8 +26,8 @@ addTab(
 
 opened.models = orSay(async () => {
   const found = await ask("/api/other");
-  const nearest = found.pairs.filter((p) => p[2] !== null),
-    mean = nearest.reduce((sum, p) => sum + 1 - p[2], 0) / Math.max(nearest.length, 1);
+  const nearest = found.pairs.filter((p) => p[2] !== null);
+  const mean = nearest.reduce((sum, p) => sum + 1 - p[2], 0) / Math.max(nearest.length, 1);
   $("models-facts").textContent =
     `Topics of this model and of “${found.title}”, paired so that they are nearest in all; ` +
     `the mean similarity is ${percent(mean)}. ${percent(found.shared)} of the tokens are of words that both know.`;

@@ -1,8 +1,8 @@
 // The explorer: views are drawn when they are opened, and again when the model changes.
 
 function showTab(asked) {
-  const tab = tabs.includes(asked.get("tab")) ? asked.get("tab") : "topics",
-    words = asked.get("words") ?? "";
+  const tab = tabs.includes(asked.get("tab")) ? asked.get("tab") : "topics";
+  const words = asked.get("words") ?? "";
   if (tab === "documents" && $("find-words").value !== words) {
     $("find-words").value = words;
     search.offset = 0;

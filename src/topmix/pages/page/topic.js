@@ -28,8 +28,8 @@ function showTopic(k) {
 }
 
 function drawTopic() {
-  const k = state.topic,
-    detail = $("detail");
+  const k = state.topic;
+  const detail = $("detail");
   detail.style.setProperty("--hue", hue(k));
   detail.style.setProperty("--hue-soft", soft(k));
   $("topic-title").textContent = titleOf(k);
@@ -62,8 +62,8 @@ function bestWords(n) {
 }
 
 function drawWords() {
-  const found = bestWords(30),
-    most = Math.exp(Math.max(...found.map((w) => w[2])));
+  const found = bestWords(30);
+  const most = Math.exp(Math.max(...found.map((w) => w[2])));
   const share = Math.log(Math.max(data.share[state.topic], 1e-12));
   const rows = [
     element(

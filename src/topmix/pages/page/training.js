@@ -1,21 +1,21 @@
 // The training curve.
 
 function drawCurve() {
-  const isNarrow = innerWidth < 700,
-    rows = data.history,
-    W = isNarrow ? 400 : 900,
-    H = isNarrow ? 300 : 380,
-    L = 90,
-    B = 40;
+  const isNarrow = innerWidth < 700;
+  const rows = data.history;
+  const W = isNarrow ? 400 : 900;
+  const H = isNarrow ? 300 : 380;
+  const L = 90;
+  const B = 40;
   if (!rows.length) {
     $("training-facts").textContent = "The model has no record of its training.";
     return;
   }
-  const low = Math.min(...rows.map((r) => r[2])),
-    high = Math.max(...rows.map((r) => r[2])),
-    range = high - low || 1;
-  const x = (i) => L + (rows.length > 1 ? i / (rows.length - 1) : 0.5) * (W - L - 20),
-    y = (o) => 15 + (1 - (o - low) / range) * (H - B - 25);
+  const low = Math.min(...rows.map((r) => r[2]));
+  const high = Math.max(...rows.map((r) => r[2]));
+  const range = high - low || 1;
+  const x = (i) => L + (rows.length > 1 ? i / (rows.length - 1) : 0.5) * (W - L - 20);
+  const y = (o) => 15 + (1 - (o - low) / range) * (H - B - 25);
   const svg = element("svg:svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "Objective after each pass" });
   for (let i = 0; i <= 4; i++) {
     const o = low + (range * i) / 4;
@@ -30,8 +30,8 @@ function drawCurve() {
   }
   const sweeps = rows.flatMap((r, i) => (r[3] === "exploring" ? [i] : []));
   if (sweeps.length) {
-    const from = x(sweeps[0] - 0.5),
-      to = x(sweeps.at(-1) + 0.5);
+    const from = x(sweeps[0] - 0.5);
+    const to = x(sweeps.at(-1) + 0.5);
     svg.prepend(
       element("svg:rect", { class: "exploring", x: from, y: 10, width: to - from, height: H - B - 10 }),
       element(

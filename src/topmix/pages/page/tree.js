@@ -1,12 +1,12 @@
 // The tree of topics: near topics are joined first. Where two branches meet is their distance.
 
 async function drawTree() {
-  const isNarrow = innerWidth < 700,
-    W = isNarrow ? 400 : 900,
-    RIGHT = isNarrow ? 150 : 430,
-    ROW = 24,
-    TOP = 34,
-    LEFT = 20;
+  const isNarrow = innerWidth < 700;
+  const W = isNarrow ? 400 : 900;
+  const RIGHT = isNarrow ? 150 : 430;
+  const ROW = 24;
+  const TOP = 34;
+  const LEFT = 20;
   const { order, joins } = await source.tree();
   if (!joins.length) {
     $("tree").replaceChildren();
@@ -15,8 +15,8 @@ async function drawTree() {
       : "A tree needs two topics that are not empty.";
     return;
   }
-  const far = joins.at(-1).distance || 1,
-    x = (d) => RIGHT - (d / far) * (RIGHT - LEFT);
+  const far = joins.at(-1).distance || 1;
+  const x = (d) => RIGHT - (d / far) * (RIGHT - LEFT);
   const place = new Map(order.map((k, i) => [k, { x: RIGHT, y: TOP + i * ROW, topics: [k] }]));
   const about =
     "Topics with the same words are joined first. Point at a join to see its words; choose a topic to open it.";
@@ -33,14 +33,14 @@ async function drawTree() {
   }
   const dots = [];
   for (const join of joins) {
-    const a = place.get(join.left),
-      b = place.get(join.right),
-      at = x(join.distance),
-      y = (a.y + b.y) / 2;
-    const topics = [...a.topics, ...b.topics],
-      said =
-        `${join.words.join(" ")} · ${topics.length} topics, ${percent(join.share)}, ` +
-        `distance ${join.distance.toFixed(2)}`;
+    const a = place.get(join.left);
+    const b = place.get(join.right);
+    const at = x(join.distance);
+    const y = (a.y + b.y) / 2;
+    const topics = [...a.topics, ...b.topics];
+    const said =
+      `${join.words.join(" ")} · ${topics.length} topics, ${percent(join.share)}, ` +
+      `distance ${join.distance.toFixed(2)}`;
     svg.append(element("svg:path", { d: `M${a.x} ${a.y}H${at}V${b.y}H${b.x}` }));
     const show = () => {
       $("tree-facts").textContent = said;

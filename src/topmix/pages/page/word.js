@@ -2,8 +2,8 @@
 
 let wordsAsked = 0;
 async function selectWord(word) {
-  const asked = ++wordsAsked,
-    found = await source.word(word);
+  const asked = ++wordsAsked;
+  const found = await source.word(word);
   if (found === null || asked !== wordsAsked) return; // unknown, or another was chosen meanwhile, or none
   state.word = found.word;
   state.wordTopics = found.topics;
