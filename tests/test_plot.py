@@ -13,8 +13,8 @@ import topmix
 from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
 from topmix.estimators.names import relevant_words
+from topmix.fitted.view import view_of
 from topmix.metrics.topic_map import hellinger, plane_positions
-from topmix.views.topics import view_of
 
 matplotlib.use("Agg")
 

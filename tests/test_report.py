@@ -19,9 +19,9 @@ from tools.find_chromium import find_chromium
 from topmix import LDA, MultinomialMixture
 from topmix.cli import app
 from topmix.data import from_texts, sample_lda
+from topmix.fitted.view import view_of
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.report import write_report
-from topmix.views.topics import view_of
 
 EVIL = '</script><script>document.title="owned"</script><img src=x onerror=alert(1)> {{script}} & \u2028 \' "'
 SUBJECTS = {

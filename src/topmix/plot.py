@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.estimators.names import relevant_words
+from topmix.fitted.view import proportions, tree_of, view_of
 from topmix.metrics.topic_map import hellinger, plane_positions
-from topmix.views.topics import proportions, tree_of, view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,9 +15,9 @@ from topmix.data import Corpus, CorpusBuilder, CorpusError, sample_lda, write_co
 from topmix.data.saved_rows import SavedRows
 from topmix.data.shard import SavedShard, Shards, at_random, in_order
 from topmix.data.strings import Strings
+from topmix.fitted.evaluate import evaluate_topics
 from topmix.metrics import completion_score, npmi_coherence
 from topmix.report import write_report
-from topmix.views.evaluate import evaluate_topics
 
 D, V = 40, 30
 CORPUS = sample_lda(D, V, 3, doc_length=60, random_state=0).corpus

@@ -17,7 +17,7 @@ from topmix.cli.models import load_model
 from topmix.cli.options import AsJson, Documents, ModelFile, Seed, Threads
 from topmix.cli.output import print_json, tell
 from topmix.cli.sources import READ_GROUPS, read_all_for, read_table, takes_counts
-from topmix.views.evaluate import MEANINGS, are_training_documents, evaluate_rows, evaluate_topics
+from topmix.fitted.evaluate import MEANINGS, are_training_documents, evaluate_rows, evaluate_topics
 
 
 @with_flags(READ_GROUPS)

@@ -17,8 +17,8 @@ from topmix.cli.options import Documents, ModelFile, Seed, Threads, check_output
 from topmix.cli.output import note, print_json
 from topmix.cli.rows import WRITERS, open_writer
 from topmix.cli.sources import READ_GROUPS, read_for, read_table, takes_counts
+from topmix.fitted.view import proportions
 from topmix.fitting.progress import in_short
-from topmix.views.topics import proportions
 
 BLOCK_ROWS = 1 << 14
 

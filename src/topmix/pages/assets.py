@@ -18,6 +18,7 @@ EXPLORER = (
     *("data.js", "server.js", *VIEWS),
     *("documents.js", "compare.js", "models.js", "edit.js", "live.js", "share.js", "start_live.js"),
 )
+Json = dict[str, object]
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 

@@ -1,1 +1,0 @@
-"""Views of fitted models for people: topics, tables, maps and scores, the same for all estimators."""
