@@ -28,6 +28,7 @@ __all__ = [
     "ModelView",
     "TopicTree",
     "TopicView",
+    "is_topic_model",
     "learned",
     "look_at",
     "proportions",
@@ -58,11 +59,6 @@ class ModelView:
         """The name of the estimator."""
         return type(self.model).__name__
 
-    @property
-    def is_topic_model(self) -> bool:
-        """One of ours: it reads what `fit` read, and its topics can be named."""
-        return isinstance(self.model, TopicTablesMixin)
-
     def name_of(self) -> list[str | None]:
         """The given name of each topic, or None."""
         return [self.names.get(k) for k in range(self.topics.n_topics)]
@@ -77,7 +73,7 @@ class ModelView:
         """Documents as a corpus, and their texts: `texts`, or X itself where it is texts."""
         if X is None or isinstance(X, Corpus):
             return X, texts
-        if not self.is_topic_model:
+        if not is_topic_model(self.model):
             raise ValueError(f"a {self.kind} takes documents as a topmix.data.Corpus, not as {type(X).__name__}")
         refuse_iterator(X)
         if texts is None and is_texts(X) and isinstance(X, Iterable) and all(isinstance(text, str) for text in X):
@@ -96,9 +92,14 @@ class ModelView:
 
     def used_topics(self, X: Corpus) -> sp.csr_array:
         """[documents, K] as in `proportions`, of the topics that a document uses alone."""
-        if self.is_topic_model:
+        if is_topic_model(self.model):
             return sp.csr_array(self.model.transform(X, sparse_output=True))
         return sp.csr_array(self.proportions(X))
+
+
+def is_topic_model(model: BaseEstimator) -> bool:
+    """A topic model of ours, which takes a Corpus and reads what its `fit` read. Its topics can be named."""
+    return isinstance(model, TopicTablesMixin)
 
 
 def look_at(model: BaseEstimator) -> ModelView:

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from topmix import edits
 from topmix.data.corpus import Corpus
 from topmix.edits.operations import Edit
-from topmix.fitted.view import view_of
+from topmix.fitted.view import is_topic_model, view_of
 from topmix.fitting.history import Record
 from topmix.pages.assets import Json, as_json
 from topmix.pages.explorer.events import Events
@@ -129,7 +129,7 @@ class Session:
                 "edits": list(self.journal.edits),
                 "undone": list(self.journal.undone),
                 "can_edit": snapshot is not None and self.busy is None and edits.can_edit(snapshot.model),
-                "can_rename": snapshot is not None and self.busy is None and snapshot.view.is_topic_model,
+                "can_rename": snapshot is not None and self.busy is None and is_topic_model(snapshot.model),
                 "has_parquet": self.has_parquet,
                 "has_other": self.other is not None,
                 "has_documents": library is not None,
