@@ -56,6 +56,8 @@ lint: | $(VENV)/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/oxfmt --check src/topmix/pages/page/*.js
+	$(BIN)/python tools/lint_pages.py
 	$(BIN)/python tools/include_layers.py
 
 # The kernels alone, without Python, under the address and undefined-behaviour sanitizers; `native-all` has every

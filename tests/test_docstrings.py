@@ -23,7 +23,7 @@ from topmix.search import SEARCHES
 
 PACKAGES = (topmix.estimators, topmix.learners, topmix.inference, topmix.search, topmix.engines)
 MODULES = sorted(
-    {"topmix.fitting.view", "topmix.model_selection.fits", "topmix.views.clusters"}
+    {"topmix.fitting.view", "topmix.model_selection.fits", "topmix.fitted.clusters"}
     | {f"{package.__name__}.{module.name}" for package in PACKAGES for module in pkgutil.iter_modules(package.__path__)}
 )
 COMPONENTS = [cls for family in (LEARNERS, INFERENCES, ENGINES, SEARCHES) for cls in family.values()]

@@ -20,7 +20,7 @@ from topmix.cli import app
 from topmix.data import from_texts, sample_lda
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.report import write_report
-from topmix.views.topics import view_of
+from topmix.views.model import view_of
 
 EVIL = '</script><script>document.title="owned"</script><img src=x onerror=alert(1)> {{script}} & \u2028 \' "'
 SUBJECTS = {
@@ -126,7 +126,7 @@ def test_the_script_is_valid_javascript(report, tmp_path):
     done = subprocess.run(["node", "--check", tmp_path / "page.js"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     # Every function that is called by name is defined in one of the joined files.
-    defined = set(re.findall(r"(?:function |const |let |, )(\w+) ?(?:=|\()", script))
+    defined = set(re.findall(r"(?:function |const |let |,\s+)(\w+) ?(?:=|\()", script))
     called = set(re.findall(r"(?:\.\.\.|[^.\w])([a-z]\w*)\(", re.sub(r"//.*", "", script)))
     known = {"if", "for", "while", "of", "catch", "function", "atob", "hsl", "var", "addEventListener", "matchMedia",
              "encodeURIComponent", "translate", "async", "draw", "requestAnimationFrame",

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         load_predictor,
     )
     from topmix.explorer import explore
+    from topmix.fitted.clusters import describe_clusters
     from topmix.model_selection import sweep
     from topmix.streaming import Stream
-    from topmix.views.clusters import describe_clusters
 
 __all__ = [
     "HDP",
@@ -65,10 +65,10 @@ _MODULES = (
     "streaming",
 )
 _ROOM_OF = {
-    "explore": "explorer",
+    "explore": "pages.explorer",
     "sweep": "model_selection",
     "Stream": "streaming",
-    "describe_clusters": "views.clusters",
+    "describe_clusters": "fitted.clusters",
 }  # the others are in api
 
 

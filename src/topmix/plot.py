@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from topmix.fitted.names import relevant_words
 from topmix.metrics.topic_map import hellinger, plane_positions
-from topmix.views.topics import proportions, tree_of, view_of
+from topmix.views.model import proportions, tree_of, view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

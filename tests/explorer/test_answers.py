@@ -17,10 +17,11 @@ import scipy.sparse as sp
 import topmix
 from topmix import LDA, MultinomialMixture
 from topmix.cli.explore_command import open_session
-from topmix.explorer import Session, explore, mixes
-from topmix.explorer.positions import map_positions
-from topmix.explorer.watch import Watch
-from topmix.views.topics import view_of
+from topmix.explorer import Session, explore
+from topmix.pages.explorer import mixes
+from topmix.pages.explorer.positions import map_positions
+from topmix.pages.explorer.watch import Watch
+from topmix.views.model import view_of
 
 
 def test_the_overview_and_a_topic_say_what_the_model_says(client, explorer, fitted):

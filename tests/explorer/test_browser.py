@@ -11,7 +11,7 @@ import pytest
 import topmix
 from topmix import LDA
 from topmix.explorer import Explorer, Library, Session
-from topmix.views.topics import view_of
+from topmix.views.model import view_of
 
 
 def wait_for(page, script, seconds=90):

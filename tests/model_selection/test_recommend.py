@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topmix.model_selection.curves import ticks
 from topmix.model_selection.measure import Fit, Size
+from topmix.model_selection.page import ticks
 from topmix.model_selection.recommend import recommend, standard_error
 
 N_TOKENS = np.full(40, 5.0)

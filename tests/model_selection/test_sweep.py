@@ -16,7 +16,7 @@ from topmix import HDP, LDA, GaussianMixture, MultinomialMixture
 from topmix.data import Corpus, sample_lda
 from topmix.inference import Collapsed
 from topmix.metrics import completion_score, match_topics, npmi_coherence, topic_diversity
-from topmix.model_selection.split import hold_out
+from topmix.model_selection.measure import hold_out
 
 QUICK = LDA(inference=Collapsed(sweeps=0), max_iter=6)
 

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import topmix
 from topmix.cli import app
+from topmix.pages.service import MOST_TEXTS, OPEN_PATHS
 from topmix.service import service
-from topmix.service.app import MOST_TEXTS, OPEN_PATHS
 from topmix.web import Server
 
 SUBJECTS = ["cat dog bone leash paw vet", "star planet orbit moon comet telescope", "bread flour yeast oven salt dough"]

@@ -15,7 +15,7 @@ from topmix.data.demo import cache_path
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress, in_short
 from topmix.inference import Collapsed
-from topmix.views.summary import Topic, summarise
+from topmix.views.describe import Topic, summarise
 
 SWEEPS = 20  # of 50: NPMI .294 instead of .298 (three seeds), in half the time
 

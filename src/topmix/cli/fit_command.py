@@ -45,7 +45,7 @@ from topmix.data import Corpus, Table
 from topmix.fitting.history import Callback, TimeLimit
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress
-from topmix.views.summary import describe_model, model_table
+from topmix.views.describe import describe_model, model_table
 
 SMALL = 2_000_000  # tokens of all starts together, where the user does not say how many: a second or two
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}

@@ -18,7 +18,7 @@ from topmix.cli.output import note, print_json
 from topmix.cli.rows import WRITERS, open_writer
 from topmix.cli.sources import READ_GROUPS, read_for, read_table, takes_counts
 from topmix.fitting.progress import in_short
-from topmix.views.topics import proportions
+from topmix.views.model import proportions
 
 BLOCK_ROWS = 1 << 14
 

@@ -63,8 +63,8 @@ def serve(
             raise typer.BadParameter(f"the secret {why}", param_hint="--token")
         check_model_file(model)
         from topmix.api import load_predictor
+        from topmix.pages.service import OPEN_PATHS
         from topmix.service import service  # says what to install
-        from topmix.service.app import OPEN_PATHS
         from topmix.web import Server
 
         app = service(load_predictor(model), model.name, threads)

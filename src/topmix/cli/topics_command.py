@@ -12,7 +12,7 @@ from topmix.cli.errors import one_line_errors
 from topmix.cli.models import load_model
 from topmix.cli.options import AsJson, ModelFile, Seed, Threads
 from topmix.cli.output import print_json
-from topmix.views.summary import describe_model, model_table
+from topmix.views.describe import describe_model, model_table
 
 SHOWN = 40
 

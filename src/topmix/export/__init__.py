@@ -11,13 +11,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from sklearn.base import BaseEstimator
+
+from topmix.data.corpus import Corpus
 from topmix.export.files import write_csv, write_mallet, write_parquet, write_pyldavis, write_tsv
 from topmix.export.libraries import save_gensim, save_sklearn, to_gensim, to_pyldavis, to_sklearn
 
 # format -> (ending of the file name, writer(model, path, corpus))
-EXPORTS: dict[str, tuple[str, Callable[[Any, Path, Any], None]]] = {
+EXPORTS: dict[str, tuple[str, Callable[[BaseEstimator, Path, Corpus | None], None]]] = {
     "csv": (".csv", write_csv),
     "tsv": (".tsv", write_tsv),
     "parquet": (".parquet", write_parquet),
@@ -28,7 +30,9 @@ EXPORTS: dict[str, tuple[str, Callable[[Any, Path, Any], None]]] = {
 }
 
 
-def export(model: Any, path: str | os.PathLike[str], format: str | None = None, corpus: Any = None) -> None:
+def export(
+    model: BaseEstimator, path: str | os.PathLike[str], format: str | None = None, corpus: Corpus | None = None
+) -> None:
     """Write a fitted model to a file for another program.
 
     Parameters

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.decomposition import LatentDirichletAllocation
 
 from topmix.data.atomic import atomic_write
 from topmix.data.corpus import Corpus
 from topmix.numerics import dirichlet
-from topmix.views.topics import proportions, view_of, word_names
+from topmix.views.model import learned, proportions, view_of, word_names
+
+if TYPE_CHECKING:
+    from gensim.models import LdaModel
 
 
-def to_sklearn(model: Any) -> LatentDirichletAllocation:
+def to_sklearn(model: BaseEstimator) -> LatentDirichletAllocation:
     """A fitted LatentDirichletAllocation with the same topics and priors.
 
     scikit-learn has one alpha and one eta for all topics: unequal priors are replaced by their mean. Its `transform` is
@@ -29,14 +33,14 @@ def to_sklearn(model: Any) -> LatentDirichletAllocation:
     lda.exp_dirichlet_component_ = np.exp(dirichlet.expected_log(components, axis=1))
     lda.doc_topic_prior_, lda.topic_word_prior_ = float(alpha.mean()), float(eta.mean())
     lda.n_features_in_ = components.shape[1]  # no feature names: scikit-learn would warn for each matrix
-    lda.n_iter_ = int(getattr(model, "n_iter_", 1))
-    lda.n_batch_iter_ = int(getattr(model, "n_batch_iter_", lda.n_iter_))
-    lda.bound_ = float(getattr(model, "bound_", np.nan))
+    lda.n_iter_ = int(learned(model, "n_iter_", 1))
+    lda.n_batch_iter_ = int(learned(model, "n_batch_iter_", lda.n_iter_))
+    lda.bound_ = float(learned(model, "bound_", np.nan))
     lda.random_state_ = np.random.RandomState(0)
     return lda
 
 
-def to_gensim(model: Any) -> Any:
+def to_gensim(model: BaseEstimator) -> LdaModel:
     """A gensim LdaModel with the same topics and priors. Its Dictionary has the same word ids."""
     try:
         from gensim.corpora import Dictionary
@@ -55,7 +59,7 @@ def to_gensim(model: Any) -> Any:
     return lda
 
 
-def to_pyldavis(model: Any, corpus: Corpus) -> dict[str, Any]:
+def to_pyldavis(model: BaseEstimator, corpus: Corpus) -> dict[str, object]:
     """The arguments of pyLDAvis.prepare: `pyLDAvis.prepare(**to_pyldavis(model, corpus))`.
 
     Empty documents are left out, because pyLDAvis refuses them. With sort_topics=False, topic k + 1 of pyLDAvis is
@@ -76,26 +80,24 @@ def to_pyldavis(model: Any, corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def save_sklearn(model: Any, path: Path, corpus: Any = None) -> None:
+def save_sklearn(model: BaseEstimator, path: Path, corpus: Corpus | None = None) -> None:
     import joblib
 
     with atomic_write(path) as file:
         joblib.dump(to_sklearn(model), file)
 
 
-def save_gensim(model: Any, path: Path, corpus: Any = None) -> None:
+def save_gensim(model: BaseEstimator, path: Path, corpus: Corpus | None = None) -> None:
     to_gensim(model).save(str(path))
 
 
-def _counts_and_priors(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _counts_and_priors(model: BaseEstimator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """components [K, V], alpha [K], eta [K, V]."""
-    view = view_of(model)
-    components = np.array(model.components_, dtype=np.float64)
-    if not hasattr(model, "doc_topic_prior_"):
+    view_of(model)  # refuses what has no topics of words
+    components, alpha = np.array(model.components_, dtype=np.float64), learned(model, "doc_topic_prior_")
+    if alpha is None:
         raise ValueError(f"a {type(model).__name__} has no topic proportions of documents: pass LDA, HDP or GibbsLDA")
     K, V = components.shape
-    alpha = np.array(np.broadcast_to(np.asarray(model.doc_topic_prior_, dtype=np.float64), (K,)))
     eta = np.asarray(model.topic_word_prior_, dtype=np.float64)
     eta = eta[:, None] if eta.shape == (K,) and K != V else eta
-    assert view.n_topics == K
-    return components, alpha, np.broadcast_to(eta, (K, V))
+    return components, np.array(np.broadcast_to(alpha, (K,)), dtype=np.float64), np.broadcast_to(eta, (K, V))

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from topmix.api import LDA
 from topmix.api.estimator import output_kind
 from topmix.metrics import split_types
 from topmix.metrics.counts import Floats
-from topmix.model_selection.measure import Fit, by_size, measured, topics_of, with_stability
+from topmix.model_selection.measure import Fit, HeldOut, by_size, hold_out, measured, topics_of, with_stability
 from topmix.model_selection.progress import SweepProgress
 from topmix.model_selection.recommend import recommend
 from topmix.model_selection.result import SweepResult
-from topmix.model_selection.split import HeldOut, hold_out
 from topmix.parameters.checks import count_of_components, number_from, whole_number
 from topmix.read import How, read
+from topmix.views.model import is_topic_model
 
 
 def sweep(
-    data: Any,
+    data: object,
     n_components: Iterable[int] = (20, 50, 100, 200),
     *,
     seeds: int | Iterable[int] = 3,
-    estimator: Any = None,
+    estimator: BaseEstimator | None = None,
     held_out: float | None = None,
     tolerance: float = 0.01,
     text: str | Sequence[str] | None = None,
-    vectorizer: Any = None,
+    vectorizer: object = None,
     feature_names: Sequence[str] | None = None,
     layer: str | None = None,
     random_state: int = 0,
@@ -109,10 +108,10 @@ def sweep(
 
 
 def _all_fits(
-    estimator: Any, data: HeldOut, sizes: list[int], seeds: list[int], verbose: int
+    estimator: BaseEstimator, data: HeldOut, sizes: list[int], seeds: list[int], verbose: int
 ) -> tuple[list[Fit], bool]:
     """The fits, small sizes first, and whether Ctrl-C ended them early. It raises if there is no fit yet."""
-    X: Any = data.train if _is_ours(estimator) else data.train.to_scipy()
+    X = data.train if is_topic_model(estimator) else data.train.to_scipy()  # of scikit-learn
     fits: list[Fit] = []
     of_size: list[Fit] = []
     topics: list[Floats] = []  # of the present size alone
@@ -142,44 +141,39 @@ def _all_fits(
     return fits, interrupted
 
 
-def _sizes(n_components: Any) -> list[int]:
+def _sizes(n_components: object) -> list[int]:
     given = [n_components] if isinstance(n_components, int | np.integer) else n_components
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise ValueError(f"n_components must be a list of numbers of topics, such as [20, 50, 100], got {given!r}")
-    sizes = [count_of_components(K) for K in given]
+    sizes = {count_of_components(K) for K in given}
     if not sizes:
         raise ValueError("n_components is empty: pass the numbers of topics to try, such as [20, 50, 100]")
-    return sorted(set(sizes))
+    return sorted(sizes)
 
 
-def _seeds(seeds: Any) -> list[int]:
-    if isinstance(seeds, Iterable) and not isinstance(seeds, str):
-        chosen = [whole_number(seed, "a seed", least=0) for seed in seeds]
-        if not chosen or len(set(chosen)) < len(chosen):
-            raise ValueError(f"seeds must be a number, or a list of different seeds, got {seeds!r}")
-        return chosen
-    return list(range(whole_number(seeds, "seeds")))
+def _seeds(seeds: object) -> list[int]:
+    if not isinstance(seeds, Iterable) or isinstance(seeds, str):
+        return list(range(whole_number(seeds, "seeds")))
+    chosen = [whole_number(seed, "a seed", least=0) for seed in seeds]
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"seeds must be a number, or a list of different seeds, got {seeds!r}")
+    return chosen
 
 
-def _checked(estimator: Any) -> Any:
+def _checked(estimator: BaseEstimator) -> BaseEstimator:
     """The estimator, if it is a topic model whose number of topics can be chosen."""
     if isinstance(estimator, type):
         estimator = estimator()
     name = type(estimator).__name__
-    parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    parameters = estimator.get_params(deep=False) if isinstance(estimator, BaseEstimator) else {}
     missing = [p for p in ("n_components", "random_state") if p not in parameters]
     if missing:
         raise ValueError(
             f"estimator must be a topic model with the parameters n_components and random_state, such as LDA(); "
             f"{name} has no {' and no '.join(missing)}"
         )
-    if not (hasattr(estimator, "transform") and estimator.__sklearn_tags__().input_tags.positive_only):
+    if not (isinstance(estimator, TransformerMixin) and estimator.__sklearn_tags__().input_tags.positive_only):
         raise ValueError(f"estimator must be a topic model of counts, such as LDA() or GibbsLDA(); {name} is none")
     if parameters.get("search") is not None:
         raise ValueError(f"{name} searches the number of topics by itself: fit it alone, or with search=None")
     return estimator
-
-
-def _is_ours(estimator: Any) -> bool:
-    """Whether it takes a Corpus; others get a SciPy matrix."""
-    return type(estimator).__module__.partition(".")[0] == "topmix" or hasattr(estimator, "counts")

@@ -1,18 +1,24 @@
-"""What one fit is worth, and what the fits of one size are worth together."""
+"""What fits are worth: documents that are held out, what one fit is worth on them, and what those of one size are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from topmix.data.corpus import Corpus
 from topmix.metrics import completion_scores, match_topics, npmi_coherence, topic_diversity
 from topmix.metrics.counts import Floats, as_distributions
-from topmix.model_selection.split import HeldOut
+from topmix.parameters.checks import whole_number
+from topmix.views.model import learned
 
+SHARE = 0.1  # of the documents are held out, by default
+ENOUGH, MOST = 50, 2000  # documents: scores of fewer are noise, and more cost time and change little
+FEWEST = 2
 TOP_WORDS = 10
 MEASURES = {
     "score": "log probability of a held-out word, in nats per token; higher is better",
@@ -21,6 +27,42 @@ MEASURES = {
     "stability": "mean cosine of topics that were matched between two seeds; 1 is equal",
     "seconds": "of one fit",
 }
+
+
+class HeldOut(NamedTuple):
+    train: Corpus
+    test: Corpus  # in the same words
+
+
+def hold_out(corpus: Corpus, wanted: float | None, seed: int) -> HeldOut:
+    """Random documents with two different words or more are held out; the others are learned from.
+
+    Words that only held-out documents have are left out: no topic could have learned them.
+    """
+    usable = np.flatnonzero(np.diff(corpus.indptr) >= 2)
+    if len(usable) < 2 * FEWEST:
+        raise ValueError(
+            f"the data has {len(usable)} documents with two different words or more; to hold some of them out, "
+            f"a sweep needs at least {2 * FEWEST}"
+        )
+    is_test = np.zeros(corpus.n_docs, dtype=bool)
+    is_test[np.random.default_rng(seed).choice(usable, _number(wanted, len(usable)), replace=False)] = True
+    train, test = corpus[np.flatnonzero(~is_test)], corpus[np.flatnonzero(is_test)]
+    seen = np.bincount(train.index, minlength=corpus.n_words) > 0
+    return HeldOut(train, test) if seen.all() else HeldOut(train.keep_words(seen), test.keep_words(seen))
+
+
+def _number(wanted: object, usable: int) -> int:
+    if wanted is None:
+        return int(min(max(round(SHARE * usable), min(ENOUGH, usable // 3), FEWEST), MOST))
+    if isinstance(wanted, float | np.floating):
+        if not 0 < wanted < 1:
+            raise ValueError(f"held_out must be a share between 0 and 1, or a number of documents, got {wanted!r}")
+        return min(max(round(wanted * usable), FEWEST), usable - FEWEST)
+    n = whole_number(wanted, "held_out", least=FEWEST)
+    if n > usable - FEWEST:
+        raise ValueError(f"held_out={n}: only {usable} documents have two different words, and some must be left")
+    return n
 
 
 @dataclass(frozen=True)
@@ -36,8 +78,11 @@ class Fit:
     log_likelihood: Floats = field(repr=False, compare=False)  # [D] of the held-out words of each document
     stability: float = np.nan  # with the other seeds of its size
 
-    def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("n_components", "seed", *MEASURES)}
+    def value(self, measure: str) -> float:
+        return float(getattr(self, measure))
+
+    def to_dict(self) -> dict[str, float]:
+        return {"n_components": self.n_components, "seed": self.seed, **{m: self.value(m) for m in MEASURES}}
 
 
 @dataclass(frozen=True)
@@ -51,35 +96,58 @@ class Size:
     def n_seeds(self) -> int:
         return len(self.fits)
 
+    def values(self, measure: str) -> list[float]:
+        return [fit.value(measure) for fit in self.fits]
+
     def mean(self, measure: str) -> float:
-        return float(np.mean([getattr(fit, measure) for fit in self.fits]))
+        return float(np.mean(self.values(measure)))
 
     def spread(self, measure: str) -> float:
-        values = [getattr(fit, measure) for fit in self.fits]
+        values = self.values(measure)
         return float(np.std(values, ddof=1)) if len(values) > 1 and np.all(np.isfinite(values)) else np.nan
 
     def log_likelihood(self) -> Floats:
         """[D] means over seeds."""
         return np.mean([fit.log_likelihood for fit in self.fits], axis=0)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         each = {m: {"mean": self.mean(m), "spread": self.spread(m)} for m in MEASURES}
         return {"n_components": self.n_components, "seeds": self.n_seeds, **each}
 
 
-def topics_of(model: Any) -> Floats:
+@dataclass(frozen=True, repr=False)
+class Measured:
+    """All sizes, the one that is recommended, and the data. `SweepResult` shows it."""
+
+    sizes: tuple[Size, ...]
+    recommended: int | None
+    reason: str
+    allowed: float  # below the best score by at most so much is as good, for the recommended size
+    interrupted: bool
+    estimator: str
+    n_docs: int  # that were learned from
+    n_held_out: int
+    n_tokens: float
+    n_words: int
+    tolerance: float
+
+    @property
+    def fits(self) -> tuple[Fit, ...]:
+        """One entry per fit, small sizes first."""
+        return tuple(fit for size in self.sizes for fit in size.fits)
+
+
+def topics_of(model: BaseEstimator) -> Floats:
     """[K, V] probabilities of words, of any fitted topic model."""
-    topic_word = getattr(model, "topic_word_", None)
+    topic_word = learned(model, "topic_word_")
     return as_distributions(model.components_ if topic_word is None else topic_word)
 
 
 def measured(topics: Floats, seed: int, data: HeldOut, seconds: float) -> Fit:
-    scores = completion_scores(topics, data.test)
-    n = min(TOP_WORDS, topics.shape[1])
+    scores, n = completion_scores(topics, data.test), min(TOP_WORDS, topics.shape[1])
     coherence = float(npmi_coherence(topics, data.train, top_n=n)) if n >= 2 else np.nan
-    return Fit(
-        len(topics), seed, scores.mean, coherence, topic_diversity(topics, n), seconds, scores.log_likelihood
-    )  # fmt: skip
+    diversity = topic_diversity(topics, n)
+    return Fit(len(topics), seed, scores.mean, coherence, diversity, seconds, scores.log_likelihood)
 
 
 def with_stability(fits: Sequence[Fit], topics: Sequence[Floats]) -> list[Fit]:

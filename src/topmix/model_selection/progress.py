@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from sklearn.base import BaseEstimator
 
 from topmix.fitting.history import Record
 from topmix.fitting.notebook import NotebookBar
@@ -38,7 +39,7 @@ class SweepProgress:
         )
         self.task = self.bar.add_task("Sweep", total=self.n_fits, left="")
 
-    def begin(self, model: Any, K: int, seed: int) -> None:
+    def begin(self, model: BaseEstimator, K: int, seed: int) -> None:
         """Before a fit. Models of topmix tell the bar of each pass."""
         if not self.is_live and self.notebook is None:
             return

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from topmix.data.atomic import atomic_write
 from topmix.fitted.frames import frame
-from topmix.model_selection.measure import MEASURES, Fit, Size
+from topmix.model_selection.measure import MEASURES, Measured
 from topmix.model_selection.page import fragment, in_cell, page
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ WIDTH = 100  # characters, where nobody says how many there are
 
 
 @dataclass(frozen=True, repr=False)
-class SweepResult:
+class SweepResult(Measured):
     """What `topmix.sweep` found. Printing it shows the table and the recommendation.
 
     Attributes
@@ -41,27 +41,11 @@ class SweepResult:
         Whether Ctrl-C ended the sweep. The tables have what was measured before.
     """
 
-    sizes: tuple[Size, ...]
-    recommended: int | None
-    reason: str
-    allowed: float  # below the best score by at most so much is as good, for the recommended size
-    interrupted: bool
-    estimator: str
-    n_docs: int  # that were learned from
-    n_held_out: int
-    n_tokens: float
-    n_words: int
-    tolerance: float
     frame: str | None = field(default=None, compare=False)  # of which kind tables should be
 
     @property
-    def fits(self) -> tuple[Fit, ...]:
-        """One entry per fit, small sizes first."""
-        return tuple(fit for size in self.sizes for fit in size.fits)
-
-    @property
     def table(self) -> Any:
-        columns: dict[str, Any] = {
+        columns: dict[str, list[float]] = {
             "n_components": [size.n_components for size in self.sizes],
             "seeds": [size.n_seeds for size in self.sizes],
         }
@@ -91,30 +75,25 @@ class SweepResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as numbers and texts, for JSON."""
-        names = ("recommended", "reason", "interrupted", "estimator", "n_docs", "n_held_out", "n_tokens", "n_words",
-                 "tolerance")  # fmt: skip
         return {
-            **{name: getattr(self, name) for name in names},
+            **{name: value for name, value in vars(self).items() if name not in ("sizes", "allowed", "reader")},
             "sizes": [size.to_dict() for size in self.sizes],
             "fits": [fit.to_dict() for fit in self.fits],
         }
 
     def __rich__(self) -> Group:
         lines = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-        lines.add_column("topics", justify="right")
-        for measure in MEASURES:
-            lines.add_column(measure, justify="right")
+        for heading in ("topics", *MEASURES):
+            lines.add_column(heading, justify="right")
         for size in self.sizes:
             is_chosen = size.n_components == self.recommended
             cells = [in_cell(size, measure) for measure in MEASURES]
             lines.add_row(str(size.n_components), *cells, style="bold" if is_chosen else None)
-        many = max((size.n_seeds for size in self.sizes), default=0) > 1
         about = f"{self.estimator}, {self.n_docs:,} documents to learn from, {self.n_held_out:,} held out"
-        about += "; mean ± standard deviation between seeds" if many else ""
+        if any(size.n_seeds > 1 for size in self.sizes):
+            about += "; mean ± standard deviation between seeds"
         chosen = "Recommended: none." if self.recommended is None else f"Recommended: {self.recommended} topics."
-        return Group(
-            lines, Text(f"\n{about}\n", style="dim"), Text.assemble((chosen, "bold"), " ", self.reason)
-        )  # fmt: skip
+        return Group(lines, Text(f"\n{about}\n", style="dim"), Text.assemble((chosen, "bold"), " ", self.reason))
 
     def __str__(self) -> str:
         out = io.StringIO()

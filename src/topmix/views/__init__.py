@@ -1,1 +1,1 @@
-"""Views of fitted models for people: topics, tables, maps and scores, the same for all estimators."""
+"""Fitted estimators as pages, exports, plots and the command read them; descriptions and scores of them."""

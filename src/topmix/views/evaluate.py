@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from topmix import metrics
 from topmix.data.corpus import Corpus
-from topmix.views.topics import view_of
+from topmix.data.table import Table
+from topmix.models.topics import TopicModel
+from topmix.views.model import learned, view_of
 
+Scores = dict[str, float | None]
+COHERENCES = {"npmi": metrics.npmi_coherence, "umass": metrics.umass_coherence, "cv": metrics.cv_coherence}
 MEANINGS = {
     "training_documents": "whether these are the documents that the model was fitted on",
     "n_unknown_tokens": "tokens of words that the model does not know; they are left out of all scores",
@@ -27,8 +31,14 @@ MEANINGS = {
 
 
 def evaluate_topics(
-    model: Any, corpus: Corpus, reference: Corpus | None = None, *, top_n: int = 10, max_docs: int = 2000, seed: int = 0
-) -> dict[str, Any]:
+    model: BaseEstimator,
+    corpus: Corpus,
+    reference: Corpus | None = None,
+    *,
+    top_n: int = 10,
+    max_docs: int = 2000,
+    seed: int = 0,
+) -> Scores:
     """Scores of a topic model or a mixture of counts on `corpus`, with the words of the model as columns.
 
     Coherence counts co-occurrences in `reference`, or in `corpus` if None. At most `max_docs` random documents are used
@@ -37,9 +47,9 @@ def evaluate_topics(
     view, reference = view_of(model), corpus if reference is None else reference
     if corpus.n_tokens == 0:
         raise ValueError("no word of the documents is known to the model: pass documents with the words of the model")
-    result: dict[str, Any] = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_topics": view.n_topics}
+    result: Scores = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_topics": view.n_topics}
     if hasattr(model, "transform"):
-        chosen: Any = corpus
+        chosen = corpus
         if corpus.n_docs > max_docs:
             rows = np.random.default_rng(seed).choice(corpus.n_docs, max_docs, replace=False)
             chosen = corpus[np.sort(rows)]
@@ -53,12 +63,10 @@ def evaluate_topics(
         result["perplexity"] = float(np.exp(-likelihood.sum() / corpus.n_tokens))
     top_n = min(top_n, len(view.words))
     if top_n >= 2:
-        for name in ("npmi", "umass", "cv"):
-            measure = getattr(metrics, f"{name}_coherence")
+        for name, measure in COHERENCES.items():
             result[name] = float(measure(view.topic_word, reference, top_n=top_n))
         result["diversity"] = metrics.topic_diversity(view.topic_word, top_n)
-    sizes = view.share * (view.tokens or corpus.n_docs)
-    empty = metrics.empty_topics(sizes)
+    empty = metrics.empty_topics(view.share * (view.tokens or corpus.n_docs))
     used = np.setdiff1d(np.arange(view.n_topics), empty)
     result["empty_topics"] = len(empty)
     result["duplicate_topics"] = len(metrics.duplicate_topics(view.topic_word[used])) if len(used) else 0
@@ -66,24 +74,24 @@ def evaluate_topics(
     return result
 
 
-def are_training_documents(model: Any, corpus: Corpus) -> bool:
+def are_training_documents(model: BaseEstimator, corpus: Corpus) -> bool:
     """Whether the documents have the words of the training documents, each as often.
 
     Tokens of a word are shared out among topics, so that the counts of a model sum to those of its documents. Models of
     the stochastic learner have estimates, and are not recognised.
     """
-    words = getattr(getattr(model, "model_", None), "words", None)
-    if words is None or words.total is None or words.total.shape[0] != corpus.n_words:
+    fitted = learned(model, "model_")
+    total = fitted.words.total if isinstance(fitted, TopicModel) else None
+    if total is None or total.shape[0] != corpus.n_words:
         return False
-    learned, here = words.total.counts().sum(axis=1), np.zeros(corpus.n_words)
+    here = np.zeros(corpus.n_words)
     np.add.at(here, corpus.index, corpus.value)
-    return bool(np.allclose(learned, here, rtol=1e-3, atol=0.1))
+    return bool(np.allclose(total.counts().sum(axis=1), here, rtol=1e-3, atol=0.1))
 
 
-def evaluate_rows(model: Any, X: Any) -> dict[str, Any]:
+def evaluate_rows(model: BaseEstimator, X: ArrayLike | Table) -> Scores:
     """Scores of a mixture of vectors on the rows X."""
-    likelihood = np.asarray(model.score_samples(X))
-    weights = np.asarray(model.weights_)
+    likelihood, weights = np.asarray(model.score_samples(X)), np.asarray(model.weights_)
     return {
         "n_rows": len(likelihood),
         "n_clusters": len(weights),

@@ -1,0 +1,55 @@
+"""The files of the pages, and how they become one: scripts in one scope, styles, and JSON that a page can hold.
+
+A script defines names that the others use, so the scripts of a page are joined in this order inside one function.
+`source`, where the data comes from, is in embedded.js for the report, and in server.js for the explorer.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable
+from importlib.resources import files
+
+VIEWS = ("list.js", "map.js", "topic.js", "groups.js", "word.js", "tree.js", "training.js", "main.js")
+REPORT = ("data.js", "embedded.js", *VIEWS, "start.js")
+EXPLORER = (
+    *("data.js", "server.js", *VIEWS),
+    *("documents.js", "compare.js", "models.js", "edit.js", "live.js", "share.js", "start_live.js"),
+)
+Json = dict[str, object]
+ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def asset(name: str) -> str:
+    """A file of the pages."""
+    return files("topmix.pages").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def joined(scripts: Iterable[str]) -> str:
+    """Scripts in one function, so that they share their names with each other and with nobody else."""
+    return f'"use strict";\n(() => {{\n{"".join(scripts)}}})();\n'
+
+
+def frame(title: str, head: str, tail: str) -> str:
+    """The HTML that the report and the explorer share: `head` goes into its head, `tail` to the end of its body."""
+    parts = {"title": html.escape(title), "head": head, "tail": tail}
+    # One pass over the template, so that "{{...}}" in a title or document is not replaced.
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], asset("page.html"))
+
+
+def style(*names: str) -> str:
+    """Style sheets after the one with the colours and the font of all pages, light and dark."""
+    return "".join(map(asset, ("theme.css", *names)))
+
+
+def as_json(data: object) -> str:
+    """JSON without NaN and infinity, which browsers cannot read."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def embedded_json(data: object) -> str:
+    """JSON that cannot close the <script> element around it."""
+    text = as_json(data)
+    return "".join(ESCAPES.get(c, c) for c in text) if any(c in text for c in ESCAPES) else text

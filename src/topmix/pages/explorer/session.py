@@ -1,0 +1,296 @@
+"""The state that all browsers share: a model and how it came to be. Its version grows with every change.
+
+Whoever changes something says which version he has seen; a change of something older is refused. Readers take the
+snapshot once and work on it, so that nobody sees half of an edit.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from sklearn.base import BaseEstimator
+
+from topmix import edits
+from topmix.data.corpus import Corpus
+from topmix.edits import Edit
+from topmix.fitting.history import Record
+from topmix.pages.assets import Json, as_json
+from topmix.pages.explorer.events import Events
+from topmix.pages.explorer.journal import Journal
+from topmix.pages.explorer.library import Library
+from topmix.pages.explorer.other import OtherModel
+from topmix.pages.explorer.snapshot import Snapshot
+from topmix.pages.explorer.watch import Watch
+from topmix.pages.web import Refused
+from topmix.parameters.checks import whole_number
+from topmix.views.model import is_topic_model, view_of
+
+MODELS_KEPT = 12  # for undo; older ones are made again from the first
+CUTS = 3  # of a topic that is to be split
+MOST_PASSES = 1000
+
+logger = logging.getLogger(__name__)
+
+
+class Session:
+    def __init__(self, library: Library | None, title: str = "topmix"):
+        self.library, self.title, self.events = library, title, Events()
+        self.other: OtherModel | None = None  # to compare with
+        self.seed = 0  # of learning on
+        self.has_parquet = importlib.util.find_spec("pyarrow") is not None  # tables can be written so
+        self.version = 0
+        self.watch: Watch | None = None  # of the fit that runs
+        self.busy: str | None = None  # what is being done: "fit", "learn" or None
+        self.error: str | None = None  # of the last thing that was done in the background
+        self.snapshot: Snapshot | None = None
+        self.path: Path | None = None
+        self.journal = Journal(None)
+        self._models: dict[int, BaseEstimator] = {}  # by the number of edits that were made
+        self._tried: tuple[int, Edit, BaseEstimator] | None = None  # version, edit, the model after it
+        self._changing = threading.RLock()  # held by whoever changes the model, which may take long
+        self._together = threading.RLock()  # held for moments: version, snapshot and journal belong together
+        self._thread: threading.Thread | None = None
+        self._visits: list[threading.Thread] = []
+        self._closed = False
+
+    # What is shown.
+
+    def open(self, model: BaseEstimator, path: Path | None = None) -> None:
+        """Begins with a fitted model. Edits beside its file are made again."""
+        with self._changing:
+            self.path, self.journal = path, Journal(path)
+            self._models = {0: model}
+            if self.journal.edits:
+                model = edits.replay(model, self.journal.edits, self._corpus())
+            self._move(self.journal.edits, self.journal.undone, model, write=False)
+            self.busy = self.watch = None  # now: who sees that the fit is over sees its model too
+        self.events.publish("status")
+
+    def show(self, model: BaseEstimator) -> None:
+        """A new snapshot, during a fit."""
+        made = Snapshot(model, self.library, self.snapshot, is_passing=True)
+        made.prepare()
+        with self._together:
+            self._swap(made)
+
+    def _swap(self, made: Snapshot) -> None:
+        self.snapshot, self._tried = made, None
+        self.version += 1
+        self.events.publish("state", version=self.version)
+
+    def _move(self, done: list[Edit], undone: list[Edit], model: BaseEstimator, *, write: bool = True) -> None:
+        """The model after these edits is what is shown from now on. Its documents are visited in the background."""
+        made = Snapshot(model, self.library, self.snapshot)
+        made.prepare()
+        with self._together:
+            self.journal.edits, self.journal.undone = list(done), list(undone)
+            if write:
+                self.journal.write()  # before anybody sees it
+            self._models = {n: kept for n, kept in self._models.items() if n <= len(done) + len(undone)}
+            self._models[len(done)] = model
+            for n in sorted(self._models)[1:-MODELS_KEPT]:
+                del self._models[n]
+            self._swap(made)
+        self._visits = [visit for visit in self._visits if visit.is_alive()]
+        visit = threading.Thread(target=self._visit, args=[made], name="topmix-documents", daemon=True)
+        self._visits.append(visit)
+        visit.start()
+
+    def _visit(self, snapshot: Snapshot) -> None:
+        try:
+            snapshot.compute_mixes(lambda: not self._closed)
+        except Exception:
+            logger.exception("the topics of the documents")
+            self.error = "the topics of the documents could not be computed; the log of the server says why"
+        if self.snapshot is snapshot:
+            self.events.publish("documents", version=self.version)
+
+    def overview(self) -> str:
+        """The status, and the overview of the snapshot that belongs to it or null, as JSON: the second is long, and the
+        same for everybody."""
+        with self._together:
+            snapshot, status = self.snapshot, self.status()
+        return f'{{"status":{as_json(status)},"overview":{"null" if snapshot is None else snapshot.overview_json}}}'
+
+    def status(self) -> Json:
+        with self._together:
+            watch = self.watch
+            snapshot, library = self.snapshot, self.library
+            return {
+                "version": self.version,
+                "busy": self.busy,
+                "error": self.error,
+                "paused": watch is not None and watch.paused,
+                "limit": None if watch is None else watch.limit,
+                "edits": list(self.journal.edits),
+                "undone": list(self.journal.undone),
+                "can_edit": snapshot is not None and self.busy is None and edits.can_edit(snapshot.model),
+                "can_rename": snapshot is not None and self.busy is None and is_topic_model(snapshot.model),
+                "has_parquet": self.has_parquet,
+                "has_other": self.other is not None,
+                "has_documents": library is not None,
+                "documents_ready": snapshot is not None and snapshot.mixes is not None,
+                "has_held_out": library is not None and library.held_out is not None,
+                "columns": [] if library is None else [c.about() for c in library.columns.values()],
+            }
+
+    # A fit that is watched.
+
+    def publish_pass(self, record: Record) -> None:
+        self.events.publish(
+            "pass", n_pass=record.n_pass, seconds=round(record.seconds, 3), objective=float(record.objective),
+            n_topics=record.n_components, phase=record.phase,
+        )  # fmt: skip
+
+    def watching(
+        self, what: str = "fit", *, limit: float | None = None, is_interrupted: Callable[[], bool] = lambda: False
+    ) -> Watch:
+        """The callback of a fit that begins now."""
+        self.watch, self.busy = Watch(self.show, self.publish_pass, limit=limit, is_interrupted=is_interrupted), what
+        return self.watch
+
+    def control(self, action: str, limit: object = None) -> None:
+        watch = self.watch
+        if watch is None or self.busy is None:
+            raise Refused("nothing is being learned")
+        if action == "pause":
+            watch.pause()
+        elif action == "resume":
+            watch.resume()
+        elif action == "stop":
+            watch.stop()
+        elif action == "limit":
+            watch.set_limit(limit)
+        else:
+            raise ValueError("an action is pause, resume, stop or limit")
+        self.events.publish("status")
+
+    # Edits.
+
+    def preview(self, edit: object, version: object) -> Json:
+        """What an edit would do to the scores. Nothing is changed."""
+        model, corpus = self._ready(version), self._corpus()
+        edit = edits.checked(edit)
+        if edit["do"] == "learn":
+            raise ValueError("learning on has no preview")
+        after = edits.apply(model, edit, corpus)
+        self._tried = (self.version, edit, after)
+        if corpus is None or edit["do"] == "rename":
+            return {"effect": None}
+        assert self.library is not None
+        return {"effect": edits.effect_of(model, after, corpus, self.library.held_out)._asdict()}
+
+    def cuts(self, topic: int, version: object) -> list[Json]:
+        """Ways to split a topic: the words of both sides, and what the second has of the tokens."""
+        model, corpus = self._ready(version), self._corpus()
+        if corpus is None:
+            raise ValueError("a split needs the documents")
+        found: list[Json] = []
+        seen: list[set[str]] = []
+        for seed in range(CUTS):
+            topics = view_of(edits.split(model, corpus, topic, seed=seed))
+            first, second = (topics.words_of(ids) for ids in topics.top(8)[[topic, -1]])
+            if {*first[:4]} not in seen:
+                seen += [{*first[:4]}, {*second[:4]}]
+                part = float(topics.share[-1] / max(topics.share[topic] + topics.share[-1], 1e-300))
+                found.append({"seed": seed, "first": first, "second": second, "part": part})
+        return found
+
+    def apply(self, edit: object, version: object) -> None:
+        edit = edits.checked(edit)
+        if edit["do"] == "learn":
+            raise ValueError("learning on is another request")
+        with self._changing:
+            model = self._ready(version)
+            tried = self._tried
+            is_tried = tried is not None and tried[:2] == (self.version, edit)
+            after = tried[2] if tried is not None and is_tried else edits.apply(model, edit, self._corpus())
+            self._accept(edit, after)
+
+    def undo(self, version: object) -> None:
+        with self._changing:
+            self._ready(version)
+            if not self.journal.edits:
+                raise Refused("there is nothing to undo")
+            *done, last = self.journal.edits
+            self._move(done, [*self.journal.undone, last], self._made(done))
+
+    def redo(self, version: object) -> None:
+        with self._changing:
+            self._ready(version)
+            if not self.journal.undone:
+                raise Refused("there is nothing to redo")
+            *undone, last = self.journal.undone
+            done = [*self.journal.edits, last]
+            self._move(done, undone, self._made(done))
+
+    def learn(self, passes: object, version: object) -> None:
+        """Learns on in the background; the page can watch it, and stop it."""
+        n = whole_number(passes, "passes")
+        if n > MOST_PASSES:
+            raise ValueError(f"passes must be at most {MOST_PASSES}")
+        with self._changing:
+            model = self._ready(version)
+            if not edits.can_edit(model) or self.library is None:
+                raise Refused("learning on needs LDA or HDP, and the documents")
+            watch = self.watching("learn")
+            self.error = None
+            self._thread = threading.Thread(
+                target=self._learn, args=[model, n, watch], name="topmix-learn", daemon=True
+            )
+            self._thread.start()
+        self.events.publish("status")
+
+    def _learn(self, model: BaseEstimator, passes: int, watch: Watch) -> None:
+        corpus, failed = self._corpus(), True
+        try:
+            after = edits.learn(model, corpus, passes=passes, seed=self.seed, callbacks=[watch])
+            failed = False
+        except Exception:
+            logger.exception("learning on")
+            self.error = "learning on failed; the log of the server says why"
+        with self._changing:
+            if failed:
+                self._move(self.journal.edits, self.journal.undone, model)
+            else:
+                self._accept(after.edits_[-1], after)
+            self.busy = self.watch = None  # now: who sees that it is over sees the edit too
+        self.events.publish("status")
+
+    def script(self) -> str:
+        return edits.script(self.journal.edits)
+
+    def close(self) -> None:
+        """Ends what runs. What was accepted is in the journal."""
+        if self.watch is not None:
+            self.watch.stop()
+        self._closed = True
+        # A thread that is inside a kernel when Python ends would abort the whole process.
+        for thread in (self._thread, *self._visits):
+            if thread is not None:
+                thread.join(60)
+        self.events.close()
+
+    def _accept(self, edit: Edit, after: BaseEstimator) -> None:
+        self._models = {n: kept for n, kept in self._models.items() if n <= len(self.journal.edits)}
+        self._move([*self.journal.edits, edit], [], after)
+
+    def _made(self, done: list[Edit]) -> BaseEstimator:
+        """The model after these edits: kept, or made again from the nearest one that is."""
+        kept = max(n for n in self._models if n <= len(done))
+        return edits.replay(self._models[kept], done[kept:], self._corpus())
+
+    def _corpus(self) -> Corpus | None:
+        return None if self.library is None else self.library.corpus
+
+    def _ready(self, version: object) -> BaseEstimator:
+        """The model, where it can be changed now and the one who asks has seen it."""
+        if self.busy is not None or self.snapshot is None:
+            raise Refused("the model is being learned: stop or wait first")
+        if version != self.version:
+            raise Refused("the model has changed meanwhile, perhaps in another window: look again")
+        return self.snapshot.model

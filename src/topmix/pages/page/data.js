@@ -1,0 +1,100 @@
+// What all files share: elements, numbers, the overview of the topics, and the state of the page. One scope for all.
+
+const $ = (id) => document.getElementById(id);
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * Makes an element. Strings become text nodes, so nothing in a document can become HTML. Styles are set one by one: the
+ * policy of the page forbids the attribute.
+ *
+ * @param {string} tag - with "svg:" before the names of SVG
+ * @param {Object<string, *>} attributes - null and false leave one out; functions listen to events; `hue` is a colour
+ * @param {...(Node|string|null)} children
+ * @returns {Element}
+ */
+function element(tag, attributes = {}, ...children) {
+  const node = tag.startsWith("svg:") ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "hue") node.style.setProperty("--hue", value);
+    else if (name === "style") node.style.cssText = value;
+    else if (value !== null && value !== false) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child !== null));
+  return node;
+}
+
+const number = new Intl.NumberFormat("en");
+const percent = (x) => (100 * x).toFixed(x >= 0.0995 ? 0 : x >= 0.00995 ? 1 : 2) + "%";
+
+// A row that opens something: its number, a text over a bar as long as the share, and the share.
+function meter(id, share, text, attributes) {
+  return element(
+    "button",
+    { class: "meter", ...attributes },
+    element("span", { class: "number" }, String(id)),
+    element(
+      "span",
+      { class: "track" },
+      element("i", { style: `width:${100 * share}%` }),
+      element("span", { dir: "auto" }, text),
+    ),
+    element("span", { class: "value" }, percent(share)),
+  );
+}
+
+/**
+ * What the page knows of all topics. The rest comes from `source`, which embedded.js and server.js define alike.
+ *
+ * @typedef {Object} Overview
+ * @property {Object<string, *>} about - facts of the model
+ * @property {Array<[number, number, number, string]>} history - pass, seconds, objective, phase
+ * @property {Array<[string, string]>} settings
+ * @property {string[][]} labels - per topic its most relevant words
+ * @property {Array<string|null>} names - that somebody gave
+ * @property {number[]} share - of all tokens
+ * @property {number[]} x - on the map
+ * @property {number[]} y
+ * @property {number[]} [frozen] - topics; of the explorer alone
+ */
+
+/** @type {Overview|null} */
+let data = null;
+let K = 0;
+let largest = 1;
+let angle = [];
+let topWords = [];
+let orders = {};
+const state = {
+  tab: "topics",
+  topic: 0,
+  word: null,
+  wordTopics: [],
+  relevance: 0.6,
+  query: "",
+  sort: "size",
+  shown: [],
+  documents: 3,
+  details: null,
+  asked: 0,
+};
+
+/** @param {Overview} overview */
+function adopt(overview) {
+  data = overview;
+  K = data.share.length;
+  largest = data.share.reduce((a, b) => Math.max(a, b), 1e-12);
+  angle = data.x.map((x, k) => ((Math.atan2(data.y[k], x) * 180) / Math.PI + 360) % 360);
+  topWords = data.labels;
+  const all = [...data.share.keys()];
+  orders = {
+    size: [...all].sort((a, b) => data.share[b] - data.share[a] || a - b),
+    number: all,
+    map: [...all].sort((a, b) => angle[a] - angle[b]),
+  };
+}
+
+const hue = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light))`;
+const soft = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light) / .38)`;
+const titleOf = (k) => data.names[k] ?? `Topic ${k}`;
+const labelOf = (k) => data.names[k] ?? topWords[k].slice(0, 2).join(" ");

@@ -1,0 +1,207 @@
+// What happens now: a fit that is watched, undo and redo, learning on. Every window shows every change.
+
+$("view-topics").before(
+  element(
+    "section",
+    { id: "live", "aria-label": "Learning and editing" },
+    element("span", { id: "live-state", role: "status" }),
+    element(
+      "span",
+      { id: "fit-controls", class: "group" },
+      element(
+        "button",
+        {
+          id: "pause",
+          onclick: orSay(async () =>
+            drawLive(await send("control", { action: live.status.paused ? "resume" : "pause" })),
+          ),
+        },
+        "Pause",
+      ),
+      element(
+        "button",
+        {
+          id: "stop",
+          onclick: orSay(async () => {
+            drawLive(await send("control", { action: "stop" }));
+            say("It stops after this pass.");
+          }),
+        },
+        "Stop",
+      ),
+      element(
+        "form",
+        {
+          onsubmit: orSay(async (e) => {
+            e.preventDefault();
+            const text = $("limit").value;
+            drawLive(await send("control", { action: "limit", limit: text === "" ? null : Number(text) }));
+            say(text === "" ? "There is no limit of time." : `The fit ends after ${text} seconds.`);
+          }),
+        },
+        element(
+          "label",
+          {},
+          "Seconds",
+          element("input", { id: "limit", type: "number", min: 1, step: "any", placeholder: "no limit" }),
+        ),
+        element("button", {}, "Set"),
+      ),
+    ),
+    element(
+      "span",
+      { id: "edit-controls", class: "group" },
+      element(
+        "button",
+        {
+          id: "undo",
+          onclick: orSay(async () => {
+            live.status = await send("undo");
+            await refresh();
+            say("Undone.");
+          }),
+        },
+        "Undo",
+      ),
+      element(
+        "button",
+        {
+          id: "redo",
+          onclick: orSay(async () => {
+            live.status = await send("redo");
+            await refresh();
+            say("Made again.");
+          }),
+        },
+        "Redo",
+      ),
+      element(
+        "form",
+        {
+          id: "learn-form",
+          onsubmit: orSay(async (e) => {
+            e.preventDefault();
+            live.passes = [];
+            drawLive(await send("learn", { passes: $("passes").valueAsNumber }));
+          }),
+        },
+        element("button", { id: "learn" }, "Learn on"),
+        element(
+          "label",
+          {},
+          element("input", { id: "passes", type: "number", min: 1, max: 1000, value: 5, "aria-label": "Passes" }),
+          "passes",
+        ),
+      ),
+    ),
+    element("span", { id: "said", role: "alert" }),
+  ),
+);
+
+const describe = (edit) =>
+  ({
+    rename: () => `rename ${edit.topic} to “${edit.name}”`,
+    merge: () => `merge ${edit.topics.join(" and ")}`,
+    split: () => `split ${edit.topic}`,
+    delete: () => `delete ${edit.topic}`,
+    seed: () => `seed ${edit.topic ?? "a new topic"} with ${edit.words.join(" ")}`,
+    ban: () => `ban ${edit.words.join(" ")} from ${edit.topic}`,
+    pin: () => `pin ${edit.words.join(" ")} to ${edit.topic}`,
+    move: () => `move document ${edit.document} to ${edit.topic}`,
+    freeze: () => `freeze ${edit.topic}`,
+    unfreeze: () => `unfreeze ${edit.topic}`,
+    learn: () => `learn on for ${edit.passes} passes`,
+  })[edit.do]();
+
+// What the fit does; `last` is its last pass, undefined before the first is over.
+function learningText(isPaused, last) {
+  const doing = { exploring: "Exploring:", polishing: "Polishing:" }[last?.phase] ?? "Learning:";
+  const begin = isPaused ? "Paused after" : doing;
+  if (last === undefined) return `${begin} the first pass …`;
+  const objective = last.objective.toLocaleString("en", { maximumSignificantDigits: 7 });
+  return `${begin} pass ${last.n_pass}, objective ${objective}, ${last.seconds.toFixed(1)} s`;
+}
+
+function drawLive(status = live.status) {
+  live.status = status;
+  const is = status.busy !== null;
+  const last = live.passes.at(-1);
+  const made = status.edits.length;
+  if (is) $("live-state").textContent = learningText(status.paused, last);
+  else if (made) {
+    const said = describe(status.edits.at(-1)).slice(0, 80);
+    $("live-state").textContent = `${made} ${made === 1 ? "edit" : "edits"}; the last: ${said}`;
+  } else $("live-state").textContent = "";
+  document.documentElement.dataset.busy = status.busy ?? "";
+  $("fit-controls").hidden = !is;
+  $("pause").textContent = status.paused ? "Resume" : "Pause";
+  $("edit-controls").hidden = is || !(status.can_edit || status.can_rename);
+  $("undo").disabled = !made;
+  $("redo").disabled = !status.undone.length;
+  $("learn-form").hidden = !(status.can_edit && status.has_documents);
+  $("live").hidden = !is && $("edit-controls").hidden && !$("said").textContent;
+  if (status.error) say(status.error, true);
+  drawEdits();
+}
+
+// One refresh at a time; what happens meanwhile asks for another.
+const refreshing = { now: false, again: false };
+async function refresh() {
+  if (refreshing.now) {
+    refreshing.again = true;
+    return;
+  }
+  refreshing.now = true;
+  try {
+    const overview = await fetchOverview();
+    if (overview !== null) await redraw(overview);
+    drawLive();
+    opened[state.tab]?.();
+  } catch (error) {
+    say(error.message, true);
+  } finally {
+    refreshing.now = false;
+  }
+  if (refreshing.again) {
+    refreshing.again = false;
+    await refresh();
+  }
+}
+
+const onEvent = {
+  state: refresh,
+  status: orSay(async () => drawLive(await ask("/api/status"))),
+  documents: orSay(async () => {
+    live.status = await ask("/api/status");
+    await selectTopic(state.topic, { scroll: false, stay: true });
+    if (state.tab === "documents") findDocuments();
+  }),
+  pass: (event) => {
+    live.passes.push(event);
+    if (live.status.busy === null) {
+      onEvent.status();
+      return;
+    }
+    drawLive();
+  },
+};
+
+function listen() {
+  const events = new EventSource("/api/events");
+  let lost = false;
+  events.onmessage = (message) => {
+    const event = JSON.parse(message.data);
+    onEvent[event.kind]?.(event);
+  };
+  events.onerror = () => {
+    lost = true;
+    say("The server does not answer. What was accepted is saved; start it again, and this page goes on.", true);
+  };
+  events.onopen = () => {
+    if (lost) {
+      lost = false;
+      say("");
+      refresh();
+    }
+  };
+}

@@ -1,0 +1,213 @@
+"""The report: one HTML page that shows a fitted model. It needs a browser, but no network and no server.
+
+topmix.report.write_report(model, "report.html", corpus)
+
+Its data, beside the overview that `topics.py` makes. Long arrays are packed as base64, so that a thousand topics stay
+small.
+
+words, frequency            all words that the page shows, the most frequent first, and log p(w)
+near                        per topic: its nearest topics
+sizes, candidates, probabilities    per topic: the number of candidates, their word ids, and log p(w | k), best first
+tree                        the order of topics, and joins of topics or earlier joins, nearest first
+lookup                      per word: its most likely topics and p(k | w)
+columns                     groups of documents, and the mean share of each topic in them
+documents, of_topic         example documents, and per topic the positions of its examples in that list
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from topmix.data.atomic import atomic_write, check_can_write
+from topmix.data.corpus import Corpus
+from topmix.data.shard import row_sums
+from topmix.metrics.topic_map import hellinger, plane_positions
+from topmix.pages.assets import REPORT, asset, embedded_json, frame, joined, style
+from topmix.pages.columns import Column, columns_of
+from topmix.pages.documents import LEAST_SHOWN, TopicMarker
+from topmix.pages.topics import candidates, overview, tree
+from topmix.views.describe import smoothed
+from topmix.views.model import ModelView, TopicView, look_at
+
+LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
+NEIGHBOURS = 5
+SHOWN_DOCUMENTS = 2500  # approximately
+MARKED_TOPICS = 6  # of a document
+LARGEST_GROUPS, LONGEST_NAME = 40, 200  # groups that may be shown, where they are not periods; characters of a name
+
+
+def write_report(
+    model: BaseEstimator,
+    path: str | os.PathLike[str],
+    corpus: object = None,
+    *,
+    texts: Iterable[str] | None = None,
+    columns: Mapping[str, Sequence[object]] | None = None,
+    title: str | None = None,
+) -> None:
+    """Write a page with the topics, a map of them, example documents, the training curve and the settings.
+
+    Parameters
+    ----------
+    model
+        A fitted topic model or mixture of counts.
+    path
+        The HTML file to write.
+    corpus : Corpus, what `transform` of the model takes, or None
+        Documents. The page shows the documents with the most of each topic.
+    texts : iterable of str or None
+        The texts of the documents, in the same order. The page then shows texts instead of counts of words. The
+        iterable is read once, and only the texts on the page are kept in memory.
+    columns : table, mapping or None
+        Values beside the documents, {name: one value per document}, such as dates or authors. The page then shows each
+        topic over time, where all values are dates, and by group.
+    title : str or None
+        The title of the page. None takes the estimator and the name of the file.
+    """
+    check_can_write(path)  # before the work
+    view = look_at(model)
+    documents, their_texts = view.read(corpus, texts)
+    data = contents(view, documents, their_texts, columns)
+    with atomic_write(path) as file:
+        file.write(page(title or f"{view.kind} · {Path(path).stem}", data).encode())
+
+
+def page(title: str, data: dict[str, object]) -> str:
+    """The HTML of the page.
+
+    All content of documents is in one block of JSON, which a browser does not run. The content security policy allows
+    only the script with the right hash, and forbids the page to load anything.
+    """
+    script, sheet = joined(map(asset, REPORT)), style("page.css")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'"
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{sheet}\n</style>'
+    tail = f'<script type="application/json" id="data">{embedded_json(data)}</script>\n<script>{script}</script>'
+    return frame(title, head, tail)
+
+
+def contents(
+    view: ModelView,
+    corpus: Corpus | None,
+    texts: Iterable[str] | None,
+    columns: Mapping[str, Sequence[object]] | None = None,
+) -> dict[str, object]:
+    """The data of the page, as in the description of this module."""
+    if columns is not None and corpus is None:
+        raise ValueError("columns= are values of documents: pass the documents too")
+    topics = view.topics
+    K, beside = topics.n_topics, [] if corpus is None else list(columns_of(columns or {}, corpus.n_docs).values())
+    best_words = [candidates(topics, k, 40 if K <= 300 else 25) for k in range(K)]
+    common = np.argsort(-topics.frequency, kind="stable")[:LOOKUP_WORDS]
+    named = np.union1d(common, np.concatenate(best_words))
+    order = named[np.argsort(-topics.frequency[named], kind="stable")]
+    place_of = np.full(len(topics.words), -1, np.int64)
+    place_of[order] = np.arange(len(order))
+    logs = [np.log(np.maximum(topics.topic_word[k, ids], 1e-30)) for k, ids in enumerate(best_words)]
+    distance = hellinger(topics.topic_word)
+    by_distance = np.argsort(distance, axis=1, kind="stable").tolist()
+    nearest = [[j for j in row if j != k][:NEIGHBOURS] for k, row in enumerate(by_distance)]
+    documents, of_topic, groups = _documents(view, corpus, texts, beside)
+    return {
+        **overview(view, corpus, plane_positions(distance)),
+        "words": topics.words_of(order),
+        "frequency": pack(np.log(np.maximum(topics.frequency[order], 1e-30)), "<f4"),
+        "sizes": pack([len(ids) for ids in best_words], "<u2"),
+        "candidates": pack(np.concatenate([place_of[ids] for ids in best_words]), "<i4"),
+        "probabilities": pack(np.concatenate(logs), "<f4"),
+        "near": [[[j, round(float(distance[k, j]), 3)] for j in near] for k, near in enumerate(nearest)],
+        "tree": tree(topics),
+        "lookup": _lookup(topics, order),
+        "columns": groups,
+        "documents": documents,
+        "of_topic": of_topic,
+    }
+
+
+def pack(numbers: ArrayLike, dtype: str) -> str:
+    """Little-endian bytes in base64, which the page decodes to a typed array."""
+    return base64.b64encode(np.ascontiguousarray(numbers, np.dtype(dtype)).tobytes()).decode()
+
+
+def _lookup(topics: TopicView, order: NDArray[np.intp]) -> dict[str, object]:
+    """The most likely topics of each word, with p(k | w) as bytes: 255 means 1."""
+    n = min(LOOKUP_TOPICS, topics.n_topics)
+    best_topics, weights = np.zeros((len(order), n), np.uint16), np.zeros((len(order), n), np.uint8)
+    for begin in range(0, len(order), 2048):
+        ids = order[begin : begin + 2048]
+        joint = (topics.topic_word[:, ids] * topics.share[:, None]).T  # [words, K]
+        best = np.argsort(-joint, axis=1, kind="stable")[:, :n]
+        posterior = np.take_along_axis(joint, best, axis=1) / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+        best_topics[begin : begin + 2048] = best
+        weights[begin : begin + 2048] = np.round(255 * posterior)
+    return {"n": n, "topics": pack(best_topics.ravel(), "<u2"), "weights": pack(weights.ravel(), "u1")}
+
+
+def _documents(
+    view: ModelView, corpus: Corpus | None, texts: Iterable[str] | None, columns: Sequence[Column]
+) -> tuple[list[dict[str, object]], list[list[int]], list[dict[str, object]]]:
+    """(documents, of_topic, columns): of_topic[k] has positions in the list of documents, best example first."""
+    K = view.topics.n_topics
+    if corpus is None or corpus.n_docs == 0:
+        return [], [[] for _ in range(K)], []
+    best, groups = _visited(view, corpus, columns, min(max(SHOWN_DOCUMENTS // K, 3), 12))
+    rows = np.unique(best[best >= 0])
+    wanted = set(rows.tolist())
+    kept = {row: text for row, text in enumerate(texts or ()) if row in wanted}
+    marker = TopicMarker(view)
+    documents = []
+    for row, mix in zip(rows.tolist(), view.proportions(corpus[rows])):
+        top = np.argsort(-mix, kind="stable")[:MARKED_TOPICS]
+        name, text = str(row) if corpus.names is None else corpus.names[row], kept.get(row)
+        most = 80 if text is None else 1500
+        documents.append({"name": name, **marker.card(corpus[row], text, mix, top[mix[top] >= LEAST_SHOWN], most=most)})
+    position = {row: n for n, row in enumerate(rows.tolist())}
+    return documents, [[position[row] for row in of_topic.tolist() if row >= 0] for of_topic in best], groups
+
+
+def _visited(
+    view: ModelView, corpus: Corpus, columns: Sequence[Column], n: int
+) -> tuple[NDArray[np.int64], list[dict[str, object]]]:
+    """One visit to all documents: the n rows with the most of each topic, [K, n] with -1 to fill up, and the mean share
+    of each topic in the groups of each column. A document without a known word is in no group."""
+    K = view.topics.n_topics
+    rows, scores = np.full((K, n), -1, np.int64), np.zeros((K, n))
+    total = [np.zeros((len(column.groups), K)) for column in columns]
+    counts = [np.zeros(len(column.groups), np.int64) for column in columns]
+    for begin, block, theta in view.proportions_by_block(corpus):
+        lengths = row_sums(block.indptr, block.value)
+        score = smoothed(theta, lengths[:, None])  # [docs, K]
+        score[score < 0.05] = 0.0
+        both = np.concatenate([scores, score.T], axis=1)
+        ids = np.concatenate([rows, np.broadcast_to(begin + np.arange(block.n_docs), (K, block.n_docs))], axis=1)
+        top = np.argsort(-both, axis=1, kind="stable")[:, :n]
+        scores, rows = np.take_along_axis(both, top, axis=1), np.take_along_axis(ids, top, axis=1)
+        for column, sums, in_group in zip(columns, total, counts):
+            of_doc = column.group_of_doc[begin : begin + block.n_docs]
+            known = (of_doc >= 0) & (lengths > 0)
+            np.add.at(sums, of_doc[known], theta[known])
+            in_group += np.bincount(of_doc[known], minlength=len(in_group))
+    rows[scores <= 0] = -1
+    return rows, [_groups(*found) for found in zip(columns, counts, total)]
+
+
+def _groups(column: Column, n: NDArray[np.int64], total: NDArray[np.float64]) -> dict[str, object]:
+    """The name of a column, whether its groups are periods, [group, documents], and mean shares [groups, topics]."""
+    chosen = np.arange(len(n))
+    if not column.is_time:
+        chosen = np.flatnonzero(n)
+        chosen = chosen[np.argsort(-n[chosen], kind="stable")[:LARGEST_GROUPS]]
+    return {
+        "name": column.name,
+        "is_time": column.is_time,
+        "groups": [[column.groups[g][:LONGEST_NAME], int(n[g])] for g in chosen],
+        "shares": [[float(f"{s:.4g}") for s in total[g] / max(n[g], 1)] for g in chosen],
+    }

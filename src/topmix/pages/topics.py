@@ -1,0 +1,70 @@
+"""What the report and the explorer both show of all topics, as JSON holds it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topmix._version import __version__
+from topmix.data.corpus import Corpus
+from topmix.views.model import RELEVANCE, ModelView, TopicView, relevant_words, tree_of
+
+RELEVANCES = (1.0, RELEVANCE, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for others
+WORDS_PER_LABEL = 10
+
+
+def overview(view: ModelView, corpus: Corpus | None, positions: NDArray[np.float64]) -> dict[str, object]:
+    """The model, its parameters, [pass, seconds, objective, phase] of each pass; and per topic its most relevant words,
+    the name that somebody gave it or null, its share, and its position on the map."""
+    topics, history = view.topics, view.history
+    about: dict[str, object] = {
+        "estimator": view.kind,
+        "n_topics": topics.n_topics,
+        "n_words": len(topics.words),
+        "tokens": round(topics.tokens),
+        "version": __version__,
+        "passes": len(history),
+        "seconds": round(history[-1].seconds, 2) if history else None,
+        "converged": view.converged,
+    }
+    if corpus is not None:
+        about |= {"n_docs": corpus.n_docs, "corpus_tokens": float(corpus.n_tokens)}
+    return {
+        "about": about,
+        "history": [[r.n_pass, round(r.seconds, 4), r.objective, r.phase] for r in history],
+        "settings": view.settings(),
+        "labels": labels(topics),
+        "names": view.name_of(),
+        "share": [float(f"{s:.5g}") for s in topics.share],
+        "x": [round(float(x), 4) for x in positions[:, 0]],
+        "y": [round(float(y), 4) for y in positions[:, 1]],
+    }
+
+
+def labels(topics: TopicView, n: int = WORDS_PER_LABEL) -> list[list[str]]:
+    return [[word[:200] for word in words] for words in relevant_words(topics, n)]
+
+
+def candidates(topics: TopicView, k: int, n: int) -> NDArray[np.intp]:
+    """Ids of the n best words of a topic for each relevance, most probable first.
+
+    Only the 20 n most probable words can be candidates. So a rare word that is in the topic only by the prior is none.
+    """
+    row = topics.topic_word[k]
+    n = min(n, len(row))
+    likely = np.argpartition(-row, min(20 * n, len(row) - 1))[: 20 * n]
+    logs, bases = (np.log(np.maximum(p[likely], 1e-300)) for p in (row, topics.frequency))
+    best = [likely[np.argsort(-(logs - (1 - r) * bases), kind="stable")[:n]] for r in RELEVANCES]
+    ids = np.unique(np.concatenate(best))
+    return ids[np.argsort(-row[ids], kind="stable")]
+
+
+def tree(topics: TopicView) -> dict[str, object]:
+    """The order of topics, and joins of topics or earlier joins, nearest first."""
+    found = tree_of(topics)
+    joins = [
+        {"node": b.node, "left": b.left, "right": b.right, "distance": round(b.distance, 4),
+         "share": float(f"{b.share:.5g}"), "words": [word[:60] for word in b.words]}
+        for b in found.branches
+    ]  # fmt: skip
+    return {"order": found.branches[-1].topics if found.branches else [], "joins": joins}

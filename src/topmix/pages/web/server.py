@@ -1,0 +1,154 @@
+"""uvicorn behind the guard: on a port that is free, in a thread or in the foreground, with a clean stop."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from topmix.pages.web.guard import LOOPBACK, MAX_BODY, Guard, new_token
+
+START_SECONDS = 30.0
+STOP_SECONDS = 5
+
+
+class Server:
+    """A server for an ASGI application. Nothing is reachable before `start` or `run`, but the address is known.
+
+    Parameters
+    ----------
+    app
+        The application.
+    host : str
+        The address to listen at. The default is seen by this machine alone.
+    port : int
+        0 takes one that is free.
+    token : str or None
+        The secret in the address. None lets everybody in; the default makes a new one.
+    hosts, open_paths, max_body
+        As in `Guard`.
+    on_stop : callable or None
+        Called when the server is asked to stop, so that streams can end.
+
+    Examples
+    --------
+    >>> from topmix.web import Server
+    >>> async def app(scope, receive, send): ...
+    >>> with Server(app, token="secret") as server:
+    ...     server.url == f"http://127.0.0.1:{server.port}/?token=secret"
+    True
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = "",
+        hosts: Iterable[str] = (),
+        open_paths: Collection[str] = (),
+        max_body: int = MAX_BODY,
+        on_stop: Callable[[], None] | None = None,
+    ):
+        self.token = new_token() if token == "" else token
+        self.host = host
+        self._socket = _bound(host, port)
+        self.port = int(self._socket.getsockname()[1])
+        names = [*hosts, *([host] if host not in ("0.0.0.0", "::") else [])]
+        guard = Guard(
+            app, token=self.token, hosts=names, open_paths=open_paths, max_body=max_body, cookie=f"topmix-{self.port}"
+        )
+        config = uvicorn.Config(
+            guard,
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            ws="none",
+            lifespan="off",
+            timeout_graceful_shutdown=STOP_SECONDS,
+        )
+        self._server = _Stoppable(config, on_stop)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_private(self) -> bool:
+        """Whether this machine alone can reach it."""
+        return self.host in LOOPBACK
+
+    @property
+    def address(self) -> str:
+        name = self.host if self.host not in ("0.0.0.0", "::") else socket.gethostname()
+        return f"http://[{name}]:{self.port}/" if ":" in name else f"http://{name}:{self.port}/"
+
+    @property
+    def url(self) -> str:
+        """The address with the token, for a browser."""
+        return self.address if self.token is None else f"{self.address}?token={self.token}"
+
+    def start(self) -> Self:
+        """Serves in a thread, and returns when it answers."""
+        self._thread = threading.Thread(target=self.run, name="topmix-server", daemon=True)
+        self._thread.start()
+        deadline = time.monotonic() + START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise RuntimeError("the server did not start; its log says why")
+            time.sleep(0.005)
+        return self
+
+    def run(self) -> None:
+        """Serves until Ctrl-C."""
+        self._server.run(sockets=[self._socket])
+
+    def wait(self) -> None:
+        """After `start`: until the server has stopped, or Ctrl-C."""
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join(0.2)
+
+    def stop(self) -> None:
+        """Ends what `start` began. Twice does no harm."""
+        self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(START_SECONDS)
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.stop()
+
+
+class _Stoppable(uvicorn.Server):
+    """Says when it is about to stop: it waits for open streams, and only their owners can end them."""
+
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None] | None):
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._on_stop is not None:
+            self._on_stop()
+        await super().shutdown(sockets)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens nowhere yet. Raises OSError that names the address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named, because asyncio turns off Nagle's algorithm only where it is: 40 ms of every answer.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise OSError(error.errno, f"cannot listen at {host}, port {port}: {error.strerror}") from error
+    return made

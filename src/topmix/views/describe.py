@@ -1,0 +1,122 @@
+"""Descriptions of models: the size of each topic, its words, and the documents with the most of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+from sklearn.base import BaseEstimator
+
+from topmix.data.corpus import Corpus
+from topmix.data.shard import row_sums
+from topmix.views.model import TopicView, learned, view_of, word_names
+
+EXAMPLE_SMOOTHING = 20.0  # tokens
+
+
+def smoothed(share: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much a document is an example of a topic: tokens of the topic / (tokens + 20).
+
+    The share of a topic in a short document is easily 1. So a long document about the topic comes before a short one
+    that happens to use its words.
+    """
+    found: NDArray[np.float64] = share * (length / (length + EXAMPLE_SMOOTHING))
+    return found
+
+
+@dataclass(frozen=True)
+class Topic:
+    """Size, words and example documents of one topic."""
+
+    topic: int  # its row in components_
+    share: float  # of all tokens
+    words: list[str]  # most probable first
+    documents: list[str]  # names, or row numbers if the corpus has no names
+
+    def to_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def summarise(model: BaseEstimator, corpus: Corpus, *, n_words: int = 8, n_documents: int = 2) -> list[Topic]:
+    """The topics of a fitted topic model with their sizes and examples in the corpus, largest first."""
+    shares = model.transform(corpus, sparse_output=True).tocsc()  # [D, K]
+    lengths = row_sums(corpus.indptr, corpus.value)
+    sizes, words = lengths @ shares, model.top_words(n_words)
+    topics = []
+    for k in np.argsort(-sizes, kind="stable").tolist():
+        entries = slice(shares.indptr[k], shares.indptr[k + 1])
+        rows = shares.indices[entries]
+        best = rows[np.argsort(-smoothed(shares.data[entries], lengths[rows]), kind="stable")[:n_documents]]
+        names = [str(d) if corpus.names is None else corpus.names[d] for d in best.tolist()]
+        topics.append(Topic(k, float(sizes[k] / max(sizes.sum(), 1e-300)), words[k], names))
+    return topics
+
+
+def describe_model(model: BaseEstimator, *, n_words: int = 10, relevance: float = 1.0) -> dict[str, Any]:
+    """A fitted model as a dict for JSON: its kind, its training, and its topics (or clusters), largest first."""
+    history, means = learned(model, "history_", []), learned(model, "means_")
+    components = learned(model, "components_", means)
+    about = {
+        "estimator": type(model).__name__,
+        "n_components": int(model.n_components if components is None else len(components)),
+        "n_features": int(model.n_features_in_),
+        "converged": bool(learned(model, "converged_", False)),
+        "n_iter": int(learned(model, "n_iter_", len(history))),
+        "seconds": history[-1].seconds if history else None,
+        "objective": history[-1].objective if history else None,
+    }
+    if means is not None:
+        return about | {"clusters": _clusters(model, n_words)}
+    return about | {"topics": describe_topics(view_of(model), n_words, relevance)}
+
+
+def describe_topics(view: TopicView, n_words: int = 10, relevance: float = 1.0) -> list[dict[str, Any]]:
+    """One dict per topic, largest first: number, share, words and their probabilities."""
+    top = view.top(n_words, relevance)
+    return [
+        {
+            "topic": k,
+            "share": float(view.share[k]),
+            "words": view.words_of(top[k]),
+            "probabilities": [float(p) for p in view.topic_word[k, top[k]]],
+        }
+        for k in view.by_size().tolist()
+    ]
+
+
+def model_table(
+    model: BaseEstimator, width: int, *, n_words: int = 10, n_shown: int | None = None, relevance: float = 1.0
+) -> Table:
+    """A table with one row per topic, largest first, and at most 120 characters wide."""
+    about = describe_model(model, n_words=n_words, relevance=relevance)
+    kind, heading = "topic", "words"
+    if "clusters" in about:
+        kind, heading = "cluster", "most distinctive features, in standard deviations"
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, width=min(width, 120))
+    table.add_column(kind, justify="right", style="dim")
+    table.add_column("share", justify="right")
+    table.add_column(heading, ratio=1)
+    for row in about[f"{kind}s"][:n_shown]:
+        features = row["words"] if kind == "topic" else [f"{name} {z:+.1f} " for name, z in row["features"].items()]
+        table.add_row(str(row[kind]), f"{row['share']:.1%}", escape(" ".join(features).rstrip()))
+    return table
+
+
+def _clusters(model: BaseEstimator, n: int) -> list[dict[str, Any]]:
+    """One dict per cluster of vectors, with the features whose means are furthest from the mean of all clusters."""
+    weights, means = np.asarray(model.weights_), np.asarray(model.means_)
+    centre = weights @ means
+    spread = np.sqrt(np.maximum(weights @ (means - centre) ** 2, 1e-300))
+    z = (means - centre) / spread
+    names = word_names(model, means.shape[1])
+    rows = []
+    for k in np.argsort(-weights, kind="stable").tolist():
+        best = np.argsort(-np.abs(z[k]), kind="stable")[:n].tolist()
+        features = {names[v]: float(z[k, v]) for v in best}
+        rows.append({"cluster": k, "share": float(weights[k]), "features": features, "mean": means[k].tolist()})
+    return rows
