@@ -33,6 +33,7 @@ from topmix.parameters.checks import positive_number, whole_number
 
 __all__ = [
     "OPERATIONS",
+    "Edit",
     "Effect",
     "apply",
     "ban",
