@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from topmix.estimators import topic_stream
+from topmix.api import variational as topic_stream
 
 from topmix import LDA
 from topmix.data import sample_lda

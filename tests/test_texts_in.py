@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from topmix.estimators import reading
 
 import topmix
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
@@ -127,7 +126,7 @@ def test_count_columns_equal_the_matrix(kind, monkeypatch):
     wanted = lda().fit_transform(COUNTS)
     X = {"polars": pl.from_pandas(frame), "arrow": pa.Table.from_pandas(frame), "array blocks": COUNTS}.get(kind, frame)
     if "blocks" in kind:
-        for module in (topmix.estimators.reading, topmix.estimators.inputs, topmix.data.tabular):
+        for module in (topmix.read.documents, topmix.read.rows, topmix.data.tabular):
             monkeypatch.setattr(module, "BLOCK_CELLS", 40)
     model = lda().fit(X)
     np.testing.assert_array_equal(model.transform(X), wanted)
@@ -341,7 +340,7 @@ def test_texts_that_are_read_in_parts_have_the_same_topics(kind, monkeypatch):
     whole = answers()
     monkeypatch.setattr("topmix.data.text_blocks.BLOCK_TEXTS", 7)
     monkeypatch.setattr("topmix.data.text_blocks.RUN_TEXTS", 7)
-    monkeypatch.setattr("topmix.estimators.reading.PART_CHARS", 1000)
+    monkeypatch.setattr("topmix.read.documents.PART_CHARS", 1000)
     parts = []
     counted = Vectorizer._count
     monkeypatch.setattr(Vectorizer, "_count", lambda self, *given: parts.append(1) or counted(self, *given))
@@ -367,7 +366,7 @@ def test_counts_that_become_many_are_learned_from_a_temporary_file(source, tmp_p
         anndata.AnnData(counts.to_scipy().astype(np.float32)).write_h5ad(X)
     kept = lda().fit(X)
     seen = []
-    monkeypatch.setattr("topmix.estimators.reading.MOST_ENTRIES", 50)
+    monkeypatch.setattr("topmix.read.documents.MOST_ENTRIES", 50)
     look = lda(callbacks=[lambda *_: seen.append(len(list(made.iterdir())))]).fit(X)
     assert set(seen) == {1}
     np.testing.assert_array_equal(look.components_, kept.components_)
@@ -376,7 +375,7 @@ def test_counts_that_become_many_are_learned_from_a_temporary_file(source, tmp_p
 
 
 def test_a_cluster_and_a_gpu_get_counts_in_memory(monkeypatch):
-    monkeypatch.setattr("topmix.estimators.reading.MOST_ENTRIES", 50)
+    monkeypatch.setattr("topmix.read.documents.MOST_ENTRIES", 50)
     for engine, is_mapped in (("threads", True), ("serial", True), ("ray", False), ("cuda", False)):
         model = lda(engine=engine)
         corpus = reading.read(model, TEXTS, reading.Reading(), fitted=False).data

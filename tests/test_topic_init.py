@@ -52,7 +52,7 @@ def test_a_second_start_saves_topics_that_the_first_pass_left_empty(corpus, monk
         return len(empty_topics(lda.model_.words.total.totals))
 
     with_second_start = empty()
-    monkeypatch.setattr("topmix.estimators.topic_estimator.RESTARTED", ())
+    monkeypatch.setattr("topmix.api.variational.RESTARTED", ())
     assert with_second_start < empty()
 
 

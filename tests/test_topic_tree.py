@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
-from topmix.estimators.topic_view import TopicView, view_of
+from topmix.fitted.view import TopicView
+from topmix.views.model import view_of
 
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA
 from topmix.data import Corpus, sample_lda

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from topmix.estimators import inputs
+from topmix.read import rows as inputs
 
 from tools.fuzz import as_npz
 from topmix import LDA, GibbsLDA, MultinomialMixture
