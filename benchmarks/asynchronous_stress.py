@@ -27,7 +27,7 @@ from benchmarks.harness.results import Results
 from topmix.data import sample_lda
 from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan
 
-LONGEST = 60.0  # seconds without an end are a hang
+LONGEST = 180.0  # seconds without an end are a hang
 
 
 @dataclass
@@ -117,6 +117,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--runs", type=int, default=1000)
     p.add_argument("--seed", type=int, default=0)
     a = p.parse_args(argv)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits one that ignores it
     sums = np.zeros(3, np.int64)
     for n in range(a.runs):
         faulthandler.dump_traceback_later(LONGEST, exit=True)

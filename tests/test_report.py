@@ -134,6 +134,7 @@ def test_the_script_is_valid_javascript(report, tmp_path):
     assert called <= defined | known
 
 
+@pytest.mark.slow  # seven seconds
 def test_a_thousand_topics_make_a_page_of_a_few_megabytes(tmp_path):
     corpus = sample_lda(300, 3000, 30, doc_length=60, random_state=0).corpus
     model = LDA(1000, max_iter=1, random_state=0).fit(corpus)

@@ -89,6 +89,7 @@ def test_scaling_is_one_number_until_it_leaves_the_range(rng):
     total.scale(0.25)
     np.testing.assert_array_equal(total.raw, raw)
     np.testing.assert_allclose(total.counts(), 0.25 * dense(s))
+    np.testing.assert_allclose(total.rows(np.array([1, 0])), 0.25 * dense(s)[[1, 0]])
     for _ in range(300):  # (1 - rho) many times over, with something new each time
         total.scale(0.1).add(s, 0.9)
         assert 1e-101 < abs(total.factor) < 1e101

@@ -21,6 +21,7 @@ from topmix.reference.topics import (
 )
 from topmix.stats import WordStats
 
+from .pairs import pairs
 from .topic_data import POSTERIORS, dense_docs, document_options, make_corpus
 
 
@@ -70,12 +71,14 @@ def agree(core, K, opt, seed, **case):
     return effort
 
 
-@pytest.mark.parametrize("select_often", [False, True])
-@pytest.mark.parametrize("eps", [0.0, 0.45, 1.7])
-@pytest.mark.parametrize("L", [1, 2, 7, 40])
-@pytest.mark.parametrize(("posterior", "exclude"), [("variational", False), ("collapsed", False), ("collapsed", True)])
-def test_kernel_equals_its_twin(core, posterior, exclude, L, eps, select_often):
-    opt = Options(posterior, exclude, select_often, L=L, eps=eps, max_iter=25, tol=0.01)
+KINDS = [("variational", False), ("collapsed", False), ("collapsed", True)]  # posterior, exclude
+
+
+@pytest.mark.parametrize(
+    ("kind", "L", "eps", "select_often"), pairs(KINDS, [1, 2, 7, 40], [0.0, 0.45, 1.7], [False, True])
+)
+def test_kernel_equals_its_twin(core, kind, L, eps, select_often):
+    opt = Options(*kind, select_often, L=L, eps=eps, max_iter=25, tol=0.01)
     agree(core, 40, opt, seed=1)
 
 

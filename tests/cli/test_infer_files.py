@@ -71,6 +71,7 @@ def test_blocks_of_a_table_give_what_the_model_gives(model, kind, tmp_path):
     np.testing.assert_array_equal(np.array(found["theta"].to_pylist(), np.float32), want.astype(np.float32))
 
 
+@pytest.mark.slow  # six seconds
 def test_memory_does_not_grow_with_the_rows(model, tmp_path):
     long = [" ".join([text] * 12) for text in texts(2000)]  # about 1 kB
     few, many = write(tmp_path / "few.parquet", long * 2), write(tmp_path / "many.parquet", long * 20)

@@ -29,28 +29,29 @@ def fitted(**parameters):
     return LDA(4, **(SETTINGS | parameters)).fit(CORPUS)
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"learner": Memoized(batch_size=9)},
-        {"learner": Memoized(batch_size=9, batches_per_update=3)},
-        {"learner": "batch", "inference": Collapsed(own_discount=0.0, min_topic_mass=0.5)},
-        {"learner": Stochastic(batch_size=15, decay=0.9), "max_iter": 2},
-        {"inference": Variational(cold_visits=1), "learner": Memoized(batch_size=15)},
-        {"inference": Variational(stopping="mean", doc_tol=1e-3), "learner": "batch"},
-        {"doc_topic_prior": "auto", "topic_word_prior": "auto", "learner": "batch"},
-        {"doc_topic_prior": "auto", "inference": "variational", "learner": "batch"},
-        {"init": "random", "learner": Memoized(batch_size=15)},
-        {"topic_word_prior": np.random.default_rng(0).uniform(0.01, 0.1, (4, 50)), "learner": "batch"},
-        {"inference": Collapsed(restarts=2, exclude=True, selection="often"), "learner": Memoized(batch_size=15)},
-        {"inference": Variational(restarts=2), "learner": "batch"},
-        {"inference": "cvb0", "learner": Memoized(batch_size=15)},
-        {"inference": CVB0(doc_burn_in=2), "learner": "batch"},
-        {"inference": "scvb0", "learner": Stochastic(batch_size=15), "doc_topic_prior": "auto"},
-        {"inference": SCVB0(doc_burn_in=0), "learner": Memoized(batch_size=15)},
-    ],
-    ids=str,
-)
+FITS = [
+    {"learner": Memoized(batch_size=9, batches_per_update=3)},
+    {"learner": Stochastic(batch_size=15, decay=0.9), "max_iter": 2},
+    {"doc_topic_prior": "auto", "inference": "variational", "learner": "batch"},
+    {"inference": Collapsed(restarts=2, exclude=True, selection="often"), "learner": Memoized(batch_size=15)},
+    {"inference": "cvb0", "learner": Memoized(batch_size=15)},
+    {"inference": "scvb0", "learner": Stochastic(batch_size=15), "doc_topic_prior": "auto"},
+]
+MORE_FITS = [  # through the same kernels, with other settings
+    {"learner": Memoized(batch_size=9)},
+    {"learner": "batch", "inference": Collapsed(own_discount=0.0, min_topic_mass=0.5)},
+    {"inference": Variational(cold_visits=1), "learner": Memoized(batch_size=15)},
+    {"inference": Variational(stopping="mean", doc_tol=1e-3), "learner": "batch"},
+    {"doc_topic_prior": "auto", "topic_word_prior": "auto", "learner": "batch"},
+    {"init": "random", "learner": Memoized(batch_size=15)},
+    {"topic_word_prior": np.random.default_rng(0).uniform(0.01, 0.1, (4, 50)), "learner": "batch"},
+    {"inference": Variational(restarts=2), "learner": "batch"},
+    {"inference": CVB0(doc_burn_in=2), "learner": "batch"},
+    {"inference": SCVB0(doc_burn_in=0), "learner": Memoized(batch_size=15)},
+]
+
+
+@pytest.mark.parametrize("parameters", [*FITS, *(pytest.param(x, marks=pytest.mark.slow) for x in MORE_FITS)], ids=str)
 def test_a_fit_is_that_of_the_processor(engine, parameters):
     want, got = fitted(**parameters), fitted(engine=engine, **parameters)
     np.testing.assert_allclose(got.components_, want.components_, rtol=1e-3, atol=2e-3)

@@ -19,7 +19,7 @@ from topmix.metrics import (
 SAMPLE = sample_lda(60, 80, 6, doc_length=30, random_state=3)
 
 
-@pytest.fixture(params=[6, 150], ids=["few topics", "many topics"])
+@pytest.fixture(params=[6, pytest.param(150, marks=pytest.mark.slow)], ids=["few topics", "many topics"])
 def topics(request):
     rng = np.random.default_rng(request.param)
     return rng.dirichlet(np.full(80, 0.1), request.param) + 1e-4

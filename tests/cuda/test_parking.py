@@ -34,7 +34,8 @@ def fitted(model, X, memory):
     return bits(model.set_params(engine=Emulated(memory=memory), random_state=0).fit(X))
 
 
-@pytest.mark.parametrize("name", FITS)
+# Ten seconds each, and arrays make room for each other alike.
+@pytest.mark.parametrize("name", ["LDA", *(pytest.param(n, marks=pytest.mark.slow) for n in FITS if n != "LDA")])
 def test_less_memory_changes_no_bit(name):
     model, X, share = FITS[name]
     want = fitted(model, X, None)

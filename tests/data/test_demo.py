@@ -39,6 +39,7 @@ def few(monkeypatch, tmp_path):
     return read
 
 
+@pytest.mark.slow  # reads all documentation on this machine, twenty seconds
 def test_thousands_of_real_documents(corpus):
     X = corpus.to_scipy()
     assert X.shape[0] > 3000
@@ -55,12 +56,14 @@ def test_thousands_of_real_documents(corpus):
     } <= set(corpus.names)
 
 
+@pytest.mark.slow  # as above
 def test_words_are_about_something(corpus):
     words = set(corpus.vocabulary)
     assert {"eigenvalues", "regression", "socket", "gaussian", "directory"} <= words
     assert not words & {"parameters", "returns", "ndarray", "optional", "the", "versionadded"}
 
 
+@pytest.mark.slow  # as above
 def test_the_cache_gives_the_same_corpus(corpus):
     again = demo_corpus()
     assert list(again.names) == list(corpus.names)
