@@ -69,7 +69,7 @@ MUTANTS = [
         "pseudo-counts that fade to the wrong side",
         "total.add(pseudo, -1.0 / n)",
         "total.add(pseudo, 1.0 / n)",
-        ("tests/conformance/test_learners.py::test_pseudo_counts_fade_through_the_first_pass_and_leave_nothing",),
+        ("tests/conformance/test_learners.py::test_pseudo_counts_beside_a_total_fade_from_round_to_round",),
     ),
     Mutant(
         "a half-life of twice the length",

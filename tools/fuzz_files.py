@@ -156,7 +156,6 @@ def run_with_atheris(name: str, seconds: float) -> None:
     with atheris.instrument_imports(include=["topmix"]):
         pass
 
-
     found = ROOT / "build" / "fuzz" / name
     found.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="topmix-fuzz-"))

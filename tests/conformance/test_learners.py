@@ -8,11 +8,13 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from topmix.engines import Serial, Threads
 from topmix.fitting.history import Clock
 from topmix.fitting.loop import Log, Stopping, run_passes
 from topmix.learners import LEARNERS, Batch, Memoized, State, Stochastic
+from topmix.stats import PseudoCounts
 from topmix.stats.tree import tree_sum
 
 from .conftest import MIXTURES, PROBLEMS
@@ -224,6 +226,19 @@ def test_pseudo_counts_fade_through_the_first_pass_and_leave_nothing(what, width
     np.testing.assert_array_equal(flat(total), flat(added(model.no_stats(), state.memo, width)))
     np.testing.assert_array_equal(flat(pseudo), before)
     assert state.pseudo_counts is None
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_pseudo_counts_beside_a_total_fade_from_round_to_round(width, problem):
+    model, step, shards = problem("collapsed")
+    V, K = model.words.shape
+    state = State(pseudo_counts=model.prior.no_stats(PseudoCounts.of(np.ones(V), np.ones(K), sp.csr_array((K, V)))))
+    workers = Serial().open(shards(4), step, 1)
+    run, left = workers.run, []
+    workers.run = lambda tables, which: (left.append(tables.__self__.words.total.pseudo_weight), run(tables, which))[1]
+    _, total, _ = next(Memoized(batches_per_update=width).passes(model, workers, state))
+    assert left == [1 - n / 4 for n in range(0, 4, width)]
+    assert total.S.pseudo is None
 
 
 @pytest.mark.parametrize("width", [2, 3])

@@ -148,8 +148,14 @@ EXTRA = {
 }
 
 
-@pytest.mark.parametrize("eps", [0.1, 0.45])  # without any, restarts of topics with next to nothing are in doubt
-@pytest.mark.parametrize("extra", EXTRA)
+slow = pytest.mark.slow  # seconds each, in each of the rooms; the others have all of the code in them
+
+
+# Without any eps, restarts of topics with next to nothing are in doubt.
+@pytest.mark.parametrize("eps", [pytest.param(0.1, marks=slow), 0.45])
+@pytest.mark.parametrize(
+    "extra", ["all", "restarts, variational", *(pytest.param(x, marks=slow) for x in list(EXTRA)[:4])]
+)
 def test_what_few_fits_ask_for_equals_its_twin(extra, eps, room):
     posterior, options = EXTRA[extra]
     shard, tables, _, want = problem(posterior, eps, **options)
@@ -164,8 +170,19 @@ def test_own_tokens_are_discounted_beside_all_that(room):
     agree(solved(shard, tables, start=docs, last=docs), shard, want)
 
 
-@pytest.mark.parametrize("extra", [{}, {"restarts": 2, "select_often": True}], ids=str)
-@pytest.mark.parametrize("posterior", POSTERIORS)
+OFTEN = {"restarts": 2, "select_often": True}
+
+
+@pytest.mark.parametrize(
+    ("posterior", "extra"),
+    [
+        ("variational", {}),
+        ("collapsed", OFTEN),
+        pytest.param("collapsed", {}, marks=slow),
+        pytest.param("variational", OFTEN, marks=slow),
+    ],
+    ids=str,
+)
 def test_any_order_of_the_lanes_gives_the_same_bits(posterior, extra, room):
     """What a missing barrier would change."""
     shard, tables, _, _ = problem(posterior, 0.45, **extra)
