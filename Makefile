@@ -21,11 +21,14 @@ test: $(VENV)/installed-test
 	$(MAKE) --no-print-directory -j 2 lint native
 	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 20
 
-# Everything, before a release: the slow tests too, every instruction set, the guard. An hour on two cores.
+# Everything, before a release: the slow tests too, every instruction set and the other processor, the guard, faults of a
+# cluster twenty times, and the fuzzers. An hour on two cores.
 test-all: $(VENV)/installed-test
 	@$(BIN)/python tools/find_chromium.py
 	$(MAKE) --no-print-directory -j 3 lint native-all guard
 	$(BIN)/python -m pytest -m "" -n auto --dist loadgroup --durations 30
+	$(BIN)/python -m benchmarks.ray_faults
+	PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run_other.sh
 	$(MAKE) --no-print-directory fuzz MINUTES=0.5
 
 $(BIN)/python:
