@@ -75,7 +75,7 @@ MUTANTS = [
         "a half-life of twice the length",
         "1.0 - 0.5 ** (n_rows / self.half_life)",
         "1.0 - 0.5 ** (0.5 * n_rows / self.half_life)",
-        ("tests/test_streams.py", "tests/test_changing_streams.py"),
+        ("tests/parameters/test_parameters.py::test_a_parameter_has_its_effect[Stochastic.half_life]",),
     ),
     # Metrics.
     Mutant(
