@@ -100,6 +100,7 @@ def test_demo_json_has_every_topic(small):
     assert len(out["topics"][0]["words"]) == 8
 
 
+@pytest.mark.slow  # three programs
 def test_same_seed_same_topics_for_any_threads(small):
     outs = [json.loads(run(small, "demo", "--topics", "5", "--seed", s, "--threads", t, "--json").stdout)
             for s, t in (("3", "1"), ("3", "3"), ("4", "1"))]  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
+@pytest.mark.slow  # as the tutorials
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_example_runs(path, demo_cache, tmp_path):
     done = subprocess.run([sys.executable, "-W", "error::DeprecationWarning:__main__", path], env=demo_cache,

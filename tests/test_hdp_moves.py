@@ -288,6 +288,7 @@ def test_an_adapted_model_is_saved_with_its_moves(adapted, sample, tmp_path):
     assert again.n_components == 3 * N_TRUE
 
 
+@pytest.mark.slow  # eight seconds; tests/conformance has every part of it
 def test_the_same_bits_for_any_number_of_threads():
     """Until after the first trials; a whole fit is compared where it was interrupted."""
     corpus = sample_lda(900, 300, N_TRUE, doc_length=80, random_state=0).corpus

@@ -40,15 +40,17 @@ def largest_loss(stream, inference, learner="stochastic"):
     return float(np.max(np.maximum.accumulate(scores) - scores))
 
 
-@pytest.mark.parametrize("inference", [SCVB0(), Collapsed()])
+@pytest.mark.parametrize("inference", [SCVB0(), pytest.param(Collapsed(), marks=pytest.mark.slow)])
 def test_a_stationary_stream_never_gets_worse(stream, inference):
     assert largest_loss(stream, inference) < NOISE
 
 
+@pytest.mark.slow  # another stream of 120 calls
 def test_a_stationary_stream_never_gets_worse_while_it_forgets(stream):
     assert largest_loss(stream, SCVB0(), Stochastic(half_life=5000)) < 2 * NOISE  # fewer documents: more noise
 
 
+@pytest.mark.slow  # shows that the test above can fail
 def test_documents_that_average_too_well_smear_the_topics(stream):
     """The paper's step in documents. This is what the default is for, and shows that the tests above can fail."""
     assert largest_loss(stream, SCVB0(doc_decay=0.9)) > 2 * NOISE

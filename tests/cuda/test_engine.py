@@ -276,6 +276,7 @@ def test_a_corpus_without_room_is_dealt_by_the_processor(monkeypatch):
     np.testing.assert_array_equal(fitted(engine=Emulated()).components_, here)
 
 
+@pytest.mark.slow  # seven seconds
 def test_an_hdp_with_restarts_is_near_that_of_the_processor(engine):
     """Whether it is better without a topic of a millionth of a token is decided by rounding."""
     settings = {"n_active": 3, "random_state": 0, "max_iter": 3, "search": None, "inference": "variational"}

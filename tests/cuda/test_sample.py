@@ -127,7 +127,7 @@ def test_any_order_of_the_lanes_gives_the_same_topics(order):
 SAMPLE = sample_lda(120, 60, 5, doc_length=25, random_state=2)
 
 
-@pytest.mark.parametrize("learner", ["memoized", "batch"])
+@pytest.mark.parametrize("learner", ["memoized", pytest.param("batch", marks=pytest.mark.slow)])  # seconds each
 def test_a_fit_explores(engine, learner):
     settings = {"learner": learner, "random_state": 0, "max_iter": 20, "inference": Collapsed(sweeps=12)}
     first, again = (LDA(5, engine=engine, **settings).fit(SAMPLE.corpus) for _ in range(2))
