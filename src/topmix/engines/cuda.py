@@ -45,6 +45,8 @@ class Cuda(Engine):
     """
 
     maps_files = False
+    keeps_last_pass = False
+    on_device = True
 
     device: int = 0
     memory: int | None = None

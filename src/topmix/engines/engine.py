@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from topmix.cuda.device import Device
 from topmix.data.corpus import Corpus
 from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.shard import Shards
@@ -72,6 +73,8 @@ class Engine(Component):
     has_checkpoints: ClassVar[bool] = True  # whether what its workers remember can go to a file
     maps_files: ClassVar[bool] = True  # whether it learns from a temporary file of this machine as from memory
     counts_texts: ClassVar[bool] = False  # whether `count_texts` may do it
+    keeps_last_pass: ClassVar[bool] = True  # whether a copy of the model after each pass costs next to nothing
+    on_device: ClassVar[bool] = False  # whether its workers compute elsewhere than on the processor
     samples: ClassVar[bool] = True  # whether its workers can sample topics of tokens, which exploration needs
 
     def threads(self, n_jobs: int) -> int:
@@ -87,6 +90,10 @@ class Engine(Component):
     ) -> Corpus | None:
         """The corpus of these texts, counted by the workers, in the file `out` or a temporary one: in the words of a
         vocabulary, or in those that the vectorizer learns. None where the caller is to count them."""
+        return None
+
+    def opened(self) -> Device | None:
+        """The device, where it has one."""
         return None
 
     @abstractmethod

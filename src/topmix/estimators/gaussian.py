@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from topmix.data.sparse_table import SparseTable
 from topmix.data.table import Table
 from topmix.engines import Engine
 from topmix.estimators.gaussian_growth import grown
@@ -19,8 +18,7 @@ from topmix.estimators.inputs import as_table
 from topmix.estimators.mixture import MixtureEstimator, count_of_samples
 from topmix.files.reader import CheckedReader
 from topmix.fitting.history import Callback
-from topmix.learners import Asynchronous, Learner, Stochastic
-from topmix.learners.asynchronous_mixture import usual_rows
+from topmix.learners import Learner
 from topmix.likelihoods.covariance import SingularCovariance
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.likelihoods.gaussian_start import at, empty, given, start, summary
@@ -236,25 +234,9 @@ class GaussianMixture(MixtureEstimator):
             noise *= sd if kind == "diag" else sd[:, None]
         return self.means_[labels] + noise, labels
 
-    def _learner(self, data: Table) -> Learner:  # type: ignore[override]
-        learner: Learner = self._component("learner")
-        learner.check_engine(self._component("engine"))
-        if not isinstance(learner, Asynchronous):
-            return learner
-        kinds: tuple[str, ...] = ("full", "diag", "spherical")
-        why = "clusters travel alone, so they cannot share a covariance"
-        if isinstance(data, SparseTable):
-            kinds, why = ("diag",), "others would need all rows dense in memory, and X is sparse"
-        self._require_to_travel(
-            ("covariance_type", kinds, why),
-            ("candidates", (None,), "a worker scores rows by the clusters that it holds"),
-        )
-        rows = learner.batch_size or usual_rows(data, has_matrices=self.covariance_type == "full")
-        return replace(learner, batch_size=rows)
-
     def _step(self, K: int) -> LocalStep:
         L = count_of_active(self.n_active, K)
-        if self.candidates is None or isinstance(self._component("learner"), Stochastic):  # which remembers nothing
+        if self.candidates is None or not self._component("learner").remembers_rows:
             return super()._step(K)
         if whole_number(self.candidates, "candidates") < L:
             raise ValueError(f"candidates must be at least n_active, {L}, got {self.candidates!r}")
@@ -281,8 +263,8 @@ class GaussianMixture(MixtureEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        is_asynchronous = isinstance(self.learner, Asynchronous) or self.learner == "asynchronous"
-        tags.input_tags.sparse = self.covariance_type == "diag" or not is_asynchronous
+        learner = self._component("learner", missing=None)
+        tags.input_tags.sparse = self.covariance_type == "diag" or not (learner and learner.travels)
         return tags
 
     def _data(self, X: Any, *, reset: bool) -> Table:

@@ -13,7 +13,7 @@ from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains.gibbs import SAMPLERS, Chain
 from topmix.chains.gibbs_cuda import CudaChain
 from topmix.data.corpus import Corpus
-from topmix.engines import Cuda, Engine
+from topmix.engines import Engine
 from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.components import ComponentParameters, threads_of
 from topmix.estimators.inputs import as_corpus
@@ -273,13 +273,13 @@ class GibbsLDA(TopicOutputMixin, SaveMixin, ComponentParameters, BaseEstimator):
             "sweeps": getattr(self, "n_sweeps_", 0) if warm else 0,
             "annealing": annealing,
         }
+        if engine.on_device and sampler != "parallel":
+            raise ValueError(f"engine='cuda' has sampler='parallel' only, got {sampler!r}")
         chain: Chain
-        if isinstance(engine, Cuda):
-            if sampler != "parallel":
-                raise ValueError(f"engine='cuda' has sampler='parallel' only, got {sampler!r}")
-            chain = CudaChain(corpus, prior, words, engine.opened(), **settings)
-        else:
+        if (device := engine.opened()) is None:
             chain = Chain(corpus, prior, words, sampler=sampler, **settings)
+        else:
+            chain = CudaChain(corpus, prior, words, device, **settings)
         init = self if warm else self.init
         if not warm and at is not None and (init is None or isinstance(init, str)):
             init = topics_by_seeds(corpus, at, random_topics(chain.n_tokens, K, rng))

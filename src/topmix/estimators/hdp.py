@@ -21,7 +21,7 @@ from topmix.fitting.history import Callback
 from topmix.fitting.topic_fit import TopicProblem
 from topmix.inference import Inference
 from topmix.inference.fixed_point import FixedPoint
-from topmix.learners import Asynchronous, Learner, Memoized
+from topmix.learners import Learner
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local.topics import TopicStep
 from topmix.models.document_options import DocumentOptions
@@ -175,9 +175,9 @@ class HDP(EditMixin, TopicEstimator):
             model = first_topics(self, empty, corpus, rng, sparse=is_sparse)
             return self._with_posterior(model, empty.words.posterior, is_searching=is_searching)
 
-        problem = replace(problem, empty=empty, start=start)
-        if isinstance(learner, Memoized):  # with few documents an update of the sticks takes longer than the documents
-            problem = replace(problem, default_batches=min(10, max(1, corpus.n_docs // FEWEST_PER_BATCH)))
+        # With few documents an update of the sticks takes longer than the documents.
+        batches = min(10, max(1, corpus.n_docs // FEWEST_PER_BATCH))
+        problem = replace(problem, empty=empty, start=start, default_batches=batches)
         if search is None:
             return problem
         return replace(
@@ -248,7 +248,7 @@ class HDP(EditMixin, TopicEstimator):
 
     def _search(self) -> TopicSearch | None:
         """The search of this fit, if it has one."""
-        if self.search is None or not isinstance(self._component("learner"), Memoized):
+        if self.search is None or not self._component("learner").has_memo:
             return None
         search: TopicSearch = self._component("search")
         return search
@@ -269,12 +269,6 @@ class HDP(EditMixin, TopicEstimator):
         if not isinstance(inference, FixedPoint):
             raise ValueError(f"HDP needs inference='collapsed' or 'variational', got {self.inference!r}")
         return inference
-
-    def _learner(self) -> Learner:
-        learner = super()._learner()
-        if isinstance(learner, Asynchronous):
-            raise ValueError("HDP cannot be learned with learner='asynchronous': use 'memoized'")
-        return learner
 
     def _n_components_kept(self) -> int:
         return getattr(self, "truncation_", self.model_.n_components)

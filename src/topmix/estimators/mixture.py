@@ -32,8 +32,8 @@ from topmix.files.writer import Writer
 from topmix.fitting.history import Callback, Clock, Record, last_objective
 from topmix.fitting.passes import Log, Stopping, run_passes
 from topmix.fitting.progress import shown
-from topmix.learners import Asynchronous, Learner, State, Stochastic, Task
-from topmix.learners.stochastic import blend
+from topmix.learners import Learner, State, Task
+from topmix.learners.stochastic import blend, stream_of
 from topmix.local import LocalStep
 from topmix.local.assign import Assigned, AssignStep
 from topmix.local.mixture import MixtureStep
@@ -195,8 +195,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
         new = model.no_stats()
         for _, stats, _ in workers.run(model.tables, range(workers.n_shards)):
             new += stats
-        learner = self._component("learner")
-        stream = learner if isinstance(learner, Stochastic) else Stochastic()
+        stream = stream_of(self._component("learner"))
         size = stream.step_size(getattr(self, "n_batch_iter_", 0), new.n_rows)
         return model.update(blend(total, new, size, stream.stands_for(self.n_seen_), new.n_rows)).on_host()
 
@@ -278,21 +277,8 @@ class MixtureEstimator(SaveMixin, DensityMixin, CallbackSupportMixin, ComponentP
 
     def _learner(self, data: Corpus | Table) -> Learner:
         learner: Learner = self._component("learner")
-        if isinstance(learner, Asynchronous):
-            raise ValueError(f"{type(self).__name__} cannot be learned with learner='asynchronous': use 'memoized'")
-        return learner
-
-    def _require_to_travel(self, *more: tuple[str, tuple[Any, ...], str]) -> None:
-        """For learner "asynchronous": parameters, the values that they may have, and why."""
-        weights = "weight_concentration_prior_type"
-        for parameter, works, why in (
-            *more, (weights, ("dirichlet_distribution",), "a stick's length depends on all before it")
-        ):  # fmt: skip
-            if getattr(self, parameter) not in works:
-                raise ValueError(
-                    f"learner='asynchronous' needs {parameter} to be {' or '.join(map(repr, works))}, not "
-                    f"{getattr(self, parameter)!r}: {why}. Use learner='memoized'."
-                )
+        learner.check_engine(self._component("engine"))
+        return learner.for_mixture(type(self).__name__, self._likelihood, self.get_params(deep=False), data)
 
     def _step(self, K: int) -> LocalStep:
         return MixtureStep(self._likelihood, count_of_active(self.n_active, K))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ from topmix.estimators.mixture import MixtureEstimator, count_of_samples
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitting.history import Callback
-from topmix.learners import Asynchronous, Learner
-from topmix.learners.asynchronous_mixture import usual_rows
+from topmix.learners import Learner
 from topmix.likelihoods.categorical import Categorical
 from topmix.models.mixture import Mixture
 from topmix.parameters.checks import positive_number, whole_number
@@ -144,14 +142,6 @@ class MultinomialMixture(MixtureEstimator):
         labels = np.repeat(np.arange(len(self.weights_)), rng.multinomial(n_samples, self.weights_))
         rows = [sp.csr_array(rng.multinomial(length, self.topic_word_[k])[None]) for k in labels]
         return sp.vstack(rows, format="csr"), labels
-
-    def _learner(self, data: Corpus) -> Learner:  # type: ignore[override]
-        learner: Learner = self._component("learner")
-        learner.check_engine(self._component("engine"))
-        if not isinstance(learner, Asynchronous):
-            return learner
-        self._require_to_travel()
-        return replace(learner, batch_size=learner.batch_size or usual_rows(data))
 
     def _data(self, X: Any, *, reset: bool) -> Corpus:
         return as_corpus(self, X, reset=reset)

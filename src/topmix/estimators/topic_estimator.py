@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 
 from topmix.data.atomic import check_can_write
 from topmix.data.corpus import Corpus
-from topmix.engines import Cuda, Engine
+from topmix.engines import Engine
 from topmix.estimators.all_or_nothing import all_or_nothing
 from topmix.estimators.checkpoints import checkpoint_of
 from topmix.estimators.components import ComponentParameters
@@ -42,7 +42,7 @@ from topmix.fitting.progress import shown
 from topmix.fitting.topic_fit import TopicFit, TopicProblem
 from topmix.inference import Inference
 from topmix.inference.fixed_point import without_discount
-from topmix.learners import Asynchronous, Batch, Learner, Memoized, Stochastic
+from topmix.learners import Learner
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topic_start import RESTARTED
 from topmix.models.topics import TopicModel
@@ -143,9 +143,7 @@ class TopicEstimator(
             ) as display,
         ):
             last = LastPass(corpus.n_words)
-            keeps = not (
-                hasattr(self, "model_") or isinstance(learner, Asynchronous) or isinstance(self._engine(), Cuda)
-            )
+            keeps = not (hasattr(self, "model_") or learner.has_model_in_pass) and self._engine().keeps_last_pass
             # The user's own come after it: where one of them is interrupted, the pass is kept.
             callbacks = [*([last] if keeps else []), *(self.callbacks or ()), *limits, *display]
             problem = self._problem(corpus, learner, inference, threads)
@@ -178,8 +176,7 @@ class TopicEstimator(
     ) -> TopicProblem:
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
         empty = self._seeded(self._empty_model(corpus.n_words), corpus)
-        if isinstance(learner, Asynchronous) and (self.model_ if self._is_warm() else empty).words.held is not None:
-            raise ValueError("learner='asynchronous' cannot ban, pin or freeze words: use 'memoized'")
+        learner.check_topics(self.model_ if self._is_warm() else empty)
         is_sparse = learner.fades and searches and max_iter > 0
         seed = int(check_random_state(self.random_state).randint(2**31)) if inference.by_tokens else 0
         return TopicProblem(
@@ -197,7 +194,7 @@ class TopicEstimator(
             max_time=self.max_time,
             is_warm=self._is_warm(),
             restarts_small_topics=self._restarts_small_topics() and inference.starts_cold,
-            weighs_tokens=inference.by_tokens and isinstance(learner, Stochastic),
+            weighs_tokens=inference.by_tokens and not learner.remembers_rows,
         )
 
     def _seeded(self, empty: TopicModel, corpus: Corpus) -> TopicModel:
@@ -237,7 +234,7 @@ class TopicEstimator(
     def _sweeps(self, corpus: Corpus, learner: Learner, inference: Inference, max_iter: int) -> int:
         """Of exploration: none where topics were given, passes or documents are few, or counts cannot be sampled."""
         starts_by_itself = isinstance(self.init, str) and not self._is_warm()
-        can_sample = self._engine().samples and isinstance(learner, Memoized | Batch)
+        can_sample = self._engine().samples and learner.samples
         if not (inference.sweeps and starts_by_itself and can_sample and max_iter >= FIRST_PASSES + LAST_PASSES):
             return 0
         if corpus.n_docs < FEWEST_DOCUMENTS * self.n_components:

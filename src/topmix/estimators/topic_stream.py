@@ -20,8 +20,8 @@ from topmix.estimators.reading import Reading
 from topmix.fitting.history import Record
 from topmix.fitting.topic_fit import TopicProblem
 from topmix.inference import Inference
-from topmix.learners import Asynchronous, Learner, Stochastic
-from topmix.learners.stochastic import blend, tokens
+from topmix.learners import Learner
+from topmix.learners.stochastic import blend, stream_of, tokens
 from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
 
@@ -71,8 +71,7 @@ class StreamMixin:
         stream: words, checkpoints, reports.
         """
         learner, inference = self._learner(), self._inference()
-        if isinstance(learner, Asynchronous):
-            raise ValueError("partial_fit is a stochastic step; learner='asynchronous' keeps its documents: use fit")
+        learner.check_stream()
         first = not hasattr(self, "model_")
         reading = Reading(text, vectorizer, feature_names, layer)
         corpus = as_corpus(self, X, reset=True, reading=reading) if first else in_known_columns(self, X)
@@ -89,7 +88,7 @@ class StreamMixin:
                 self.n_batch_iter_ = getattr(self, "n_batch_iter_", 0)
             before = self.n_batch_iter_
             self._count_documents(corpus)
-            stream = learner if isinstance(learner, Stochastic) else Stochastic()
+            stream = stream_of(learner)
             stands_for = stream.stands_for(self.n_seen_)
             if problem.weighs_tokens:
                 stands_for *= self.n_tokens_seen_ / self.n_seen_

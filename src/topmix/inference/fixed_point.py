@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from topmix.inference.inference import Inference
-from topmix.learners import Asynchronous, Learner, Stochastic
+from topmix.learners import Learner
 from topmix.local import LocalStep
 from topmix.local.topics import TopicStep
 from topmix.models.document_options import DocumentOptions
@@ -136,13 +136,7 @@ class Collapsed(FixedPoint):
         shared = super().documents(n_active)
         return replace(shared, exclude=self.exclude, own_discount=self.own_discount)
 
-    def check_learner(self, learner: Learner) -> None:
-        if isinstance(learner, Asynchronous):
-            raise ValueError("learner='asynchronous' needs inference='variational': set it, or use learner='memoized'")
-
 
 def without_discount(documents: DocumentOptions, learner: Learner) -> DocumentOptions:
     """Own tokens are discounted where the topics' counts contain a document's last visit: not in blended batches."""
-    if not isinstance(learner, Stochastic):
-        return documents
-    return replace(documents, own_discount=0.0)
+    return documents if learner.remembers_rows else replace(documents, own_discount=0.0)

@@ -27,6 +27,7 @@ class Inference(Component):
 
     def check_learner(self, learner: Learner) -> None:
         """Raises ValueError where the learner cannot use this inference."""
+        learner.check_posterior(self.posterior)
 
     @property
     def starts_cold(self) -> bool:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from topmix.inference.fixed_point import Collapsed
 from topmix.inference.inference import Inference
-from topmix.learners import Asynchronous, Learner, Stochastic
+from topmix.learners import Learner
 from topmix.local import LocalStep
 from topmix.local.cvb0 import CVB0Step
 from topmix.local.scvb0 import SCVB0Step
@@ -28,11 +28,6 @@ class TokenByToken(Inference):
 
     def documents(self, n_active: int | None) -> DocumentOptions:
         return Collapsed(own_discount=0.0).documents(n_active)
-
-    def check_learner(self, learner: Learner) -> None:
-        if isinstance(learner, Asynchronous):
-            name = type(self).__name__
-            raise ValueError(f"learner='asynchronous' needs inference='variational', and {name} is collapsed")
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,5 +87,5 @@ class CVB0(TokenByToken):
 
     def check_learner(self, learner: Learner) -> None:
         super().check_learner(learner)
-        if isinstance(learner, Stochastic):
+        if not learner.remembers_rows:
             raise ValueError("inference='cvb0' keeps every document's responsibilities, so learner='stochastic' cannot")

@@ -8,23 +8,27 @@ goes on meanwhile.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from topmix.allocations.stick_prior import StickPrior
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, at_random
 from topmix.data.table import Table
 from topmix.engines import Engine, Ray, Threads
-from topmix.learners.asynchronous_mixture import AsynchronousMixture
+from topmix.learners.asynchronous_mixture import AsynchronousMixture, usual_rows
 from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan
 from topmix.learners.learner import Learner, Passes, State
 from topmix.learners.nomadic import Nomadic
 from topmix.learners.nomadic_mixture import NomadicMixture
 from topmix.learners.nomadic_topics import SETTLING_PASSES, NomadicTopics
 from topmix.learners.task import Task
+from topmix.learners.travelling_clusters import required_to_travel
 from topmix.models.mixture import Mixture
+from topmix.models.topics import TopicModel
 from topmix.parameters.checks import one_of, whole_number, whole_number_or_none
 
 FIRST_BATCHES = 10  # of the first pass of a mixture, at most
@@ -67,6 +71,9 @@ class Asynchronous(Learner):
     block_words: int | None = None
     per_token: bool = False
 
+    has_model_in_pass: ClassVar[bool] = True
+    travels: ClassVar[bool] = True
+
     def check(self) -> None:
         whole_number_or_none(self.workers, "workers")
         whole_number_or_none(self.batch_size, "batch_size")
@@ -87,15 +94,41 @@ class Asynchronous(Learner):
         if isinstance(engine, Ray) and self.per_token:
             raise ValueError("per_token=True needs engine='threads': a message for every word would take far too long")
 
+    def check_posterior(self, posterior: str) -> None:
+        if posterior != "variational":
+            raise ValueError("learner='asynchronous' needs inference='variational': set it, or use learner='memoized'")
+
+    def check_stream(self) -> None:
+        raise ValueError("partial_fit is a stochastic step; learner='asynchronous' keeps its documents: use fit")
+
+    def check_topics(self, model: TopicModel) -> None:
+        if isinstance(model.prior, StickPrior):
+            raise ValueError("HDP cannot be learned with learner='asynchronous': use 'memoized'")
+        if model.words.held is not None:
+            raise ValueError("learner='asynchronous' cannot ban, pin or freeze words: use 'memoized'")
+
+    def for_mixture(self, name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Table) -> Self:
+        needs = required_to_travel(likelihood, data)
+        if needs is None:
+            raise ValueError(f"{name} cannot be learned with learner='asynchronous': use 'memoized'")
+        for parameter, works, why in needs:
+            if parameters[parameter] not in works:
+                raise ValueError(
+                    f"learner='asynchronous' needs {parameter} to be {' or '.join(map(repr, works))}, not "
+                    f"{parameters[parameter]!r}: {why}. Use learner='memoized'."
+                )
+        has_matrices = parameters.get("covariance_type") == "full"
+        return replace(self, batch_size=self.batch_size or usual_rows(data, has_matrices=has_matrices))
+
     def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         """Of the first pass of a mixture, which is memoized; topics need none."""
-        if self.batch_size is None:  # estimators of mixtures choose one
+        if self.batch_size is None:  # `for_mixture` chooses one
             return []
         return at_random(data, min(FIRST_BATCHES, len(data) // (4 * self.batch_size)), rng)
 
     def open(self, task: Task, rng: np.random.Generator) -> Any:
         if isinstance(task.model, Mixture):
-            assert self.batch_size is not None, "the estimator chooses a size for its clusters"
+            assert self.batch_size is not None, "for_mixture chooses a size"
             seed = int(rng.integers(2**63))
             if isinstance(task.engine, Ray):
                 return NomadicMixture(task, task.engine, self.batch_size, seed)

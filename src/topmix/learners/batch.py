@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class Batch(Learner):
     >>> Batch()
     Batch()
     """
+
+    samples: ClassVar[bool] = True
 
     def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         return in_order(data)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, MutableMapping
+from collections.abc import Generator, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from topmix.data.table import Table
 from topmix.engines import Engine, Workers
 from topmix.learners.task import Task
 from topmix.local import Info
+from topmix.models.topics import TopicModel
 from topmix.parameters.component import Component
 
 PAIRS_PER_BATCH = 1 << 26  # responsibilities, of 6 bytes, that a step holds unless batch_size asks for more
@@ -48,6 +49,11 @@ class State:
 
 class Learner(Component):
     fades: ClassVar[bool] = False  # whether pseudo-counts fade through the first pass, and may stay sparse
+    has_memo: ClassVar[bool] = False  # whether it keeps the statistics of each shard, which the search for topics needs
+    samples: ClassVar[bool] = False  # whether its passes can be sampling sweeps, which exploration needs
+    remembers_rows: ClassVar[bool] = True  # whether the model's counts contain what the last visit to a row found
+    has_model_in_pass: ClassVar[bool] = False  # whether `interrupted` gives a model in the middle of a pass
+    travels: ClassVar[bool] = False  # whether parts of the model travel between workers, who keep their rows
 
     @abstractmethod
     def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
@@ -63,6 +69,20 @@ class Learner(Component):
 
     def check_engine(self, engine: Engine) -> None:
         """Raises ValueError where the learner cannot use this engine."""
+
+    def check_posterior(self, posterior: str) -> None:
+        """Raises ValueError where the learner cannot use this posterior of documents."""
+
+    def check_stream(self) -> None:
+        """Raises ValueError where topics cannot be learned from batches that are seen once."""
+
+    def check_topics(self, model: TopicModel) -> None:
+        """Raises ValueError where the learner cannot learn such topics."""
+
+    def for_mixture(self, name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Table) -> Self:
+        """This learner, with a batch size for this mixture where it needs one. ValueError where it cannot learn it;
+        `name` and `parameters` are those of the estimator."""
+        return self
 
     @property
     def direction(self) -> str:

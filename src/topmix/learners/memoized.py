@@ -59,6 +59,8 @@ class Memoized(Learner):
     momentum: float = 0.0
 
     fades: ClassVar[bool] = True
+    has_memo: ClassVar[bool] = True
+    samples: ClassVar[bool] = True
 
     def check(self) -> None:
         whole_number_or_none(self.batch_size, "batch_size")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,8 @@ class Stochastic(Learner):
     decay: float = 0.7
     total_samples: float | None = None
     half_life: float | None = None
+
+    remembers_rows: ClassVar[bool] = False
 
     def check(self) -> None:
         whole_number_or_none(self.batch_size, "batch_size")
@@ -103,6 +105,11 @@ class Stochastic(Learner):
                     add_info(info, more)
                 model = model.update(total)
             model = (yield PassResult(model, total, info)) or model
+
+
+def stream_of(learner: Learner) -> Stochastic:
+    """The steps of partial_fit: the learner's own, or the usual ones where it has none."""
+    return learner if isinstance(learner, Stochastic) else Stochastic()
 
 
 def tokens(stats: Any) -> float:

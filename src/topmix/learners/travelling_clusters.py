@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix import _core
+from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard
+from topmix.data.sparse_table import SparseTable
+from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.categorical import Categorical
 from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats
@@ -191,6 +194,25 @@ class CategoricalClusters(TravellingClusters):
 
     def statistics(self, numbers: np.ndarray) -> WordTotal:
         return WordTotal.of(np.ascontiguousarray(numbers[:, 1:].T))
+
+
+Needed = tuple[str, tuple[str | None, ...], str]  # a parameter of an estimator, the values it may have, and why
+
+
+def required_to_travel(likelihood: type, data: Corpus | Table) -> list[Needed] | None:
+    """What clusters need to be like to travel; None where those of this likelihood cannot."""
+    if likelihood not in (Gaussian, Categorical):
+        return None
+    weights = "weight_concentration_prior_type"
+    needed: list[Needed] = [(weights, ("dirichlet_distribution",), "a stick's length depends on all before it")]
+    if likelihood is Categorical:
+        return needed
+    kinds: tuple[str, ...] = ("full", "diag", "spherical")
+    why = "clusters travel alone, so they cannot share a covariance"
+    if isinstance(data, SparseTable):
+        kinds, why = ("diag",), "others would need all rows dense in memory, and X is sparse"
+    candidates: Needed = ("candidates", (None,), "a worker scores rows by the clusters that it holds")
+    return [("covariance_type", kinds, why), candidates, *needed]
 
 
 def clusters_of(model: Mixture, *, is_sparse: bool) -> TravellingClusters:

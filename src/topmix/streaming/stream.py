@@ -18,7 +18,7 @@ from topmix.estimators.checkpoints import NOT_COMPARED, described_parameters
 from topmix.estimators.fewer_words import keep_words
 from topmix.estimators.frames import frame
 from topmix.estimators.topic_estimator import TopicEstimator
-from topmix.learners import Stochastic
+from topmix.learners.stochastic import stream_of
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import positive_number, whole_number
 from topmix.streaming import folder
@@ -94,7 +94,7 @@ class Stream:
         self.admit, self.max_words = whole_number(admit, "admit"), whole_number(max_words, "max_words")
         self.remember, self.save_every = whole_number(remember, "remember"), whole_number(save_every, "save_every")
         learner = estimator._learner()
-        self._half_life = learner.half_life if isinstance(learner, Stochastic) else None
+        self._half_life = stream_of(learner).half_life
         self.half_life_days = None if half_life_days is None else positive_number(half_life_days, "half_life_days")
         if self.half_life_days is not None and self._half_life is not None:
             raise ValueError("Stochastic(half_life=...) counts documents and half_life_days= days: pass one of them")
@@ -145,8 +145,7 @@ class Stream:
         model = copy.copy(before.model) if stay.all() else keep_words(before.model, stay)
         learner = model.learner
         if self.half_life_days is not None:
-            step = model._learner()
-            model.learner = replace(step if isinstance(step, Stochastic) else Stochastic(), half_life=half_life)
+            model.learner = replace(stream_of(model._learner()), half_life=half_life)
         model.partial_fit(in_columns(corpus, words.names))
         model.learner = learner
         change = Drift() if is_first else Drift.between(before.model.model_.weights(), _shares(model))
