@@ -42,7 +42,7 @@ def fitted(**parameters):
         {"doc_topic_prior": "auto", "inference": "variational", "learner": "batch"},
         {"init": "random", "learner": Memoized(batch_size=15)},
         {"topic_word_prior": np.random.default_rng(0).uniform(0.01, 0.1, (4, 50)), "learner": "batch"},
-        {"inference": Collapsed(restarts=2, exclude=True, selection="often"), "learner": Memoized(batch_size=15)},
+        {"inference": Collapsed(restarts=2, selection="often"), "learner": Memoized(batch_size=15)},
         {"inference": Variational(restarts=2), "learner": "batch"},
         {"inference": "cvb0", "learner": Memoized(batch_size=15)},
         {"inference": CVB0(doc_burn_in=2), "learner": "batch"},

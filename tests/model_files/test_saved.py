@@ -116,7 +116,7 @@ def test_parameters_of_all_kinds(corpus, tmp_path):
 def test_components_come_back_as_the_objects_that_were_passed(corpus, tmp_path):
     """And strings as strings."""
     components = {
-        "inference": Collapsed(min_topic_mass=1.0, cold_visits=None, exclude=True),
+        "inference": Collapsed(min_topic_mass=1.0, cold_visits=None, stopping="mean"),
         "learner": Memoized(batch_size=30, batches_per_update=2),
         "engine": Serial(),
     }

@@ -72,19 +72,6 @@ def the_mean_change_is_smaller_than_the_largest(fit):
     assert iterations(fit(stopping="mean", doc_tol=0.01)) < iterations(fit(stopping="max", doc_tol=0.01))
 
 
-@fact("exclude", "Collapsed")
-def a_token_does_not_judge_itself(fit):
-    """A document of one token: only the prior says what its topic is."""
-    model = fit(min_topic_mass=0.0, own_discount=0.0, max_doc_update_iter=500, doc_tol=0.0)
-    token = np.zeros((1, 30))
-    token[0, X.sum(axis=0).argmax()] = 1
-    shares = model.components_[:, token[0].argmax()] / model.components_.sum(axis=1)
-    alone = model.set_params(inference__exclude=True).transform(token, normalize=False)[0] - model.doc_topic_prior_
-    np.testing.assert_allclose(alone, shares / shares.sum(), rtol=1e-3)
-    with_itself = model.set_params(inference__exclude=False).transform(token, normalize=False)[0]
-    assert with_itself.max() > alone.max()
-
-
 @fact("own_discount", "Collapsed")
 def own_words_count_less(fit):
     exact = fit({"learner": "batch"}, own_discount=0.0, min_topic_mass=0.0, doc_tol=1e-6, max_doc_update_iter=1000)

@@ -71,7 +71,7 @@ def _inference(estimator: str, first: dict[str, Any], learner: str) -> Inference
         settings["restarts"] = None
     if posterior == "variational":
         return Variational(**settings)
-    more = {name: first[name] for name in ("exclude", "own_discount") if name in first}
+    more = {name: first[name] for name in ("own_discount",) if name in first}
     return Collapsed(**settings, **more)
 
 

@@ -53,7 +53,7 @@ class HDP(EditMixin, TopicEstimator):
         always. "collapsed": the number of topics is found under the variational
         bound too, but a few collapsed passes come before, which lead to a higher bound, and a few at the end, for
         topics that predict better; elbo_ is then the bound where these ended, and lower. Without a search all passes
-        are collapsed. `exclude` and `own_discount` are not used.
+        are collapsed. `own_discount` is not used.
     learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
         How the documents are visited. Only memoized fits search for the number of topics.
     engine : as in LDA
@@ -237,7 +237,7 @@ class HDP(EditMixin, TopicEstimator):
         eps = LEAST_MASS if inference.min_topic_mass is None and not is_collapsed else shared.eps
         restarts = RESTARTS if inference.restarts is None else inference.restarts
         without = 0 if is_collapsed or is_searching else restarts
-        return replace(shared, eps=eps, restarts=without, exclude=False, own_discount=0.0)
+        return replace(shared, eps=eps, restarts=without, own_discount=0.0)
 
     def _documents(self) -> DocumentOptions:
         posterior = self.model_.words.posterior if hasattr(self, "model_") else self._inference().posterior

@@ -156,6 +156,7 @@ def _construct(cls: Any, file: CheckedReader, version: int) -> Any:
         parameters = upgrade_parameters(cls.__name__, parameters)
     for name, value in parameters.items():
         if name in known and name in FAMILIES and isinstance(value, dict):
+            value.pop("exclude", None)  # Collapsed had it in earlier files
             parameters[name] = from_dict(value, FAMILIES[name], name)
         elif not isinstance(value, Component) and (
             name not in known or name == "callbacks" or not _may_be(value, hints[name])
