@@ -47,7 +47,7 @@ SETTINGS = {
         "total_samples": (1e4, [0.0, -5.0, "x"]), "half_life": (1e3, [0.0, -5.0, np.nan]),
     },
     Asynchronous: {
-        "workers": (2, [0, 1.5]), "batch_size": (20, [0]), "outside": ("mean", ["rest"]), "opening": (0, [-1, None]),
+        "workers": (2, [0, 1.5]), "batch_size": (20, [0]), "tail": ("mean", ["rest"]), "warm_up": (0, [-1, None]),
         "block_words": (1, [0, 1.5]), "per_token": (True, ["x", None]),
     },
     Threads: {}, Serial: {},

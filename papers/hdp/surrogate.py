@@ -10,7 +10,7 @@ from scipy.special import digamma
 
 from benchmarks.harness import drawing
 from benchmarks.harness.results import Results
-from topmix.allocations.topic_sticks import Sticks
+from topmix.allocations.stick_prior import Sticks
 from topmix.numerics import dirichlet
 
 ALPHAS = np.logspace(-3, 3, 61)

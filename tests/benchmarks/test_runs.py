@@ -137,7 +137,7 @@ def test_memory_is_watched_except_in_pauses():
     {"inference": "variational", "n_active": None, "inference__min_topic_mass": 0.0, "inference__cold_visits": None},
     {"inference": "scvb0", "inference__doc_burn_in": 2, "learner": "stochastic", "learner__batch_size": 20},
     {"inference": CVB0(), "learner": Batch()},
-    {"inference": "variational", "learner": Asynchronous(outside="mean", opening=2)},
+    {"inference": "variational", "learner": Asynchronous(tail="mean", warm_up=2)},
 ])  # fmt: skip
 def test_settings_are_those_of_set_params(tiny, settings):
     lda = ours.lda(3, max_iter=2, tol=-np.inf, n_jobs=1, random_state=0, **settings).fit(datasets.load("tiny").train)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from topmix import _core
-from topmix.engines.worker import Worker
+from topmix.engines.local import Worker
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.likelihoods.categorical import Categorical
 from topmix.local.assign import AssignStep
@@ -32,7 +32,7 @@ FIRST, THIRD = "first visit", "third visit"
 
 IN_ANOTHER_PROCESS = """
 import pickle, sys
-from topmix.engines.worker import Worker
+from topmix.engines.local import Worker
 for step, shard, tables, memory in pickle.load(sys.stdin.buffer):
     pickle.dump(Worker(step, 2).step(shard, tables, memory), sys.stdout.buffer)
 """

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from topmix import HDP, LDA
-from topmix.cuda.gather import CorpusOnDevice
+from topmix.cuda.shard import CorpusOnDevice
 from topmix.data import sample_lda
 from topmix.data.shard import Shards
 from topmix.engines import Cuda, Threads

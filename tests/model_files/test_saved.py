@@ -130,7 +130,7 @@ def test_components_come_back_as_the_objects_that_were_passed(corpus, tmp_path):
         {"learner": stream, "inference": SCVB0(doc_burn_in=2)},
         {"learner": stream, "inference": Variational(restarts=1)},
         {"learner": Batch(), "inference": CVB0(2)},
-        {"learner": Asynchronous(workers=1, outside="mean", opening=3), "inference": "variational"},
+        {"learner": Asynchronous(workers=1, tail="mean", warm_up=3), "inference": "variational"},
     ):
         model = topmix.LDA(3, max_iter=2, random_state=0, **more).fit(corpus)
         model.save(tmp_path / "model")

@@ -114,8 +114,8 @@ def learner(d: Draw) -> Any:
         "total_samples": lambda: d.one_of(None, 100, d.size()),
         "half_life": lambda: d.one_of(None, 100, d.size()),
         "workers": lambda: d.whole(None, 1, 2),
-        "outside": lambda: d.one_of("best", "mean"),
-        "opening": lambda: d.whole(0, 1, 20),
+        "tail": lambda: d.one_of("best", "mean"),
+        "warm_up": lambda: d.whole(0, 1, 20),
     }
     return some_of(d, kind, choices)
 

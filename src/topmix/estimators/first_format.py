@@ -83,7 +83,7 @@ def _learner(first: dict[str, Any], learner: str) -> Learner:
     if learner == "stochastic" or (learner == "memoized" and total is not None):  # a stream
         return Stochastic(size, **step, total_samples=total)
     if learner == "asynchronous":
-        more = {new: first[old] for new, old in (("outside", "rest"), ("opening", "opening")) if old in first}
+        more = {new: first[old] for new, old in (("tail", "rest"), ("warm_up", "opening")) if old in first}
         workers = first.get("n_workers")
         return Asynchronous(workers, size, **more)
     if learner not in ("batch", "memoized"):

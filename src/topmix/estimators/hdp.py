@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from topmix.allocations.stick_prior import StickPrior
-from topmix.allocations.topic_sticks import Sticks
+from topmix.allocations.stick_prior import StickPrior, Sticks
 from topmix.data.corpus import Corpus
 from topmix.engines import Engine
 from topmix.estimators.editing import EditMixin

@@ -19,8 +19,7 @@ from topmix.estimators.mixture import MixtureEstimator, count_of_samples
 from topmix.files.reader import CheckedReader
 from topmix.fitting.history import Callback
 from topmix.learners import Learner
-from topmix.likelihoods.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher
-from topmix.likelihoods.von_mises_fisher_sample import sample
+from topmix.likelihoods.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher, sample
 from topmix.likelihoods.von_mises_fisher_start import STARTS, empty, given, start
 from topmix.local import LocalStep
 from topmix.local.directions import DirectionStep

@@ -18,7 +18,7 @@ class Stopping:
 
     max_iter: int
     least_gain: float  # a pass that changes the objective by less has converged
-    direction: str = "rises"  # "falls" where it is minimised; "wavers" where priors move under it
+    direction: str = "rises"  # "falls" where it is minimised; "either" where priors move under it
     opening: int = 0  # first passes whose objective is another one
     before: float | None = None  # the objective at which the fit begins, where an earlier fit ended there
 
@@ -28,7 +28,7 @@ class Stopping:
         if len(history) < self.opening + 2:
             return False
         gain = history[-1].objective - history[-2].objective
-        return {"rises": gain, "falls": -gain, "wavers": abs(gain)}[self.direction] < self.least_gain
+        return {"rises": gain, "falls": -gain, "either": abs(gain)}[self.direction] < self.least_gain
 
 
 @dataclass

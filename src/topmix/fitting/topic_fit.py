@@ -131,9 +131,9 @@ class TopicFit(Between):
     def _stopping(self, task: Task) -> Stopping:
         p, documents = self.problem, task.model.documents
         moves = task.model.learns_priors or documents.own_discount > 0
-        direction = "wavers" if moves and task.model.words.posterior == "collapsed" else "rises"
+        direction = "either" if moves and task.model.words.posterior == "collapsed" else "rises"
         least = p.tol * max(p.corpus.n_tokens, 1.0)
-        return Stopping(p.max_iter, least, direction, p.learner.opening_passes(task))
+        return Stopping(p.max_iter, least, direction, p.learner.warm_up_passes(task))
 
     def _resume(self, found: Progress, model: TopicModel, lengths: list[np.ndarray]) -> TopicModel:
         """Gives workers and search their memory back; returns the model that the next pass starts from. `lengths` are

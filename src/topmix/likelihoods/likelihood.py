@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -29,3 +29,10 @@ class Likelihood(Protocol):
     def assign(shard: Any, tables: Any, log_weights: np.ndarray, L: int) -> Any: ...
     @staticmethod
     def summarise(shard: Any, assignment: Any, K: int) -> Any: ...
+
+
+@runtime_checkable
+class OnDevice(Protocol):
+    """A likelihood whose total is on a device."""
+
+    def on_host(self) -> Likelihood: ...
