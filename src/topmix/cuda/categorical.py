@@ -50,9 +50,6 @@ class RowWords:
         """[entries] the row of each."""
         return self.device.array(self.host.row_of, np.int32)
 
-    def __getitem__(self, part: slice) -> slice:
-        return part
-
 
 @dataclass(eq=False)
 class RowWordStats(OneShard):
@@ -184,6 +181,9 @@ class WordBlocks:
             "offset": self.t.offset,
         }
         self.top("top_words", part.stop - part.start, self.constant, given)
+
+    def likelihood(self, scores: np.ndarray) -> np.ndarray:
+        return scores
 
     def summarise(self, unit: float) -> MixtureStats:
         """What all rows report. Their shares are kept, because tokens are computed from them."""

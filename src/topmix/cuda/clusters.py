@@ -19,6 +19,7 @@ from topmix.likelihoods.gaussian import GaussianStats, GaussianTables
 from topmix.likelihoods.von_mises_fisher import DirectionStats, DirectionTables
 from topmix.numerics.blas import one_thread
 from topmix.numerics.threads import use_threads
+from topmix.stats import MixtureStats
 
 AT_ONCE = 1 << 24  # numbers on their way to the device
 BLOCK_BYTES = 1 << 30  # features, scores and shares that are held at a time
@@ -155,11 +156,11 @@ def rows_at_a_time(weights: Weights, L: int) -> int:
 class Blocks:
     """Rows under clusters, a block at a time."""
 
-    def __init__(
-        self, device: Device, c: Clusters, log_weights: np.ndarray, L: int, n: int, precision: str, *, keep: bool
-    ):
-        self.device, self.c, self.L, self.n = device, c, L, n
-        self.size = min(rows_at_a_time(c.weights, L), max(n, 1))
+    def __init__(self, rows: DeviceRows, c: Clusters, log_weights: np.ndarray, L: int, precision: str, *, keep: bool):
+        self.device = device = rows.device
+        self.rows, self.c, self.L, self.n = rows, c, L, rows.n_rows
+        self.z = rows.z(c.weights.dtype, c.origin, c.A)
+        self.size = min(rows_at_a_time(c.weights, L), max(self.n, 1))
         self.scorer = Scorer(device, c.weights, self.size, precision)
         self.top = Top(device, self.size, c.weights.K, L, c.weights.dtype, keep=keep)
         self.constant = device.array(c.constant + log_weights, c.weights.dtype)
@@ -168,17 +169,22 @@ class Blocks:
     def __iter__(self) -> Iterator[slice]:
         return (slice(begin, min(begin + self.size, self.n)) for begin in range(0, self.n, self.size))
 
-    def assign(self, z: DeviceArray) -> None:
-        self.top(self.kernel, len(z), self.constant, self.scorer(z))
+    def assign(self, part: slice) -> None:
+        self.top(self.kernel, part.stop - part.start, self.constant, self.scorer(self.z[part]))
 
-    def summarise(self, rows: DeviceRows, z: DeviceArray) -> Moments:
-        """Moments of all rows."""
-        c, L, top = self.c, self.L, self.top
+    def summarise(self, unit: float) -> MixtureStats:
+        """What all rows report."""
+        c, rows, L, top = self.c, self.rows, self.L, self.top
         weights = c.weights
         moments = Moments(self.device, weights.K, weights.D, weights.quadratic, weights.dtype, self.size * L)
         for part in self:
-            self.assign(z[part])
+            self.assign(part)
             weight = None if rows.weight is None else rows.weight[part]
             entropy = top.entropy[: part.stop - part.start]
-            moments.add(z[part], top.cluster, top.r, entropy, weight, c.centre, L)
-        return moments
+            moments.add(self.z[part], top.cluster, top.r, entropy, weight, c.centre, L)
+        return MixtureStats(c.sums(c, rows, moments), self.device.get(moments.N), moments.entropy(), rows.n)
+
+    def likelihood(self, scores: np.ndarray) -> np.ndarray:
+        """[rows] from summed scores, which lack what is the same for all clusters."""
+        found: np.ndarray = scores + self.c.jacobian
+        return found if self.c.root is None else found - 0.5 * self.rows.squared_norms(self.z, self.c.root)

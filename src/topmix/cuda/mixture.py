@@ -20,7 +20,6 @@ from topmix.local.assign import Assigned, AssignStep
 from topmix.local.directions import DirectionStep
 from topmix.local.mixture import MixtureStep
 from topmix.models.mixture import Mixture, MixtureTables
-from topmix.stats import MixtureStats
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -55,55 +54,46 @@ class MixtureBackend:
 
     def place(self, model: M) -> M:
         """Full covariances and words have large totals, which stay on the device. What is small stays on the host."""
-        if not isinstance(model, Mixture):
-            return model
-        likelihood: Any = model.likelihood
+        likelihood: Any = model.likelihood if isinstance(model, Mixture) else None
         if isinstance(likelihood, Categorical):
             likelihood = DeviceCategorical.of(self.device, likelihood, self.unit)
         elif isinstance(likelihood, Gaussian) and likelihood.covariance_type == "full":
             likelihood = DeviceGaussian.of(self.device, likelihood)
+        else:
+            return model
+        assert isinstance(model, Mixture)
         return replace(model, likelihood=likelihood)
 
-    def blocks(self, rows: Any, tables: MixtureTables, L: int, *, keep: bool = True) -> tuple[Any, Any]:
-        """How to go through the rows, and the rows."""
+    def blocks(
+        self, rows: RowWords | DeviceRows, tables: MixtureTables, L: int, *, keep: bool = True
+    ) -> WordBlocks | Blocks:
+        """How to go through the rows."""
         if isinstance(rows, RowWords):
-            words = WordBlocks(self.device, rows, tables.likelihood, tables.log_weights, L, keep=keep)
-            return words, rows
+            return WordBlocks(self.device, rows, tables.likelihood, tables.log_weights, L, keep=keep)
         c = Clusters.of(self.device, tables.likelihood)
-        z = rows.z(c.weights.dtype, c.origin, c.A)
-        return Blocks(self.device, c, tables.log_weights, L, rows.n_rows, self.precision, keep=keep), z
+        return Blocks(rows, c, tables.log_weights, L, self.precision, keep=keep)
 
 
 @dataclass(frozen=True)
 class CudaMixtureStep(MixtureBackend):
     step: MixtureStep
 
-    def __call__(self, rows: Any, tables: MixtureTables, memory: object) -> StepResult:
-        blocks, z = self.blocks(rows, tables, self.step.n_active)
-        if isinstance(blocks, WordBlocks):
-            return StepResult(blocks.summarise(self.unit))
-        moments = blocks.summarise(rows, z)
-        S = blocks.c.sums(blocks.c, rows, moments)
-        return StepResult(MixtureStats(S, self.device.get(moments.N), moments.entropy(), rows.n))
+    def __call__(self, rows: RowWords | DeviceRows, tables: MixtureTables, memory: object) -> StepResult:
+        return StepResult(self.blocks(rows, tables, self.step.n_active).summarise(self.unit))
 
 
 @dataclass(frozen=True)
 class CudaAssignStep(MixtureBackend):
     step: AssignStep
 
-    def __call__(self, rows: Any, tables: MixtureTables, memory: object) -> StepResult:
-        L, keep = self.step.n_active, self.step.keep_clusters
-        blocks, z = self.blocks(rows, tables, L, keep=keep)
+    def __call__(self, rows: RowWords | DeviceRows, tables: MixtureTables, memory: object) -> StepResult:
+        blocks = self.blocks(rows, tables, self.step.n_active, keep=self.step.keep_clusters)
         parts = [blocks.top.on_host(0)]
         for part in blocks:
-            blocks.assign(z[part])
+            blocks.assign(part)
             parts.append(blocks.top.on_host(part.stop - part.start))
-        cluster, r, likelihood = (np.concatenate(field) for field in zip(*parts))
-        if isinstance(blocks, Blocks):
-            likelihood = likelihood + blocks.c.jacobian
-            if blocks.c.root is not None:  # the same for all clusters, so scores did without it
-                likelihood -= 0.5 * rows.squared_norms(z, blocks.c.root)
-        return StepResult(Assigned(cluster, r, likelihood))
+        cluster, r, scores = (np.concatenate(field) for field in zip(*parts))
+        return StepResult(Assigned(cluster, r, blocks.likelihood(scores)))
 
 
 BACKENDS: dict[type, type[MixtureBackend]] = {

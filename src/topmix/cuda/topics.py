@@ -67,9 +67,10 @@ class TopicBackend:
             raise ValueError("engine='cuda' has no banned or pinned words and no frozen topics: use engine='threads'")
         if not isinstance(model, TopicModel) or isinstance(model.prior, StickPrior):
             return model
-        total: Any = model.words.total  # here, or on the device already
-        if isinstance(total, WordTotal):
-            total = DeviceWordTotal.of(self.device, total, self.unit)
+        total: Any = model.words.total
+        if not isinstance(total, WordTotal):  # it is there already
+            return model
+        total = DeviceWordTotal.of(self.device, total, self.unit)
         return replace(model, words=model.words.update(total))
 
     def placed(self, shard: Any, stats: TopicStats) -> TopicStats:

@@ -108,7 +108,7 @@ class Learner(Component):
     def updates_per_pass(self, n_batches: int) -> int:
         return 1
 
-    def interrupted(self, workers: Any, model: Any) -> Any:
+    def interrupted(self, workers: Any, model: Model) -> Any:
         """The model at the moment of an interrupt; None where the learner may be in the middle of a total."""
         return None
 

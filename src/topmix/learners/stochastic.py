@@ -20,6 +20,7 @@ from topmix.learners.learner import Learner, Passes, PassResult, State, count_of
 from topmix.local import Info, add_info
 from topmix.models.model import Model, Stats
 from topmix.parameters.checks import MOST_POSITIVE, number_from, positive_number, whole_number_or_none
+from topmix.stats import TopicStats
 
 S = TypeVar("S", bound=Stats)
 DOCUMENTS_PER_BATCH = 512
@@ -114,7 +115,7 @@ def stream_of(learner: Learner) -> Stochastic:
     return learner if isinstance(learner, Stochastic) else Stochastic()
 
 
-def tokens(stats: Stats) -> float:
+def tokens(stats: TopicStats) -> float:
     """Tokens of a batch: with these in the place of rows, the total amounts to all tokens for any document lengths."""
     return float(stats.S.totals.sum())
 

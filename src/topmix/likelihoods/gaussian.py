@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -130,6 +130,9 @@ class Posterior:
 @dataclass(frozen=True)
 class Gaussian:
     """q(mu_k, Lambda_k), or a point. Immutable; it borrows the total it was made from."""
+
+    rows: ClassVar[str] = "vectors"
+    objectives: ClassVar[tuple[str, ...]] = ("vb", "map", "ml")
 
     covariance_type: str
     objective: str

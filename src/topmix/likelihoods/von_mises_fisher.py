@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -72,6 +72,9 @@ class Parameters(NamedTuple):
 @dataclass(frozen=True)
 class VonMisesFisher:
     """K clusters of directions. Immutable; it borrows the total it was made from."""
+
+    rows: ClassVar[str] = "directions"
+    objectives: ClassVar[tuple[str, ...]] = ("map", "ml")
 
     objective: str  # "map" or "ml"
     prior_rows: float  # b, pseudo-rows of each cluster under "map"

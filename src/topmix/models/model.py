@@ -10,8 +10,6 @@ import numpy as np
 class Stats(Protocol):
     """Of some rows, or of all of them. What shards report adds up with `plus`; a total changes in place."""
 
-    S: Any  # the likelihood's own
-
     @property
     def n_rows(self) -> float: ...
     @property
