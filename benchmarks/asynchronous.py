@@ -82,7 +82,7 @@ class Comparison:
             name: self.run(name, settings, K)
             for name, settings in {
                 "asynchronous": OURS,
-                "asynchronous, no opening": OURS | {"learner__opening": 0},
+                "asynchronous, no opening": OURS | {"learner__warm_up": 0},
                 "batch": BATCH,
                 "batch, L = 16": {"learner": "batch"},
             }.items()
@@ -103,13 +103,13 @@ class Comparison:
         for C in kept:
             for outside in ("best",) if C is None else ("best", "mean"):
                 name = "asynchronous, C = K" if C is None else f"asynchronous, C = {C}, {outside} rest"
-                settings = OURS | {"n_active": C, "learner__outside": outside}
+                settings = OURS | {"n_active": C, "learner__tail": outside}
                 self.write(panel, name, self.run(name, settings, K, perplexity=False), K)
 
     def openings(self, K: int, seeds: int = 2) -> None:
         """How many opening passes are best on validation documents?"""
         for n in OPENINGS:
-            settings = OURS | {"inference": "variational", "learner__opening": n, "max_iter": 100, "tol": 1e-4}
+            settings = OURS | {"inference": "variational", "learner__warm_up": n, "max_iter": 100, "tol": 1e-4}
             fits = [
                 ours.lda(K, **settings, n_jobs=self.threads, random_state=seed).fit(self.data.train)
                 for seed in range(seeds)

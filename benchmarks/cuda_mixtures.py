@@ -26,7 +26,7 @@ from benchmarks.harness.stopwatch import PassTimes
 from benchmarks.harness.vectors import of_image, training_images
 from topmix import GaussianMixture
 from topmix.cuda.mixture import MixtureBackend
-from topmix.cuda.scores import Scorer
+from topmix.cuda.row_sums import Scorer
 from topmix.data.shard import Shards
 from topmix.data.table import Table
 from topmix.engines import Cuda, Engine

@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
 def fit(corpus: Corpus, engine: Any, a: Any) -> dict[str, Any]:
     used: list[float] = []
     model = ours.lda(
-        a.K, inference="variational", learner=Asynchronous(opening=a.opening), max_iter=a.passes, tol=-float("inf"),
+        a.K, inference="variational", learner=Asynchronous(warm_up=a.opening), max_iter=a.passes, tol=-float("inf"),
         random_state=0, engine=engine, n_jobs=a.threads, callbacks=[lambda *_: used.append(time.process_time())],
     ).fit(corpus)  # fmt: skip
     status = [record.workers for record in model.history_]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import digamma
 
-from topmix.allocations.topic_sticks import Sticks
+from topmix.allocations.stick_prior import Sticks
 from topmix.numerics import dirichlet
 
 ALPHAS = np.logspace(-3, 3, 61)

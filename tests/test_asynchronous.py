@@ -146,7 +146,7 @@ def test_blocks_that_come_and_go_equal_the_twin(core, C):
 
 def test_by_token_nothing_is_lost_by_several_workers():
     X = documents(9)
-    workers = opened(X, model := topic_model(X), 3, Plan(4, per_token=True, block_words=1, opening=1))
+    workers = opened(X, model := topic_model(X), 3, Plan(4, per_token=True, block_words=1, warm_up=1))
     for _, total, _ in passes(model, workers, 5):
         np.testing.assert_allclose(total.S.raw.sum(axis=1), X.sum(axis=0), rtol=1e-9, atol=1e-9)
     workers.native.audit()
@@ -169,7 +169,7 @@ def test_rows_of_several_vectors_equal_the_twin(core, monkeypatch, C, alpha):
     X = documents(8)
     model = topic_model(X, np.full(37, alpha), K=37)
     want = twin(X, model, C=C)
-    workers = opened(X, model, 1, Plan(C, opening=0))
+    workers = opened(X, model, 1, Plan(C, warm_up=0))
     for (m, total, _), bound in zip(passes(model, workers, 3), want.passes()):
         np.testing.assert_allclose(total.S.raw, want.S, rtol=5e-3, atol=5e-3)
         assert sum(m.bound(total).values()) == pytest.approx(bound, rel=1e-4)
@@ -190,7 +190,7 @@ def test_of_equal_topics_the_first_are_kept(rest):
 def test_by_one_worker_the_bound_never_falls(C, rest, alpha):
     X = documents(3)
     model = topic_model(X, np.full(K, alpha))
-    rise = bounds(model, opened(X, model, 1, Plan(C, rest, opening=0)), 60)
+    rise = bounds(model, opened(X, model, 1, Plan(C, rest, warm_up=0)), 60)
     assert np.all(np.diff(rise) > -1e-6 * abs(rise[0]))
     assert rise[-1] > rise[0]
     exact = list(itertools.islice(twin(X, model, C=C, rest=rest).passes(), 12))
@@ -200,7 +200,7 @@ def test_by_one_worker_the_bound_never_falls(C, rest, alpha):
 def test_after_the_opening_too():
     X = documents(4)
     model = topic_model(X)
-    rise = bounds(model, opened(X, model, 1, Plan(K, opening=5)), 30)
+    rise = bounds(model, opened(X, model, 1, Plan(K, warm_up=5)), 30)
     assert np.all(np.diff(rise[5:]) > -1e-6 * abs(rise[0]))
 
 
@@ -209,7 +209,7 @@ def test_after_the_opening_too():
 def test_every_token_is_counted_once_in_every_snapshot(workers, C):
     X = documents(1)
     model = topic_model(X)
-    they = opened(X, model, workers, Plan(C, opening=2), max_iter=6)
+    they = opened(X, model, workers, Plan(C, warm_up=2), max_iter=6)
     by_word = X.sum(axis=0, dtype=np.float64)
     for _, total, _ in passes(model, they, 6):
         np.testing.assert_allclose(total.S.raw.sum(axis=1), by_word, rtol=1e-9)
@@ -260,7 +260,7 @@ def test_workers_stop_and_go_at_any_time():
     X = documents(6)
     for n in range(30):
         model, workers = topic_model(X, seed=n), int(rng.integers(1, 9))
-        plan = Plan(int(rng.choice([K, 4, 1])), opening=int(rng.integers(3)), seed=n)
+        plan = Plan(int(rng.choice([K, 4, 1])), warm_up=int(rng.integers(3)), seed=n)
         native = opened(X, model, workers, plan).native
         for _ in range(3):
             native.start(1000)
@@ -334,8 +334,8 @@ def test_what_makes_no_sense_is_refused(parameters, said):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"outside": "none"}, "outside='none'"),
-        ({"opening": -1}, "opening"),
+        ({"tail": "none"}, "tail='none'"),
+        ({"warm_up": -1}, "warm_up"),
         ({"workers": 0}, "workers"),
         ({"block_words": 0}, "block_words"),
         ({"block_words": 5, "per_token": True}, "block_words=1"),
@@ -351,11 +351,11 @@ def test_workers_are_as_many_as_asked_for_and_else_n_jobs(monkeypatch):
     real = AsynchronousTopics.__init__
 
     def watched(self, corpus, model, workers, plan, max_iter):
-        seen.append((workers, plan.outside, plan.opening, plan.settle))
+        seen.append((workers, plan.tail, plan.warm_up, plan.settle))
         real(self, corpus, model, workers, plan, max_iter)
 
     monkeypatch.setattr(AsynchronousTopics, "__init__", watched)
-    for learner in (Asynchronous(), Asynchronous(workers=3, outside="mean", opening=2), Asynchronous(opening=100)):
+    for learner in (Asynchronous(), Asynchronous(workers=3, tail="mean", warm_up=2), Asynchronous(warm_up=100)):
         LDA(3, inference="variational", learner=learner, n_jobs=2, max_iter=6).fit(documents())
     assert seen == [(2, "best", 3, 0), (3, "mean", 2, 0), (2, "best", 3, 0)]  # never more than half of max_iter
 

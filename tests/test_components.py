@@ -28,7 +28,7 @@ SETTINGS = {
     Collapsed: {
         "min_topic_mass": (1.0, [-1.0, np.nan, "x", True]), "restarts": (3, [-1, 1.5]), "cold_visits": (None, [-1]),
         "selection": ("often", ["always", None, []]), "max_doc_update_iter": (7, [0, 1.5, None]),
-        "doc_tol": (0.5, [-0.1, np.nan, None]), "stopping": ("mean", ["min"]), "exclude": (True, ["x", None, 2]),
+        "doc_tol": (0.5, [-0.1, np.nan, None]), "stopping": ("mean", ["min"]),
         "own_discount": (0.25, [-0.1, 1.1, None]), "sweeps": (7, [-1, 1.5, None]),
     },
     SCVB0: {
@@ -47,14 +47,14 @@ SETTINGS = {
         "total_samples": (1e4, [0.0, -5.0, "x"]), "half_life": (1e3, [0.0, -5.0, np.nan]),
     },
     Asynchronous: {
-        "workers": (2, [0, 1.5]), "batch_size": (20, [0]), "outside": ("mean", ["rest"]), "opening": (0, [-1, None]),
+        "workers": (2, [0, 1.5]), "batch_size": (20, [0]), "tail": ("mean", ["rest"]), "warm_up": (0, [-1, None]),
         "block_words": (1, [0, 1.5]), "per_token": (True, ["x", None]),
     },
     Threads: {}, Serial: {},
     WordRules: {"ban": ([["a"]], ["a", {"x": ["a"]}, [3]]), "pin": ([None, ["b", 2]], [5, [["a", 1.5]]])},
     TopicSearch: {"warm_up": (0, [-1, None]), "polish": (0, [-1, 1.5]), "max_topics": (20, [0, "x"])},
 }  # fmt: skip
-ONLY_COLLAPSED = ("exclude", "own_discount", "sweeps")
+ONLY_COLLAPSED = ("own_discount", "sweeps")
 SETTINGS[Variational] = {k: v for k, v in SETTINGS[Collapsed].items() if k not in ONLY_COLLAPSED}
 KINDS = [(name, kind) for name, family in FAMILIES.items() for kind in family.values() if kind in SETTINGS]
 kinds = pytest.mark.parametrize(("family", "kind"), KINDS, ids=[kind.__name__ for _, kind in KINDS])
@@ -172,9 +172,9 @@ def test_a_class_of_ones_own_without_settings_need_not_be_a_dataclass(corpus):
 
 
 def test_one_setting_is_changed_and_the_others_stay():
-    was = Collapsed(min_topic_mass=1.0, exclude=True)
-    assert with_settings(was, {"doc_tol": 0.5}, "inference") == Collapsed(min_topic_mass=1.0, exclude=True, doc_tol=0.5)
-    assert was == Collapsed(min_topic_mass=1.0, exclude=True)
+    was = Collapsed(min_topic_mass=1.0, sweeps=3)
+    assert with_settings(was, {"doc_tol": 0.5}, "inference") == Collapsed(min_topic_mass=1.0, sweeps=3, doc_tol=0.5)
+    assert was == Collapsed(min_topic_mass=1.0, sweeps=3)
     with pytest.raises(ValueError, match="inference is Collapsed, which has no setting 'x': it has min_topic_mass"):
         with_settings(was, {"x": 1}, "inference")
     with pytest.raises(ValueError, match="learner is Batch, which has no setting 'batch_size': it has none"):

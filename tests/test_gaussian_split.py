@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from topmix import GaussianMixture
 from topmix.api.gaussian_growth import sizes
 from topmix.data.table import Table
-from topmix.likelihoods.gaussian_split import divided
-from topmix.likelihoods.gaussian_start import empty, given, summary, whole
+from topmix.likelihoods.gaussian_start import divided, empty, given, summary, whole
 
 rng = np.random.default_rng(0)
 KINDS = ("full", "diag", "spherical")

@@ -291,3 +291,14 @@ def test_a_chain_goes_on(planted):
         model.fit(planted.corpus)
     assert model.n_sweeps_ == 18
     assert model.history_[-1].objective > once
+
+
+def test_a_token_of_a_new_document_does_not_judge_itself():
+    """A document of one token: only the prior says what its topic is."""
+    corpus = make_corpus()
+    model = GibbsLDA(3, max_iter=20, random_state=0).fit(corpus)
+    token = np.zeros((1, corpus.n_words), np.float32)
+    token[0, 4] = 1
+    shares = model.components_[:, 4] / model.components_.sum(axis=1) * model.doc_topic_prior_
+    alone = model.transform(token, normalize=False)[0] - model.doc_topic_prior_
+    np.testing.assert_allclose(alone, shares / shares.sum(), rtol=1e-3)

@@ -11,8 +11,7 @@ from scipy.stats import beta as beta_distribution
 
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
-from topmix.allocations.stick_prior import StickPrior
-from topmix.allocations.topic_sticks import Evidence, Sticks
+from topmix.allocations.stick_prior import Evidence, StickPrior, Sticks
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Serial
 from topmix.learners import Batch, Memoized, State

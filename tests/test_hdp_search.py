@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.stick_prior import StickPrior
-from topmix.allocations.topic_sticks import Sticks
+from topmix.allocations.stick_prior import StickPrior, Sticks
 from topmix.learners import PassResult
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local.topics import Visit

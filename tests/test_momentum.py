@@ -5,7 +5,7 @@ import pytest
 
 from topmix import LDA, GaussianMixture, MultinomialMixture
 from topmix.learners import Memoized
-from topmix.likelihoods.gaussian_ahead import KEPT, carried_on
+from topmix.models.momentum import KEPT, step_of
 
 SETTINGS = {"random_state": 0, "n_jobs": 1, "tol": -np.inf}
 
@@ -28,8 +28,8 @@ def test_passes_are_fewer(overlapping):
     ratios = []
     for seed in range(5):
         plain = fitted(overlapping, 24, 0.0, random_state=seed).history_
-        ahead = fitted(overlapping, 24, 2.0, random_state=seed).history_
-        needed = (r.n_pass for r in ahead if r.objective >= plain[-1].objective)
+        faster = fitted(overlapping, 24, 2.0, random_state=seed).history_
+        needed = (r.n_pass for r in faster if r.objective >= plain[-1].objective)
         ratios.append(next(needed, 2 * len(plain)) / len(plain))
     assert np.median(ratios) <= 0.8, ratios
 
@@ -63,7 +63,7 @@ def test_clusters_keep_a_scatter(overlapping, kind):
     model = fitted(overlapping, 2, 0.0, covariance_type=kind).model_.likelihood
     S = model.total
     change = S.copy().scale(-0.5)
-    step, factor = carried_on(model, S, change, 4.0)
+    step, factor = step_of(model, S, change, 4.0)
     assert (factor > 0).all()
     assert (factor < 4).all()
     assert (S.N + step.N >= KEPT * S.N).all()

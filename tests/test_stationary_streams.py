@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from topmix.api import variational as topic_stream
 
 from topmix import LDA
+from topmix.api import variational as topic_stream
 from topmix.data import sample_lda
 from topmix.inference import SCVB0, Collapsed
 from topmix.learners import Stochastic

@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
-from topmix.fitted.view import TopicView
-from topmix.views.model import view_of
 
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA
 from topmix.data import Corpus, sample_lda
 from topmix.fitted.tree import tree_of
+from topmix.fitted.view import TopicView
 from topmix.metrics.hellinger import hellinger
 from topmix.stats import WordTotal
+from topmix.views.model import view_of
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ import topmix
 from topmix import VonMisesFisherMixture
 from topmix.data import Table
 from topmix.data.directions import Directions, UnitRows
-from topmix.likelihoods.von_mises_fisher import log_peak
-from topmix.likelihoods.von_mises_fisher_sample import cosines, sample
+from topmix.likelihoods.von_mises_fisher import cosines, log_peak, sample
 from topmix.likelihoods.von_mises_fisher_start import empty, spread_rows, start
 from topmix.numerics.bessel import ratio
 from topmix.reference import von_mises_fisher as twin

@@ -58,7 +58,7 @@ def asynchronous_passes(X: Any, K: int, workers: int, n_passes: int) -> tuple[np
     corpus = Corpus.from_scipy(X)
     model = first_model(ours.lda(K, inference="variational"), corpus, np.random.default_rng(0))
     begin = time.perf_counter()
-    topics = AsynchronousTopics(corpus, model, workers, Plan(K, opening=0), n_passes)
+    topics = AsynchronousTopics(corpus, model, workers, Plan(K, warm_up=0), n_passes)
     topics.native.start(n_passes)
     found = [(topics.native.next(), time.perf_counter() - begin) for _ in range(n_passes)]
     topics.close()

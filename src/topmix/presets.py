@@ -188,7 +188,7 @@ def esvi_lda(n_components: int, n_active: int | None = None, *, workers: int = 1
         n_components,
         n_active=n_active,
         inference=Variational(),
-        learner=Asynchronous(workers=workers, outside="mean", opening=0),
+        learner=Asynchronous(workers=workers, tail="mean", warm_up=0),
         init="random",
         **FOREVER,
     )

@@ -22,7 +22,7 @@ from topmix.cli.models import OWN, configure
 from topmix.cli.output import as_options, finite
 from topmix.data import Table, from_texts
 from topmix.inference import SCVB0, Collapsed
-from topmix.learners import Memoized, Stochastic
+from topmix.learners import Asynchronous, Memoized, Stochastic
 from topmix.search import TopicSearch
 
 OPTION = re.compile(r"^  (?:-\w, )?(--[\w.-]+)", re.MULTILINE)
@@ -83,8 +83,10 @@ def test_component_options_without_a_component_apply_to_the_default(fit):
     found = fit("--inference.own-discount", "0.25", "--inference.min-topic-mass", "1", "--learner.batch-size", "50")
     assert found.inference == Collapsed(min_topic_mass=1.0, own_discount=0.25)
     assert found.learner == Memoized(batch_size=50)
-    assert fit("--inference.exclude").inference == Collapsed(exclude=True)
-    assert fit("--inference.no-exclude", "--inference.cold-visits", "none").inference == Collapsed(cold_visits=None)
+    assert fit("--inference.cold-visits", "none").inference == Collapsed(cold_visits=None)
+    how = ("--inference", "variational", "--learner", "asynchronous")
+    assert fit(*how, "--learner.per-token").learner == Asynchronous(per_token=True)
+    assert fit(*how, "--learner.no-per-token").learner == Asynchronous()
 
 
 def test_the_search_of_an_hdp(fit):
@@ -108,7 +110,7 @@ WRONG = {
                                                                                            "memoized, stochastic"]),
     "no component's": (["--learner.size", "2"], ["No such option", "--learner.batch-size", "--learner.workers"]),
     "without its component": (["--min-topic-mass", "2"], ["--inference.min-topic-mass"]),
-    "a component that the model has not": (["--model", "gibbs-lda", "--inference.exclude"], ["LDA and HDP"]),
+    "a component that the model has not": (["--model", "gibbs-lda", "--inference.sweeps", "3"], ["LDA and HDP"]),
     "a component's as the model's": (["--batch-size", "9"], ["LDA has --learner.batch-size instead"]),
     "another model's": (["--sampler", "parallel"], ["LDA has no such option; it belongs to GibbsLDA"]),
     "no search to set": (["--model", "hdp", "--search", "none", "--search.polish", "2"], ["leave out `--search none`"]),

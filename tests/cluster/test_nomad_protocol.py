@@ -12,8 +12,7 @@ from topmix.data.shard import Shards
 from topmix.engines.nomad_ledger import Ledger, LedgerError, Offer, Routes, check_mass, missing
 from topmix.engines.ray_nomad import EndOfRound, Links, Nomad, Run
 from topmix.learners import Asynchronous
-from topmix.learners.asynchronous_topics import Blocks, split_documents, statistics
-from topmix.learners.nomadic_topics import Maker, Settings, TopicStation
+from topmix.learners.asynchronous_topics import Blocks, Maker, Settings, TopicStation, split_documents, statistics
 
 
 class Here(Links):
@@ -78,7 +77,7 @@ def travel(stations, contents, rounds, settings, links=None, arrays=1, quiet=3.0
 @pytest.fixture(scope="module")
 def problem():
     corpus = sample_lda(240, 150, 5, doc_length=50, random_state=0).corpus
-    first = LDA(8, inference="variational", learner=Asynchronous(opening=0), max_iter=1, random_state=0).fit(corpus)
+    first = LDA(8, inference="variational", learner=Asynchronous(warm_up=0), max_iter=1, random_state=0).fit(corpus)
     return corpus, first.model_
 
 
@@ -127,11 +126,11 @@ def test_nothing_is_lost_and_the_bound_rises(problem, P, threads):
 
 
 def test_the_sum_over_words_that_workers_know_is_that_of_their_blocks(problem):
-    """Each knows what the others have told, and all of its own."""
+    """Each knows what the others have sent, and all of its own."""
     learning = Learning(problem, 3)
     before = sum(content[0].sum(axis=0) for content in learning.contents)
     *_, (S, *_) = learning.rounds(3)
-    np.testing.assert_allclose(before + sum(s.told() for s in learning.stations), S.sum(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(before + sum(s.own_changes() for s in learning.stations), S.sum(axis=0), rtol=1e-9)
 
 
 def test_what_a_worker_has_at_a_time_falls_with_the_number_of_workers(problem):

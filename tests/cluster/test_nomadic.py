@@ -22,7 +22,7 @@ def corpus():
 
 
 def lda(engine, **parameters):
-    usual = {"n_components": 8, "learner": Asynchronous(opening=2), "max_iter": 6, "tol": -np.inf, "random_state": 0}
+    usual = {"n_components": 8, "learner": Asynchronous(warm_up=2), "max_iter": 6, "tol": -np.inf, "random_state": 0}
     return LDA(**usual | parameters, inference="variational", engine=engine)
 
 

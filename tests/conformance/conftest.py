@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -9,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from topmix import likelihoods
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.stick_breaking import StickBreaking
 from topmix.data import Corpus, Table
 from topmix.data.shard import Shards
-from topmix.likelihoods import LIKELIHOODS, gaussian_start, von_mises_fisher_start
+from topmix.likelihoods import gaussian_start, von_mises_fisher_start
 from topmix.likelihoods.categorical import Categorical
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import LocalStep
@@ -30,13 +33,27 @@ from topmix.stats import WordTotal
 
 from .estimators import counts_only
 
-KIND = {"categorical": "counts", "von_mises_fisher": "directions"}  # rows that it takes; "vectors" if it is not here
-OBJECTIVES = {"": "vb", "-map": "map", "-ml": "ml"}  # by the end of a problem's name
-POINTS = {"": "map", "-ml": "ml"}  # the same, of likelihoods that have no posterior
+
+def found_likelihoods() -> dict[str, type]:
+    """Every likelihood of the package, by the name of its file. The covariances of Gaussians differ in shape only: one
+    class, four entries, so that each is held to the contract."""
+    found: dict[str, type] = {}
+    for file in pkgutil.iter_modules(likelihoods.__path__):
+        module = importlib.import_module(f"topmix.likelihoods.{file.name}")
+        for value in vars(module).values():
+            if is_dataclass(value) and value.__module__ == module.__name__ and hasattr(value, "objectives"):
+                found[file.name] = value
+    gaussian = found.pop("gaussian")
+    return found | dict.fromkeys(("full", "diag", "spherical", "tied"), gaussian)
+
+
+LIKELIHOODS = found_likelihoods()
 
 
 def objectives(name: str) -> dict[str, str]:
-    return POINTS if name == "von_mises_fisher" else OBJECTIVES
+    """By the end of a problem's name."""
+    usual, *others = LIKELIHOODS[name].objectives
+    return {"": usual} | {f"-{other}": other for other in others}
 
 
 MIXTURES = [name + end for name in LIKELIHOODS for end in objectives(name)]
@@ -105,8 +122,16 @@ def start_directions(name: str, data: Any, K: int, objective: str, variant: str,
     return s.start(s.empty(data, None, K, objective=objective), data, None, "k-means++", rng)
 
 
-# How each likelihood starts on its data; Gaussians are what is not here.
-STARTS: dict[str, Callable[..., Any]] = {"categorical": start_words, "von_mises_fisher": start_directions}
+def start(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:
+    return LIKELIHOODS[name].start(data, None, K, rng=rng, objective=objective)
+
+
+# How likelihoods start that need more than `start` of the class.
+STARTS: dict[str, Callable[..., Any]] = {
+    "categorical": start_words,
+    "von_mises_fisher": start_directions,
+    **dict.fromkeys(("full", "diag", "spherical", "tied"), start_gaussian),
+}
 
 
 @pytest.fixture
@@ -128,8 +153,8 @@ def mixture(cut) -> Callable[..., tuple[Mixture, Callable[[int], Shards]]]:
         name, _, variant = name.partition("-")
         rng = np.random.default_rng(seed)
         objective = objectives(name).get(f"-{variant}", objectives(name)[""])
-        data = table_of(KIND.get(name, "vectors"), wide=wide)
-        likelihood = STARTS.get(name, start_gaussian)(name, data, K, objective, variant, rng)
+        data = table_of(LIKELIHOODS[name].rows, wide=wide)
+        likelihood = STARTS.get(name, start)(name, data, K, objective, variant, rng)
         if variant == "candidates":
             likelihood = replace(likelihood, n_candidates=3)
         allocation: Any = (StickBreaking if variant == "sticks" else FiniteDirichlet).uniform(1 / K, K, objective)

@@ -12,7 +12,7 @@ from topmix.learners import Asynchronous
 FIXED = {"HDP": {"search": None}}  # as many topics as were asked for; scikit-learn's checks see the defaults
 # Workers are another way through fit, so these are held to all of it as well.
 ASYNCHRONOUS = {
-    "LDA, asynchronous": {"learner": Asynchronous(opening=0), "inference": "variational"},
+    "LDA, asynchronous": {"learner": Asynchronous(warm_up=0), "inference": "variational"},
     "GaussianMixture, asynchronous": {"learner": "asynchronous"},
     "MultinomialMixture, asynchronous": {"learner": "asynchronous"},
 }

@@ -11,7 +11,7 @@ import numpy as np
 
 from topmix.data.shard import Shards
 from topmix.engines import Engine, ShardResult, Workers
-from topmix.engines.worker import Worker
+from topmix.engines.local import Worker
 from topmix.local import LocalStep
 from topmix.parameters.checks import whole_number
 

@@ -13,7 +13,7 @@ from topmix.learners import Batch, Memoized, State, Stochastic
 from topmix.local.assign import AssignStep
 from topmix.local.fold_in import FoldIn
 
-from .conftest import KIND, PROBLEMS, TOPICS
+from .conftest import LIKELIHOODS, PROBLEMS, TOPICS
 from .remote import Remote
 
 # Ray needs a cluster, and a GPU has bits of its own: tests/cluster and tests/cuda ask them.
@@ -56,7 +56,7 @@ def test_every_engine_gives_the_same_bits_for_any_number_of_threads(what, learne
 def test_the_shards_of_the_test_above_have_several_chunks(problem):
     for what in PROBLEMS:
         shard = problem(what, wide=True)[2](3)[0]
-        if what in TOPICS or KIND.get(what.partition("-")[0]) == "counts":
+        if what in TOPICS or LIKELIHOODS[what.partition("-")[0]].rows == "counts":
             assert shard.n_rows > 2 * 64  # rows of counts per chunk, and 16 documents
             assert len(shard.cols) > 2 * 64  # words per chunk
             assert len(shard.index) > 2 * 4096  # entries per chunk
@@ -86,7 +86,7 @@ def test_tables_are_sized_by_the_words_of_their_shard(what, problem):
         workers = Remote().open(shards(n_shards), step, 1)
         list(workers.run(model.tables, [0]))
         sizes.append(workers.sent)
-    if what in TOPICS or KIND.get(what.partition("-")[0]) == "counts":
+    if what in TOPICS or LIKELIHOODS[what.partition("-")[0]].rows == "counts":
         assert sizes[1] < 0.8 * sizes[0]  # one row has few words
     else:
         assert sizes[1] == sizes[0]  # vectors use all columns, however few the rows are

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from topmix.chains.gibbs import Chain
 from topmix.chains.hard_topics import HardTopics
-from topmix.engines.worker import Worker
+from topmix.engines.local import Worker
 from topmix.learners.asynchronous_mixture import Assignments
 from topmix.learners.asynchronous_topics import AsynchronousTopics
 

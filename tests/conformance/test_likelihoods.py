@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from topmix import _core
 from topmix.local.mixture import MixtureStep
 
-from .conftest import KIND, MIXTURES
+from .conftest import LIKELIHOODS, MIXTURES
 
 names = pytest.mark.parametrize("name", MIXTURES)
 K = 4
@@ -24,7 +24,7 @@ def total_of(model, shards, step):
     return total
 
 
-@pytest.mark.parametrize("name", [name for name in MIXTURES if KIND.get(name.partition("-")[0]) == "counts"])
+@pytest.mark.parametrize("name", [name for name in MIXTURES if LIKELIHOODS[name.partition("-")[0]].rows == "counts"])
 def test_tables_of_some_columns_are_rows_of_all(name, mixture):
     model, _ = mixture(name, K)
     everything = model.likelihood.tables(np.arange(model.n_features, dtype=np.int32))

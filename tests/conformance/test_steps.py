@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from topmix import _core
-from topmix.engines.worker import Worker
+from topmix.engines.local import Worker
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.likelihoods.categorical import Categorical
 from topmix.local.assign import AssignStep
@@ -32,7 +32,7 @@ FIRST, THIRD = "first visit", "third visit"
 
 IN_ANOTHER_PROCESS = """
 import pickle, sys
-from topmix.engines.worker import Worker
+from topmix.engines.local import Worker
 for step, shard, tables, memory in pickle.load(sys.stdin.buffer):
     pickle.dump(Worker(step, 2).step(shard, tables, memory), sys.stdout.buffer)
 """
@@ -209,9 +209,8 @@ def test_document_options_are_values():
         (Collapsed(), DocumentOptions(eps=2.5, own_discount=0.5), TopicStep(2)),
         (
             Collapsed(min_topic_mass=0.0, restarts=3, cold_visits=None, selection="often", max_doc_update_iter=7,
-                      doc_tol=0.5, stopping="mean", exclude=True, own_discount=0.0),
-            DocumentOptions(eps=0.0, restarts=3, select_often=True, max_iter=7, tol=0.5, mean_change=True,
-                            exclude=True),
+                      doc_tol=0.5, stopping="mean", own_discount=0.0),
+            DocumentOptions(eps=0.0, restarts=3, select_often=True, max_iter=7, tol=0.5, mean_change=True),
             TopicStep(None),
         ),
         (Variational(min_topic_mass=1.0, cold_visits=0), DocumentOptions(eps=1.0), TopicStep(0)),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from topmix import HDP, LDA
-from topmix.cuda.gather import CorpusOnDevice
+from topmix.cuda.shard import CorpusOnDevice
 from topmix.data import sample_lda
 from topmix.data.shard import Shards
 from topmix.engines import Cuda, Threads
@@ -33,7 +33,7 @@ FITS = [
     {"learner": Memoized(batch_size=9, batches_per_update=3)},
     {"learner": Stochastic(batch_size=15, decay=0.9), "max_iter": 2},
     {"doc_topic_prior": "auto", "inference": "variational", "learner": "batch"},
-    {"inference": Collapsed(restarts=2, exclude=True, selection="often"), "learner": Memoized(batch_size=15)},
+    {"inference": Collapsed(restarts=2, selection="often"), "learner": Memoized(batch_size=15)},
     {"inference": "cvb0", "learner": Memoized(batch_size=15)},
     {"inference": "scvb0", "learner": Stochastic(batch_size=15), "doc_topic_prior": "auto"},
 ]

@@ -10,8 +10,7 @@ from topmix import HDP, LDA, GaussianMixture
 from topmix.cuda.hosted import HostedStep
 from topmix.data import sample_lda
 from topmix.engines import Cuda, Ray, Threads
-from topmix.engines.local import LocalWorkers
-from topmix.engines.worker import Worker
+from topmix.engines.local import LocalWorkers, Worker
 from topmix.inference import Collapsed
 from topmix.learners import Memoized, Stochastic
 from topmix.local.cvb0 import CVB0Step

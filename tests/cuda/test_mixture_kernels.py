@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from topmix.cuda import segments
+from topmix.cuda import row_sums
 from topmix.cuda.gaussian import DeviceGaussianStats
-from topmix.cuda.scores import PRECISIONS, Scorer, features_of, from_host
-from topmix.cuda.segments import Moments
-from topmix.cuda.top import Top
+from topmix.cuda.row_sums import PRECISIONS, Moments, Scorer, Top, features_of, from_host
 from topmix.reference import gaussian as twin
 from topmix.reference.top_l import softmax_top_l
 
@@ -99,8 +97,8 @@ def test_posteriors_equal_their_twin(K, L, dtype):
 @pytest.mark.parametrize("order", [0, 1, 7])
 def test_moments_equal_their_twin(quadratic, dtype, order, monkeypatch):
     """In parts and tiles of a few pairs, so that there are several of each."""
-    monkeypatch.setattr(segments, "PART", 8)
-    monkeypatch.setattr(segments, "TILE", 32)
+    monkeypatch.setattr(row_sums, "PART", 8)
+    monkeypatch.setattr(row_sums, "TILE", 32)
     device, rng, (n, D, K, L) = EmulatedDevice(order), np.random.default_rng(1), (50, 4, 6, 3)
     z, centre = (rng.normal(size=size).astype(dtype) for size in ((n, D), (K, D)))
     cluster = np.sort(rng.permuted(np.tile(np.arange(K), (n, 1)), axis=1)[:, :L], axis=1).astype(np.int32)

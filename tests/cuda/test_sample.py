@@ -6,7 +6,7 @@ import pytest
 from topmix import LDA
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
-from topmix.cuda.sample import sample, seed_of
+from topmix.cuda.sampling import sample, seed_of
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.data import sample_lda
 from topmix.data.shard import Shard

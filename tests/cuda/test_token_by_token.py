@@ -8,7 +8,7 @@ import pytest
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.cuda.shard import DeviceShard
-from topmix.cuda.token_by_token import CudaCVB0Step, CudaSCVB0Step
+from topmix.cuda.topics import CudaCVB0Step, CudaSCVB0Step
 from topmix.data.shard import Shard
 from topmix.likelihoods.topic_words import WordTables
 from topmix.local.cvb0 import CVB0Step

@@ -7,13 +7,13 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from topmix.read import rows as inputs
 
 from tools.fuzz import as_npz
 from topmix import LDA, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus, CorpusError, read_corpus
 from topmix.data.sparse_checks import check_sparse
 from topmix.metrics import completion_score
+from topmix.read import rows as inputs
 
 DENSE = np.random.default_rng(0).poisson(1.0, (12, 8)) + np.eye(12, 8, dtype=int)
 MODEL = LDA(2, max_iter=1, random_state=0).fit(DENSE)

@@ -132,7 +132,7 @@ HOSTILE = {
     "a component whose name is no word": (_component("learner", ["Batch"]), "learner cannot be"),
     "a setting that no component has": (_component("learner", "Memoized", x=1), "Memoized has no setting 'x'"),
     "a setting that makes no sense": (_component("learner", "Memoized", batch_size="rm"), "batch_size"),
-    "a flag that is none": (_component("inference", "Collapsed", exclude="x"), "exclude"),
+    "a flag that is none": (_component("learner", "Asynchronous", per_token="x"), "per_token"),
     "another type": (_set("table", "prior.alpha", "dtype", to="I64"), "expected F64"),
     "an unknown type": (_set("table", "prior.alpha", "dtype", to="O"), "is not valid"),
     "another shape": (_set("table", "words.raw", "shape", to=[3, 7]), "expected F64"),

@@ -116,7 +116,7 @@ def test_parameters_of_all_kinds(corpus, tmp_path):
 def test_components_come_back_as_the_objects_that_were_passed(corpus, tmp_path):
     """And strings as strings."""
     components = {
-        "inference": Collapsed(min_topic_mass=1.0, cold_visits=None, exclude=True),
+        "inference": Collapsed(min_topic_mass=1.0, cold_visits=None, stopping="mean"),
         "learner": Memoized(batch_size=30, batches_per_update=2),
         "engine": Serial(),
     }
@@ -130,7 +130,7 @@ def test_components_come_back_as_the_objects_that_were_passed(corpus, tmp_path):
         {"learner": stream, "inference": SCVB0(doc_burn_in=2)},
         {"learner": stream, "inference": Variational(restarts=1)},
         {"learner": Batch(), "inference": CVB0(2)},
-        {"learner": Asynchronous(workers=1, outside="mean", opening=3), "inference": "variational"},
+        {"learner": Asynchronous(workers=1, tail="mean", warm_up=3), "inference": "variational"},
     ):
         model = topmix.LDA(3, max_iter=2, random_state=0, **more).fit(corpus)
         model.save(tmp_path / "model")

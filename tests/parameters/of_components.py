@@ -72,19 +72,6 @@ def the_mean_change_is_smaller_than_the_largest(fit):
     assert iterations(fit(stopping="mean", doc_tol=0.01)) < iterations(fit(stopping="max", doc_tol=0.01))
 
 
-@fact("exclude", "Collapsed")
-def a_token_does_not_judge_itself(fit):
-    """A document of one token: only the prior says what its topic is."""
-    model = fit(min_topic_mass=0.0, own_discount=0.0, max_doc_update_iter=500, doc_tol=0.0)
-    token = np.zeros((1, 30))
-    token[0, X.sum(axis=0).argmax()] = 1
-    shares = model.components_[:, token[0].argmax()] / model.components_.sum(axis=1)
-    alone = model.set_params(inference__exclude=True).transform(token, normalize=False)[0] - model.doc_topic_prior_
-    np.testing.assert_allclose(alone, shares / shares.sum(), rtol=1e-3)
-    with_itself = model.set_params(inference__exclude=False).transform(token, normalize=False)[0]
-    assert with_itself.max() > alone.max()
-
-
 @fact("own_discount", "Collapsed")
 def own_words_count_less(fit):
     exact = fit({"learner": "batch"}, own_discount=0.0, min_topic_mass=0.0, doc_tol=1e-6, max_doc_update_iter=1000)
@@ -137,12 +124,12 @@ def batches_of_a_round(fit):
 def a_pass_starts_beyond_the_last(fit):
     """Of Gaussian mixtures; others refuse it."""
     rows = np.random.default_rng(0).normal(size=(200, 3)) + np.arange(200)[:, None] % 2
-    plain, ahead = (
+    plain, faster = (
         GaussianMixture(3, max_iter=6, tol=-np.inf, random_state=0, learner=Memoized(momentum=m)).fit(rows)
         for m in (0.0, 2.0)
     )
-    assert plain.history_[0].objective == ahead.history_[0].objective
-    assert plain.history_[-1].objective != ahead.history_[-1].objective
+    assert plain.history_[0].objective == faster.history_[0].objective
+    assert plain.history_[-1].objective != faster.history_[-1].objective
     with pytest.raises(ValueError, match="momentum"):
         fit(momentum=1.0)
 
@@ -201,13 +188,13 @@ def rows_between_two_updates(fit):
     assert differ(runs[0], runs[2])
 
 
-@fact("outside", "Asynchronous")
+@fact("tail", "Asynchronous")
 def topics_outside_the_best_share_alike(fit):
     on = {"n_active": 2, "max_iter": 30, "n_jobs": 1}
-    best, mean = (fit(on, outside=name, opening=0) for name in ("best", "mean"))
+    best, mean = (fit(on, tail=name, warm_up=0) for name in ("best", "mean"))
     assert differ(best, mean)
     assert np.all(np.diff([record.objective for record in best.history_]) > -1e-6)
-    assert same(fit(on | {"n_active": 4}, outside="best"), fit(on | {"n_active": 4}, outside="mean"))
+    assert same(fit(on | {"n_active": 4}, tail="best"), fit(on | {"n_active": 4}, tail="mean"))
 
 
 @fact("block_words", "Asynchronous")
@@ -224,12 +211,12 @@ def words_follow_every_token(fit):
     assert same(fit(on, per_token=True), fit(on, per_token=True, block_words=1))  # they travel one by one
 
 
-@fact("opening", "Asynchronous")
+@fact("warm_up", "Asynchronous")
 def first_passes_weigh_by_means(fit):
     on = {"n_jobs": 1, "max_iter": 12}
-    assert differ(fit(on, opening=0), fit(on, opening=3))
-    assert same(fit(on, opening=6), fit(on, opening=20))  # never more than half of the passes
-    rises = np.diff([record.objective for record in fit(on, opening=0).history_])
+    assert differ(fit(on, warm_up=0), fit(on, warm_up=3))
+    assert same(fit(on, warm_up=6), fit(on, warm_up=20))  # never more than half of the passes
+    rises = np.diff([record.objective for record in fit(on, warm_up=0).history_])
     assert np.all(rises > -1e-6)
 
 

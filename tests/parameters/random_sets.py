@@ -91,7 +91,6 @@ def inference(d: Draw) -> Any:
         "max_doc_update_iter": lambda: d.whole(1, 5, 100, is_work=True),
         "doc_tol": lambda: d.one_of(0, d.size()),
         "stopping": lambda: d.one_of("max", "mean"),
-        "exclude": lambda: d.one_of(True, False, np.True_, 1),
         "own_discount": lambda: d.number(d.one_of(0, 0.5, 1, 2)),
         "sweeps": lambda: d.whole(0, 1, 3, 50, is_work=True),
         "doc_burn_in": lambda: d.whole(0, 1, 3, is_work=True),
@@ -115,8 +114,8 @@ def learner(d: Draw) -> Any:
         "total_samples": lambda: d.one_of(None, 100, d.size()),
         "half_life": lambda: d.one_of(None, 100, d.size()),
         "workers": lambda: d.whole(None, 1, 2),
-        "outside": lambda: d.one_of("best", "mean"),
-        "opening": lambda: d.whole(0, 1, 20),
+        "tail": lambda: d.one_of("best", "mean"),
+        "warm_up": lambda: d.whole(0, 1, 20),
     }
     return some_of(d, kind, choices)
 

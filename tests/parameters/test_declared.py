@@ -9,7 +9,7 @@ from sklearn.base import clone
 import topmix
 from topmix.files.reader import ModelFileError
 from topmix.inference import SCVB0, Collapsed, Variational
-from topmix.learners import Memoized, Stochastic
+from topmix.learners import Asynchronous, Memoized, Stochastic
 from topmix.parameters.declared import as_declared
 from topmix.search import TopicSearch
 
@@ -61,12 +61,11 @@ def test_what_a_fit_takes_a_file_holds(name, given, tmp_path):
 
 
 def test_components_have_the_types_that_they_declare():
-    made = Collapsed(cold_visits=2.0, restarts=np.int64(3), exclude=np.True_, own_discount=np.float32(1), doc_tol=1)
-    assert made == Collapsed(cold_visits=2, restarts=3, exclude=True, own_discount=1.0, doc_tol=1.0)
-    assert [type(value) for value in (made.cold_visits, made.restarts, made.exclude, made.doc_tol)] == [
-        int, int, bool, float,
-    ]  # fmt: skip
-    assert repr(made) == repr(Collapsed(cold_visits=2, restarts=3, exclude=True, own_discount=1.0, doc_tol=1.0))
+    made = Collapsed(cold_visits=2.0, restarts=np.int64(3), own_discount=np.float32(1), doc_tol=1)
+    assert made == Collapsed(cold_visits=2, restarts=3, own_discount=1.0, doc_tol=1.0)
+    assert [type(value) for value in (made.cold_visits, made.restarts, made.doc_tol)] == [int, int, float]
+    assert repr(made) == repr(Collapsed(cold_visits=2, restarts=3, own_discount=1.0, doc_tol=1.0))
+    assert Asynchronous(per_token=np.True_).per_token is True
     assert Memoized(batch_size=np.array(5)).settings() == {"batch_size": 5, "batches_per_update": 1, "momentum": 0.0}
 
 
@@ -116,7 +115,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(name, given, message
      (Stochastic, {"scale": 0}), (Stochastic, {"offset": 0.0}), (Stochastic, {"offset": -10}),
      (Stochastic, {"decay": np.inf}), (Stochastic, {"decay": -1}), (Stochastic, {"decay": np.nan}),
      (SCVB0, {"doc_scale": -1}), (SCVB0, {"doc_offset": 0}), (Variational, {"max_doc_update_iter": 2**31}),
-     (Collapsed, {"exclude": "no"}), (TopicSearch, {"polish": 0.5})],
+     (Asynchronous, {"per_token": "no"}), (TopicSearch, {"polish": 0.5})],
 )  # fmt: skip
 def test_a_component_refuses_what_makes_no_sense(component, settings):
     [name] = settings

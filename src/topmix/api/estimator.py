@@ -77,8 +77,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
     engine: str | Engine
     learner: str | Learner
     max_iter: int | None
-    n_init: int
-    max_time: float | None
+    n_init: int = 1
+    max_time: float | None = None
     n_jobs: int | None
     random_state: Any
     verbose: int
@@ -88,7 +88,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
     _saved_numbers: ClassVar[tuple[str, ...]] = ("n_iter", "converged", "objective", "n_updates", "n_seen")
 
     model_ = learned[Any](lambda f: f.model)
-    history_ = learned[Sequence[Record]](lambda f: f.history)
+    history_ = learned[list[Record]](lambda f: list(f.history), keep=True)
     n_iter_ = learned[int](lambda f: f.n_iter)
     converged_ = learned[bool](lambda f: f.converged)
     objective_ = learned[float](lambda f: f.objective)

@@ -19,8 +19,7 @@ from topmix.data.vectors import VectorShard
 from topmix.engines import Threads
 from topmix.learners import Memoized, State
 from topmix.likelihoods.gaussian import Gaussian, GaussianStats
-from topmix.likelihoods.gaussian_split import divided
-from topmix.likelihoods.gaussian_start import DENSE_SAMPLE, whole
+from topmix.likelihoods.gaussian_start import DENSE_SAMPLE, divided, whole
 from topmix.local.mixture import MixtureStep
 from topmix.models.mixture import Mixture
 from topmix.numerics.threads import threads

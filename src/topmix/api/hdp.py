@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from topmix.allocations.stick_prior import StickPrior
-from topmix.allocations.topic_sticks import Sticks
+from topmix.allocations.stick_prior import StickPrior, Sticks
 from topmix.api.estimator import learned
 from topmix.api.hdp_search import search_for
 from topmix.api.priors import COLLAPSED_WORD_PRIOR_TOTAL, collapsed_word_prior, concentration, word_prior
@@ -85,7 +84,7 @@ class HDP(VariationalTopics):
         alpha E[beta_k], the prior of a document on each topic.
     concentration_, weight_concentration_ : float
         alpha and gamma, as given or learned.
-    history_ : tuple of Record
+    history_ : list of Record
         One record per pass; `moves` says how the number of topics changed before it, and what that gained.
     objective_, elbo_, bound_ : float
         The surrogate bound at the end, a lower bound on the log evidence; and exp(-elbo_ / tokens).
@@ -234,7 +233,7 @@ class HDP(VariationalTopics):
         eps = LEAST_MASS if inference.min_topic_mass is None and not is_collapsed else shared.eps
         restarts = RESTARTS if inference.restarts is None else inference.restarts
         without = 0 if is_collapsed or is_searching else restarts
-        return replace(shared, eps=eps, restarts=without, exclude=False, own_discount=0.0)
+        return replace(shared, eps=eps, restarts=without, own_discount=0.0)
 
     def _documents(self) -> DocumentOptions:
         posterior = self._inference().posterior if self._fitted is None else self._fitted.topics.words.posterior

@@ -92,7 +92,7 @@ class LDA(VariationalTopics):
         True where a word may not belong to a topic.
     frozen_ : list of int
         The topics that `freeze_topics` keeps as they are.
-    history_ : tuple of Record
+    history_ : list of Record
         One record per pass and per sampling sweep; its `phase` is "learning", "exploring" or "polishing".
     objective_, elbo_ : float
         The objective at the end: a lower bound on the log evidence (variational), or on the log posterior of topics and

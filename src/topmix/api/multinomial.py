@@ -83,7 +83,7 @@ class MultinomialMixture(MixtureEstimator):
         The same, as scikit-learn has it: per row for "ml".
     lower_bounds_ : list of float
         lower_bound_ after each pass.
-    history_ : tuple of Record
+    history_ : list of Record
         One record per pass.
     n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
 

@@ -44,7 +44,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     topic_word_ = learned[np.ndarray](lambda f: f.topic_word)
     topic_names_ = learned[list[str]](lambda f: list(f.topic_names))
     names_ = learned[Mapping[int, str]](lambda f: f.names)
-    edits_ = learned[list[dict[str, Any]]](lambda f: list(f.edits))
+    edits_ = learned[list[dict[str, Any]]](lambda f: list(f.edits) or None)
     tokenizer_ = learned[Mapping[str, Any]](lambda f: f.reading.tokenizer)
     vectorizer_ = learned[Any](lambda f: f.reading.vectorizer)
 

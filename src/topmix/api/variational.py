@@ -50,6 +50,7 @@ from topmix.parameters.checks import (
     whole_number_or_none,
 )
 from topmix.read import How, Reading, read, read_growing
+from topmix.stats import TopicStats
 
 PASSES = 20  # without sampling sweeps, where max_iter is None
 MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
@@ -64,7 +65,7 @@ class VariationalTopics(TopicEstimator):
     inference: str | Inference
     doc_topic_prior: Any
     topic_word_prior: Any
-    seeds: Any
+    seeds: Any = None
     tol: float
     init: Any
     warm_start: bool
@@ -213,6 +214,7 @@ class VariationalTopics(TopicEstimator):
         try:
             model = workers.place(model)
             new, _ = rounds_of(workers, {}).visit_once(model.tables, range(workers.n_shards))
+            assert isinstance(new, TopicStats)
             seen = tokens(new) if problem.weighs_tokens else new.n_rows
             size = stream.step_size(f.n_updates, new.n_rows)
             model = model.update(blend(model.past_stats(), new, size, stands_for, seen)).on_host()

@@ -20,8 +20,7 @@ from topmix.files.reader import CheckedReader
 from topmix.fitted.mixture import FittedMixture
 from topmix.fitting.history import Callback
 from topmix.learners import Learner
-from topmix.likelihoods.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher
-from topmix.likelihoods.von_mises_fisher_sample import sample
+from topmix.likelihoods.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher, sample
 from topmix.likelihoods.von_mises_fisher_start import STARTS, empty, given, start
 from topmix.local import LocalStep
 from topmix.local.directions import DirectionStep
@@ -107,7 +106,7 @@ class VonMisesFisherMixture(MixtureEstimator):
         The same; per row for "ml".
     lower_bounds_ : list of float
         lower_bound_ after each pass.
-    history_ : tuple of Record
+    history_ : list of Record
         One record per pass.
     n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
 
@@ -205,7 +204,7 @@ class VonMisesFisherMixture(MixtureEstimator):
                 return X, Reading(X.shape[1], names)
             if X.shape[1] == known.n_features:
                 return X, known
-        table, reading = unchecked_rows(X, owner=type(self).__name__, known=known)
+        table, reading = unchecked_rows(X, owner=type(self).__name__, known=known, sparse=False)
         try:
             return Directions(table.data, normalize=bool(self.normalize)), reading
         except CorpusError as error:

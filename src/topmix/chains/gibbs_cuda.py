@@ -10,7 +10,7 @@ from scipy.special import gammaln
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains.gibbs import MOST_BLOCKS, Chain
 from topmix.cuda.device import Device
-from topmix.cuda.gibbs import DeviceTokens
+from topmix.cuda.sampling import DeviceTokens
 from topmix.data.corpus import Corpus
 from topmix.likelihoods.topic_words import TopicWords
 

@@ -1,6 +1,6 @@
 """Topics and mixtures on a GPU: kernels that are compiled at run time, and values that live on the device.
 
 `kernels/` holds CUDA C++. `device.py` is the machine: arrays and launches. What a learner adds and subtracts is in
-`word_total.py` and `gaussian.py`; `topics.py` and `mixture.py` are the local steps. CuPy is not imported before a GPU
+`words.py` and `gaussian.py`; `topics.py` and `mixture.py` are the local steps. CuPy is not imported before a GPU
 is asked for.
 """

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
-from topmix.cuda.device import Device
-from topmix.cuda.segments import Moments
-from topmix.cuda.shard import DeviceShard
-from topmix.cuda.top import Top
-from topmix.cuda.word_stats import ShardStats
-from topmix.cuda.word_total import DeviceWordTotal
+from topmix.cuda.arrays import DeviceArray
+from topmix.cuda.device import Device, Given
+from topmix.cuda.row_sums import Moments, Top
+from topmix.cuda.shard import DeviceColumns, DeviceShard
+from topmix.cuda.words import DeviceWordTotal, OneShard
 from topmix.data.shard import Shard
 from topmix.likelihoods.categorical import Categorical
 from topmix.stats import MixtureStats
@@ -41,36 +41,32 @@ class RowWords:
         self.n = float(self.n_rows) if host.weight is None else float(host.weight.sum())
 
     @cached_property
-    def weight(self) -> Any:
+    def weight(self) -> DeviceArray | None:
         """[rows] float64, or None."""
         return None if self.host.weight is None else self.device.array(self.host.weight, np.float64)
 
     @cached_property
-    def row(self) -> Any:
+    def row(self) -> DeviceArray:
         """[entries] the row of each."""
         return self.device.array(self.host.row_of, np.int32)
 
-    def __getitem__(self, part: slice) -> slice:
-        return part
-
 
 @dataclass(eq=False)
-class RowWordStats(ShardStats):
+class RowWordStats(OneShard):
     """Tokens that rows bring to words in clusters: each row's shares, from which they are computed."""
 
     rows: RowWords
-    cluster: Any  # [rows, L] int32; None: L is K
-    r: Any  # [rows, L] float32
+    cluster: DeviceArray | None  # [rows, L] int32; None: L is K
+    r: DeviceArray  # [rows, L] float32
     unit: float
     totals: np.ndarray  # [K] float64, on the host
 
     kernel: ClassVar[str] = "add_row_words"
 
-    @property
-    def shard(self) -> DeviceShard:
-        return self.rows.shard
+    def __post_init__(self) -> None:
+        self.shard = self.rows.shard
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> Given:
         shard = self.shard
         return {
             "row": self.rows.row,
@@ -86,20 +82,21 @@ class RowWordStats(ShardStats):
             "K": len(self.totals),
         }
 
-    def add_to(self, counts: Any, factor: float) -> None:
-        """counts [V, K] += factor times these tokens."""
+    def add_to(self, counts: DeviceArray, weight: float, unit: float, leaving: Self | None = None) -> None:
         n = self.shard.n_entries * self.r.shape[1]
         if n:
             device = self.rows.device
-            given = self.given() | {"counts": counts, "factor": factor, "is_whole": int(abs(factor) == 1.0)}
+            given = self.given() | {"counts": counts, "factor": weight, "is_whole": int(abs(weight) == 1.0)}
             device.launch(self.kernel, "RowWordArgs", min(-(-n // 256), 64 * device.n_processors), 256, given)
+        if leaving is not None:
+            leaving.add_to(counts, -1.0, unit)
 
 
 class LogTables(NamedTuple):
     """As likelihoods.categorical.CategoricalTables, on the device."""
 
-    table: Any  # [words, K] float32
-    offset: Any  # [words] float64
+    table: DeviceArray  # [words, K] float32
+    offset: DeviceArray  # [words] float64
     K: int
 
 
@@ -139,7 +136,7 @@ class DeviceCategorical:
         value = S.bound("collapsed", eta, None)[0] - float(xlogy(norm, norm).sum())
         return value if objective == "ml" else prior + value
 
-    def tables(self, cols: Any) -> LogTables:
+    def tables(self, cols: DeviceColumns) -> LogTables:
         device, n_words, K = self.device, len(cols), self.total.shape[1]
         table, offset = device.empty((n_words, K), np.float32), device.empty(n_words, np.float64)
         is_bayes = self.settings.objective == "vb"
@@ -170,7 +167,7 @@ class WordBlocks:
         self.top = Top(device, self.size, t.K, L, FLOAT32, keep=keep)
         self.constant = device.array(log_weights, np.float32)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[slice]:
         n = self.rows.n_rows
         return (slice(begin, min(begin + self.size, n)) for begin in range(0, n, self.size))
 
@@ -184,6 +181,9 @@ class WordBlocks:
             "offset": self.t.offset,
         }
         self.top("top_words", part.stop - part.start, self.constant, given)
+
+    def likelihood(self, scores: np.ndarray) -> np.ndarray:
+        return scores
 
     def summarise(self, unit: float) -> MixtureStats:
         """What all rows report. Their shares are kept, because tokens are computed from them."""

@@ -1,23 +1,92 @@
-"""Clusters of dense rows as the device has them: what Gaussians and directions have in common."""
+"""Dense rows under clusters on the device: what Gaussians and directions have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from topmix import _core
+from topmix.cuda.arrays import DeviceArray
 from topmix.cuda.device import Device
-from topmix.cuda.rows import DeviceRows
-from topmix.cuda.scores import Scorer, Weights, from_host
-from topmix.cuda.segments import Moments
-from topmix.cuda.top import Top
+from topmix.cuda.parking import Held
+from topmix.cuda.row_sums import Moments, Scorer, Top, Weights, from_host
+from topmix.data.vectors import VectorShard
 from topmix.likelihoods.covariance import Shape
 from topmix.likelihoods.gaussian import GaussianStats, GaussianTables
 from topmix.likelihoods.von_mises_fisher import DirectionStats, DirectionTables
+from topmix.numerics.blas import one_thread
+from topmix.numerics.threads import use_threads
+from topmix.stats import MixtureStats
 
+AT_ONCE = 1 << 24  # numbers on their way to the device
 BLOCK_BYTES = 1 << 30  # features, scores and shares that are held at a time
 BLOCK_PAIRS = 1 << 23
 BLOCK_ROWS = 1 << 17
+
+
+class DeviceRows:
+    """The rows of a shard. They are copied once: the frame does not change during a fit."""
+
+    HOLDS = ("_z",)
+
+    def __init__(self, shard: VectorShard, device: Device, threads: int):
+        self.shard, self.device, self.threads = shard, device, threads
+        self.cols, self.n_rows, self.D = shard.cols, shard.n_rows, shard.data.shape[1]
+        self.n = float(self.n_rows) if shard.weight is None else float(shard.weight.sum())  # or their weight
+        self._frame: tuple[object, ...] = ()
+        self._z: Held | None = None
+
+    @cached_property
+    def weight(self) -> DeviceArray | None:
+        """[rows] float64, or None."""
+        return None if self.shard.weight is None else self.device.array(self.shard.weight, np.float64)
+
+    def z(self, dtype: np.dtype, origin: np.ndarray | None, A: np.ndarray | None) -> DeviceArray:
+        """[rows, D]: (x - origin) A, by the kernel of the processor; without a frame, the rows."""
+        frame = (dtype, *(None if x is None else x.tobytes() for x in (origin, A)))
+        if frame != self._frame:
+            self._z, self._frame = None, ()
+            z = self.device.empty((self.n_rows, self.D), dtype)
+            begin = 0
+            for x in self._pieces(dtype, origin, A):
+                self.device.copy_to(z[begin : begin + len(x)], x)
+                begin += len(x)
+            self._z, self._frame = self.device.parking.hold(z), frame
+        assert self._z is not None
+        return self._z()
+
+    def scatter(self, origin: np.ndarray, A: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """[D, D] sum of w z z' over all rows, in double."""
+        frame = (dtype, origin.tobytes(), A.tobytes())
+        if getattr(self, "_scatter", (None,))[0] != frame:
+            sum_, begin = np.zeros((self.D, self.D)), 0
+            for x in self._pieces(dtype, origin, A):
+                z = x.astype(np.float64)
+                weight = None if self.shard.weight is None else self.shard.weight[begin : begin + len(z), None]
+                sum_ += z.T @ (z if weight is None else weight * z)
+                begin += len(z)
+            self._scatter = frame, sum_
+        return self._scatter[1]
+
+    def squared_norms(self, z: DeviceArray, root: np.ndarray) -> np.ndarray:
+        """[rows] |z root|^2, of rows on the device."""
+        step = max(1, AT_ONCE // max(1, self.D))
+        parts = [self.device.get(z[begin : begin + step]) @ root for begin in range(0, self.n_rows, step)]
+        return np.concatenate([np.square(part).sum(axis=1) for part in parts] or [np.zeros(0)])
+
+    def _pieces(self, dtype: np.dtype, origin: np.ndarray | None, A: np.ndarray | None) -> Iterator[np.ndarray]:
+        with use_threads(self.threads):
+            for piece in self.shard.pieces(max(1, AT_ONCE // max(1, self.D))):
+                x = piece.rows_as(dtype)
+                if origin is not None and A is not None:
+                    z = np.empty_like(x)
+                    with one_thread():
+                        _core.to_frame(x, origin, A, self.threads, z)
+                    x = z
+                yield x
 
 
 class Sums(Protocol):
@@ -29,7 +98,7 @@ class Sums(Protocol):
 class Clusters(NamedTuple):
     weights: Weights
     constant: np.ndarray  # [K]
-    centre: Any  # [K, D] on the device: moments are summed about it; None for zero
+    centre: DeviceArray | None  # [K, D] on the device: moments are summed about it; None for zero
     origin: np.ndarray | None  # [D] of the frame; None: rows are as they are
     A: np.ndarray | None
     jacobian: float
@@ -37,7 +106,7 @@ class Clusters(NamedTuple):
     sums: Sums
 
     @classmethod
-    def of(cls, device: Device, t: Any) -> Clusters:
+    def of(cls, device: Device, t: Clusters | DirectionTables | GaussianTables) -> Clusters:
         """Tables of the host, copied once."""
         if isinstance(t, Clusters):
             return t
@@ -87,30 +156,35 @@ def rows_at_a_time(weights: Weights, L: int) -> int:
 class Blocks:
     """Rows under clusters, a block at a time."""
 
-    def __init__(
-        self, device: Device, c: Clusters, log_weights: np.ndarray, L: int, n: int, precision: str, *, keep: bool
-    ):
-        self.device, self.c, self.L, self.n = device, c, L, n
-        self.size = min(rows_at_a_time(c.weights, L), max(n, 1))
+    def __init__(self, rows: DeviceRows, c: Clusters, log_weights: np.ndarray, L: int, precision: str, *, keep: bool):
+        self.device = device = rows.device
+        self.rows, self.c, self.L, self.n = rows, c, L, rows.n_rows
+        self.z = rows.z(c.weights.dtype, c.origin, c.A)
+        self.size = min(rows_at_a_time(c.weights, L), max(self.n, 1))
         self.scorer = Scorer(device, c.weights, self.size, precision)
         self.top = Top(device, self.size, c.weights.K, L, c.weights.dtype, keep=keep)
         self.constant = device.array(c.constant + log_weights, c.weights.dtype)
         self.kernel = "top_double" if c.weights.dtype == np.float64 else "top_float"
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[slice]:
         return (slice(begin, min(begin + self.size, self.n)) for begin in range(0, self.n, self.size))
 
-    def assign(self, z: Any) -> None:
-        self.top(self.kernel, len(z), self.constant, self.scorer(z))
+    def assign(self, part: slice) -> None:
+        self.top(self.kernel, part.stop - part.start, self.constant, self.scorer(self.z[part]))
 
-    def summarise(self, rows: DeviceRows, z: Any) -> Moments:
-        """Moments of all rows."""
-        c, L, top = self.c, self.L, self.top
+    def summarise(self, unit: float) -> MixtureStats:
+        """What all rows report."""
+        c, rows, L, top = self.c, self.rows, self.L, self.top
         weights = c.weights
         moments = Moments(self.device, weights.K, weights.D, weights.quadratic, weights.dtype, self.size * L)
         for part in self:
-            self.assign(z[part])
+            self.assign(part)
             weight = None if rows.weight is None else rows.weight[part]
             entropy = top.entropy[: part.stop - part.start]
-            moments.add(z[part], top.cluster, top.r, entropy, weight, c.centre, L)
-        return moments
+            moments.add(self.z[part], top.cluster, top.r, entropy, weight, c.centre, L)
+        return MixtureStats(c.sums(c, rows, moments), self.device.get(moments.N), moments.entropy(), rows.n)
+
+    def likelihood(self, scores: np.ndarray) -> np.ndarray:
+        """[rows] from summed scores, which lack what is the same for all clusters."""
+        found: np.ndarray = scores + self.c.jacobian
+        return found if self.c.root is None else found - 0.5 * self.rows.squared_norms(self.z, self.c.root)

@@ -6,13 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from topmix.cuda.arrays import DeviceArray, Shape
 from topmix.cuda.parking import Held, Parking
 from topmix.cuda.sources import PRELUDE, PROGRAMS, TOGETHER, kernels, program, struct
 
+Given: TypeAlias = dict[str, Any]  # fields of a kernel's struct of arguments: arrays, numbers, and None for null
+Cupy: TypeAlias = Any  # objects of CuPy, which has no types
+T = TypeVar("T")
 KEPT = 8  # arrays of a model, on the device from one update to the next
 
 
@@ -28,50 +34,59 @@ class Device(ABC):
 
     def __init__(self) -> None:
         self.parking = Parking(self)
-        self._kept: dict[int, tuple[Any, Any]] = {}
-        self._constants: dict[Any, Any] = {}
+        self._kept: dict[int, tuple[object, Any]] = {}  # the host's object, and what was made of it
+        self._constants: dict[object, DeviceArray] = {}
 
     @abstractmethod
-    def array(self, host: Any, dtype: Any = None) -> Any: ...
+    def array(self, host: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> DeviceArray: ...
 
     @abstractmethod
-    def empty(self, shape: Any, dtype: Any) -> Any: ...
+    def empty(self, shape: Shape, dtype: npt.DTypeLike) -> DeviceArray: ...
 
     @abstractmethod
-    def zeros(self, shape: Any, dtype: Any) -> Any: ...
+    def zeros(self, shape: Shape, dtype: npt.DTypeLike) -> DeviceArray: ...
 
-    def get(self, array: Any) -> np.ndarray:
+    def get(self, array: DeviceArray | Held) -> np.ndarray:
         """A copy on the host, when all that was launched before is done."""
         return self.fetch(array() if isinstance(array, Held) else array)
 
     @abstractmethod
-    def fetch(self, array: Any) -> np.ndarray: ...
+    def fetch(self, array: DeviceArray) -> np.ndarray: ...
 
     @abstractmethod
-    def copy_out(self, array: Any) -> tuple[np.ndarray, Any]: ...  # these four: see parking.py
+    def copy_out(self, array: DeviceArray) -> tuple[np.ndarray, object]: ...  # these four: see parking.py
 
     @abstractmethod
-    def copy_in(self, host: np.ndarray) -> tuple[Any, Any]: ...
+    def copy_in(self, host: np.ndarray) -> tuple[DeviceArray, object]: ...
 
     @abstractmethod
-    def wait(self, token: Any) -> None: ...
+    def wait(self, token: object) -> None: ...
 
     @abstractmethod
-    def finish(self, token: Any) -> None: ...
+    def finish(self, token: object) -> None: ...
 
     @abstractmethod
-    def copy_to(self, array: Any, host: np.ndarray) -> None:
+    def copy_to(self, array: DeviceArray, host: np.ndarray) -> None:
         """Fills an array, which may be a part of another, from the host."""
 
     @abstractmethod
-    def nonzero(self, array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def nonzero(self, array: DeviceArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows, columns and values of what is not zero in a matrix, row by row, on the host."""
 
     @abstractmethod
-    def address(self, array: Any) -> int: ...
+    def address(self, array: DeviceArray) -> int: ...
 
     @abstractmethod
-    def product(self, a: Any, b: Any, out: Any, *, columns: tuple[slice, slice], scale: float, is_added: bool) -> None:
+    def product(
+        self,
+        a: DeviceArray,
+        b: DeviceArray,
+        out: DeviceArray,
+        *,
+        columns: tuple[slice, slice],
+        scale: float,
+        is_added: bool,
+    ) -> None:
         """out = scale a b', plus what is there if `is_added`, of chosen columns of a [n, .] and b [m, .]: halves, whose
         products are summed in float32, or doubles. The bits depend on the shapes alone."""
 
@@ -85,7 +100,7 @@ class Device(ABC):
         self._constants.clear()
 
     def launch(
-        self, kernel: str, kind: str, blocks: int, threads: int, given: dict[str, Any], *, L: int = 16, shared: int = 0
+        self, kernel: str, kind: str, blocks: int, threads: int, given: Given, *, L: int = 16, shared: int = 0
     ) -> None:
         """Starts a kernel whose only argument is a struct `kind`. A field that is not given is zero, or null."""
         values: dict[str, int | float] = dict.fromkeys(struct(kind).names or (), 0)
@@ -98,25 +113,25 @@ class Device(ABC):
                 values[name] = value
         self.start(kernel, L, blocks, threads, np.array(tuple(values.values()), struct(kind)), shared)
 
-    def constant(self, key: Any, make: Callable[[], np.ndarray]) -> Any:
+    def constant(self, key: object, make: Callable[[], np.ndarray]) -> DeviceArray:
         """What `make` returns, on the device: copied once."""
         if key not in self._constants:
             self._constants[key] = self.array(make())
         return self._constants[key]
 
-    def kept(self, host: Any, make: Callable[[], Any]) -> Any:
+    def kept(self, host: object, make: Callable[[], T]) -> T:
         """What `make` returns: made once for each object `host` that it belongs to."""
         found = self._kept.get(id(host))
         if found is None or found[0] is not host:
             while len(self._kept) >= KEPT:
                 self._kept.pop(next(iter(self._kept)))
             found = self._kept[id(host)] = host, make()
-        return found[1]
+        made: T = found[1]
+        return made
 
-    def mirror(self, host: Any, *arrays: tuple[np.ndarray, Any]) -> tuple[Any, ...]:
+    def mirror(self, host: object, *arrays: tuple[np.ndarray, npt.DTypeLike]) -> tuple[DeviceArray, ...]:
         """`arrays`, each with a dtype, on the device: copied once for each object `host` that they belong to."""
-        copies: tuple[Any, ...] = self.kept(host, lambda: tuple(self.array(array, dtype) for array, dtype in arrays))
-        return copies
+        return self.kept(host, lambda: tuple(self.array(array, dtype) for array, dtype in arrays))
 
 
 @cache
@@ -149,9 +164,9 @@ class CudaDevice(Device):
         with self._device:
             self.capacity = memory or self._device.mem_info[1]
             self._to_host, self._from_host = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
-        self._functions: dict[tuple[str, int], Any] = {}
+        self._functions: dict[tuple[str, int], Cupy] = {}
 
-    def _allocated(self, make: Any, *args: Any, n_bytes: int = 0) -> Any:
+    def _allocated(self, make: Cupy, *args: Cupy, n_bytes: int = 0) -> Cupy:
         if self.pool.total_bytes() + n_bytes > 0.9 * self.capacity:  # a failed allocation would cost more
             while self.pool.used_bytes() + n_bytes > 0.9 * self.capacity and self.parking.make_room():
                 pass
@@ -173,62 +188,71 @@ class CudaDevice(Device):
             "smaller n_active, smaller batches, or a larger `memory`."
         )
 
-    def array(self, host: Any, dtype: Any = None) -> Any:
+    def array(self, host: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> DeviceArray:
         given = np.ascontiguousarray(host, dtype)
         return self._allocated(self.cupy.asarray, given, n_bytes=given.nbytes)
 
-    def empty(self, shape: Any, dtype: Any) -> Any:
+    def empty(self, shape: Shape, dtype: npt.DTypeLike) -> DeviceArray:
         return self._allocated(self.cupy.empty, shape, dtype, n_bytes=int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
-    def zeros(self, shape: Any, dtype: Any) -> Any:
+    def zeros(self, shape: Shape, dtype: npt.DTypeLike) -> DeviceArray:
         return self._allocated(self.cupy.zeros, shape, dtype, n_bytes=int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
-    def fetch(self, array: Any) -> np.ndarray:
+    def fetch(self, array: Cupy) -> np.ndarray:
         with self._device:
             host: np.ndarray = array.get()
         return host
 
-    def copy_out(self, array: Any) -> tuple[np.ndarray, Any]:
+    def copy_out(self, array: Cupy) -> tuple[np.ndarray, object]:
         with self._device:
             host = self._pinned(array.shape, array.dtype)
             self._to_host.wait_event(self.cupy.cuda.get_current_stream().record())
             array.get(stream=self._to_host, out=host, blocking=False)
             return host, self._to_host.record()
 
-    def copy_in(self, host: np.ndarray) -> tuple[Any, Any]:
-        array = self.empty(host.shape, host.dtype)
+    def copy_in(self, host: np.ndarray) -> tuple[DeviceArray, object]:
+        array: Cupy = self.empty(host.shape, host.dtype)
         with self._device:
             self._from_host.wait_event(self.cupy.cuda.get_current_stream().record())  # its memory was another's
             array.set(host, stream=self._from_host)
             return array, self._from_host.record()
 
-    def wait(self, token: Any) -> None:
+    def wait(self, token: Cupy) -> None:
         with self._device:
             self.cupy.cuda.get_current_stream().wait_event(token)
 
-    def finish(self, token: Any) -> None:
+    def finish(self, token: Cupy) -> None:
         with self._device:
             token.synchronize()
 
-    def _pinned(self, shape: Any, dtype: Any) -> np.ndarray:
+    def _pinned(self, shape: Shape, dtype: np.dtype) -> np.ndarray:
         """Memory of the host that the device reads and writes beside its kernels."""
         size = int(np.prod(shape))
         memory = self.cupy.cuda.alloc_pinned_memory(max(1, size * dtype.itemsize))
         return np.frombuffer(memory, dtype, size).reshape(shape)
 
-    def copy_to(self, array: Any, host: np.ndarray) -> None:
+    def copy_to(self, array: Cupy, host: np.ndarray) -> None:
         with self._device:
             array.set(np.ascontiguousarray(host))
 
-    def nonzero(self, array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def nonzero(self, array: Cupy) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         row, column = self._allocated(array.nonzero)
         value = self._allocated(lambda: array[row, column])
         return self.get(row), self.get(column), self.get(value)
 
-    def address(self, array: Any) -> int:
+    def address(self, array: Cupy) -> int:
         return int(array.data.ptr)
 
-    def product(self, a: Any, b: Any, out: Any, *, columns: tuple[slice, slice], scale: float, is_added: bool) -> None:
+    def product(
+        self,
+        a: DeviceArray,
+        b: DeviceArray,
+        out: DeviceArray,
+        *,
+        columns: tuple[slice, slice],
+        scale: float,
+        is_added: bool,
+    ) -> None:
         """By cuBLAS, which counts columns first: its matrices are the transposes of ours."""
         (of_a, of_b), cublas = columns, _cublas_of(self.cupy)
         kind, total, compute = (2, 0, 68) if a.dtype == np.float16 else (1, 1, 70)  # CUDA_R_*, CUBLAS_COMPUTE_*
@@ -250,7 +274,7 @@ class CudaDevice(Device):
                 function.max_dynamic_shared_size_bytes = shared
             function((blocks,), (threads,), (args[()],), shared_mem=shared)
 
-    def _function(self, kernel: str, L: int) -> Any:
+    def _function(self, kernel: str, L: int) -> Cupy:
         if (kernel, L) not in self._functions:
             names = next(names for names in TOGETHER if program_of(kernel) in names)
             with ThreadPoolExecutor(len(names)) as threads:  # the compiler runs without the interpreter's lock
@@ -258,7 +282,7 @@ class CudaDevice(Device):
                     self._functions |= found
         return self._functions[kernel, L]
 
-    def _compiled(self, name: str, L: int) -> dict[tuple[str, int], Any]:
+    def _compiled(self, name: str, L: int) -> dict[tuple[str, int], Cupy]:
         """A program through NVRTC, for this architecture; CuPy keeps what it has compiled in its cache on disk."""
         with self._device:
             options = ("-std=c++17", f"-DTOPMIX_L={L}", "--diag-suppress=177")
@@ -278,7 +302,7 @@ def cuda_device(number: int, memory: int | None) -> CudaDevice:
     return CudaDevice(number, memory)
 
 
-def _import_cupy() -> Any:
+def _import_cupy() -> ModuleType:
     try:
         import cupy
     except ImportError as error:
@@ -289,7 +313,7 @@ def _import_cupy() -> Any:
     return cupy
 
 
-def _cublas_of(cupy: Any) -> Any:
+def _cublas_of(cupy: ModuleType) -> Cupy:
     try:
         return cupy.cuda.cublas
     except ImportError as error:
@@ -299,7 +323,7 @@ def _cublas_of(cupy: Any) -> Any:
         ) from error
 
 
-def _count_of_devices(cupy: Any) -> int:
+def _count_of_devices(cupy: ModuleType) -> int:
     """How many GPUs there are; where there are none, an error that says what is missing."""
     runtime = cupy.cuda.runtime
     try:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from topmix.cuda.clusters import Clusters
+from topmix.cuda.arrays import DeviceArray
+from topmix.cuda.clusters import Clusters, DeviceRows
 from topmix.cuda.device import Device
-from topmix.cuda.rows import DeviceRows
-from topmix.cuda.scores import features_of, made, padded
-from topmix.cuda.segments import Moments
+from topmix.cuda.row_sums import Moments, features_of, made, padded
 from topmix.likelihoods.covariance import refuse_singular, refuse_thin
 from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats, rounding_of
 
@@ -29,8 +28,8 @@ class DeviceGaussianStats:
 
     device: Device
     N: np.ndarray  # [K] on the host
-    first: Any  # [K, D] float64
-    second: Any  # [K, Q] float64
+    first: DeviceArray  # [K, D] float64
+    second: DeviceArray  # [K, Q] float64
 
     @classmethod
     def zeros(cls, device: Device, K: int, D: int) -> DeviceGaussianStats:
@@ -41,9 +40,10 @@ class DeviceGaussianStats:
     def add(self, other: DeviceGaussianStats | GaussianStats, weight: float = 1.0) -> DeviceGaussianStats:
         """self += weight * other, in place."""
         self.N += weight * other.N
-        first, second = other.first, other.second
         if isinstance(other, GaussianStats):
-            first, second = self.device.mirror(other, (first, np.float64), (second, np.float64))
+            first, second = self.device.mirror(other, (other.first, np.float64), (other.second, np.float64))
+        else:
+            first, second = other.first, other.second
         self._launch(self.first, 1.0, first, weight)
         self._launch(self.second, 1.0, second, weight)
         return self
@@ -61,13 +61,13 @@ class DeviceGaussianStats:
     def copy(self) -> DeviceGaussianStats:
         return DeviceGaussianStats.zeros(self.device, *self.first.shape).add(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> DeviceGaussianStats:
+    def __deepcopy__(self, memo: dict[int, object]) -> DeviceGaussianStats:
         return self.copy()
 
     def on_host(self) -> GaussianStats:
         return GaussianStats(self.N.copy(), self.device.get(self.first), self.device.get(self.second))
 
-    def _launch(self, to: Any, factor: float, other: Any, weight: float) -> None:
+    def _launch(self, to: DeviceArray, factor: float, other: DeviceArray | None, weight: float) -> None:
         given = {"to": to, "from": other, "factor": factor, "weight": weight, "n": int(to.size)}
         self.device.launch("add_scaled", "AddArgs", min(-(-to.size // 256), 32 * self.device.n_processors), 256, given)
 
@@ -77,9 +77,9 @@ class DevicePosterior(NamedTuple):
 
     beta: np.ndarray  # [K]
     nu: np.ndarray  # [K]
-    P: Any  # [K, Q] packed
-    m: Any  # [K, D]
-    Pm: Any  # [K, D]
+    P: DeviceArray  # [K, Q] packed
+    m: DeviceArray  # [K, D]
+    Pm: DeviceArray  # [K, D]
     log_det: np.ndarray  # [K]
     mPm: np.ndarray  # [K]
     rounding: np.ndarray  # [K] sum of the squared terms of a typical score
@@ -90,7 +90,7 @@ class DevicePosterior(NamedTuple):
     prior_first: np.ndarray
     Elog: np.ndarray  # [K] E log |Lambda|
     log_gamma: np.ndarray  # [K] of the Wishart's constant
-    wobble: np.ndarray  # [K]
+    mean_uncertainty: np.ndarray  # [K]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ class DeviceGaussian:
             prior_first=prior_first,
             Elog=(psi + D * np.log(2.0) if g.objective == "vb" else D * np.log(nu)) - log_det,
             log_gamma=0.25 * D * (D - 1) * np.log(np.pi) + gamma,
-            wobble=D / beta if g.objective == "vb" and not g.zero_mean else np.zeros_like(beta),
+            mean_uncertainty=D / beta if g.objective == "vb" and not g.zero_mean else np.zeros_like(beta),
         )
 
     def bound(self, S: DeviceGaussianStats, N: np.ndarray) -> float:
@@ -196,7 +196,7 @@ class DeviceGaussian:
                 value += 0.5 * K * D * np.log(p.beta / (2 * np.pi))
         value += 0.5 * float(degrees @ q.Elog) - 0.5 * second.sum()
         if not g.zero_mean:
-            value += first.sum() - 0.5 * float(beta @ (q.mPm + q.wobble))
+            value += first.sum() - 0.5 * float(beta @ (q.mPm + q.mean_uncertainty))
         return float(value)
 
     def tables(self, cols: np.ndarray) -> Clusters:
@@ -214,16 +214,16 @@ class DeviceGaussian:
         device.launch(f"gaussian_weights_{kind}", "WeightArgs", K, 256, given)
         return Clusters(
             weights=made(device, D, "products", linear, W, K, dtype),
-            constant=0.5 * (q.Elog - q.wobble - q.mPm - D * np.log(2 * np.pi)),
+            constant=0.5 * (q.Elog - q.mean_uncertainty - q.mPm - D * np.log(2 * np.pi)),
             centre=centre,
             origin=g.frame.origin,
             A=np.ascontiguousarray(g.frame.scale),
             jacobian=self.jacobian,
             root=None,
-            sums=_stay,
+            sums=_sums_on_device,
         )
 
 
-def _stay(clusters: Clusters, rows: DeviceRows, moments: Moments) -> DeviceGaussianStats:
+def _sums_on_device(clusters: Clusters, rows: DeviceRows, moments: Moments) -> DeviceGaussianStats:
     device = moments.device
     return DeviceGaussianStats(device, device.get(moments.N), moments.first, moments.second)

@@ -12,9 +12,8 @@ import numpy as np
 
 from topmix.cuda.device import Device
 from topmix.cuda.shard import DeviceShard
-from topmix.cuda.token_by_token import CudaSCVB0Step
-from topmix.cuda.topics import CudaFoldIn, CudaTopicStep, TopicBackend, on_device, on_host, unit_of
-from topmix.cuda.word_stats import OneShard
+from topmix.cuda.topics import CudaFoldIn, CudaSCVB0Step, CudaTopicStep, TopicBackend, on_device, on_host, unit_of
+from topmix.cuda.words import DocumentStats
 from topmix.data.shard import Shard
 from topmix.local import LocalStep, StepResult
 from topmix.local.fold_in import FoldIn
@@ -43,19 +42,18 @@ class HostedStep:
         self._device: Device | None = None
         self._shards: dict[int, tuple[Shard, DeviceShard]] = {}
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return HostedStep, (self.step, self.engine)
 
-    def __call__(self, shard: Shard, tables: TopicTables, memory: Any, scratch: Any) -> StepResult:
+    def __call__(self, shard: Shard, tables: TopicTables, memory: object, scratch: object) -> StepResult:
         device = self._device = self._device or self.engine.opened()
         unit = unit_of(float(np.max(shard.value, initial=0.0)))
         backend: Any = HOSTED[type(self.step)](self.step, device, unit)
-        words = tables.words._replace(
-            table=device.array(tables.words.table), log_scale=device.array(tables.words.log_scale)
-        )
+        of_words: Any = tables.words  # whose arrays are on the host
+        words = of_words._replace(table=device.array(of_words.table), log_scale=device.array(of_words.log_scale))
         there = self._there(shard, device)
         stats, new, info = backend(there, tables._replace(words=words), on_device(device, memory))
-        if isinstance(stats, TopicStats) and isinstance(stats.S, OneShard):
+        if isinstance(stats, TopicStats) and isinstance(stats.S, DocumentStats):
             stats = replace(stats, S=stats.S.on_host(unit))
         return StepResult(stats, on_host(device, new), info)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from topmix.cuda.device import Device
+from topmix.cuda.device import Device, Given
 from topmix.metrics.engine import Words
 
 TEAM = 128  # lanes of a document: see kernels/predict.cu
@@ -28,7 +27,7 @@ def held_out(
     with_words = np.flatnonzero(np.diff(held.indptr))
     rows = with_words[np.argsort(-np.diff(known.indptr)[with_words], kind="stable")]
     found = device.array(np.zeros(n_docs))
-    given: dict[str, Any] = {
+    given: Given = {
         "table": device.array(table, np.float64),
         "alpha": device.array(alpha, np.float64),
         "indptr": device.array(known.indptr, np.int64),
@@ -63,7 +62,7 @@ def together(
     sizes = np.array([len(t) for t in topics], np.int64)
     out_first = np.concatenate([[0], np.cumsum(sizes**2)])
     counts = device.zeros(int(out_first[-1]), np.int64)
-    given: dict[str, Any] = {
+    given: Given = {
         "place": device.array(place),
         "topic_first": device.array(np.concatenate([[0], np.cumsum(sizes)]), np.int64),
         "topic_word": device.array(ids, np.int32),

@@ -2,7 +2,7 @@
 
 Nothing happens while there is room. Where an allocation fails, the array that was used most recently, but not in this
 visit or the last one, makes room: shards are visited in turn, so it is needed again last. Copies run beside the
-kernels: what the next shard needs is asked for while this one is solved (`ahead`).
+kernels: what the next shard needs is asked for while this one is solved (`prefetch`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
+
+import numpy as np
+
+from topmix.cuda.arrays import DeviceArray
 
 
 class Copies(Protocol):
@@ -18,19 +22,19 @@ class Copies(Protocol):
 
     capacity: int  # bytes
 
-    def copy_out(self, array: Any) -> tuple[Any, Any]:
+    def copy_out(self, array: DeviceArray) -> tuple[np.ndarray, object]:
         """(a copy on the host, token)"""
         ...
 
-    def copy_in(self, host: Any) -> tuple[Any, Any]:
+    def copy_in(self, host: np.ndarray) -> tuple[DeviceArray, object]:
         """(a copy on the device, token)"""
         ...
 
-    def wait(self, token: Any) -> None:
+    def wait(self, token: object) -> None:
         """Kernels that are launched from now on come after the copy."""
         ...
 
-    def finish(self, token: Any) -> None:
+    def finish(self, token: object) -> None:
         """Returns when the copy is made."""
         ...
 
@@ -38,28 +42,31 @@ class Copies(Protocol):
 class Held:
     """An array on the device that nobody writes any more; perhaps on the host alone, until it is used."""
 
-    def __init__(self, parking: Parking, array: Any):
-        self._parking, self._array, self.n_bytes = parking, array, int(array.nbytes)
-        self._host: Any = None
-        self._coming: Any = None  # the token of a copy that is on its way
+    def __init__(self, parking: Parking, array: DeviceArray):
+        self._parking, self.n_bytes = parking, int(array.nbytes)
+        self._array: DeviceArray | None = array
+        self._host: np.ndarray | None = None
+        self._coming: object = None  # the token of a copy that is on its way
         self.visit = parking.visit  # when it was used last
 
     @property
     def is_here(self) -> bool:
         return self._array is not None
 
-    def __call__(self) -> Any:
+    def __call__(self) -> DeviceArray:
         """The array on the device."""
-        self.ahead()
+        self.prefetch()
         if self._coming is not None:
             self._parking.copies.wait(self._coming)
             self._coming = None
+        assert self._array is not None
         return self._array
 
-    def ahead(self) -> None:
+    def prefetch(self) -> None:
         """It will be used soon."""
         self.visit = self._parking.visit
         if self._array is None:
+            assert self._host is not None
             self._array, self._coming = self._parking.copies.copy_in(self._host)
 
     def park(self) -> None:
@@ -80,10 +87,12 @@ class Parking:
         self.visit = 0  # counts visits to shards
         self.is_used = False  # whether anything has had to leave
         self.is_early = False  # whether room is for what is needed later, for which nothing of now has to leave
-        self.leaving: deque[tuple[Any, Any]] = deque()  # arrays whose copies are not made yet
+        self.leaving: deque[tuple[DeviceArray | None, object]] = deque()  # arrays whose copies are not made yet
         self._held: weakref.WeakSet[Held] = weakref.WeakSet()
 
-    def hold(self, array: Any) -> Held:
+    def hold(self, array: DeviceArray | Held) -> Held:
+        if isinstance(array, Held):
+            return array
         held = Held(self, array)
         self._held.add(held)
         return held
@@ -114,21 +123,21 @@ class Parking:
         self._held.clear()
         self.is_used = False
 
-    def ask_ahead(self, things: Any) -> None:
+    def prefetch(self, things: object) -> None:
         """What a later visit needs comes while this one is computed, as far as there is room."""
         if not self.is_used:
             return
         self.is_early = True
         try:
             for held in held_in(things):
-                held.ahead()
+                held.prefetch()
         except MemoryError:
             pass
         finally:
             self.is_early = False
 
 
-def held_in(thing: Any) -> Iterator[Held]:
+def held_in(thing: object) -> Iterator[Held]:
     """The arrays that an object holds, itself or in tuples and objects of this package that it has."""
     if isinstance(thing, Held):
         yield thing

@@ -7,11 +7,12 @@ is not known before: each document goes where it will probably fit, and from the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from topmix.cuda.device import Device
+from topmix.cuda.arrays import DeviceArray
+from topmix.cuda.device import Device, Given
 from topmix.cuda.shard import DeviceShard
 
 SLOTS = 1 << 28  # floats of global memory for what does not fit into shared memory
@@ -81,18 +82,18 @@ MOST_IN_SHARED = 2048  # topics of a document whose lists are kept in shared mem
 class Plan:
     device: Device
     n_docs: int
-    tiers: list[tuple[Tier, Any, int]]  # with documents of its own, longest first, and how many
+    tiers: list[tuple[Tier, DeviceArray, int]]  # with documents of its own, longest first, and how many
     slot_size: int  # floats of global memory for each long document; 0: none
     giant: tuple[int, int] | None  # topics and floats of the largest document, where not all fit into tiers
-    rows: Any  # [documents]
+    rows: DeviceArray  # [documents]
     extra: Extra
 
-    def run(self, given: dict[str, Any], L: int) -> None:
+    def run(self, given: Given, L: int) -> None:
         """Each tier has documents of its own, and those that did not fit into the one before."""
         device, n_tiers = self.device, len(self.tiers)
         counters = device.zeros((n_tiers + 1, 2), np.int32)  # documents taken, documents that did not fit
         overflow = device.empty((n_tiers, self.n_docs), np.int32)
-        more: dict[str, Any] = {}
+        more: Given = {}
         for i, (tier, rows, n_rows) in enumerate(self.tiers):
             given |= {
                 "rows": rows,

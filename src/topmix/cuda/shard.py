@@ -1,4 +1,8 @@
-"""A shard on the device, and what is remembered of its documents."""
+"""A shard on the device, and what is remembered of its documents.
+
+A corpus that is small enough is copied as a whole, and the rows of its shards are gathered there, which the processor
+takes far longer for.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +11,98 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from topmix.allocations.doc_topics import DocTopics
-from topmix.cuda.device import Device
-from topmix.cuda.gather import GatheredRows
+from topmix.cuda.arrays import DeviceArray
+from topmix.cuda.device import Device, Given
 from topmix.cuda.parking import Held
-from topmix.data.shard import Shard
+from topmix.data.corpus import Corpus
+from topmix.data.shard import Shard, Shards
+
+SHARE = 0.1  # of the device's memory that a corpus may take besides its shards
+WARPS = 8  # of a block: see kernels/gather.cu
+
+
+@dataclass(frozen=True)
+class GatheredRows:
+    """What a DeviceShard is made of, in the place of a Shard."""
+
+    cols: np.ndarray
+    indptr: np.ndarray
+    index: DeviceArray  # on the device
+    value: DeviceArray
+    lengths: np.ndarray
+    number: int
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.indptr) - 1
+
+
+class CorpusOnDevice:
+    """The entries of a corpus, until all of its shards are made."""
+
+    def __init__(self, corpus: Corpus, device: Device):
+        self.device, self.host_indptr, self.n_words = device, corpus.indptr, corpus.n_words
+        self.arrays: Given = {
+            "indptr": device.array(corpus.indptr, np.int64),
+            "index": device.array(corpus.index, np.int32),
+            "value": device.array(corpus.value, np.float32),
+        }
+
+    @classmethod
+    def of(cls, shards: Shards, device: Device) -> CorpusOnDevice | None:
+        """None where the corpus is mapped from a file, or large: shards then come one by one from the host."""
+        corpus = shards.corpus
+        if not isinstance(corpus, Corpus) or corpus.path is not None or 8 * corpus.nnz > SHARE * device.capacity:
+            return None
+        return cls(corpus, device)
+
+    def rows(self, rows: slice | np.ndarray, number: int) -> GatheredRows:
+        """As Shard.of: words are numbered in the order of their ids."""
+        device = self.device
+        chosen = np.arange(len(self.host_indptr) - 1, dtype=np.int32)[rows]
+        n_entries = (self.host_indptr[1:] - self.host_indptr[:-1])[chosen]
+        indptr = np.concatenate([[0], np.cumsum(n_entries)])
+        used, lengths = device.zeros(self.n_words, np.int32), device.zeros(len(chosen), np.float64)
+        index, value = device.empty(int(indptr[-1]), np.int32), device.empty(int(indptr[-1]), np.float32)
+        given = self.arrays | {
+            "rows": device.array(chosen),
+            "used": used,
+            "lengths": lengths,
+            "new_indptr": device.array(indptr, np.int64),
+            "new_index": index,
+            "new_value": value,
+            "n_rows": len(chosen),
+        }
+        blocks = min(-(-len(chosen) // WARPS), 16 * device.n_processors)
+        if blocks:
+            device.launch("mark_used", "GatherArgs", blocks, 32 * WARPS, given)
+        is_used = device.get(used)
+        if blocks:
+            given["local"] = device.array(np.cumsum(is_used) - 1, np.int32)
+            device.launch("gather_rows", "GatherArgs", blocks, 32 * WARPS, given)
+        cols = np.flatnonzero(is_used).astype(np.int32)
+        return GatheredRows(cols, indptr, index, value, device.get(lengths), number)
 
 
 class DeviceColumns:
     """The words of a shard, here and there: what a model is asked for tables with."""
 
-    def __init__(self, host: np.ndarray, device: Any):
+    def __init__(self, host: np.ndarray, device: DeviceArray):
         self.host, self.device = host, device
 
     def __len__(self) -> int:
         return len(self.host)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.host, dtype)
 
 
 class DeviceTokenList(NamedTuple):
     lengths: np.ndarray  # [documents] on the host
-    first: Any  # [documents + 1] int64, where the tokens of each document begin
+    first: DeviceArray  # [documents + 1] int64, where the tokens of each document begin
     word: Held  # [tokens] int32
 
 
@@ -42,18 +114,20 @@ class DeviceShard:
         self.n_rows, self.n_entries = shard.n_rows, len(shard.index)
         self.cols = DeviceColumns(shard.cols, device.array(shard.cols, np.int32))
         self.indptr = device.array(shard.indptr, np.int32)
-        on_host = isinstance(shard, Shard)
-        self.index = device.parking.hold(device.array(shard.index, np.int32) if on_host else shard.index)
-        self.value = device.parking.hold(device.array(shard.value, np.float32) if on_host else shard.value)
+        if isinstance(shard, Shard):
+            index, value = device.array(shard.index, np.int32), device.array(shard.value, np.float32)
+        else:
+            index, value = shard.index, shard.value
+        self.index, self.value = device.parking.hold(index), device.parking.hold(value)
         self.n_words = np.diff(shard.indptr)  # [documents] distinct ones
         self.lengths = shard.lengths
         self.order = np.argsort(-self.n_words, kind="stable").astype(np.int32)
-        self.plans: dict[tuple[Any, ...], Any] = {}  # see plan.py
+        self.plans: dict[tuple[object, ...], Any] = {}  # see plan.py
         self._tokens: DeviceTokenList | None = None
-        self._places: dict[tuple[int, int, float], tuple[np.ndarray, Any]] = {}
+        self._places: dict[tuple[int, int, float], tuple[np.ndarray, DeviceArray]] = {}
 
     @cached_property
-    def rows(self) -> Any:
+    def rows(self) -> DeviceArray:
         """Documents, longest first."""
         return self.device.array(self.order)
 
@@ -80,7 +154,7 @@ class DeviceShard:
             most = np.minimum(most, np.floor(self.lengths / eps).astype(np.int64) + 2)
         return most
 
-    def places(self, K: int, L: int, eps: float) -> tuple[np.ndarray, Any]:
+    def places(self, K: int, L: int, eps: float) -> tuple[np.ndarray, DeviceArray]:
         """[documents + 1] where the topics of each document are kept, here and there."""
         key = K, L, eps
         if key not in self._places:
@@ -93,7 +167,7 @@ class DeviceShard:
         """Topics that a document can have while it is sampled, or that it comes with."""
         return min(K, int(self.lengths.max(initial=0.0)) + 2)
 
-    def sampled_places(self, K: int) -> tuple[np.ndarray, Any]:
+    def sampled_places(self, K: int) -> tuple[np.ndarray, DeviceArray]:
         """As `places`, for documents whose tokens are sampled: a topic has at least one."""
         host = np.concatenate([[0], np.cumsum(np.minimum(self.tokens.lengths, K))])
         return host, self.device.array(host, np.int64)
@@ -105,14 +179,14 @@ class DeviceDocs:
 
     device: Device
     host_places: np.ndarray
-    places: Any  # [documents + 1] int64
-    n: Any  # [documents] int32
-    topic: Any  # uint16, ascending within a document; Held when a visit has written it
-    count: Any  # float32, the same
+    places: DeviceArray  # [documents + 1] int64
+    n: DeviceArray  # [documents] int32
+    topic: DeviceArray | Held  # uint16, ascending within a document; Held when a visit has written it
+    count: DeviceArray | Held  # float32, the same
     most: int = 0  # topics of the document with most, where they are not from a visit
 
     @classmethod
-    def empty(cls, device: Device, host_places: np.ndarray, places: Any) -> DeviceDocs:
+    def empty(cls, device: Device, host_places: np.ndarray, places: DeviceArray) -> DeviceDocs:
         """Room for what a kernel writes."""
         n, room = device.empty(len(host_places) - 1, np.int32), int(host_places[-1])
         return cls(device, host_places, places, n, device.empty(room, np.uint16), device.empty(room, np.float32))
@@ -144,6 +218,6 @@ class DeviceDocs:
         at = np.repeat(self.host_places[:-1] - indptr[:-1], n) + np.arange(indptr[-1])
         return DocTopics(indptr, self.device.get(self.topic)[at], self.device.get(self.count)[at])
 
-    def as_last(self) -> dict[str, Any]:
+    def as_last(self) -> Given:
         """What kernels are given of the last visit."""
         return {"last_places": self.places, "last_topic": self.topic, "last_count": self.count, "last_n": self.n}

@@ -10,7 +10,7 @@ from topmix.allocations.document_prior import DocumentSums
 from topmix.cuda.device import Device
 from topmix.cuda.plan import Extra, plan_of
 from topmix.cuda.shard import DeviceDocs, DeviceShard
-from topmix.cuda.word_stats import DeviceWordStats
+from topmix.cuda.words import DeviceWordStats
 from topmix.models.topics import TopicTables
 
 MOST_ACTIVE = 32  # L: lists of L topics are kept in registers
@@ -52,8 +52,8 @@ def solve(
     check_options(tables)
     prior, options = tables.prior, tables.documents
     table = device.array(tables.words.table) if isinstance(tables.words.table, np.ndarray) else tables.words.table
-    log_scale = tables.words.log_scale
-    log_scale = device.array(log_scale) if isinstance(log_scale, np.ndarray) else log_scale
+    scale = tables.words.log_scale
+    log_scale = device.array(scale) if isinstance(scale, np.ndarray) else scale
     K, L = table.shape[1], options.L(table.shape[1])
     host_places, places = shard.places(K, L, options.eps)
     n_entries = shard.n_entries

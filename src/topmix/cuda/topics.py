@@ -1,44 +1,55 @@
-"""The local steps of topic models on the device: the CUDA backends of local/topics.py and local/fold_in.py."""
+"""The local steps of topic models on the device: the CUDA backends of TopicStep, FoldIn, CVB0Step and SCVB0Step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.stick_prior import StickPrior
-from topmix.cuda.device import Device
-from topmix.cuda.gather import CorpusOnDevice
-from topmix.cuda.sample import sample
-from topmix.cuda.shard import DeviceDocs, DeviceShard
-from topmix.cuda.solve import Solved, solve
-from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats
-from topmix.cuda.word_total import UNIT, DeviceWordTotal
+from topmix.cuda.device import Device, Given
+from topmix.cuda.parking import Held
+from topmix.cuda.sampling import sample
+from topmix.cuda.shard import CorpusOnDevice, DeviceDocs, DeviceShard
+from topmix.cuda.solve import SUMS, Solved, check_options, document_sums, first_selection, solve
+from topmix.cuda.words import UNIT, DeviceTokenStats, DeviceWordStats, DeviceWordTotal
 from topmix.data.shard import Shards
-from topmix.local import Info, StepResult
+from topmix.local import Info, LocalStep, StepResult
+from topmix.local.cvb0 import CVB0Step
 from topmix.local.fold_in import FoldedIn, FoldIn
+from topmix.local.scvb0 import SCVB0Step
 from topmix.local.topics import TopicStep, Visit
 from topmix.models.topics import TopicModel, TopicTables
 from topmix.stats import TopicStats, WordTotal
 from topmix.stats.entries import EntryStats, TokenStats
 
+M = TypeVar("M")
 EFFORT = "iterations", "restarts", "accepted"
+WARPS = 4  # of a block, at most: see kernels/tokens.hpp
+
+
+class DeviceVisit(NamedTuple):
+    """What is remembered of a shard, as local.topics.Visit has it on the host."""
+
+    times: int
+    docs: DeviceDocs | None = None
+    z: Held | None = None
 
 
 @dataclass(frozen=True)
 class TopicBackend:
     """What both steps need: documents and models on the device."""
 
-    step: Any
+    step: LocalStep
     device: Device
     unit: float
     corpus: CorpusOnDevice | None = None  # that shards are made from
 
     @classmethod
-    def open(cls, step: Any, device: Device, shards: Shards, precision: str, threads: int) -> TopicBackend:
-        if getattr(step, "cold_start", None) is not None:
+    def open(cls, step: LocalStep, device: Device, shards: Shards, precision: str, threads: int) -> TopicBackend:
+        if isinstance(step, TopicStep) and step.cold_start is not None:
             raise ValueError("engine='cuda' cannot start documents from given counts: use engine='threads'")
         largest = float(np.max(shards.corpus.value, initial=0.0))  # type: ignore[union-attr]
         return cls(step, device, unit_of(largest), CorpusOnDevice.of(shards, device))
@@ -51,15 +62,18 @@ class TopicBackend:
         if self.corpus is not None:
             self.corpus.arrays.clear()
 
-    def place(self, model: Any) -> Any:
+    def place(self, model: M) -> M:
         if isinstance(model, TopicModel) and model.words.held is not None:
             raise ValueError("engine='cuda' has no banned or pinned words and no frozen topics: use engine='threads'")
-        total: Any = model.words.total if isinstance(model, TopicModel) else None
-        if not isinstance(total, WordTotal) or isinstance(model.prior, StickPrior):
+        if not isinstance(model, TopicModel) or isinstance(model.prior, StickPrior):
             return model
-        return replace(model, words=model.words.update(DeviceWordTotal.of(self.device, total, self.unit)))
+        total: Any = model.words.total
+        if not isinstance(total, WordTotal):  # it is there already
+            return model
+        total = DeviceWordTotal.of(self.device, total, self.unit)
+        return replace(model, words=model.words.update(total))
 
-    def placed(self, shard: DeviceShard, stats: Any) -> Any:
+    def placed(self, shard: Any, stats: TopicStats) -> TopicStats:
         """Statistics of a shard, on the device: as they are, or from a file."""
         if isinstance(stats.S, EntryStats):
             return replace(stats, S=DeviceWordStats.of(shard, stats.S))
@@ -78,13 +92,12 @@ class TopicBackend:
 class CudaTopicStep(TopicBackend):
     step: TopicStep
 
-    def __call__(self, shard: DeviceShard, tables: TopicTables, memory: Visit | None) -> StepResult:
-        times, kept, z = memory or Visit(0)
-        last: Any = kept  # on the device
+    def __call__(self, shard: DeviceShard, tables: TopicTables, memory: DeviceVisit | None) -> StepResult:
+        times, last, z = memory or DeviceVisit(0)
         if (sampling := tables.documents.sampling) is not None:
             sampled = sample(self.device, shard, tables, sampling, self.unit, z, last)
             stats = tables.prior.stats(sampled.words, sampled.sums, 0.0)  # type: ignore[union-attr]
-            drawn: Any = Visit(0, sampled.docs, sampled.words.z)  # type: ignore[arg-type]
+            drawn = DeviceVisit(0, sampled.docs, sampled.words.z)
             return StepResult(stats, drawn, {"moved": float(sampled.moved)})
         start = None if self.step.is_cold(times) else last
         discounts = tables.documents.own_discount > 0
@@ -93,15 +106,15 @@ class CudaTopicStep(TopicBackend):
         if tables.partner is not None and found.words is not None:
             info["merge_entropy"] = found.words.merged_entropy(tables.partner, self.unit)
         is_needed = discounts or not self.step.is_cold(times + 1)
-        docs: DeviceDocs | None = found.docs if is_needed else None
-        return StepResult(self.stats(shard, tables, found), Visit(times + 1, docs), info)  # type: ignore[arg-type]
+        docs = found.docs if is_needed else None
+        return StepResult(self.stats(shard, tables, found), DeviceVisit(times + 1, docs), info)
 
 
 @dataclass(frozen=True)
 class CudaFoldIn(TopicBackend):
     step: FoldIn
 
-    def __call__(self, shard: DeviceShard, tables: TopicTables, memory: Any) -> StepResult:
+    def __call__(self, shard: DeviceShard, tables: TopicTables, memory: object) -> StepResult:
         want_bound = self.step.want_bound
         found = solve(self.device, shard, tables, self.unit, want_words=False, want_bound=want_bound)
         if not want_bound:
@@ -110,22 +123,20 @@ class CudaFoldIn(TopicBackend):
         return StepResult(FoldedIn(found.docs.on_host(), bound))
 
 
-def on_host(device: Device, memory: Any) -> Any:
+def on_host(device: Device, memory: object) -> object:
     """What is remembered of a shard, as the processor would have it."""
-    if not isinstance(memory, Visit):
+    if not isinstance(memory, DeviceVisit):
         return memory
-    times, docs, z = memory
-    host: Any = docs.on_host() if isinstance(docs, DeviceDocs) else docs
-    return Visit(times, host, None if z is None else device.get(z))
+    docs = None if memory.docs is None else memory.docs.on_host()
+    return Visit(memory.times, docs, None if memory.z is None else device.get(memory.z))
 
 
-def on_device(device: Device, memory: Any) -> Any:
+def on_device(device: Device, memory: object) -> object:
     if not isinstance(memory, Visit):
         return memory
-    times, docs, z = memory
-    there: Any = None if docs is None else DeviceDocs.of(device, docs)
-    topics: Any = None if z is None else device.parking.hold(device.array(z, np.uint16))
-    return Visit(times, there, topics)
+    docs = None if memory.docs is None else DeviceDocs.of(device, memory.docs)
+    z = None if memory.z is None else device.parking.hold(device.array(memory.z, np.uint16))
+    return DeviceVisit(memory.times, docs, z)
 
 
 def unit_of(largest: float) -> float:
@@ -137,4 +148,108 @@ def unit_of(largest: float) -> float:
     return unit
 
 
-BACKENDS: dict[type, type[TopicBackend]] = {TopicStep: CudaTopicStep, FoldIn: CudaFoldIn}
+@dataclass(frozen=True)
+class TokenBackend(TopicBackend):
+    """What both share: the launch, and what it leaves behind."""
+
+    def launch(
+        self, kernel: str, shard: DeviceShard, tables: TopicTables, floats: int, given: Given
+    ) -> tuple[TopicStats, DeviceWordStats, int]:
+        """`floats` of shared memory for each topic, besides its weight. Returns statistics, and the words' part."""
+        check_options(tables)
+        device, prior, table = self.device, tables.prior, tables.words.table
+        K, L, n = table.shape[1], tables.documents.L(table.shape[1]), shard.n_entries
+        chunk = (-(-K // 32)) | 1
+        each = 4 * (floats * (K + K % 2) + 32 * chunk)
+        warps = _warps(device, each, K)
+        memo = device.empty((L, n), np.uint16), device.empty((L, n), np.uint32), device.empty(n, np.uint8)
+        sums, taken = device.zeros(SUMS + 3 * K, np.int64), device.zeros(1, np.int32)
+        given |= dict(zip(("memo_topic", "memo_share", "memo_n"), memo))
+        given |= {
+            "indptr": shard.indptr,
+            "index": shard.index,
+            "value": shard.value,
+            "rows": shard.rows,
+            "next": taken,
+            "table": table,
+            "log_scale": tables.words.log_scale,
+            "alpha": device.mirror(prior.alpha, (prior.alpha, np.float64))[0],
+            "topic_sums": sums[SUMS:],
+            "sums": sums,
+            "n_entries": n,
+            "alpha_total": float(prior.alpha.sum()),
+            "unit": self.unit,
+            "least": tables.words.least,
+            "n_rows": shard.n_rows,
+            "K": K,
+            "chunk": chunk,
+            "learns_alpha": int(prior.learned),
+        }
+        if shard.n_rows:
+            fit = max(1, device.shared_per_processor // (warps * each + 1024))
+            blocks = min(min(fit, 64 // warps) * device.n_processors, -(-shard.n_rows // warps))
+            device.launch(kernel, "TokenArgs", blocks, 32 * warps, given, L=L, shared=warps * each)
+        found = device.get(sums)
+        of_documents, totals = document_sums(found, shard.n_rows, K, self.unit)
+        words = DeviceWordStats(shard, *memo, totals)
+        stats = prior.stats(words, of_documents, int(found[1]) / 2.0**24)  # type: ignore[union-attr]
+        return stats, words, int(found[0])
+
+
+@dataclass(frozen=True)
+class CudaCVB0Step(TokenBackend):
+    """What words hold of an entry is what the last visit reported of it: nothing else is remembered."""
+
+    step: CVB0Step
+
+    def __call__(self, shard: DeviceShard, tables: TopicTables, memory: DeviceWordStats | None) -> StepResult:
+        table = tables.words.table
+        given: Given = {"burn_in": self.step.burn_in}
+        if memory is None:
+            given |= first_selection(self.device, table, tables.documents.L(table.shape[1]))
+        else:
+            given |= memory.kernel_arguments("last")
+            given["norm"] = self.device.array(tables.words.norm, np.float32)
+        stats, words, sweeps = self.launch("cvb0_documents", shard, tables, 2, given)
+        return StepResult(stats, words, {"iterations": float(sweeps)})
+
+
+@dataclass(frozen=True)
+class CudaSCVB0Step(TokenBackend):
+    step: SCVB0Step
+
+    def __call__(self, shard: DeviceShard, tables: TopicTables, memory: DeviceVisit | None) -> StepResult:
+        step, visits = self.step, memory.times if memory else 0
+        given = {
+            "order": self.device.empty(shard.n_entries, np.int32),
+            "scale": step.scale,
+            "offset": step.offset,
+            "decay": step.decay,
+            "burn_in": step.burn_in,
+            "seed": step.seed,
+            "visit": visits,
+        }
+        stats, _, updates = self.launch("scvb0_documents", shard, tables, 3, given)
+        return StepResult(stats, DeviceVisit(visits + 1), {"updates": float(updates)})
+
+
+def _warps(device: Device, each: int, K: int) -> int:
+    """Of a block: as many as have room for K topics, a power of two."""
+    if each > device.shared_per_block:
+        most = K * device.shared_per_block // each
+        raise ValueError(
+            f"engine='cuda' runs CVB0 and SCVB0 with about {most} topics at most on this device, and there are {K}: "
+            "use fewer, inference='collapsed', or engine='threads'"
+        )
+    warps = WARPS
+    while warps * each > device.shared_per_block:
+        warps //= 2
+    return warps
+
+
+BACKENDS: dict[type, type[TopicBackend]] = {
+    TopicStep: CudaTopicStep,
+    FoldIn: CudaFoldIn,
+    CVB0Step: CudaCVB0Step,
+    SCVB0Step: CudaSCVB0Step,
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -17,10 +17,14 @@ from topmix.data.vectorize import Vectorizer
 from topmix.local import Info, LocalStep
 from topmix.parameters.component import Component
 
+M = TypeVar("M")
+Memory: TypeAlias = Any  # what a local step wants to see at its next visit to a shard: its own type
+Tables: TypeAlias = Callable[[np.ndarray], Any]  # of the columns of a shard
+
 
 class ShardResult(NamedTuple):
     shard: int
-    stats: Any
+    stats: Any  # Stats, or whatever the step is asked for
     info: Info
 
 
@@ -30,20 +34,20 @@ class Workers(Protocol):
     n_shards: int
     n_rows: float  # or their weight
 
-    def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[ShardResult]:
+    def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
         """The results of `shards`, in that order, under the tables that `tables(columns)` makes for each."""
         ...
 
-    def place(self, model: Any) -> Any:
+    def place(self, model: M) -> M:
         """The model where these workers read it: itself, or with its counts on their device. Its `on_host` is the way
         back."""
         ...
 
-    def recall(self) -> dict[int, Any]:
+    def recall(self) -> dict[int, Memory]:
         """What the local step remembers of each shard that was visited. The values are not to be changed."""
         ...
 
-    def restore(self, memory: Mapping[int, Any]) -> None:
+    def restore(self, memory: Mapping[int, Memory]) -> None:
         """Puts what `recall` gave, or a changed copy of it, in the place of all that is remembered."""
         ...
 

@@ -6,16 +6,34 @@ and not one bit of the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from topmix import _core
 from topmix.data.shard import Shards
-from topmix.engines.engine import Engine, ShardResult, Workers
-from topmix.engines.worker import Worker
-from topmix.local import LocalStep
+from topmix.engines.engine import Engine, M, Memory, ShardResult, Tables, Workers
+from topmix.local import LocalStep, StepResult
+from topmix.numerics.threads import use_threads
+
+
+class Worker:
+    """`step` is the one call between Python that runs once per update and native code that runs once per shard.
+
+    It is pure: everything it needs is in its arguments, and everything it found is in its result.
+    """
+
+    def __init__(self, local: LocalStep, threads: int = 1):
+        self.local, self.threads = local, threads
+        self.scratch = _core.TopicScratch()  # buffers; they hold nothing from one call to the next
+
+    def step(self, shard: object, tables: object, memory: Memory = None) -> StepResult:
+        with use_threads(self.threads):
+            return self.local(shard, tables, memory, self.scratch)
+
+    def close(self) -> None:
+        """Gives back what the local step holds besides memory."""
+        if (close := getattr(self.local, "close", None)) is not None:
+            close()
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,9 +76,9 @@ class LocalWorkers:
     def __init__(self, shards: Shards, worker: Worker):
         self.n_shards, self.n_rows = len(shards), shards.n_rows
         self.shards, self.worker = shards, worker
-        self._memory: dict[int, Any] = {}
+        self._memory: dict[int, Memory] = {}
 
-    def run(self, tables: Callable[[np.ndarray], Any], shards: Iterable[int]) -> Iterator[ShardResult]:
+    def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
         for b in shards:
             shard = self.shards[b]
             stats, memory, info = self.worker.step(shard, tables(shard.cols), self._memory.get(b))
@@ -68,13 +86,13 @@ class LocalWorkers:
                 self._memory[b] = memory
             yield ShardResult(b, stats, info)
 
-    def place(self, model: Any) -> Any:
+    def place(self, model: M) -> M:
         return model
 
-    def recall(self) -> dict[int, Any]:
+    def recall(self) -> dict[int, Memory]:
         return dict(self._memory)
 
-    def restore(self, memory: Mapping[int, Any]) -> None:
+    def restore(self, memory: Mapping[int, Memory]) -> None:
         self._memory = dict(memory)
 
     def forget(self) -> None:

@@ -32,10 +32,10 @@ class Offer(NamedTuple):
     block: int
     visit: int
     mass: float  # the sum of its numbers
-    content: Any  # the array, or a list with its reference
+    content: np.ndarray | list[Any]  # the array, or a list with its reference
     sender: int  # -1: the driver
-    told: Any = None  # what the sender has changed in the sums over all blocks so far
-    n_told: int = 0  # which of the sender's messages this is: an older one says nothing new
+    changes: np.ndarray | None = None  # what the sender has changed in the sums over all blocks so far
+    n_changes: int = 0  # which of the sender's messages this is: an older one says nothing new
 
 
 @lru_cache(maxsize=8)

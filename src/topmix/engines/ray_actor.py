@@ -10,20 +10,25 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import ray
+from ray import ObjectRef
 
 from topmix import _core
 from topmix._version import __version__
 from topmix.data.saved_rows import forget_mapped_files
 from topmix.data.shard import SavedShard
-from topmix.engines.ray_nomad_host import NomadHost
-from topmix.engines.worker import Worker
+from topmix.engines.engine import Memory
+from topmix.engines.local import Worker
+from topmix.engines.ray_nomad import NomadHost
 from topmix.local import Info, LocalStep
 from topmix.numerics.threads import use_threads
 from topmix.stats.tree import plus
+
+T = TypeVar("T")
+Opening: TypeAlias = tuple[str, LocalStep, int]  # a session, its step, and the threads of a worker
 
 
 class Place(NamedTuple):
@@ -57,8 +62,8 @@ class Session:
     """What an actor has of one fit or one question."""
 
     worker: Worker
-    shards: dict[int, Any] = field(default_factory=dict)  # those in memory; others are read at each visit
-    copies: dict[int, Any] = field(default_factory=dict)  # what shards of other nodes remember
+    shards: dict[int, object] = field(default_factory=dict)  # those in memory; others are read at each visit
+    copies: dict[int, tuple[object, ...]] = field(default_factory=dict)  # what shards of other nodes remember
 
 
 class ShardActor(NomadHost):
@@ -79,40 +84,40 @@ class ShardActor(NomadHost):
         if not self.sessions:
             forget_mapped_files()  # one that was removed since would keep its space on the disk
 
-    def apply(self, threads: int, function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    def apply(self, threads: int, function: Callable[..., T], *arguments: object) -> tuple[T, float]:
         """What a function finds, and the seconds that it took."""
         begin = time.perf_counter()
         with use_threads(threads):
             return function(*arguments), time.perf_counter() - begin
 
-    def columns(self, opening: tuple[Any, ...], b: int, message: list[Any]) -> np.ndarray:
+    def columns(self, opening: Opening, b: int, message: list[ObjectRef]) -> np.ndarray:
         """The words of a shard, or the columns of a table."""
         return np.asarray(self._shard(self._session(opening), b, message).cols)
 
     def step(
-        self, opening: tuple[Any, ...], b: int, message: list[Any], tables: Any, memory: Any
-    ) -> tuple[Any, Any, Report]:
+        self, opening: Opening, b: int, message: list[ObjectRef], tables: object, memory: Memory
+    ) -> tuple[object, Memory, Report]:
         begin, used, session = time.perf_counter(), time.process_time(), self._session(opening)
         stats, new, info = session.worker.step(self._shard(session, b, message), tables, memory)
         took = time.perf_counter() - begin, time.process_time() - used
         return stats, new, Report(info, new is not None, n_bytes(stats), n_bytes(new), *took, resident(), self.place)
 
-    def add(self, a: Any, b: Any) -> tuple[Any, int]:
+    def add(self, a: T, b: T) -> tuple[T, int]:
         """The sum, and the bytes of the second part, which may have come from another node."""
         return plus(a, b), n_bytes(b)
 
-    def keep_copy(self, opening: tuple[Any, ...], b: int, *remembered: Any) -> None:
+    def keep_copy(self, opening: Opening, b: int, *remembered: object) -> None:
         """Holds on to what shard b remembers, so that its node may be lost."""
         self._session(opening).copies[b] = remembered
 
-    def _session(self, opening: tuple[Any, ...]) -> Session:
+    def _session(self, opening: Opening) -> Session:
         """An actor that was started again knows nothing: each call brings how to begin."""
         session, step, threads = opening
         if session not in self.sessions:
             self.open(session, step, threads)
         return self.sessions[session]
 
-    def _shard(self, session: Session, b: int, message: list[Any]) -> Any:
+    def _shard(self, session: Session, b: int, message: list[ObjectRef]) -> Any:
         if b in session.shards:
             return session.shards[b]
         found = ray.get(message[0])
@@ -122,7 +127,7 @@ class ShardActor(NomadHost):
         return found
 
 
-def n_bytes(value: Any) -> int:
+def n_bytes(value: object) -> int:
     """Bytes of the arrays in a value: all of a message but a few hundred bytes."""
     if isinstance(value, np.ndarray):
         return value.nbytes

@@ -1,4 +1,4 @@
-"""Calls to workers that are answered whatever happens to a worker.
+"""Calls to workers that are answered whatever happens to a worker, and what they cost.
 
 Every call is a pure function of its arguments, which lie in the object store. So a call whose worker was lost, or is
 late, is made again to another one; the first answer counts, and there is one answer per key. Each incident is one line
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import ray
+from ray import ObjectRef
 from ray.exceptions import (
     ObjectLostError,
     ObjectStoreFullError,
@@ -23,6 +24,7 @@ from ray.exceptions import (
     RayTaskError,
 )
 
+from topmix.engines.ray_actor import Report
 from topmix.engines.ray_pool import LOG, ClusterError, Peer, Pool
 
 Key = tuple[str, Any]  # what is asked, and of which shard or part of a sum
@@ -31,27 +33,28 @@ LATE = 4.0  # times the median of the last visits: then another worker that has 
 LATE_AT_LEAST = 2.0  # seconds
 MOST_LOST = 6  # workers that one call may cost, before it is taken to be the cause
 FULL_SECONDS = 120.0  # that a full object store has to make room
+STATE_SECONDS = 2.0  # to wait for what Ray says of its object stores
 
 
 @dataclass
 class Call:
     key: Key
     method: str
-    args: tuple[Any, ...]
+    args: tuple[object, ...]
     n_returns: int
     peer: Peer
-    refs: tuple[Any, ...] = ()  # results, in the order of the method's; the last is small
+    refs: tuple[ObjectRef, ...] = ()  # results, in the order of the method's; the last is small
     n_lost: int = 0  # workers that were lost with it
 
     @property
-    def end(self) -> Any:
+    def end(self) -> ObjectRef:
         return self.refs[-1]
 
 
 class Answer(NamedTuple):
     key: Key
     peer: Peer
-    refs: tuple[Any, ...]
+    refs: tuple[ObjectRef, ...]
     last: Any  # the value of the last result
 
 
@@ -83,7 +86,7 @@ class Calls:
     def __len__(self) -> int:
         return len(self._open)
 
-    def ask(self, key: Key, peer: Peer, method: str, *args: Any, n_returns: int = 1) -> None:
+    def ask(self, key: Key, peer: Peer, method: str, *args: object, n_returns: int = 1) -> None:
         call = Call(key, method, args, n_returns, peer)
         self._send(call)
         self._open.setdefault(key, []).append(call)
@@ -146,7 +149,7 @@ class Calls:
         del self._open[call.key]
         return Answer(call.key, call.peer, call.refs, last)
 
-    def _not_waited_for(self, ref: Any) -> None:
+    def _not_waited_for(self, ref: ObjectRef) -> None:
         """The answer to a call that another worker has answered meanwhile, or that was dropped."""
         for peer in self.pool.peers:
             if ref in peer.waiting:
@@ -227,3 +230,67 @@ class Calls:
 
 def _reason(error: BaseException) -> str:
     return "its node ran out of memory" if isinstance(error, OutOfMemoryError) else "its process or its node ended"
+
+
+class Traffic:
+    """Bytes of messages and seconds of work, added up by whoever sends and receives."""
+
+    def __init__(self, pool: Pool, n_rows: float):
+        self.pool, self.n_rows = pool, n_rows
+        self.sent = 0  # tables, from the driver to workers
+        self.received = 0  # sums, from workers to the driver
+        self.added = 0  # from worker to worker, on the way to a sum
+        self.copied = 0  # what shards remember, to another node
+        self.busy = 0.0  # seconds of visits
+        self.processor = 0.0  # the same in processor time, which other programs do not change
+        self._since, self._before = time.monotonic(), self._totals()
+        self._spilled, self._looked = spilled_bytes(), time.monotonic()
+
+    def visited(self, report: Report) -> None:
+        self.busy += report.seconds
+        self.processor += report.processor
+
+    def status(self) -> dict[str, float]:
+        """Of the time since it was last asked: a pass."""
+        now, totals = time.monotonic(), self._totals()
+        took = max(now - self._since, 1e-9)
+        spent = {name: totals[name] - self._before[name] for name in totals}
+        self._since, self._before = now, totals
+        alive = self.pool.alive()
+        return {
+            "workers": float(len(alive)),
+            "rows_per_second": self.n_rows / took,
+            "worker_bytes": float(max((peer.resident for peer in alive), default=0)),
+            "busy": spent.pop("busy") / (took * max(len(alive), 1)),
+            **spent,
+        }
+
+    def _totals(self) -> dict[str, float]:
+        names = ("sent", "received", "added", "copied", "busy", "processor")
+        return {name: float(getattr(self, name)) for name in names}
+
+    def look_at_disks(self, at_least: float = 10.0) -> None:
+        """Says so when object stores were full and Ray has moved objects to disk; it fetches them when they are used.
+        Looks no more than once in so many seconds, and not while a worker is late: Ray would wait for it."""
+        if time.monotonic() - self._looked < at_least or any(peer.is_late for peer in self.pool.peers):
+            return
+        spilled, self._looked = spilled_bytes(), time.monotonic()
+        if spilled is None:
+            return
+        if self._spilled is not None and spilled > self._spilled:
+            megabytes = (spilled - self._spilled) / 1e6
+            LOG.warning("object stores were full: %.0f MB went to disk, and the fit goes on", megabytes)
+        self._spilled = spilled
+
+
+def spilled_bytes() -> int | None:
+    """Bytes that Ray has moved from full object stores to disk so far; None where it does not say."""
+    try:
+        from ray._private.internal_api import get_memory_info_reply, get_state_from_address
+
+        reply = get_memory_info_reply(
+            get_state_from_address(ray.get_runtime_context().gcs_address), timeout_seconds=STATE_SECONDS
+        )
+        return int(reply.store_stats.spilled_bytes_total)
+    except Exception:  # not part of Ray's interface: whatever it raises, a fit does not depend on it
+        return None

@@ -12,9 +12,10 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import ray
+from ray import ObjectRef
 
 from topmix.data.atomic import check_plain_file
 from topmix.data.corpus import Corpus
@@ -27,7 +28,7 @@ from topmix.engines.ray_pool import LOG, Pool
 
 LEAST_BYTES, MOST_BYTES = 1 << 20, 1 << 28  # of the texts of a part
 PARTS_PER_WORKER = 4  # or more: the last ones to end are then short
-AHEAD = 2  # calls that a worker has at a time
+CALLS_PER_WORKER = 2  # calls that a worker has at a time
 WINDOW = 6  # calls per worker that may be over before an earlier one is: their results wait here
 T = TypeVar("T")
 
@@ -80,9 +81,9 @@ class PoolRun:
     def __init__(self, pool: Pool, threads: int):
         self.pool, self.threads, self.calls = pool, threads, Calls(pool)
 
-    def __call__(self, function: Callable[..., T], job: Any, calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
+    def __call__(self, function: Callable[..., T], job: object, calls: Iterable[tuple[object, ...]]) -> Iterator[T]:
         shared, todo = ray.put(job), enumerate(calls)
-        asked = dict[int, tuple[Any, ...]]()  # not answered yet
+        asked = dict[int, tuple[object, ...]]()  # not answered yet
         found = dict[int, T]()
         n, is_more = 0, True
         while True:
@@ -110,9 +111,9 @@ class PoolRun:
 
     def _has_room(self, n_asked: int, n_found: int) -> bool:
         peers = len(self.pool.peers)
-        return n_asked < AHEAD * peers and n_asked + n_found < WINDOW * peers
+        return n_asked < CALLS_PER_WORKER * peers and n_asked + n_found < WINDOW * peers
 
-    def _ask(self, i: int, function: Callable[..., Any], shared: Any, arguments: tuple[Any, ...]) -> None:
+    def _ask(self, i: int, function: Callable[..., object], shared: ObjectRef, arguments: tuple[object, ...]) -> None:
         self.calls.ask(("part", i), self.calls.best(), "apply", self.threads, function, shared, *arguments)
 
     def all_see(self, folder: Path) -> bool:

@@ -16,17 +16,24 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import ray
+from ray import ObjectRef
+from ray.actor import ActorHandle
 from ray.exceptions import RayError
 
+from topmix.data.shard import SavedShard
 from topmix.engines.nomad_ledger import Ledger, LostWorker, Offer, Routes, check_mass
 
-AHEAD = 2  # blocks beyond a worker's share, so that some can be on their way
-COMPANY = 0.02  # seconds that a visit waits for blocks to come along, where blocks visit together
-PATIENCE = 0.2  # seconds without anything to do, before a worker takes more than that
+IN_TRANSIT = 2  # blocks beyond a worker's share, so that some can be on their way
+GATHERING_SECONDS = 0.02  # that a visit waits for more blocks, where blocks visit together
+IDLE_SECONDS = 0.2  # without anything to do, before a worker takes more than that
+GROUP = "nomads"  # of an actor's threads: those that take messages
+
+Maker: TypeAlias = Callable[[Any, int], "Station"]  # from rows, for so many threads
+Method = TypeVar("Method", bound=Callable[..., object])
 
 
 class Station(Protocol):
@@ -43,11 +50,11 @@ class Station(Protocol):
         """Statistics of a thread's rows after a round."""
         ...
 
-    def told(self) -> np.ndarray | None:
+    def own_changes(self) -> np.ndarray | None:
         """What this process has changed in the sums over all blocks, since `begin`; None where nobody needs them."""
         ...
 
-    def hear(self, delta: np.ndarray) -> None: ...
+    def apply_changes(self, delta: np.ndarray) -> None: ...
     def n_bytes(self) -> int:
         """Of what stays: the rows and what belongs to them."""
         ...
@@ -71,24 +78,24 @@ class Run:
     def room(self) -> int:
         """Blocks that are at a worker at a time, to be visited or to be fetched by the next one. All workers together
         have room for more than all blocks: else each might wait for the others."""
-        return -(-self.n_blocks // self.routes.workers) + AHEAD
+        return -(-self.n_blocks // self.routes.workers) + IN_TRANSIT
 
 
 class Links:
     """How messages get from worker to worker. Blocks wait in the object store of the sender's node."""
 
-    def put(self, content: np.ndarray) -> Any:
+    def put(self, content: np.ndarray) -> ObjectRef:
         return ray.put(content)
 
-    def get(self, ref: Any) -> np.ndarray:
+    def get(self, ref: ObjectRef) -> np.ndarray:
         ray.wait([ref], fetch_local=True)  # `get` alone would stop what other threads put meanwhile, for up to a second
         found: np.ndarray = ray.get(ref)
         return found
 
-    def offer(self, actor: Any, session: str, run: int, offer: Offer) -> None:
+    def offer(self, actor: ActorHandle, session: str, run: int, offer: Offer) -> None:
         actor.nomad_offer.remote(session, run, offer)
 
-    def fetched(self, actor: Any, session: str, run: int, block: int, visit: int) -> None:
+    def fetched(self, actor: ActorHandle, session: str, run: int, block: int, visit: int) -> None:
         actor.nomad_fetched.remote(session, run, block, visit)
 
 
@@ -98,7 +105,7 @@ class EndOfRound(NamedTuple):
     n_round: int
     block: int
     mass: float
-    content: list[Any]
+    content: list[ObjectRef]
 
 
 class Post(NamedTuple):
@@ -109,7 +116,7 @@ class Post(NamedTuple):
 
 
 class News(NamedTuple):
-    """What the driver hears."""
+    """What a worker reports to the driver."""
 
     items: list[EndOfRound | Post]
     is_idle: bool  # nothing to visit or to fetch, and nothing happened since it was last asked
@@ -125,7 +132,7 @@ class News(NamedTuple):
 class Nomad:
     """One run of one worker."""
 
-    def __init__(self, session: str, run: Run, number: int, actors: list[Any], station: Station):
+    def __init__(self, session: str, run: Run, number: int, actors: list[ActorHandle], station: Station):
         self.session, self.run, self.number, self.actors, self.station = session, run, number, actors, station
         self.ledger = Ledger(number, run.routes)
         self.changed = threading.Condition()
@@ -134,11 +141,11 @@ class Nomad:
         self.visit_of: dict[int, int] = {}
         self.queues: list[queue.SimpleQueue[int | None]] = [queue.SimpleQueue() for _ in range(station.n_threads)]
         self.outgoing: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        self.waiting: dict[int, tuple[int, Any, int]] = {}  # sent and not fetched: visit, reference, bytes
-        self.heard: dict[int, tuple[int, np.ndarray]] = {}  # by sender
+        self.waiting: dict[int, tuple[int, ObjectRef, int]] = {}  # sent and not fetched: visit, reference, bytes
+        self.applied: dict[int, tuple[int, np.ndarray]] = {}  # by sender
         self.items: list[EndOfRound | Post] = []
         self.allowed = self.round = self.inside = self.entered = self.held = self.peak = self.bytes_sent = 0
-        self.n_told = 0
+        self.n_changes = 0
         self.busy = 0.0
         self.moved = self.stopped = False
         self.error: BaseException | None = None
@@ -216,7 +223,7 @@ class Nomad:
         while True:
             with self.changed:
                 while (offers := self._next_offers()) is None and not self.stopped:
-                    if not self.changed.wait_for(lambda: self.stopped or self._next_offers(), timeout=PATIENCE):
+                    if not self.changed.wait_for(lambda: self.stopped or self._next_offers(), timeout=IDLE_SECONDS):
                         offers = self._next_offers(in_any_case=self.inside == 0)
                         if offers is not None:
                             break  # two workers may each have what the other needs
@@ -225,9 +232,9 @@ class Nomad:
                 offer = offers.popleft()
                 self.inside += 1
             is_here = isinstance(offer.content, np.ndarray)
-            content = offer.content if is_here else links.get(offer.content[0])
+            content = offer.content if isinstance(offer.content, np.ndarray) else links.get(offer.content[0])
             check_mass(offer, content)
-            self._hear(offer)
+            self._apply_changes(offer)
             self.station.put(offer.block, content)
             with self.changed:
                 if not is_here:
@@ -262,33 +269,35 @@ class Nomad:
             return self.dealt
         return None
 
-    def _hear(self, offer: Offer) -> None:
-        if offer.told is None or offer.sender == self.number:
+    def _apply_changes(self, offer: Offer) -> None:
+        if offer.changes is None or offer.sender == self.number:
             return
-        n_before, before = self.heard.get(offer.sender, (0, np.zeros_like(offer.told)))
-        if offer.n_told > n_before:
-            self.station.hear(offer.told - before)
-            self.heard[offer.sender] = offer.n_told, offer.told
+        n_before, before = self.applied.get(offer.sender, (0, np.zeros_like(offer.changes)))
+        if offer.n_changes > n_before:
+            self.station.apply_changes(offer.changes - before)
+            self.applied[offer.sender] = offer.n_changes, offer.changes
 
     def _visit(self, thread: int) -> None:
         n_visits = 0
         onwards = self.queues[thread + 1] if thread + 1 < len(self.queues) else self.outgoing
-        while (blocks := self._company(thread, self.run.n_blocks - n_visits % self.run.n_blocks)) and not self.stopped:
+        while (
+            blocks := self._next_blocks(thread, self.run.n_blocks - n_visits % self.run.n_blocks)
+        ) and not self.stopped:
             begin = time.perf_counter()
             self.station.visit(thread, blocks, self.visit_of[blocks[0]] // self.run.routes.workers)
             n_visits += len(blocks)
             if n_visits % self.run.n_blocks == 0:
                 n_round = n_visits // self.run.n_blocks - 1
-                self._tell(Post(n_round, self.number, thread, self.station.post(thread)))
+                self._report(Post(n_round, self.number, thread, self.station.post(thread)))
             self.busy += time.perf_counter() - begin
             for b in blocks:
                 onwards.put(b)
 
-    def _company(self, thread: int, left: int) -> list[int]:
+    def _next_blocks(self, thread: int, left: int) -> list[int]:
         """The next block, with others of its round, of which so many are still to come. Half a visit waits a little
         for more."""
         most, found = min(self.station.together, left), [self.queues[thread].get()]
-        until = time.monotonic() + COMPANY
+        until = time.monotonic() + GATHERING_SECONDS
         while found[-1] is not None and len(found) < most:
             wait = until - time.monotonic() if len(found) < most / 2 else 0.0
             try:
@@ -309,7 +318,7 @@ class Nomad:
             with self.changed:
                 self.ledger.send(b, visit)
                 self.inside -= 1
-                self.n_told += 1
+                self.n_changes += 1
                 if goes_away:
                     self._gone(b)
                     self.waiting[b] = visit, ref, content.nbytes
@@ -319,23 +328,90 @@ class Nomad:
                 self.moved = True
                 self.changed.notify_all()
             if to_driver:
-                self._tell(EndOfRound(visit // P - 1, b, mass, [ref]))
+                self._report(EndOfRound(visit // P - 1, b, mass, [ref]))
             if is_last:
                 continue
-            told = self.station.told() if goes_away else None
-            offer = Offer(b, visit, mass, [ref] if goes_away else content, self.number, told, self.n_told)
+            changes = self.station.own_changes() if goes_away else None
+            offer = Offer(b, visit, mass, [ref] if goes_away else content, self.number, changes, self.n_changes)
             if goes_away:
                 self.run.links.offer(self.actors[to], self.session, self.run.number, offer)
             else:
                 self.offer(offer)
 
     def _gone(self, block: int) -> None:
-        """The next worker has it. It may even be back before this was heard."""
+        """The next worker has it. It may even be back before this message came."""
         if block in self.waiting:
             self.held -= self.waiting.pop(block)[2]
 
-    def _tell(self, item: EndOfRound | Post) -> None:
+    def _report(self, item: EndOfRound | Post) -> None:
         with self.changed:
             self.items.append(item)
             self.moved = True
             self.changed.notify_all()
+
+
+def message(method: Method) -> Method:
+    """A method that other processes call while the actor computes: it has threads of its own."""
+    marked: Method = ray.method(concurrency_group=GROUP)(method)
+    return marked
+
+
+class NomadHost:
+    """The part of an actor that blocks visit."""
+
+    def __init__(self) -> None:
+        self.stations: dict[str, Station] = {}
+        self.nomads: dict[str, Nomad] = {}
+
+    @message
+    def nomad_open(self, session: str, make: Maker, rows: list[ObjectRef], threads: int) -> None:
+        found = ray.get(rows[0])
+        self.stations[session] = make(found.read() if isinstance(found, SavedShard) else found, threads)
+
+    @message
+    def nomad_start(self, session: str, run: Run, number: int, actors: list[ActorHandle]) -> None:
+        if session not in self.stations:
+            raise LostWorker("a worker was started again, and knows nothing of this fit")
+        self._end(session)
+        self.nomads[session] = Nomad(session, run, number, actors, self.stations[session])
+
+    @message
+    def nomad_offer(self, session: str, run: int, *offers: Offer) -> None:
+        if nomad := self._found(session, run):
+            nomad.offer(*offers)
+
+    @message
+    def nomad_fetched(self, session: str, run: int, block: int, visit: int) -> None:
+        if nomad := self._found(session, run):
+            nomad.fetched(block, visit)
+
+    @message
+    def nomad_allow(self, session: str, run: int, rounds: int) -> None:
+        if nomad := self._found(session, run):
+            nomad.allow(rounds)
+
+    @message
+    def nomad_collect(self, session: str, run: int, seconds: float) -> News:
+        nomad = self._found(session, run)
+        if nomad is None:
+            raise LostWorker("a worker was started again, and knows nothing of this fit")
+        return nomad.collect(seconds)
+
+    @message
+    def nomad_ledger(self, session: str, run: int) -> tuple[dict[int, int], dict[int, int]]:
+        nomad = self._found(session, run)
+        return (nomad.ledger.received, nomad.ledger.sent) if nomad else ({}, {})
+
+    @message
+    def nomad_close(self, session: str) -> None:
+        self._end(session)
+        self.stations.pop(session, None)
+
+    def _found(self, session: str, run: int) -> Nomad | None:
+        """None for messages of a run that has ended."""
+        nomad = self.nomads.get(session)
+        return nomad if nomad is not None and nomad.run.number == run else None
+
+    def _end(self, session: str) -> None:
+        if nomad := self.nomads.pop(session, None):
+            nomad.stop()

@@ -1,22 +1,23 @@
-"""The driver's side of blocks that travel between actors: it deals them out, watches, and hears of rounds that end."""
+"""The driver's side of blocks that travel between actors: it deals them out, watches, and collects rounds that end."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import ray
+from ray import ObjectRef
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from topmix.engines.nomad_ledger import LedgerError, LostWorker, Offer, Routes, check_mass, missing
-from topmix.engines.ray_nomad import EndOfRound, Links, News, Run
+from topmix.engines.ray_nomad import EndOfRound, Links, Maker, News, Run
 from topmix.engines.ray_pool import LOG, Peer, Pool
 
-LEAD = 2  # rounds that workers may be ahead of whoever reads
+LEAD = 2  # rounds that workers may make before the last one is read
 POLL_SECONDS = 0.5  # that a worker waits for news before it says that there is none
 QUIET = 3  # polls in a row without anything from anybody: then a block is missing
 RETURN_SECONDS = 20.0  # for a lost worker to come back, before the others go on without it
@@ -68,8 +69,8 @@ class RayNomads:
             time.sleep(0.1)
         self.peers = self.pool.wait_for_one()
 
-    def open(self, makers: Sequence[Callable[[Any, int], Any]], rows: Sequence[Any]) -> None:
-        """Station i is made by makers[i] from rows[i], by worker i."""
+    def open(self, makers: Sequence[Maker], rows: Sequence[object]) -> None:
+        """Maker i is made by makers[i] from rows[i], by worker i."""
         self.close()
         self.session = secrets.token_hex(8)
         self.block_bytes = [0] * len(self.peers)
@@ -84,7 +85,7 @@ class RayNomads:
         contents: Sequence[np.ndarray],
         rounds: int,
         seed: int,
-        settings: Any,
+        settings: object,
         *,
         arrays: int = 1,
         collect_all: bool = True,
@@ -124,7 +125,7 @@ class RayNomads:
                 for ref in ray.wait(list(polls), num_returns=1, timeout=POLL_SECONDS)[0]:
                     number = polls.pop(ref)
                     news = self._answer(ref, self.peers[number])
-                    self._heard(number, news, found)
+                    self._collect(number, news, found)
                     polls[self._poll(self.peers[number], run)] = number
                     quiet = quiet + 1 if news.is_idle else 0
                 if quiet >= QUIET * len(self.peers):
@@ -134,14 +135,14 @@ class RayNomads:
                 n_round, [end.contents[b] for b in range(run.n_blocks)], [*map(end.posts.get, sorted(end.posts))]
             )
 
-    def _poll(self, peer: Peer, run: Run) -> Any:
+    def _poll(self, peer: Peer, run: Run) -> ObjectRef:
         return peer.actor.nomad_collect.remote(self.session, run.number, POLL_SECONDS)
 
     def _is_whole(self, found: Collected | None, run: Run) -> bool:
         wanted = run.n_blocks, self.visitors * len(self.peers)
         return found is not None and (len(found.contents), len(found.posts)) == wanted
 
-    def _heard(self, number: int, news: News, found: dict[int, Collected]) -> None:
+    def _collect(self, number: int, news: News, found: dict[int, Collected]) -> None:
         before = self._news.get(number)
         self.added += news.bytes_sent - (before.bytes_sent if before else 0)
         self.busy += news.busy - (before.busy if before else 0.0)
@@ -156,7 +157,7 @@ class RayNomads:
                     content = ray.get(item.content[0])
                 except RayError as error:
                     raise self._lost(self.peers[number], error) from error
-                check_mass(Offer(item.block, 0, item.mass, None, number), content)
+                check_mass(Offer(item.block, 0, item.mass, content, number), content)
                 self.received += content.nbytes
                 into.contents[item.block] = content
             else:
@@ -167,10 +168,10 @@ class RayNomads:
         ledgers = self._answers([p.actor.nomad_ledger.remote(self.session, run.number) for p in self.peers])
         raise LedgerError(missing([seen for seen, _ in ledgers], [sent for _, sent in ledgers], run.routes))
 
-    def _answers(self, calls: Sequence[Any]) -> list[Any]:
+    def _answers(self, calls: Sequence[ObjectRef]) -> list[Any]:
         return [self._answer(call, peer) for call, peer in zip(calls, self.peers, strict=True)]
 
-    def _answer(self, call: Any, peer: Peer) -> Any:
+    def _answer(self, call: ObjectRef, peer: Peer) -> Any:
         try:
             return ray.get(call)
         except RayActorError as error:
@@ -216,5 +217,5 @@ class RayNomads:
             try:
                 ray.wait(calls, num_returns=len(calls), timeout=5.0) if calls else None
             except RayError as error:
-                LOG.info("a worker was gone before it was told to end: %s", error)
+                LOG.info("a worker was gone before it could be asked to end: %s", error)
             self.session = ""

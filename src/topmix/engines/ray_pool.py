@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from typing import Any, Protocol
+from typing import Protocol
 
 import ray
+from ray import ObjectRef
+from ray.actor import ActorHandle
 from ray.exceptions import GetTimeoutError, RayActorError
 
 from topmix import _core
 from topmix._version import __version__
 from topmix.engines.ray_actor import About, Place, ShardActor
-from topmix.engines.ray_nomad_host import GROUP
+from topmix.engines.ray_nomad import GROUP
 
 LOG = logging.getLogger("topmix.ray")
 START_SECONDS = 120.0  # for the first actor to be there; for one that died to come back, when no other is left
@@ -44,12 +46,12 @@ _pools: dict[tuple[str, Wanted], Pool] = {}
 class Peer:
     """One actor, as the driver sees it."""
 
-    def __init__(self, number: int, actor: Any):
+    def __init__(self, number: int, actor: ActorHandle):
         self.number, self.actor = number, actor
         self.place = Place("", 0)
         self.is_alive = False
-        self.probe: Any = actor.about.remote()  # answered when it is there, also after it was started again
-        self.waiting: set[Any] = set()  # calls that it has not answered
+        self.probe: ObjectRef | None = actor.about.remote()  # answered when it is there, or there again
+        self.waiting: set[ObjectRef] = set()  # calls that it has not answered
         self.since = time.monotonic()  # when it last answered, or was given something to do
         self.is_late = False  # it has not answered for so long that another worker took over
         self.resident = 0  # bytes
@@ -81,7 +83,7 @@ class Peer:
         self.waiting.clear()
         self.probe = self.actor.about.remote()
 
-    def answered(self, ref: Any) -> None:
+    def answered(self, ref: ObjectRef) -> None:
         self.waiting.discard(ref)
         self.since, self.is_late = time.monotonic(), False
 

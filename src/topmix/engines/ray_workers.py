@@ -3,6 +3,9 @@
 The driver holds references. Rows of a corpus in memory go into the object store once; those of a saved corpus are read
 by the worker that visits them. What a shard remembers lies on the node that visited it last, and its next visit happens
 there. One copy of it on another node makes the loss of a node an incident and not an end.
+
+A round counts as a whole, when its sum has arrived and what its shards remember has a copy. Until then shards are as
+they were before it: if anything is lost meanwhile, the round is made again from there, and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -14,20 +17,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import ray
+from ray import ObjectRef
 from ray.exceptions import ObjectLostError
 
 from topmix.data.shard import Shards
 from topmix.data.table import Table
-from topmix.engines.engine import ShardResult
+from topmix.engines.engine import M, Memory, ShardResult, Tables
 from topmix.engines.ray_actor import Place, Report, n_bytes
-from topmix.engines.ray_calls import Answer, Calls, LostData, LostForGood
+from topmix.engines.ray_calls import Answer, Calls, LostData, LostForGood, Traffic
 from topmix.engines.ray_pool import LOG, Peer, Pool
-from topmix.engines.ray_rounds import RayRounds
-from topmix.engines.ray_traffic import Traffic
-from topmix.engines.rounds import Memo, Tables
-from topmix.local import LocalStep
+from topmix.engines.ray_tree import RayMemo, Tree
+from topmix.engines.rounds import Memo, Round
+from topmix.local import Info, LocalStep, add_info
+from topmix.models.model import Stats
 
-AHEAD = 2  # calls that a worker has at a time: the next one's tables travel while it computes
+ATTEMPTS = 5  # to make a round, before something is wrong that trying again does not mend
+CALLS_PER_WORKER = 2  # calls that a worker has at a time: the next one's tables travel while it computes
 
 
 class Visited(NamedTuple):
@@ -35,7 +40,7 @@ class Visited(NamedTuple):
 
     shard: int
     stats: Any  # reference, or the value where it was fetched
-    memory: Any  # reference; None where nothing is remembered
+    memory: ObjectRef | None  # reference; None where nothing is remembered
     report: Report
     peer: Peer
 
@@ -44,7 +49,7 @@ class Copy(NamedTuple):
     """What a shard remembers, and the worker of another node that holds on to it too."""
 
     visited: Visited
-    remembered: tuple[Any, ...]  # references
+    remembered: tuple[ObjectRef, ...]  # references
     holder: Peer | None  # None: there was no other node
     place: Place | None  # of the holder: a copy is gone when it has been started again
 
@@ -59,9 +64,9 @@ class RayWorkers:
         self.shards, self.pool, self.copies = shards, pool, copies
         self.opening = (secrets.token_hex(8), step, threads)
         self.calls, self.traffic = Calls(pool), Traffic(pool, self.n_rows)
-        self._messages: dict[int, list[Any]] = {}
-        self._columns: dict[int, Any] = {}
-        self._memory: dict[int, Any] = {}
+        self._messages: dict[int, list[ObjectRef]] = {}
+        self._columns: dict[int, ObjectRef] = {}
+        self._memory: dict[int, ObjectRef] = {}
         self._home: dict[int, Peer] = {}
         self._n_homes = dict.fromkeys(range(len(pool.peers)), 0)
         self._copies: dict[int, Copy] = {}  # the last of each shard, made or not
@@ -108,10 +113,10 @@ class RayWorkers:
         left, copying = set(todo), self._copy_again(but=set(todo))
         while left or copying:
             first = min((position[b] for b in left), default=0)
-            window = AHEAD * len(self.pool.peers) + first if in_order else len(shards)
+            window = CALLS_PER_WORKER * len(self.pool.peers) + first if in_order else len(shards)
             for b in [b for b in todo if position[b] < window]:
                 peer = self.calls.best(self._home[b])
-                if len(peer.waiting) < AHEAD:
+                if len(peer.waiting) < CALLS_PER_WORKER:
                     todo.remove(b)
                     self._begin(b, peer, tables)
             for answer in self.calls.answers():
@@ -152,7 +157,7 @@ class RayWorkers:
             self._home[b] = peers[i]
             self._n_homes[peers[i].number] += 1
 
-    def copy(self, visited: Visited, *remembered: Any) -> bool:
+    def copy(self, visited: Visited, *remembered: ObjectRef) -> bool:
         """Has a worker of another node hold what the shard remembers; whether there is one."""
         if not self.copies or not remembered:
             return False
@@ -181,13 +186,13 @@ class RayWorkers:
     def home(self, b: int) -> Peer | None:
         return self._home.get(b)
 
-    def place(self, model: Any) -> Any:
+    def place(self, model: M) -> M:
         return model
 
-    def recall(self) -> dict[int, Any]:
+    def recall(self) -> dict[int, Memory]:
         return dict(zip(self._memory, ray.get(list(self._memory.values()))))
 
-    def restore(self, memory: Mapping[int, Any]) -> None:
+    def restore(self, memory: Mapping[int, Memory]) -> None:
         self._memory = {b: ray.put(value) for b, value in memory.items()}
 
     def forget(self) -> None:
@@ -206,7 +211,7 @@ class RayWorkers:
         args = self.opening, b, self._message(b), ray.put(made), self._memory.get(b)
         self.calls.ask(("step", b), peer, "step", *args, n_returns=3)
 
-    def _message(self, b: int) -> list[Any]:
+    def _message(self, b: int) -> list[ObjectRef]:
         """In a list, so that a worker who has the shard does not fetch it again."""
         if b not in self._messages:
             self._messages[b] = [ray.put(self.shards.message(b))]
@@ -226,3 +231,96 @@ class RayWorkers:
 
     def _cols(self, b: int) -> np.ndarray:
         return ray.get(self._columns[b]) if b in self._columns else self.shards[b].cols
+
+
+class RayRounds:
+    def __init__(self, workers: RayWorkers, memo: Memo):
+        self.workers, self.memo = workers, RayMemo(memo)
+
+    def visit(self, tables: Tables, shards: Sequence[int]) -> Round:
+        new, ref, visits = self._made(tables, shards, keep=True)
+        old = self.remembered(shards)
+        self.workers.accept(visits)
+        for visited in visits:
+            self.memo.refs[visited.shard] = visited.stats
+        self.memo.sums = {key: sum_ for key, sum_ in self.memo.sums.items() if not set(key) & set(shards)}
+        self.memo.sums[tuple(shards)] = ref
+        self.workers.traffic.look_at_disks()
+        return Round(new, old, _info(visits))
+
+    def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Stats, Info]:
+        new, _, visits = self._made(tables, shards, keep=False)
+        self.workers.accept(visits)
+        return new, _info(visits)
+
+    def remembered(self, shards: Sequence[int]) -> Stats | None:
+        known = [b for b in shards if b in self.memo.refs]
+        if not known:
+            return None
+        if tuple(known) in self.memo.sums:
+            try:
+                return ray.get(self.memo.sums[tuple(known)])
+            except ObjectLostError:
+                LOG.warning("a sum of shards %d to %d was lost with its node: it is made again", known[0], known[-1])
+        tree, calls = Tree(self.workers.calls, len(known)), self.workers.calls
+        for i, b in enumerate(known):
+            tree.put((i, i + 1), self.memo.refs[b], calls.best(self.workers.home(b)))
+        while tree.sum is None:
+            for answer in calls.answers():
+                self.workers.traffic.added += tree.added(answer)
+        return ray.get(tree.sum)
+
+    def _made(self, tables: Tables, shards: Sequence[int], *, keep: bool) -> tuple[Stats, ObjectRef, list[Visited]]:
+        """The sum of a round, where it lies, and its visits in the order of shards."""
+        self.workers.find_homes(shards, together=True)
+        for left in range(ATTEMPTS, 0, -1):
+            try:
+                ref, visits = self._attempt(tables, shards, keep)
+                new = ray.get(ref)
+            except (LostData, ObjectLostError) as error:
+                self.workers.calls.drop()
+                was_memory = isinstance(error, LostData) and error.key[0] == "step"
+                if was_memory or left == 1:
+                    raise LostForGood(error) from error
+                LOG.warning(
+                    "results of shards %d to %d were lost with their node: the round is made again from where it began",
+                    shards[0], shards[-1],
+                )  # fmt: skip
+            else:
+                self.workers.traffic.received += n_bytes(new)
+                return new, ref, visits
+        raise AssertionError("unreachable")
+
+    def _attempt(self, tables: Tables, shards: Sequence[int], keep: bool) -> tuple[ObjectRef, list[Visited]]:
+        calls, traffic = self.workers.calls, self.workers.traffic
+        tree, visits, copies = Tree(calls, len(shards)), dict[int, Visited](), set[int]()
+        position = {b: i for i, b in enumerate(shards)}
+
+        def answered(answer: Answer) -> None:
+            what, b = answer.key
+            if what == "add":
+                traffic.added += tree.added(answer)
+            else:
+                copies.discard(b)
+
+        for visited in self.workers.visits(tables, shards, in_order=False):
+            if isinstance(visited, Answer):
+                answered(visited)
+                continue
+            visits[visited.shard] = visited if keep else visited._replace(stats=None)
+            remembered = [visited.memory] if visited.memory is not None else []
+            if self.workers.copy(visited, *remembered, *([visited.stats] if keep else [])):
+                copies.add(visited.shard)
+            i = position[visited.shard]
+            tree.put((i, i + 1), visited.stats, visited.peer)
+        while tree.sum is None or copies:
+            for answer in calls.answers():
+                answered(answer)
+        return tree.sum, [visits[b] for b in shards]
+
+
+def _info(visits: Sequence[Visited]) -> Info:
+    info = Info()
+    for visited in visits:
+        add_info(info, visited.report.info)
+    return info

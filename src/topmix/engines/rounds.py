@@ -6,22 +6,20 @@ here, with the same tree and so the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-
-from topmix.engines.engine import Workers
+from topmix.engines.engine import Tables, Workers
 from topmix.local import Info, add_info
+from topmix.models.model import Stats
 from topmix.stats.tree import tree_sum
 
-Tables = Callable[[np.ndarray], Any]
 Memo = MutableMapping[int, Any]
 
 
 class Round(NamedTuple):
-    new: Any
-    old: Any  # the same shards at their last visit; None at the first
+    new: Stats
+    old: Stats | None  # the same shards at their last visit; None at the first
     info: Info
 
 
@@ -32,11 +30,11 @@ class Rounds(Protocol):
         """Visits the shards and puts what they report in the memo, in the place of what was there."""
         ...
 
-    def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Any, Info]:
+    def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Stats, Info]:
         """The same without a memo."""
         ...
 
-    def remembered(self, shards: Sequence[int]) -> Any:
+    def remembered(self, shards: Sequence[int]) -> Stats | None:
         """The sum of what the memo has of these shards."""
         ...
 
@@ -68,16 +66,16 @@ class LocalRounds:
             add_info(info, more)
         return Round(tree_sum(result.stats for result in results), old, info)
 
-    def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Any, Info]:
+    def visit_once(self, tables: Tables, shards: Sequence[int]) -> tuple[Stats, Info]:
         info = Info()
 
-        def reported() -> Iterator[Any]:
+        def reported() -> Iterator[Stats]:
             for _, new, more in self.workers.run(tables, shards):
                 add_info(info, more)
                 yield new
 
         return tree_sum(reported()), info
 
-    def remembered(self, shards: Sequence[int]) -> Any:
+    def remembered(self, shards: Sequence[int]) -> Stats | None:
         known = [self.memo[b] for b in shards if b in self.memo]
         return tree_sum(known) if known else None

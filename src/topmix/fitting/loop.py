@@ -36,13 +36,13 @@ class Stopping:
     max_iter: int
     least_gain: float  # a pass that changes the objective by less has converged
     direction: str = "rises"  # "falls" where it is minimised; "either" where priors move under it
-    opening: int = 0  # first passes whose objective is another one
+    warm_up: int = 0  # first passes whose objective is another one
     before: float | None = None  # the objective at which the fit begins, where an earlier fit ended there
 
     def has_converged(self, history: Sequence[Record]) -> bool:
         if self.before is not None and len(history) == 1:  # either way: the data may be another
             return abs(history[0].objective - self.before) < self.least_gain
-        if len(history) < self.opening + 2:
+        if len(history) < self.warm_up + 2:
             return False
         gain = history[-1].objective - history[-2].objective
         return {"rises": gain, "falls": -gain, "either": abs(gain)}[self.direction] < self.least_gain
@@ -77,6 +77,9 @@ class Schedule:
 
     def keep(self, model: Any, following: Any, is_last: bool) -> None:
         """The pass is over: `following` is what `after` returned."""
+
+
+PLAIN = Schedule()
 
 
 class Start(Protocol):
@@ -209,7 +212,7 @@ class Log:
             self.next_copy = began + took / SHARE if took > FREE else 0.0
 
 
-def run_passes(passes: Passes, stopping: Stopping, log: Log, schedule: Schedule) -> tuple[Any, bool]:
+def run_passes(passes: Passes, stopping: Stopping, log: Log, schedule: Schedule = PLAIN) -> tuple[Any, bool]:
     """Runs a learner until it has converged; returns its model and whether it has. Where the passes of the history
     were enough, the model is None."""
     model = following = None

@@ -93,7 +93,7 @@ def _stopping(p: TopicProblem, task: Task) -> Stopping:
     moves = model.learns_priors or model.documents.own_discount > 0
     direction = "either" if moves and model.words.posterior == "collapsed" else "rises"
     least = p.tol * max(p.corpus.n_tokens, 1.0)
-    return Stopping(p.max_iter, least, direction, p.learner.opening_passes(task))
+    return Stopping(p.max_iter, least, direction, p.learner.warm_up_passes(task))
 
 
 def _check_memory(found: Progress, paused: Paused) -> None:

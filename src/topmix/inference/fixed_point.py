@@ -111,9 +111,6 @@ class Collapsed(FixedPoint):
         None is 0.
     cold_visits, selection, max_doc_update_iter, doc_tol, stopping
         As in Variational.
-    exclude : bool
-        Whether a token is left out of the counts of its document that judge it, as in CVB0. False is exact EM, as good
-        in all that was measured, and a quarter faster.
     own_discount : float
         Batch or memoized: when a document is visited again, the part of its own words that it does not see in the
         topics' counts. Larger means more coherent and more different topics; zero is exact EM.
@@ -131,7 +128,6 @@ class Collapsed(FixedPoint):
     Collapsed(min_topic_mass=1.0)
     """
 
-    exclude: bool = False
     own_discount: float = 0.5
     sweeps: int = 50
     smoothing: float | None = None
@@ -146,8 +142,7 @@ class Collapsed(FixedPoint):
             positive_number(self.smoothing, "smoothing")
 
     def documents(self, n_active: int | None) -> DocumentOptions:
-        shared = super().documents(n_active)
-        return replace(shared, exclude=self.exclude, own_discount=self.own_discount)
+        return replace(super().documents(n_active), own_discount=self.own_discount)
 
 
 def without_discount(documents: DocumentOptions, learner: Learner) -> DocumentOptions:

@@ -7,10 +7,9 @@ thread or a socket.
 
 from topmix.learners.asynchronous import Asynchronous
 from topmix.learners.batch import Batch
-from topmix.learners.learner import Learner, Passes, PassResult, State
+from topmix.learners.learner import Learner, Passes, PassResult, State, Task
 from topmix.learners.memoized import Memoized
 from topmix.learners.stochastic import Stochastic
-from topmix.learners.task import Task
 
 LEARNERS: dict[str, type[Learner]] = {
     "memoized": Memoized,

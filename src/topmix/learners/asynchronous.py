@@ -19,15 +19,13 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, at_random
 from topmix.data.table import Table
 from topmix.engines import Engine, Ray, Threads
-from topmix.learners.asynchronous_mixture import AsynchronousMixture, usual_rows
-from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan
-from topmix.learners.learner import Learner, Passes, State
-from topmix.learners.nomadic import Nomadic
-from topmix.learners.nomadic_mixture import NomadicMixture
-from topmix.learners.nomadic_topics import SETTLING_PASSES, NomadicTopics
-from topmix.learners.task import Task
+from topmix.learners.asynchronous_mixture import AsynchronousMixture, NomadicMixture, usual_rows
+from topmix.learners.asynchronous_topics import SETTLING_PASSES, AsynchronousTopics, NomadicTopics, Plan
+from topmix.learners.learner import Learner, Passes, State, Task
+from topmix.learners.nomadic import OwnRows
 from topmix.learners.travelling_clusters import required_to_travel
 from topmix.models.mixture import Mixture
+from topmix.models.model import Model
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import one_of, whole_number, whole_number_or_none
 
@@ -45,10 +43,10 @@ class Asynchronous(Learner):
         hand all the time and serves a row best.
     batch_size : int or None
         Mixtures: rows between two updates. None takes more where an update costs more.
-    outside : {"best", "mean"}
+    tail : {"best", "mean"}
         Topics: the share of each topic outside the n_active best, the same for all of them. "best" maximises the bound
         under that constraint; "mean" is the mean of the shares they would have had.
-    opening : int
+    warm_up : int
         Topics: first passes, never more than half of max_iter, that weigh by posterior means. They keep documents open
         to topics that are still forming. After them the bound rises.
     block_words : int or None
@@ -66,8 +64,8 @@ class Asynchronous(Learner):
 
     workers: int | None = None
     batch_size: int | None = None
-    outside: str = "best"
-    opening: int = 20
+    tail: str = "best"
+    warm_up: int = 20
     block_words: int | None = None
     per_token: bool = False
 
@@ -77,8 +75,8 @@ class Asynchronous(Learner):
     def check(self) -> None:
         whole_number_or_none(self.workers, "workers")
         whole_number_or_none(self.batch_size, "batch_size")
-        one_of(self.outside, ("best", "mean"), "outside")
-        whole_number(self.opening, "opening", least=0)
+        one_of(self.tail, ("best", "mean"), "tail")
+        whole_number(self.warm_up, "warm_up", least=0)
         if not isinstance(self.per_token, bool):
             raise ValueError(f"per_token must be True or False, got {self.per_token!r}")
         if whole_number_or_none(self.block_words, "block_words") not in (None, 1) and self.per_token:
@@ -126,7 +124,7 @@ class Asynchronous(Learner):
             return []
         return at_random(data, min(FIRST_BATCHES, len(data) // (4 * self.batch_size)), rng)
 
-    def open(self, task: Task, rng: np.random.Generator) -> Any:
+    def open(self, task: Task, rng: np.random.Generator) -> Any:  # OwnRows: nobody but this learner asks them
         if isinstance(task.model, Mixture):
             assert self.batch_size is not None, "for_mixture chooses a size"
             seed = int(rng.integers(2**63))
@@ -136,18 +134,18 @@ class Asynchronous(Learner):
         assert isinstance(task.data, Corpus)
         settle = SETTLING_PASSES if task.is_warm else 0
         plan = Plan(
-            task.n_active, self.outside, self.opening_passes(task), settle, int(rng.integers(2**63)),
+            task.n_active, self.tail, self.warm_up_passes(task), settle, int(rng.integers(2**63)),
             1 if self.per_token else self.block_words, self.per_token,
         )  # fmt: skip
         if isinstance(task.engine, Ray):
             return NomadicTopics(task.data, task.model, task.engine, plan, task.max_iter)
         return AsynchronousTopics(task.data, task.model, self.workers or task.threads, plan, task.max_iter)
 
-    def opening_passes(self, task: Task) -> int:
-        return 0 if task.is_warm or isinstance(task.model, Mixture) else min(self.opening, task.max_iter // 2)
+    def warm_up_passes(self, task: Task) -> int:
+        return 0 if task.is_warm or isinstance(task.model, Mixture) else min(self.warm_up, task.max_iter // 2)
 
-    def interrupted(self, workers: AsynchronousTopics | AsynchronousMixture | Nomadic, model: Any) -> Any:
+    def interrupted(self, workers: OwnRows, model: Model) -> Model:
         return workers.interrupted(model)
 
-    def passes(self, model: Any, workers: AsynchronousTopics | AsynchronousMixture | Nomadic, state: State) -> Passes:
+    def passes(self, model: Model, workers: OwnRows, state: State) -> Passes:
         return workers.passes(model, state)

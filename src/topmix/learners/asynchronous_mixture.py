@@ -3,32 +3,43 @@
 The first pass gives every row responsibilities to begin with. It is memoized, on all threads; sparse rows of Gaussian
 clusters, which are dense there, are compared with the clusters by native workers instead. From then on workers solve
 them again for the clusters that they hold.
+
+On a cluster of machines a worker solves its rows for the clusters that are with it, several blocks at a time: mass
+moves only between clusters that meet. Routes are drawn for each round, so that all of them do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from topmix.data.corpus import Corpus
-from topmix.data.shard import Shards
+from topmix.data.shard import Shard, Shards
 from topmix.data.sparse_table import SparseTable
 from topmix.data.table import Table
-from topmix.learners.learner import Passes, PassResult, State
-from topmix.learners.task import Task
-from topmix.learners.travelling_clusters import Deal, Stay, TravellingClusters, clusters_of
+from topmix.data.vectors import VectorShard
+from topmix.engines import Ray
+from topmix.engines.nomad_ledger import LedgerError
+from topmix.learners.learner import Passes, PassResult, State, Task
+from topmix.learners.nomadic import Nomadic, OwnRows
+from topmix.learners.travelling_clusters import Deal, NativeWorkers, StationSettings, TravellingClusters, clusters_of
 from topmix.local.mixture import MixtureStep, rows_at_a_time
 from topmix.models.mixture import Mixture
 from topmix.numerics.blas import one_thread
 from topmix.stats import MixtureStats
 
+if TYPE_CHECKING:
+    from topmix.engines.ray_nomads import Round
+
 BLOCKS_PER_WORKER = 16  # of clusters
 ROWS_PER_DIMENSION = 48  # solved between two updates where covariances are matrices, whose update costs D^3
 ROWS_PER_UPDATE = 4096  # where they are not
 ENTRIES_PER_COLUMN = 8  # of sparse rows, solved between two updates, which cost as much as there are columns
+TOLERANCE = 1e-9  # of the rows, when those of all clusters are added up
 
 
 @dataclass
@@ -53,17 +64,19 @@ class Assignments:
     def is_sparse(self) -> bool:
         return not isinstance(self.data, Table) or isinstance(self.data, SparseTable)
 
-    def dealt(self) -> Any:
+    def dealt(self) -> Shard | VectorShard:
         """All rows, in their order."""
         return Shards(self.data, [np.concatenate(self._order)], self.weight)[0]
 
-    def first_pass(self, model: Mixture, pseudo_counts: Any, threads: int) -> tuple[Mixture, MixtureStats]:
+    def first_pass(
+        self, model: Mixture, pseudo_counts: MixtureStats | None, threads: int
+    ) -> tuple[Mixture, MixtureStats]:
         self._order = [np.arange(len(self.data))[rows] for rows in self.batches]
         if isinstance(self.data, SparseTable):
             return self._compared(model, threads)
         return self._memoized(model, pseudo_counts)
 
-    def _memoized(self, model: Mixture, pseudo_counts: Any) -> tuple[Mixture, MixtureStats]:
+    def _memoized(self, model: Mixture, pseudo_counts: MixtureStats | None) -> tuple[Mixture, MixtureStats]:
         """The pseudo-counts fade, and clusters move after each batch.  Eq. (1.9)."""
         total, at, L = model.no_stats(), 0, self.cluster.shape[1]
         likelihood = type(model.likelihood)
@@ -88,7 +101,7 @@ class Assignments:
         L, K, rows = self.cluster.shape[1], model.n_components, self.dealt()
         clusters = clusters_of(model, is_sparse=True)
         n_rows = float(len(self.data)) if self.weight is None else float(self.weight.sum())
-        native, numbers = clusters.station(rows, Stay(n_rows, K, L, 1, 1, threads)), clusters.numbers(model)
+        native, numbers = clusters.station(rows, StationSettings(n_rows, K, L, 1, 1, threads)), clusters.numbers(model)
         native.forget()
         native.put(0, numbers)
         native.compare([0])
@@ -102,18 +115,16 @@ class Assignments:
         return model.update(total), total
 
 
-class AsynchronousMixture:
+class AsynchronousMixture(OwnRows[Mixture]):
     """Native workers on one table or corpus. One worker makes one pass at a time, and always the same; several do not
     wait for whoever looks at them. Each has its share of the threads."""
-
-    n_shards = 0  # rows are the workers' own
 
     def __init__(self, task: Task, workers: int, rows_per_update: int, seed: int):
         self.rows = Assignments.none(task.data, task.weight, task.batches, task.n_active)
         self.workers, self.threads, self.rows_per_update = workers, task.threads, rows_per_update
         self.max_iter, self.seed = task.max_iter, seed
         self.n_rows = float(len(task.data)) if task.weight is None else float(task.weight.sum())
-        self.native: Any = None
+        self.native: NativeWorkers | None = None
         self.clusters: TravellingClusters = clusters_of(task.model, is_sparse=self.rows.is_sparse)
         self.latest: Mixture = task.model
 
@@ -144,7 +155,7 @@ class AsynchronousMixture:
             finally:
                 self.close()
 
-    def _opened(self, model: Mixture) -> Any:
+    def _opened(self, model: Mixture) -> NativeWorkers:
         rows, workers = self.rows, self.workers
         self.clusters = clusters_of(model, is_sparse=rows.is_sparse)
         bounds = np.linspace(0, len(rows.data), workers + 1).astype(np.int64)
@@ -153,7 +164,7 @@ class AsynchronousMixture:
         how = (*in_blocks(model.n_components, workers), self.rows_per_update, threads, self.seed)
         return self.clusters.workers(model, rows.dealt(), Deal(bounds, rows.cluster, r, *how))
 
-    def statistics(self, snapshot: Any) -> MixtureStats:
+    def statistics(self, snapshot: tuple[np.ndarray, float]) -> MixtureStats:
         """Of all rows. Exact: what the workers posted belongs together."""
         numbers, H = snapshot
         return MixtureStats(self.clusters.statistics(numbers), numbers[:, 0].copy(), H, self.n_rows)
@@ -161,15 +172,6 @@ class AsynchronousMixture:
     def interrupted(self, model: Mixture) -> Mixture:
         """The last snapshot."""
         return self.latest
-
-    def place(self, model: Any) -> Any:
-        return model
-
-    def recall(self) -> dict[int, Any]:
-        return {}
-
-    def restore(self, memory: Mapping[int, Any]) -> None:
-        """Rows start from the clusters of the model."""
 
     def close(self) -> None:
         if self.native is not None:
@@ -189,3 +191,120 @@ def in_blocks(K: int, workers: int) -> tuple[int, int]:
     if there are, since rows move only between clusters that meet."""
     blocks = max(1, min(K // 2, BLOCKS_PER_WORKER * workers)) if workers > 1 else 1
     return blocks, max(min(2, blocks), blocks // workers)
+
+
+class Settings(NamedTuple):
+    """Of a run: rows "compare" the clusters that come and keep the best; then they "add" what they have to clusters
+    that come without rows; then both "learn"."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What a worker needs besides its rows."""
+
+    clusters: TravellingClusters
+    all_rows: float
+    n_clusters: int
+    n_active: int
+    n_blocks: int
+    together: int
+    rows_per_update: int
+
+    def __call__(self, rows: Shard | VectorShard, threads: int) -> MixtureStation:
+        return MixtureStation(self, rows, threads)
+
+
+class MixtureStation:
+    """The rows of one worker (engines/ray_nomad.py: Station)."""
+
+    n_threads = 1  # one visit at a time, on all threads
+
+    def __init__(self, maker: Maker, rows: Shard | VectorShard, threads: int):
+        self.together = maker.together
+        settings = StationSettings(
+            maker.all_rows, maker.n_clusters, maker.n_active, maker.n_blocks, maker.rows_per_update, threads
+        )
+        self.native = maker.clusters.station(rows, settings)
+        self.what = ""
+
+    def begin(self, settings: Settings) -> None:
+        if settings.what == "compare":
+            self.native.forget()
+        elif settings.what == "add":
+            self.native.settle()
+        self.what = settings.what
+
+    def put(self, block: int, content: np.ndarray) -> None:
+        self.native.put(block, content)
+
+    def take(self, block: int) -> np.ndarray:
+        found: np.ndarray = self.native.take(block)
+        return found
+
+    def visit(self, thread: int, blocks: list[int], n_round: int) -> None:
+        kinds = {"compare": self.native.compare, "add": self.native.contribute, "learn": self.native.visit}
+        with one_thread():  # BLAS: a visit has threads of its own
+            kinds[self.what](blocks)
+
+    def post(self, thread: int) -> float:
+        return float(self.native.entropy()) if self.what == "learn" else 0.0
+
+    def own_changes(self) -> None:
+        """A cluster needs nothing of the others."""
+
+    def apply_changes(self, delta: np.ndarray) -> None: ...
+
+    def n_bytes(self) -> int:
+        return int(self.native.of_rows)
+
+
+class NomadicMixture(Nomadic[Mixture]):
+    """Clusters that travel between the workers of a cluster of machines."""
+
+    clusters: TravellingClusters
+
+    def __init__(self, task: Task, engine: Ray, rows_per_update: int, seed: int):
+        self.data, self.weight = task.data, task.weight
+        n_rows = float(len(task.data)) if task.weight is None else float(task.weight.sum())
+        super().__init__(engine.nomads(), task.model, n_rows, task.max_iter)
+        self.nomads.visitors = 1
+        self.n_active, self.rows_per_update, self.seed = task.n_active, rows_per_update, seed % 2**31
+
+    def _open(self, model: Mixture, made: int) -> None:
+        P, n = self.nomads.n_workers, len(self.data)
+        is_sparse = not isinstance(self.data, Table) or isinstance(self.data, SparseTable)
+        self.clusters = clusters_of(model, is_sparse=is_sparse)
+        blocks = in_blocks(model.n_components, P)
+        self.cuts = np.arange(blocks[0] + 1) * model.n_components // blocks[0]
+        bounds = np.linspace(0, n, P + 1).astype(int)
+        rows = Shards(self.data, [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)], self.weight)
+        maker = Maker(self.clusters, self.n_rows, model.n_components, self.n_active, *blocks, self.rows_per_update)
+        self.nomads.open([maker] * P, [rows.message(i) for i in range(P)])
+        numbers = self.clusters.numbers(model)
+        for _ in self._run(numbers, "compare", 1):
+            pass
+        for end in self._run(self.clusters.without_rows(numbers), "add", 1):
+            self.contents = end.contents
+
+    def _learn(self, model: Mixture, made: int) -> Iterator[MixtureStats]:
+        assert self.contents is not None
+        for end in self._run(np.concatenate(self.contents), "learn", self.max_iter - made):
+            self.contents = end.contents
+            total = self._statistics(end.contents, float(sum(end.posts)))
+            yield total
+            if not self.clusters.serves(model.update(total)):  # they got thin: begin again in double
+                self.contents = None
+                return
+
+    def _run(self, numbers: np.ndarray, what: str, rounds: int) -> Iterator[Round]:
+        contents = np.split(numbers, self.cuts[1:-1])
+        return self.nomads.run(contents, rounds, self.seed, Settings(what), redraw=True)
+
+    def _statistics(self, contents: list[np.ndarray], entropy: float) -> MixtureStats:
+        numbers = np.concatenate(contents)
+        N = numbers[:, 0].copy()
+        if not abs(N.sum() - self.n_rows) <= TOLERANCE * self.n_rows:
+            raise LedgerError(f"clusters have {N.sum()} rows of {self.n_rows}")
+        return MixtureStats(self.clusters.statistics(numbers), N, entropy, self.n_rows)

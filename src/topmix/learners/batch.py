@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from topmix.data.table import Table
 from topmix.engines import Workers
 from topmix.engines.rounds import rounds_of
 from topmix.learners.learner import Learner, Passes, PassResult, State
+from topmix.models.model import Model
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,7 +32,7 @@ class Batch(Learner):
     def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         return in_order(data)
 
-    def passes(self, model: Any, workers: Workers, state: State) -> Passes:
+    def passes(self, model: Model, workers: Workers, state: State) -> Passes:
         rounds = rounds_of(workers, {})
         while True:
             new, info = rounds.visit_once(model.tables, range(workers.n_shards))

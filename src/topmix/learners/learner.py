@@ -1,4 +1,4 @@
-"""What every learner offers."""
+"""What a learner is asked to do, and what every learner offers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,32 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, Shards
 from topmix.data.table import Table
 from topmix.engines import Engine, Workers
-from topmix.learners.task import Task
-from topmix.local import Info
+from topmix.local import Info, LocalStep
+from topmix.models.model import Model
 from topmix.models.topics import TopicModel
 from topmix.parameters.component import Component
 
 PAIRS_PER_BATCH = 1 << 26  # responsibilities, of 6 bytes, that a step holds unless batch_size asks for more
 
 
+@dataclass(frozen=True)
+class Task:
+    """Data, a first model, and who computes."""
+
+    data: Corpus | Table
+    model: Any  # a Mixture or a TopicModel
+    batches: Batches
+    step: LocalStep
+    engine: Engine
+    threads: int
+    n_active: int  # L
+    max_iter: int
+    weight: np.ndarray | None = None  # [rows]
+    is_warm: bool = False  # the model is one that was fitted before
+
+
 class PassResult(NamedTuple):
-    model: Any
+    model: Any  # Model; the same type as it began with
     total: Any  # statistics of all the data, as the learner has them
     info: Info  # of the local steps of this pass, added up
 
@@ -64,7 +80,7 @@ class Learner(Component):
         return task.engine.open(Shards(task.data, task.batches, task.weight), task.step, task.threads)
 
     @abstractmethod
-    def passes(self, model: Any, workers: Any, state: State) -> Passes:
+    def passes(self, model: Model, workers: Any, state: State) -> Passes:
         """Passes without end, from this model and this state."""
 
     def check_engine(self, engine: Engine) -> None:
@@ -92,11 +108,11 @@ class Learner(Component):
     def updates_per_pass(self, n_batches: int) -> int:
         return 1
 
-    def interrupted(self, workers: Any, model: Any) -> Any:
+    def interrupted(self, workers: Any, model: Model) -> Any:
         """The model at the moment of an interrupt; None where the learner may be in the middle of a total."""
         return None
 
-    def opening_passes(self, task: Task) -> int:
+    def warm_up_passes(self, task: Task) -> int:
         """First passes whose objective says nothing of convergence."""
         return 0
 

@@ -26,6 +26,7 @@ from topmix.engines import Workers
 from topmix.engines.rounds import rounds_of
 from topmix.learners.learner import Learner, Passes, PassResult, State, count_of_batches
 from topmix.local import Info, add_info
+from topmix.models.momentum import Momentum
 from topmix.parameters.checks import any_number, whole_number, whole_number_or_none
 
 MOST_MOMENTUM = 10.0
@@ -73,20 +74,19 @@ class Memoized(Learner):
 
     @property
     def direction(self) -> str:
-        return "wavers" if self.momentum else "rises"
+        return "either" if self.momentum else "rises"
 
     def updates_per_pass(self, n_batches: int) -> int:
         return -(-n_batches // self.batches_per_update)
 
     def passes(self, model: Any, workers: Workers, state: State) -> Passes:
-        if self.momentum and not getattr(model, "has_momentum", False):
+        if self.momentum and not Momentum.suits(model):
             raise ValueError(f"momentum={self.momentum!r} works for GaussianMixture on the CPU alone: set it to 0")
         rounds, n = rounds_of(workers, state.memo), workers.n_shards
         state.memo = rounds.memo
         width = self.batches_per_update
         in_rounds = [range(begin, min(begin + width, n)) for begin in range(0, n, width)]
-        before: Any = None  # the total a pass ago
-        height, reach = -np.inf, self.momentum  # the objective a pass ago; how far the next one may go
+        momentum = Momentum(self.momentum) if self.momentum else None
         while True:
             info = Info()
             if state.total is None:
@@ -95,12 +95,9 @@ class Memoized(Learner):
             if pseudo is not None:
                 total += pseudo
                 model = model.update(total)
-            ahead, left = None, 1.0
-            if self.momentum and before is not None:
-                ahead = model.ahead(total, before, reach)
-                model = model.beyond(total, ahead, left)
-            if self.momentum:
-                before = total.copy()
+            if momentum is not None:
+                model = momentum.begin(model, total)
+            left = 1.0
             for shards in in_rounds:
                 new, old, more = rounds.visit(model.tables, shards)
                 if old is not None:
@@ -111,7 +108,8 @@ class Memoized(Learner):
                 total += new
                 add_info(info, more)
                 left -= len(shards) / n
-                model = model.update(total) if ahead is None or left < 0.5 / n else model.beyond(total, ahead, left)
+                is_last = left < 0.5 / n
+                model = model.update(total) if momentum is None or is_last else momentum.update(model, total, left)
             was_exact = (state.t == 0 or total.is_exact) and (pseudo is None or pseudo.is_removable)
             if not was_exact and (n > 1 or pseudo is not None):  # sum again, without the rounding of differences
                 pseudo = None
@@ -119,9 +117,7 @@ class Memoized(Learner):
                 for shards in in_rounds:
                     total += rounds.remembered(shards)
                 model = model.update(total)
-            if self.momentum:
-                height, best = sum(model.bound(total).values()), height
-                if height < best:  # too far: the next pass starts from where this one ended, and others go half as far
-                    before, reach = None, 0.5 * reach
+            if momentum is not None:
+                momentum.end(model, total)
             state.t += 1
             model = (yield PassResult(model, total, info)) or model

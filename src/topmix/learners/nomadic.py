@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from topmix.engines.nomad_ledger import LostWorker
 from topmix.learners.learner import Passes, PassResult, State
+from topmix.models.model import Model, Stats
 
 if TYPE_CHECKING:
     from topmix.engines.ray_nomads import RayNomads
@@ -23,24 +24,51 @@ LOG = logging.getLogger("topmix.ray")
 MOST_LOST = 6  # workers in one pass, before it is taken to be the cause
 
 
-class Nomadic(ABC):
-    """Workers of a cluster on one set of rows, as a learner sees them."""
+M = TypeVar("M", bound=Model)
+
+
+class OwnRows(ABC, Generic[M]):
+    """Workers that keep their rows, as a learner sees them. They remember nothing that a checkpoint could hold: rows
+    start from the model."""
 
     n_shards = 0  # rows are the workers' own
 
-    def __init__(self, nomads: RayNomads, model: Any, n_rows: float, max_iter: int):
+    @abstractmethod
+    def passes(self, model: M, state: State) -> Passes: ...
+
+    @abstractmethod
+    def interrupted(self, model: M) -> M:
+        """The model at the moment of an interrupt."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def place(self, model: M) -> M:
+        return model
+
+    def recall(self) -> dict[int, object]:
+        return {}
+
+    def restore(self, memory: Mapping[int, object]) -> None:
+        """There is nothing to restore."""
+
+
+class Nomadic(OwnRows[M]):
+    """Workers of a cluster on one set of rows."""
+
+    def __init__(self, nomads: RayNomads, model: M, n_rows: float, max_iter: int):
         self.nomads, self.latest, self.n_rows, self.max_iter = nomads, model, n_rows, max_iter
         self.contents: list[np.ndarray] | None = None  # of the blocks, as rows made them; None: not begun
 
     @abstractmethod
-    def _open(self, model: Any, made: int) -> None:
+    def _open(self, model: M, made: int) -> None:
         """Workers get their rows, which begin under this model, the one after so many passes. Sets `contents`."""
 
     @abstractmethod
-    def _learn(self, model: Any, made: int) -> Iterator[Any]:
+    def _learn(self, model: M, made: int) -> Iterator[Stats]:
         """Statistics of all rows after each pass from here on. It may end early, to be called again."""
 
-    def passes(self, model: Any, state: State) -> Passes:
+    def passes(self, model: M, state: State) -> Passes:
         """After a loss, rows begin again under the model of the last pass that has ended."""
         state.pseudo_counts = None  # rows begin under the model that they made
         made, n_lost = 0, 0
@@ -65,18 +93,9 @@ class Nomadic(ABC):
         """Of the last pass, for its record."""
         return self.nomads.status(self.n_rows)
 
-    def interrupted(self, model: Any) -> Any:
+    def interrupted(self, model: M) -> M:
         """The model of the last pass."""
         return self.latest
-
-    def place(self, model: Any) -> Any:
-        return model
-
-    def recall(self) -> dict[int, Any]:
-        return {}
-
-    def restore(self, memory: Mapping[int, Any]) -> None:  # noqa: B027
-        """Rows start from the model."""
 
     def close(self) -> None:
         self.nomads.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from topmix.data.table import Table
 from topmix.engines import Workers
 from topmix.learners.learner import Learner, Passes, PassResult, State, count_of_batches
 from topmix.local import Info, add_info
+from topmix.models.model import Model, Stats
 from topmix.parameters.checks import MOST_POSITIVE, number_from, positive_number, whole_number_or_none
+from topmix.stats import TopicStats
 
+S = TypeVar("S", bound=Stats)
 DOCUMENTS_PER_BATCH = 512
 ROWS_PER_BATCH = 4096  # of a table
 
@@ -87,7 +90,7 @@ class Stochastic(Learner):
             return self.total_samples
         return n_seen if self.half_life is None else min(n_seen, self.half_life / math.log(2.0))
 
-    def passes(self, model: Any, workers: Workers, state: State) -> Passes:
+    def passes(self, model: Model, workers: Workers, state: State) -> Passes:
         amount = workers.n_rows if state.n_tokens is None else state.n_tokens
         if state.total is None:
             state.total = model.no_stats()
@@ -112,11 +115,11 @@ def stream_of(learner: Learner) -> Stochastic:
     return learner if isinstance(learner, Stochastic) else Stochastic()
 
 
-def tokens(stats: Any) -> float:
+def tokens(stats: TopicStats) -> float:
     """Tokens of a batch: with these in the place of rows, the total amounts to all tokens for any document lengths."""
     return float(stats.S.totals.sum())
 
 
-def blend(total: Any, new: Any, rho: float, amount: float, amount_new: float) -> Any:
+def blend(total: S, new: Stats, rho: float, amount: float, amount_new: float) -> S:
     """One step, in place: `new` saw amount_new and stands for `amount`. An empty batch changes nothing."""
     return total.scale(1.0 - rho).add(new, rho * amount / amount_new) if amount_new > 0 else total

@@ -7,8 +7,9 @@ about. docs/math.md, section G.1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.categorical import Categorical
 from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats
+from topmix.likelihoods.likelihood import Likelihood
 from topmix.models.mixture import Mixture
 from topmix.stats import WordTotal
 
@@ -37,8 +39,8 @@ class Deal(NamedTuple):
     seed: int
 
 
-class Stay(NamedTuple):
-    """What the rows of one process are told of the clusters that come and go."""
+class StationSettings(NamedTuple):
+    """What the rows of one process need to know of the clusters that visit them."""
 
     all_rows: float  # of all processes
     n_clusters: int
@@ -48,17 +50,46 @@ class Stay(NamedTuple):
     threads: int
 
 
-class TravellingClusters(ABC):
+class NativeWorkers(Protocol):
+    """Of one process: they go on by themselves."""
+
+    def start(self, passes: int) -> None: ...
+    def next(self) -> tuple[np.ndarray, float] | None: ...
+    def assignments(self) -> tuple[np.ndarray, np.ndarray]: ...
+    def stop(self) -> None: ...
+
+
+class NativeStation(Protocol):
+    """The rows of one process of several."""
+
+    @property
+    def of_rows(self) -> int: ...
+    def put(self, block: int, rows: np.ndarray) -> None: ...
+    def take(self, block: int) -> np.ndarray: ...
+    def forget(self) -> None: ...
+    def settle(self) -> None: ...
+    def compare(self, blocks: list[int]) -> None: ...
+    def contribute(self, blocks: list[int]) -> None: ...
+    def visit(self, blocks: list[int]) -> None: ...
+    def entropy(self) -> float: ...
+    def assignments(self) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+Rows = TypeVar("Rows", Shard, VectorShard)
+Native: TypeAlias = Callable[..., Any]  # a native class: settings of several kinds come before its rows
+
+
+class TravellingClusters(ABC, Generic[Rows]):
     """Without the clusters themselves, so that it can be sent."""
 
     dtype = "float32"  # of shares
 
     @abstractmethod
-    def workers(self, model: Mixture, rows: Any, deal: Deal) -> Any:
+    def workers(self, model: Mixture, rows: Rows, deal: Deal) -> NativeWorkers:
         """Native workers of one process, on all rows."""
 
     @abstractmethod
-    def station(self, rows: Any, stay: Stay) -> Any:
+    def station(self, rows: Rows, settings: StationSettings) -> NativeStation:
         """Native rows of one process of several, which blocks visit."""
 
     @abstractmethod
@@ -78,14 +109,14 @@ class TravellingClusters(ABC):
 
 
 @dataclass(frozen=True)
-class GaussianClusters(TravellingClusters):
+class GaussianClusters(TravellingClusters[VectorShard]):
     """Dense rows."""
 
     model: Gaussian  # without clusters
     weight_prior: float
     dtype: str
 
-    def prior(self) -> tuple[Any, ...]:
+    def prior(self) -> tuple[object, ...]:
         g, p = self.model, self.model.prior
         B, reg = (self.model.shape.packed(np.asarray(x)[None])[0].ravel() for x in (p.B, p.reg))
         return g.shape.quadratic, not g.zero_mean, g.objective == "vb", p.beta, p.m, p.nu, B, reg, self.weight_prior
@@ -96,16 +127,16 @@ class GaussianClusters(TravellingClusters):
         _core.to_frame(x, frame.origin, np.ascontiguousarray(frame.scale), threads, z)
         return z
 
-    def workers(self, model: Mixture, rows: VectorShard, deal: Deal) -> Any:
-        make: Any = _core.AsynchronousGaussian32 if self.dtype == "float32" else _core.AsynchronousGaussian64
+    def workers(self, model: Mixture, rows: VectorShard, deal: Deal) -> NativeWorkers:
+        make: Native = _core.AsynchronousGaussian32 if self.dtype == "float32" else _core.AsynchronousGaussian64
         bounds, cluster, r, *how = deal
         z, centre = self.in_frame(rows, deal.threads), self._gaussian(model).posterior.m.astype(self.dtype)
         return make(*self.prior(), z, rows.weight, bounds, cluster, r, centre, *how)
 
-    def station(self, rows: VectorShard, stay: Stay) -> Any:
-        make: Any = _core.NomadicGaussian32 if self.dtype == "float32" else _core.NomadicGaussian64
-        all_rows, *how = stay
-        return make(*self.prior(), all_rows, self.in_frame(rows, stay.threads), rows.weight, *how)
+    def station(self, rows: VectorShard, settings: StationSettings) -> NativeStation:
+        make: Native = _core.NomadicGaussian32 if self.dtype == "float32" else _core.NomadicGaussian64
+        all_rows, *how = settings
+        return make(*self.prior(), all_rows, self.in_frame(rows, settings.threads), rows.weight, *how)
 
     def numbers(self, model: Mixture) -> np.ndarray:
         g = self._gaussian(model)
@@ -131,7 +162,7 @@ class GaussianClusters(TravellingClusters):
 
 
 @dataclass(frozen=True)
-class SparseGaussianClusters(TravellingClusters):
+class SparseGaussianClusters(TravellingClusters[VectorShard]):
     """Gaussian clusters with variances of each column, of sparse rows."""
 
     model: Gaussian  # without clusters
@@ -142,26 +173,26 @@ class SparseGaussianClusters(TravellingClusters):
         """[D] where the row of zeros is, in the frame."""
         return self.model.frame.points(np.zeros(self.model.shape.D))
 
-    def prior(self) -> tuple[Any, ...]:
+    def prior(self) -> tuple[object, ...]:
         g, p = self.model, self.model.prior
         scale = np.ascontiguousarray(g.frame.scale)
         return not g.zero_mean, g.objective == "vb", p.beta, p.m, p.nu, p.B, p.reg, scale, self.zero, self.weight_prior
 
-    def workers(self, model: Mixture, rows: VectorShard, deal: Deal) -> Any:
+    def workers(self, model: Mixture, rows: VectorShard, deal: Deal) -> NativeWorkers:
         bounds, cluster, r, *how = deal
-        make: Any = _core.AsynchronousSparseGaussian
+        make: Native = _core.AsynchronousSparseGaussian
         return make(*self.prior(), *entries(rows), rows.weight, model.n_components, bounds, cluster, r, *how)
 
-    def station(self, rows: VectorShard, stay: Stay) -> Any:
-        all_rows, *how = stay
-        make: Any = _core.NomadicSparseGaussian
+    def station(self, rows: VectorShard, settings: StationSettings) -> NativeStation:
+        all_rows, *how = settings
+        make: Native = _core.NomadicSparseGaussian
         return make(*self.prior(), all_rows, *entries(rows), rows.weight, *how)
 
     def numbers(self, model: Mixture) -> np.ndarray:
         """N, and what rows add to both moments of a column beyond what rows of zeros would."""
         t, zero = GaussianClusters._gaussian(model).total, self.zero
-        beyond = np.stack([t.first - np.outer(t.N, zero), t.second - np.outer(t.N, zero**2)], axis=2)
-        return np.column_stack([t.N, beyond.reshape(len(t.N), -1)])
+        excess = np.stack([t.first - np.outer(t.N, zero), t.second - np.outer(t.N, zero**2)], axis=2)
+        return np.column_stack([t.N, excess.reshape(len(t.N), -1)])
 
     def statistics(self, numbers: np.ndarray) -> GaussianStats:
         N, zero = numbers[:, 0].copy(), self.zero
@@ -169,21 +200,21 @@ class SparseGaussianClusters(TravellingClusters):
 
 
 @dataclass(frozen=True)
-class CategoricalClusters(TravellingClusters):
+class CategoricalClusters(TravellingClusters[Shard]):
     """Bags of words."""
 
     eta: np.ndarray  # [V]
     is_bayes: bool
     weight_prior: float
 
-    def workers(self, model: Mixture, rows: Shard, deal: Deal) -> Any:
+    def workers(self, model: Mixture, rows: Shard, deal: Deal) -> NativeWorkers:
         bounds, cluster, r, *how = deal
         return _core.AsynchronousCategorical(
             *self.prior(), *entries(rows), rows.weight, model.n_components, bounds, cluster, r, *how
         )
 
-    def station(self, rows: Shard, stay: Stay) -> Any:
-        all_rows, *how = stay
+    def station(self, rows: Shard, settings: StationSettings) -> NativeStation:
+        all_rows, *how = settings
         return _core.NomadicCategorical(*self.prior(), all_rows, *entries(rows), rows.weight, *how)
 
     def prior(self) -> tuple[bool, np.ndarray, float]:
@@ -236,5 +267,6 @@ def entries(rows: Shard | VectorShard) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return csr.indptr.astype(np.int64), csr.indices.astype(np.int32), csr.data.astype(np.float64)
 
 
-def precision(g: Any) -> str:
+def precision(g: Likelihood) -> str:
+    assert isinstance(g, Gaussian)
     return "float64" if g.dtype == "float64" or g.rounding() > TOLERANCE else "float32"

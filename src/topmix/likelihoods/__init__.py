@@ -1,19 +1,5 @@
-"""Likelihoods: what a cluster says of a row. One file here and one of the same name in cpp/likelihoods.
+"""Likelihoods: what a cluster says of a row. One file here; with a kernel of its own, one of the same name in cpp.
 
-A likelihood is an immutable posterior over the parameters of K clusters; likelihood.py says what it must offer.
+A likelihood is an immutable posterior over the parameters of K clusters; likelihood.py says what it must offer. There
+is no list of them: estimators name theirs, and tests/conformance holds every one that it finds here to the contract.
 """
-
-from topmix.likelihoods.categorical import Categorical
-from topmix.likelihoods.gaussian import Gaussian
-from topmix.likelihoods.likelihood import Likelihood
-from topmix.likelihoods.von_mises_fisher import VonMisesFisher
-
-# The covariances of Gaussians differ in shape only: one class, four entries, so that each is held to the contract.
-LIKELIHOODS: dict[str, type[Likelihood]] = {
-    "categorical": Categorical,
-    "full": Gaussian,
-    "diag": Gaussian,
-    "spherical": Gaussian,
-    "tied": Gaussian,
-    "von_mises_fisher": VonMisesFisher,
-}

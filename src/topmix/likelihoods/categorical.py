@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,6 +40,9 @@ class Assignment(NamedTuple):
 @dataclass(frozen=True)
 class Categorical:
     """q(phi_k) = Dir(eta + S_k). It borrows the total it was made from: copy that before keeping a model."""
+
+    rows: ClassVar[str] = "counts"
+    objectives: ClassVar[tuple[str, ...]] = ("vb", "map", "ml")
 
     eta: np.ndarray  # [V, 1] prior pseudo-counts of each word
     total: WordTotal

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.likelihoods.covariance import SHAPES, Shape
 from topmix.likelihoods.frame import Frame
-from topmix.likelihoods.gaussian_ahead import carried_on
 from topmix.numerics.blas import one_thread
 from topmix.numerics.dirichlet import NEGLIGIBLE
 from topmix.numerics.threads import threads
@@ -125,12 +124,15 @@ class Posterior:
     mPm: np.ndarray  # [K]
     log_det: np.ndarray  # log |B|, [K] or [1]
     Elog: np.ndarray  # E log |Lambda|, [K] or [1]
-    wobble: np.ndarray  # [K] E[(mu - m)' Lambda (mu - m)]: D / beta under "vb"
+    mean_uncertainty: np.ndarray  # [K] E[(mu - m)' Lambda (mu - m)]: D / beta under "vb"
 
 
 @dataclass(frozen=True)
 class Gaussian:
     """q(mu_k, Lambda_k), or a point. Immutable; it borrows the total it was made from."""
+
+    rows: ClassVar[str] = "vectors"
+    objectives: ClassVar[tuple[str, ...]] = ("vb", "map", "ml")
 
     covariance_type: str
     objective: str
@@ -189,11 +191,8 @@ class Gaussian:
                 mPm=np.einsum("kd,kd->k", Pm, m),
                 log_det=log_det,
                 Elog=shape.expected_log_det(nu, log_det, self.objective),
-                wobble=shape.D / beta if is_bayes else np.zeros_like(beta),
+                mean_uncertainty=shape.D / beta if is_bayes else np.zeros_like(beta),
             )
-
-    def carried_on(self, now: GaussianStats, change: GaussianStats, most: float) -> tuple[GaussianStats, np.ndarray]:
-        return carried_on(self, now, change, most)
 
     def bound(self, S: GaussianStats, N: np.ndarray) -> float:
         """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), Eq. (G.8); at a point, its log posterior or likelihood."""
@@ -223,7 +222,7 @@ class Gaussian:
                 value += 0.5 * K * D * np.log(p.beta / (2 * np.pi))
         value += 0.5 * float(degrees @ q.Elog) - 0.5 * float(np.sum(q.P * second))
         if not self.zero_mean:
-            value += float(np.sum(first * q.Pm)) - 0.5 * float(beta @ (q.mPm + q.wobble))
+            value += float(np.sum(first * q.Pm)) - 0.5 * float(beta @ (q.mPm + q.mean_uncertainty))
         return float(value)
 
     def mean(self) -> np.ndarray:
@@ -242,7 +241,7 @@ class Gaussian:
     @cached_property
     def _tables(self) -> GaussianTables:
         shape, q, D = self.shape, self.posterior, self.shape.D
-        constant = 0.5 * (shape.repeat * q.Elog - q.wobble - q.mPm - D * np.log(2 * np.pi))
+        constant = 0.5 * (shape.repeat * q.Elog - q.mean_uncertainty - q.mPm - D * np.log(2 * np.pi))
         dtype = np.float64 if self.dtype == "float64" or self.rounding() > TOLERANCE else np.float32
         parts = []
         if shape.name != "tied":

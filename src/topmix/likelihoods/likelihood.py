@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +14,9 @@ class Likelihood(Protocol):
 
     S is the likelihood's own statistic, N the expected number of rows in each cluster.
     """
+
+    rows: ClassVar[str]  # that it takes: "counts" of words, "vectors" or "directions"
+    objectives: ClassVar[tuple[str, ...]]  # the usual one first
 
     @property
     def total(self) -> Any: ...
@@ -29,3 +32,10 @@ class Likelihood(Protocol):
     def assign(shard: Any, tables: Any, log_weights: np.ndarray, L: int) -> Any: ...
     @staticmethod
     def summarise(shard: Any, assignment: Any, K: int) -> Any: ...
+
+
+@runtime_checkable
+class OnDevice(Protocol):
+    """A likelihood whose total is on a device."""
+
+    def on_host(self) -> Likelihood: ...

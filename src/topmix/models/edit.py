@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from topmix.allocations.stick_prior import StickPrior
-from topmix.allocations.topic_sticks import Sticks
+from topmix.allocations.stick_prior import StickPrior, Sticks
 from topmix.likelihoods.held_words import HeldWords
 from topmix.models.topics import Prior, TopicModel
 from topmix.stats import PseudoCounts, WordTotal

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix.allocations.allocation import Allocation
-from topmix.likelihoods.likelihood import Likelihood
+from topmix.likelihoods.likelihood import Likelihood, OnDevice
 from topmix.stats import MixtureStats
 
 
@@ -45,27 +45,6 @@ class Mixture:
         N = total.N
         return replace(self, allocation=self.allocation.update(N), likelihood=self.likelihood.update(total.S, N))
 
-    @property
-    def has_momentum(self) -> bool:
-        """Whether `ahead` can be asked. Moments of Gaussian clusters can be carried on, if they are not on a device."""
-        return hasattr(self.likelihood, "carried_on")
-
-    def ahead(self, now: MixtureStats, before: MixtureStats, most: float) -> MixtureStats:
-        """What a pass has changed, times `most`, or less for clusters that do not bear it: the next pass starts from
-        the total with this added."""
-        likelihood: Any = self.likelihood
-        change = now.copy()
-        change -= before
-        S, factor = likelihood.carried_on(now.S, change.S, most)
-        return MixtureStats(S, factor * change.N, 0.0, 0.0)
-
-    def beyond(self, total: MixtureStats, step: MixtureStats, weight: float) -> Mixture:
-        """The update of total + weight * step, or of `total` alone where a cluster does not bear it any more."""
-        try:
-            return self.update(total.copy().add(step, weight))
-        except ValueError:  # a scatter that is not positive
-            return self.update(total)
-
     def bound(self, total: MixtureStats) -> dict[str, float]:
         """The evidence lower bound, term by term. It is linear in the statistics, so exact for any learner's total."""
         return {
@@ -76,8 +55,8 @@ class Mixture:
 
     def on_host(self) -> Mixture:
         """The same without a device."""
-        likelihood: Any = self.likelihood
-        return replace(self, likelihood=likelihood.on_host()) if hasattr(likelihood, "on_host") else self
+        likelihood = self.likelihood
+        return replace(self, likelihood=likelihood.on_host()) if isinstance(likelihood, OnDevice) else self
 
     def weights(self) -> np.ndarray:
         """[K] the expected share of each cluster."""

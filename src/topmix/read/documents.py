@@ -34,7 +34,7 @@ from topmix.data.vectorize import Vectorizer
 from topmix.data.vocabulary import cuts_for
 from topmix.engines import Engine
 from topmix.read.reading import How, Reading, kind_of_frame
-from topmix.read.rows import check_size, checked_names, read_matrix
+from topmix.read.rows import checked_names, in_known_words, read_matrix
 
 # Of texts, without vectorizer=.
 DEFAULTS: dict[str, Any] = {"token_pattern": "auto", "stop_words": "auto", "min_df": "auto", "max_df": "auto"}
@@ -50,7 +50,7 @@ def read(X: Any, how: How = AS_IT_IS, *, owner: str = "LDA", engine: Engine | No
         corpus, reading = read_matrix(data, owner, None, how.feature_names)
     else:
         corpus = data if how.feature_names is None else _renamed(data, how.feature_names)
-        check_size(corpus, owner)
+        in_known_words(corpus, None, owner)
         names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
         reading = Reading(corpus.n_words, names, data.meta.get("tokenizer"), vectorizer, named=True)
     text = how.text if how.text is None or isinstance(how.text, str) else [str(name) for name in how.text]
@@ -60,14 +60,14 @@ def read(X: Any, how: How = AS_IT_IS, *, owner: str = "LDA", engine: Engine | No
 def read_known(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> Corpus:
     """More documents, in the words of those that were read first."""
     if isinstance(X, Corpus):
-        return _in_known_words(X, known, owner)
+        return in_known_words(X, known, owner)
     return _checked(_Door(known.more(), owner, engine, known).read(X).data, known, owner)
 
 
 def read_parts(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> Iterator[Corpus]:
     """What `read_known` gives, in parts: texts are counted some at a time, and counts are one part."""
     if isinstance(X, Corpus):
-        yield _in_known_words(X, known, owner)
+        yield in_known_words(X, known, owner)
         return
     for part in _Door(known.more(), owner, engine, known).parts(X):
         yield _checked(part, known, owner)
@@ -85,8 +85,8 @@ def read_growing(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine |
     words, n_known = known.words, known.n_features
     if isinstance(X, Corpus) and X.vocabulary is not None and words is not None:
         if len(X.vocabulary) == len(words) and all(a == b for a, b in zip(X.vocabulary, words)):
-            return _in_known_words(X, known, owner), known
-        check_size(X, owner)
+            return in_known_words(X, known, owner), known
+        in_known_words(X, None, owner)
         return _grown(_by_name(X, X.vocabulary, words.tolist()), known)
     if _width(X) <= n_known:
         return read_known(X, known, owner=owner, engine=engine), known  # or its error
@@ -256,29 +256,8 @@ class _Door:
 
 def _checked(data: Any, known: Reading, owner: str) -> Corpus:
     if isinstance(data, Corpus):
-        return _in_known_words(data, known, owner)
+        return in_known_words(data, known, owner)
     return read_matrix(data, owner, known, None)[0]
-
-
-def _in_known_words(corpus: Corpus, known: Reading, owner: str) -> Corpus:
-    check_size(corpus, owner)
-    if corpus.vocabulary is not None and known.is_packed_as(corpus.vocabulary):
-        return corpus
-    if corpus.shape[1] != known.n_features:
-        raise ValueError(
-            f"the corpus has {corpus.shape[1]} words, but this {owner} was fitted on {known.n_features}. Build new "
-            "documents with the vocabulary of the training corpus."
-        )
-    if corpus.vocabulary is None or known.words is None:
-        return corpus
-    names = np.asarray(corpus.vocabulary, dtype=object)
-    if not np.array_equal(names, known.words):
-        first = int(np.flatnonzero(names != known.words)[0])
-        raise ValueError(
-            f"the corpus has another vocabulary: word {first} is {names[first]!r}, but was {known.words[first]!r} in "
-            "training. Build new documents with the vocabulary of the training corpus."
-        )
-    return corpus
 
 
 def _renamed(corpus: Corpus, names: Sequence[str]) -> Corpus:

@@ -54,25 +54,23 @@ def read_rows(X: Any, *, owner: str, known: Reading | None = None) -> tuple[Tabl
     """Rows of finite numbers from an array, which may be mapped from a file and is not copied, a DataFrame, a Table, a
     sparse matrix, a Corpus, or the path of a .npy file; as float32 if that is what they are, else as float64."""
     if isinstance(X, Corpus):
-        check_size(X, owner)
-        X = SparseTable(X.to_scipy(), X.vocabulary)
-    table, reading = unchecked_rows(X, owner=owner, known=known)
+        table: Table = SparseTable(in_known_words(X, known, owner).to_scipy(), X.vocabulary)
+        reading = known or Reading(X.n_words, None if X.vocabulary is None else np.asarray(X.vocabulary, dtype=object))
+    else:
+        table, reading = unchecked_rows(X, owner=owner, known=known)
     try:
         return table.check(), reading
     except CorpusError as error:
         raise ValueError(f"X has a value that is NaN or infinity: {error}") from None
 
 
-def unchecked_rows(X: Any, *, owner: str, known: Reading | None = None) -> tuple[Table, Reading]:
-    """The same, and whether they are finite is left to the caller."""
+def unchecked_rows(X: Any, *, owner: str, known: Reading | None = None, sparse: bool = True) -> tuple[Table, Reading]:
+    """The same, and whether they are finite is left to the caller. `sparse=False` refuses sparse matrices."""
     if isinstance(X, str | os.PathLike):
         X = Table.open(X)
     stand_in, names = _stand_in(owner, known), X.feature_names if isinstance(X, Table) else None
     table: Table
-    if isinstance(X, SparseTable):
-        validate_data(stand_in, X.csr, skip_check_array=True, reset=known is None)
-        table = X
-    elif sp.issparse(X):
+    if sp.issparse(X) and sparse:
         check_sparse(X)
         table = SparseTable(_own(validate_data(stand_in, X, reset=known is None, accept_sparse="csr", **ROWS), X))
     else:
@@ -84,10 +82,28 @@ def unchecked_rows(X: Any, *, owner: str, known: Reading | None = None) -> tuple
     return table, Reading(table.shape[1], words, frame=kind_of_frame(X))
 
 
-def check_size(corpus: Corpus, owner: str) -> None:
+def in_known_words(corpus: Corpus, known: Reading | None, owner: str) -> Corpus:
+    """The corpus, if it is not empty and has the words that are known."""
     if 0 in corpus.shape:
         size = f"{corpus.shape[0]} documents and {corpus.shape[1]} words"
         raise ValueError(f"the corpus has {size}, but {owner} needs at least one of each")
+    if known is None or (corpus.vocabulary is not None and known.is_packed_as(corpus.vocabulary)):
+        return corpus
+    if corpus.shape[1] != known.n_features:
+        raise ValueError(
+            f"the corpus has {corpus.shape[1]} words, but this {owner} was fitted on {known.n_features}. Build new "
+            "documents with the vocabulary of the training corpus."
+        )
+    if corpus.vocabulary is None or known.words is None:
+        return corpus
+    names = np.asarray(corpus.vocabulary, dtype=object)
+    if not np.array_equal(names, known.words):
+        first = int(np.flatnonzero(names != known.words)[0])
+        raise ValueError(
+            f"the corpus has another vocabulary: word {first} is {names[first]!r}, but was {known.words[first]!r} in "
+            "training. Build new documents with the vocabulary of the training corpus."
+        )
+    return corpus
 
 
 def checked_names(names: Any, n_words: int) -> list[str]:

@@ -25,7 +25,7 @@ def scores(model: Mixture, z: ArrayLike) -> NDArray[np.float64]:
         distance = np.einsum("nki,kij,nkj->nk", away, q.P, away, optimize=True)
     else:
         distance = np.einsum("nkd,kd->nk", away**2, q.P.reshape(len(q.P), -1) * np.ones(shape.D))
-    constant = 0.5 * (shape.repeat * q.Elog - q.wobble - shape.D * np.log(2 * np.pi))
+    constant = 0.5 * (shape.repeat * q.Elog - q.mean_uncertainty - shape.D * np.log(2 * np.pi))
     return model.allocation.log_weights() + constant - 0.5 * distance
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.stick_prior import StickPrior
-from topmix.allocations.topic_sticks import Sticks
+from topmix.allocations.stick_prior import StickPrior, Sticks
 from topmix.models.topics import TopicModel
 from topmix.stats import TopicStats, WordStats
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from topmix.allocations.doc_topics import DocTopics
-from topmix.allocations.topic_sticks import Sticks
+from topmix.allocations.stick_prior import Sticks
 from topmix.models.topics import TopicModel
 from topmix.search.documents import Documents
 from topmix.search.split import splits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class SparseCounts:
             out[words] = self.rows(np.arange(words.start, words.stop))
         return out
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> SparseCounts:
+    def __deepcopy__(self, memo: dict[int, object]) -> SparseCounts:
         return self  # nobody writes to it
 
     def _write(self, out: Writer) -> None:

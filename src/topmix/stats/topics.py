@@ -49,7 +49,7 @@ class TopicStats(Additive):
         out.array("M", self.M)
 
     @classmethod
-    def read(cls, file: CheckedReader, S: Any, n_T: int, n_M: int) -> TopicStats:
+    def read(cls, file: CheckedReader, S: object, n_T: int, n_M: int) -> TopicStats:
         """Statistics around S, which was read before."""
         D, H, G, A = (file.number(name) for name in ("D", "H", "G", "A"))
         return cls(S, D, H, G, A, file.array("T", n_T), file.array("M", n_M))

@@ -7,18 +7,25 @@ wherever parts of them were added: in one process, or by workers on several mach
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Addable(Protocol):
+    def plus(self, other: Any) -> Any: ...
 
 
 def plus(a: Any, b: Any) -> Any:
     """A new value; numbers and arrays add, statistics know how."""
-    return a.plus(b) if hasattr(a, "plus") else a + b
+    return a.plus(b) if isinstance(a, Addable) else a + b
 
 
-def tree_sum(parts: Iterable[Any], plus: Callable[[Any, Any], Any] = plus) -> Any:
+def tree_sum(parts: Iterable[T], plus: Callable[[T, T], T] = plus) -> T:
     """The sum of at least one part. A single part is returned as it is. Parts are taken as they come, and never more
     than log2(parts) sums wait for their partner."""
-    waiting: list[tuple[int, Any]] = []  # (leaves, their sum), ever smaller powers of two
+    waiting: list[tuple[int, T]] = []  # (leaves, their sum), ever smaller powers of two
     for part in parts:
         leaves, total = 1, part
         while waiting and waiting[-1][0] == leaves:

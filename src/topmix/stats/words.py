@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,7 +76,12 @@ class WordStats:
         return cls(cols, indptr, topic, file.vector("value", "F32", len(topic)), file.array("totals", K))
 
 
-def fade(total: Any, pseudo: PseudoCounts, weight: float) -> None:
+class Fading(Protocol):
+    pseudo: PseudoCounts | None
+    pseudo_weight: float
+
+
+def fade(total: Fading, pseudo: PseudoCounts, weight: float) -> None:
     """total += weight * pseudo: they stay beside the counts, with a weight that falls to zero."""
     if total.pseudo is not None and total.pseudo is not pseudo:
         raise ValueError("a total has one set of pseudo-counts at a time")

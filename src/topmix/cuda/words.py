@@ -1,4 +1,4 @@
-"""The running total of words in topics, on the device.
+"""Counts of words in topics on the device: what a shard reports, and the running total.
 
 Tokens are integers of 1 / unit, usually 2^-20, so that sums have the same bits in any order and what was added can be
 taken out exactly.
@@ -7,21 +7,201 @@ taken out exactly.
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import digamma
 
-from topmix.cuda.device import Device
-from topmix.cuda.shard import DeviceColumns
-from topmix.cuda.word_stats import DeviceTokenStats, DeviceWordStats, add_to, launch_over
+from topmix.cuda.arrays import DeviceArray
+from topmix.cuda.device import Device, Given
+from topmix.cuda.parking import Held
+from topmix.cuda.shard import DeviceColumns, DeviceShard
 from topmix.files.writer import Writer
-from topmix.stats import PseudoCounts, WordTotal
+from topmix.stats import PseudoCounts, WordStats, WordTotal
+from topmix.stats.entries import EntryStats, TokenStats
 from topmix.stats.words import fade
 
 UNIT = float(1 << 20)
 SMALLEST_FACTOR = 2.0**-10  # below it, the factor is multiplied into the counts
+
+
+class ShardStats(ABC):
+    """What shards report. Whole numbers add up to the same in any order, so a sum adds nothing yet: it is a list."""
+
+    totals: np.ndarray
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[OneShard, ...]: ...
+
+    def plus(self, other: ShardStats) -> SeveralShards:
+        return SeveralShards(self.totals + other.totals, (*self.parts, *other.parts))
+
+
+class SeveralShards(ShardStats):
+    def __init__(self, totals: np.ndarray, parts: tuple[OneShard, ...]):
+        self.totals, self._parts = totals, parts
+
+    @property
+    def parts(self) -> tuple[OneShard, ...]:
+        return self._parts
+
+
+class OneShard(ShardStats):
+    """What one shard reports."""
+
+    kernel: ClassVar[str]
+    shard: DeviceShard
+
+    @property
+    def parts(self) -> tuple[OneShard, ...]:
+        return (self,)
+
+    @abstractmethod
+    def add_to(self, counts: DeviceArray, weight: float, unit: float, leaving: Self | None = None) -> None:
+        """counts [V, K] += weight times these tokens, less those of `leaving`, which the shard reported before."""
+
+
+class DocumentStats(OneShard):
+    """What one shard of documents reports."""
+
+    @property
+    @abstractmethod
+    def n_entries(self) -> int: ...
+
+    @abstractmethod
+    def kernel_arguments(self, name: str) -> Given:
+        """What the kernel is given of statistics that come (`new`) or leave (`old`)."""
+
+    def add_to(
+        self,
+        counts: DeviceArray,
+        weight: float,
+        unit: float,
+        leaving: Self | None = None,
+        cols: DeviceArray | None = None,
+    ) -> None:
+        """`cols` are rows for the words of the shard, where they are not its columns."""
+        shard = self.shard
+        given = self.kernel_arguments("new") | {
+            "index": shard.index,
+            "cols": shard.cols.device if cols is None else cols,
+            "counts": counts,
+            "weight": weight,
+            "unit": unit,
+            "n_entries": self.n_entries,
+            "K": counts.shape[1],
+            "is_whole": int(weight == 1.0),
+        }
+        if leaving is not None:
+            given |= leaving.kernel_arguments("old")
+        launch_over(shard.device, self.n_entries, self.kernel, given)
+
+    def on_host(self, unit: float) -> WordStats:
+        """As the processor would report it: tokens summed for each word and topic."""
+        device, K = self.shard.device, len(self.totals)
+        words = np.arange(len(self.shard.cols) + 1, dtype=np.int32)
+        counts = device.zeros((len(words) - 1, K), np.int64)
+        self.add_to(counts, 1.0, unit, cols=device.array(words))
+        word, topic, value = device.nonzero(counts)
+        return WordStats(
+            np.asarray(self.shard.cols, np.int32),
+            np.searchsorted(word, words).astype(np.int64),
+            topic.astype(np.uint16),
+            (value / unit).astype(np.float32),
+            self.totals,
+        )
+
+
+@dataclass(eq=False)
+class DeviceWordStats(DocumentStats):
+    """Tokens of each word of each document of a shard in its L best topics: memo and message in one."""
+
+    shard: DeviceShard
+    topic: DeviceArray | Held  # [L, entries] uint16
+    share: DeviceArray | Held  # [L, entries] uint32
+    n: DeviceArray | Held  # [entries] uint8, how many of the L are used
+    totals: np.ndarray  # [K] float64, on the host
+
+    HOLDS: ClassVar[tuple[str, ...]] = ("topic", "share", "n")
+    kernel: ClassVar[str] = "add_memo"
+
+    def __post_init__(self) -> None:
+        hold = self.shard.device.parking.hold
+        self.topic, self.share, self.n = hold(self.topic), hold(self.share), hold(self.n)
+
+    def kernel_arguments(self, name: str) -> Given:
+        return {f"{name}_topic": self.topic, f"{name}_share": self.share, f"{name}_n": self.n}
+
+    @property
+    def n_entries(self) -> int:
+        return self.shard.n_entries
+
+    @classmethod
+    def of(cls, shard: DeviceShard, stats: EntryStats) -> DeviceWordStats:
+        """The same on the device."""
+        device, n = shard.device, stats.n.astype(np.int64)
+        L = int(n.max(initial=1))
+        topic, share = np.zeros((L, len(n)), np.uint16), np.zeros((L, len(n)), np.uint32)
+        entry = np.repeat(np.arange(len(n)), n)
+        slot = np.arange(len(entry)) - np.repeat(np.cumsum(n) - n, n)
+        topic[slot, entry], share[slot, entry] = stats.topic, stats.share
+        return cls(shard, device.array(topic), device.array(share), device.array(stats.n), stats.totals)
+
+    def write(self, out: Writer) -> None:
+        topic, share, n = (self.shard.device.get(x) for x in (self.topic, self.share, self.n))
+        used = np.arange(len(topic))[:, None] < n
+        EntryStats(n, topic.T[used.T], share.T[used.T], self.totals).write(out)
+
+    def merged_entropy(self, partner: np.ndarray, unit: float) -> np.ndarray:
+        """[K] what merging pairs of topics would take from the entropy, at the lower topic of each pair."""
+        device, lost = self.shard.device, self.shard.device.zeros(len(partner), np.int64)
+        given = {
+            "topic": self.topic,
+            "share": self.share,
+            "n": self.n,
+            "partner": device.array(partner, np.int32),
+            "lost": lost,
+            "unit": unit,
+            "n_entries": self.n_entries,
+        }
+        launch_over(device, self.n_entries, "merged_entropy", given, "MergeArgs")
+        return device.get(lost) / 2.0**30
+
+
+@dataclass(eq=False)
+class DeviceTokenStats(DocumentStats):
+    """The same where every token has one topic: the topics of tokens are all there is."""
+
+    shard: DeviceShard
+    z: Held  # [tokens] uint16
+    totals: np.ndarray  # [K] float64, on the host
+
+    HOLDS: ClassVar[tuple[str, ...]] = ("z",)
+
+    kernel: ClassVar[str] = "add_tokens"
+
+    @classmethod
+    def of(cls, shard: DeviceShard, stats: TokenStats) -> DeviceTokenStats:
+        return cls(shard, shard.device.parking.hold(shard.device.array(stats.z, np.uint16)), stats.totals)
+
+    def write(self, out: Writer) -> None:
+        TokenStats(self.shard.device.get(self.z), self.totals).write(out)
+
+    def kernel_arguments(self, name: str) -> Given:
+        return {f"{name}_z": self.z, "word": self.shard.tokens.word}
+
+    @property
+    def n_entries(self) -> int:
+        return int(self.shard.tokens.lengths.sum())
+
+
+def launch_over(device: Device, n: int, kernel: str, given: Given, kind: str = "MemoArgs") -> None:
+    """A lane for each of n entries."""
+    if n:
+        device.launch(kernel, kind, min(-(-n // 256), 32 * device.n_processors), 256, given)
 
 
 @dataclass(eq=False)
@@ -29,13 +209,13 @@ class DeviceWordTotal:
     """The running total, as `stats.WordTotal` is on the host."""
 
     device: Device
-    counts_: Any  # [V, K] int64; the counts are factor / unit times these
+    counts_: DeviceArray  # [V, K] int64; the counts are factor / unit times these
     totals: np.ndarray  # [K] float64, on the host
     unit: float
     factor: float = 1.0
     pseudo: PseudoCounts | None = None
     pseudo_weight: float = 0.0
-    waiting: list[tuple[Any, float]] = field(default_factory=list)  # to be added, times a weight
+    waiting: list[tuple[OneShard, float]] = field(default_factory=list)  # to be added, times a weight
 
     @classmethod
     def of(cls, device: Device, total: WordTotal, unit: float) -> DeviceWordTotal:
@@ -76,11 +256,13 @@ class DeviceWordTotal:
     def counts(self) -> np.ndarray:
         return self.on_host().raw
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> WordTotal:
+    def __deepcopy__(self, memo: dict[int, object]) -> WordTotal:
         """A copy to keep is on the host: the device is for what is being learned."""
         return copy.deepcopy(self.on_host(), memo)
 
-    def add(self, other: Any, weight: float = 1.0) -> DeviceWordTotal:
+    def add(
+        self, other: PseudoCounts | WordTotal | DeviceWordTotal | ShardStats, weight: float = 1.0
+    ) -> DeviceWordTotal:
         if isinstance(other, PseudoCounts):
             fade(self, other, weight)
             return self
@@ -103,8 +285,8 @@ class DeviceWordTotal:
         self.factor *= c
         if abs(self.factor) < SMALLEST_FACTOR:
             self.settle()
-            given = {"counts": self.counts_, "weight": self.factor, "n_entries": int(np.prod(self.shape))}
-            launch_over(self.device, given["n_entries"], "scale_counts", given)
+            n = int(np.prod(self.shape))
+            launch_over(self.device, n, "scale_counts", {"counts": self.counts_, "weight": self.factor, "n_entries": n})
             self.factor = 1.0
         return self
 
@@ -115,21 +297,13 @@ class DeviceWordTotal:
         for stats, weight in waiting:
             partner = old.pop((stats.kernel, id(stats.shard)), None) if weight == 1.0 else None
             if weight != -1.0:
-                self._add(stats, weight, partner)
+                stats.add_to(self.counts_, weight, self.unit, partner)
         for stats in old.values():
-            self._add(stats, -1.0, None)
-
-    def _add(self, stats: Any, weight: float, leaving: Any) -> None:
-        if not isinstance(stats, DeviceWordStats | DeviceTokenStats):  # who know how
-            stats.add_to(self.counts_, weight)
-            if leaving is not None:
-                leaving.add_to(self.counts_, -1.0)
-            return
-        add_to(self.counts_, stats, weight, self.unit, leaving=leaving)
+            stats.add_to(self.counts_, -1.0, self.unit)
 
     # What topics make of it: the kernels behind likelihoods.TopicWords
 
-    def with_prior(self, eta: np.ndarray, extra: PseudoCounts | None = None) -> dict[str, Any]:
+    def with_prior(self, eta: np.ndarray, extra: PseudoCounts | None = None) -> Given:
         """Counts and prior as kernels take them."""
         self.settle()
         V, K = self.shape
@@ -147,7 +321,7 @@ class DeviceWordTotal:
             given |= zip_rows("extra", self._rows(extra))
         return given
 
-    def _rows(self, pseudo: PseudoCounts) -> tuple[Any, ...]:
+    def _rows(self, pseudo: PseudoCounts) -> tuple[DeviceArray, ...]:
         return self.device.mirror(
             pseudo,
             (pseudo.indptr, np.int64),
@@ -158,8 +332,13 @@ class DeviceWordTotal:
         )
 
     def table(
-        self, posterior: str, eta: np.ndarray, extra: PseudoCounts | None, norm: np.ndarray, cols: Any
-    ) -> tuple[Any, Any]:
+        self,
+        posterior: str,
+        eta: np.ndarray,
+        extra: PseudoCounts | None,
+        norm: np.ndarray,
+        cols: np.ndarray | DeviceColumns,
+    ) -> tuple[DeviceArray, DeviceArray]:
         """[words, K] each row over its largest entry, and the logarithm of that entry."""
         self.settle()
         device, K, n_words = self.device, self.shape[1], len(cols)
@@ -218,5 +397,5 @@ def _check_room(device: Device, V: int, K: int) -> None:
         )
 
 
-def zip_rows(name: str, rows: tuple[Any, ...]) -> dict[str, Any]:
+def zip_rows(name: str, rows: tuple[DeviceArray, ...]) -> Given:
     return dict(zip((f"{name}_indptr", f"{name}_topic", f"{name}_value"), rows))

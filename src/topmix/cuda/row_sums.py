@@ -1,0 +1,265 @@
+"""Scores of rows, the best clusters of each, and what rows give to them: the kernels of mixtures.
+
+Log weights are products of features and weights. Where the model asks for float32, numbers are split into two halves
+and three products of them are added (kernels/features.cu); precision "tf32" makes one product, of the high halves,
+which have as many digits as TF32 does. Where the model asks for float64, products are of doubles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from topmix.cuda.arrays import DeviceArray
+from topmix.cuda.device import Device, Given
+
+LOW = 2.0**-11  # what low halves are to be multiplied by
+TOGETHER = 544  # features of a product: tensor cores round sums towards zero, so long ones lose digits
+PRECISIONS = ("float32", "tf32")
+LEAST_SHARE = {np.dtype(np.float32): 2.0**-30, np.dtype(np.float64): 2.0**-60}  # less counts as none
+PART = 512  # pairs that a block sums in float32
+TILE = 2048  # pairs that a warp sorts
+KINDS = {"none": 0, "norm": 1, "squares": 2, "products": 3}
+SQUARE = 64  # coordinates of a square of products: kTile of moments.cu
+
+
+def padded(n: int, to: int) -> int:
+    return -(-max(n, 1) // to) * to
+
+
+def features_of(D: int, quadratic: str, linear: bool) -> np.ndarray:
+    """[F] uint32, which two coordinates each feature is the product of; coordinates D, D + 1 and D + 2 are one, the
+    squared norm and zero. F is a multiple of 32."""
+    d = np.arange(D)
+    first, second = np.triu_indices(D) if quadratic == "products" else (d[:0], d[:0])
+    if quadratic == "squares":
+        first = second = d
+    if quadratic == "norm":
+        first, second = np.array([D + 1]), np.array([D])
+    if linear:
+        first, second = np.concatenate([first, d]), np.concatenate([second, np.full(D, D)])
+    nothing = np.full(padded(len(first), 32) - len(first), D + 2)
+    first, second = np.concatenate([first, nothing]), np.concatenate([second, nothing])
+    return (first | second << 16).astype(np.uint32)
+
+
+@dataclass(eq=False)
+class Weights:
+    """What clusters say of features, on the device."""
+
+    D: int
+    K: int
+    quadratic: str
+    linear: bool
+    dtype: np.dtype
+    pairs: DeviceArray  # [F] see features_of
+    W: DeviceArray  # [K padded, F] doubles; or halves, [K padded, 2 F]: high ones, then low ones
+    scale: DeviceArray | None  # [K padded] float32 for halves; else None
+
+    @property
+    def F(self) -> int:
+        return len(self.pairs)
+
+
+def made(device: Device, D: int, quadratic: str, linear: bool, W: DeviceArray, K: int, dtype: np.dtype) -> Weights:
+    """From W [K padded, F] on the device, of `dtype`, zero where there is no cluster or feature."""
+    pairs = device.constant(("features", D, quadratic, linear), lambda: features_of(D, quadratic, linear))
+    if dtype == np.float64:
+        return Weights(D, K, quadratic, linear, dtype, pairs, W, None)
+    rows, F = W.shape
+    split, scale = device.empty((rows, 2 * F), np.float16), device.empty(rows, np.float32)
+    device.launch("split_weights", "WeightArgs", rows, 256, {"W": W, "split": split, "scale": scale, "D": D, "F": F})
+    return Weights(D, K, quadratic, linear, dtype, pairs, split, scale)
+
+
+def from_host(device: Device, D: int, quadratic: str, linear: bool, W: np.ndarray) -> Weights:
+    """From W [K, features] as the model has it."""
+    K, size = W.shape
+    wide = np.zeros((padded(K, 8), len(features_of(D, quadratic, linear))), W.dtype)
+    wide[:K, :size] = W
+    return made(device, D, quadratic, linear, device.array(wide), K, W.dtype)
+
+
+class Scorer:
+    """Scores of blocks of rows, into memory that is used again and again."""
+
+    def __init__(self, device: Device, weights: Weights, n_rows: int, precision: str):
+        self.device, self.weights, self.precision = device, weights, precision
+        width = weights.F if weights.dtype == np.float64 else 2 * weights.F
+        kind = np.float64 if weights.dtype == np.float64 else np.float16
+        self.features = device.empty((n_rows, width), kind)
+        self.row_scale = device.empty(n_rows, np.float32)
+        self.scores = device.empty((n_rows, len(weights.W)), weights.dtype)
+        room = device.shared_per_block - 2048
+        self.rows = max(1, min(8, room // ((weights.D + 4) * weights.dtype.itemsize)))
+        self.shared = self.rows * (weights.D + 4) * weights.dtype.itemsize
+        if self.shared > device.shared_per_block:
+            raise ValueError(f"engine='cuda' has no room for rows of {weights.D} numbers: use engine='threads'")
+
+    def __call__(self, z: DeviceArray) -> Given:
+        """The scores of rows z, as the kernel that chooses among them takes them."""
+        device, t, n = self.device, self.weights, len(z)
+        given = {
+            "z": z,
+            "pairs": t.pairs,
+            "scale": self.row_scale,
+            "n": n,
+            "D": t.D,
+            "F": t.F,
+            "rows": self.rows,
+            "has_norm": int(t.quadratic == "norm"),
+        }
+        blocks = min(-(-n // self.rows), 16 * device.n_processors)
+        features, scores = self.features[:n], self.scores[:n]
+        if t.dtype == np.float64:
+            device.launch("wide_features", "FeatureArgs", blocks, 256, given | {"wide": features}, shared=self.shared)
+            device.product(features, t.W, scores, columns=(slice(t.F), slice(t.F)), scale=1.0, is_added=False)
+            return {"scores": scores, "pitch": scores.shape[1]}
+        device.launch("split_features", "FeatureArgs", blocks, 256, given | {"split": features}, shared=self.shared)
+        is_added = self.precision == "float32"
+        if is_added:  # low x high + high x low: in one product, of twice as many columns
+            both = slice(2 * t.F), slice(2 * t.F)
+            device.product(features, t.W, scores, columns=both, scale=LOW, is_added=False)
+        for begin in range(0, t.F, TOGETHER if is_added else t.F):
+            end = min(begin + TOGETHER, t.F) if is_added else t.F
+            high = slice(t.F + begin, t.F + end), slice(begin, end)
+            device.product(features, t.W, scores, columns=high, scale=1.0, is_added=is_added)
+        scales = {"row_scale": self.row_scale, "cluster_scale": t.scale}
+        return {"scores": scores, "pitch": scores.shape[1]} | scales
+
+
+class Top:
+    """Posteriors of blocks of at most n rows, in memory that is used again and again."""
+
+    def __init__(self, device: Device, n: int, K: int, L: int, dtype: np.dtype, *, keep: bool = True):
+        self.device, self.K, self.L, self.dtype = device, K, L, dtype
+        self.cluster = device.empty((n, L), np.int32) if keep and L < K else None
+        self.r = device.empty((n, L), dtype) if keep else None
+        self.entropy, self.likelihood = device.empty(n, np.float64), device.empty(n, np.float64)
+        self.C = -(-K // 32) | 1  # scores of a lane
+        row = 32 * self.C * dtype.itemsize
+        self.warps = min(8, (device.shared_per_block - 1024) // row)
+        if self.warps == 0:
+            most = (device.shared_per_block - 1024) // (32 * dtype.itemsize) * 32
+            raise ValueError(
+                f"engine='cuda' has at most about {most} clusters in {dtype}, not {K}: use engine='threads'"
+            )
+        self.shared = self.warps * row
+
+    def __call__(self, kernel: str, n: int, constant: DeviceArray, given: Given) -> None:
+        """The first n rows from now on are those that `given` describes."""
+        given = given | {
+            "constant": constant,
+            "cluster": self.cluster,
+            "r": self.r,
+            "entropy": self.entropy,
+            "likelihood": self.likelihood,
+            "least": LEAST_SHARE[self.dtype],
+            "n": n,
+            "K": self.K,
+            "L": self.L,
+            "C": self.C,
+        }
+        blocks = min(-(-n // self.warps), 32 * self.device.n_processors)
+        self.device.launch(kernel, "TopArgs", blocks, 32 * self.warps, given, shared=self.shared)
+
+    def on_host(self, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """cluster [n, L], r [n, L] and likelihood [n]; the first two are empty where they are not kept."""
+        likelihood = self.device.get(self.likelihood[:n])
+        if self.r is None:
+            return np.empty((0, self.L), np.int32), np.empty((0, self.L), self.dtype), likelihood
+        r = self.device.get(self.r[:n])
+        if self.cluster is None:
+            return np.tile(np.arange(self.K, dtype=np.int32), (n, 1)), r, likelihood
+        return self.device.get(self.cluster[:n]), r, likelihood
+
+
+class Moments:
+    """Sums over rows, which come a block at a time. N [K], first [K, D] and second [K, Q] are on the device."""
+
+    def __init__(self, device: Device, K: int, D: int, quadratic: str, dtype: np.dtype, n_pairs: int):
+        self.device, self.K, self.D, self.quadratic, self.dtype = device, K, D, quadratic, dtype
+        self.Q = {"none": 0, "norm": 1, "squares": D, "products": D * (D + 1) // 2}[quadratic]
+        self.N, self.first = device.zeros(K, np.float64), device.zeros((K, D), np.float64)
+        self.second = device.zeros((K, self.Q), np.float64)
+        self.partial = device.zeros(device.blocks_of_a_sum, np.float64)
+        self.tile = max(TILE, K)
+        self.n_parts = n_pairs // PART + min(K, n_pairs)
+        self.counts = device.empty((-(-n_pairs // self.tile), K), np.int32)
+        self.start, self.part_start = device.empty(K + 1, np.int32), device.empty(K + 1, np.int32)
+        self.order = device.empty(n_pairs, np.int32)
+        self.part_sums = device.empty((self.n_parts, 1 + 2 * D), np.float64)
+        self.part_products = device.empty((self.n_parts if quadratic == "products" else 0, self.Q), dtype)
+
+    def add(
+        self,
+        z: DeviceArray | None,
+        cluster: DeviceArray | None,
+        r: DeviceArray | None,
+        entropy: DeviceArray,
+        weight: DeviceArray | None = None,
+        centre: DeviceArray | None = None,
+        L: int = 1,
+    ) -> None:
+        """Rows z [n, D] with shares r [n, L] in `cluster` [n, L], or in all clusters where that is None."""
+        n = len(entropy)
+        if n == 0:
+            return
+        self._sort(cluster, r, n * L)
+        device = self.device
+        kind = "double" if self.dtype == np.float64 else "float"
+        given = {
+            "z": z,
+            "r": r,
+            "weight": weight,
+            "centre": centre,
+            "order": self.order,
+            "start": self.start,
+            "part_start": self.part_start,
+            "part_sums": self.part_sums,
+            "part_products": self.part_products if self.quadratic == "products" else None,
+            "N": self.N,
+            "first": self.first,
+            "second": self.second,
+            "entropy": entropy,
+            "partial": self.partial,
+            "n": n,
+            "L": L,
+            "D": self.D,
+            "Q": self.Q,
+            "K": self.K,
+            "part": PART,
+            "kind": KINDS[self.quadratic],
+        }
+        parts = min(self.n_parts, n * L // PART + min(self.K, n * L))
+        device.launch(f"sums_{kind}", "MomentArgs", parts, 256, given)
+        if self.quadratic == "products":
+            across = -(-self.D // SQUARE)
+            device.launch(f"products_{kind}", "MomentArgs", parts * (across * (across + 1) // 2), 256, given)
+        device.launch(f"gather_{kind}", "MomentArgs", self.K, 256, given, shared=8 * (1 + self.D))
+        device.launch("add_entropy", "MomentArgs", device.blocks_of_a_sum, 256, given)
+
+    def _sort(self, cluster: DeviceArray | None, r: DeviceArray | None, n_pairs: int) -> None:
+        device, K, n_tiles = self.device, self.K, -(-n_pairs // self.tile)
+        kind = "double" if self.dtype == np.float64 else "float"
+        given = {
+            "cluster": cluster,
+            "r": r,
+            "counts": self.counts,
+            "start": self.start,
+            "part_start": self.part_start,
+            "order": self.order,
+            "n_pairs": n_pairs,
+            "K": K,
+            "tile": self.tile,
+            "n_tiles": n_tiles,
+            "part": PART,
+        }
+        device.launch(f"count_pairs_{kind}", "SegmentArgs", n_tiles, 128, given, shared=4 * K)
+        device.launch("sum_over_tiles", "SegmentArgs", -(-K // 256), 256, given)
+        device.launch("sum_over_clusters", "SegmentArgs", 1, 256, given)
+        device.launch(f"place_pairs_{kind}", "SegmentArgs", n_tiles, 32, given, shared=4 * K)
+
+    def entropy(self) -> float:
+        return float(self.device.get(self.partial).sum())

@@ -1,0 +1,205 @@
+"""Tokens that are sampled on the device: Gibbs sweeps over all documents, and the documents of a shard, whose tokens a
+warp draws again.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from topmix.allocations.document_prior import DocumentPrior, DocumentSums
+from topmix.cuda.arrays import DeviceArray
+from topmix.cuda.device import Device, Given
+from topmix.cuda.parking import Held
+from topmix.cuda.shard import DeviceDocs, DeviceShard
+from topmix.cuda.solve import SUMS, document_sums
+from topmix.cuda.words import DeviceTokenStats
+from topmix.models.document_options import Sampling
+from topmix.models.topics import TopicTables
+
+PRIOR_BLOCK = 32  # topics to a running sum of the prior's part
+WARPS = 8  # per block
+
+
+def warps_that_sample(device: Device, most: int) -> tuple[int, int]:
+    """Blocks per processor, and bytes of shared memory for each, where documents have at most so many topics."""
+    shared = 4 * 2 * WARPS * most
+    if shared > device.shared_per_block:
+        raise ValueError(
+            f"engine='cuda' samples documents of at most {device.shared_per_block // (8 * WARPS)} topics, and one "
+            f"of these may have {most}: use engine='threads'"
+        )
+    return max(1, min(2048 // (32 * WARPS), device.shared_per_processor // (shared + 1024))), shared
+
+
+class DeviceTokens:
+    """Tokens of documents, their topics and their counts, on the device."""
+
+    def __init__(self, device: Device, indptr: np.ndarray, index: np.ndarray, value: np.ndarray, V: int, K: int):
+        self.device, self.V, self.K = device, V, K
+        counts = value.astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(counts)])[indptr]
+        self.lengths = np.diff(first)
+        self.first = device.array(first, np.int64)
+        self.word = device.array(np.repeat(index, counts), np.int32)
+        self.z = device.zeros(int(first[-1]), np.uint16)
+        self.counts, self.total = device.zeros((V, K), np.int64), device.zeros(K, np.int64)
+        self._tables: tuple[DeviceArray, DeviceArray] | None = None
+        self._rows: dict[tuple[int, int], DeviceArray] = {}
+
+    def start(self, z: np.ndarray, counts: np.ndarray, total: np.ndarray) -> None:
+        device = self.device
+        self.z = device.array(z, np.uint16)
+        self.counts, self.total = device.array(counts, np.int64), device.array(total, np.int64)
+
+    def sweep(
+        self, bounds: list[int], alpha: np.ndarray, eta: np.ndarray, eta_totals: np.ndarray, seed: int, sweep: int
+    ) -> float:
+        """Draws every token once, the documents between two bounds at a time. Returns the documents' part of
+        log p(w, z), less what depends on their lengths alone. Nothing is waited for before the end."""
+        device, K, V = self.device, self.K, self.V
+        blocks, parts = -(-K // PRIOR_BLOCK), [(a, b) for a, b in pairwise(bounds) if b > a]
+        if self._tables is None:
+            self._tables = device.empty((V, K), np.float32), device.empty((V, blocks), np.float32)
+        most = min(K, int(self.lengths.max(initial=1)))
+        per_processor, shared = warps_that_sample(device, most)
+        sums, taken = device.zeros(1, np.int64), device.zeros(len(parts), np.int32)
+        totals = [self.total, *device.zeros((len(parts), K), np.int64)]
+        given = {
+            "first": self.first,
+            "word": self.word,
+            "z": self.z,
+            "counts": self.counts,
+            "eta_total": device.array(eta_totals, np.float64),
+            "eta": device.mirror(eta, (eta, np.float64))[0],
+            "e": self._tables[0],
+            "mass": self._tables[1],
+            "alpha": device.array(alpha, np.float32),
+            "inverse": device.empty(K, np.float32),
+            "sums": sums,
+            "seed": seed,
+            "sweep": sweep,
+            "least": float(eta.min()),
+            "word_step": eta.shape[1] if len(eta) > 1 else 0,
+            "topic_step": int(eta.shape[1] > 1),
+            "n_words": V,
+            "K": K,
+            "most": most,
+            "blocks": blocks,
+        }
+        for i, (begin, end) in enumerate(parts):
+            given |= {"rows": self._rows_of(begin, end), "n_rows": end - begin, "next": taken[i:]}
+            given |= {"total": totals[i], "next_total": totals[i + 1]}
+            for_sums = 16 * (blocks // 4 + 2)  # bytes; reads go by four
+            device.launch("gibbs_table", "GibbsArgs", min(V, 64 * device.n_processors), 128, given, shared=for_sums)
+            n = min(per_processor * device.n_processors, -(-(end - begin) // WARPS))
+            device.launch("gibbs_sample", "GibbsArgs", n, 32 * WARPS, given, shared=shared)
+            device.launch("column_sums", "GibbsArgs", min(V, 4 * device.n_processors), 256, given)
+        self.total = totals[-1]
+        return float(device.get(sums)[0]) / 2.0**24
+
+    def _rows_of(self, begin: int, end: int) -> DeviceArray:
+        """Documents, longest first."""
+        if (begin, end) not in self._rows:
+            order = begin + np.argsort(-self.lengths[begin:end], kind="stable")
+            self._rows[begin, end] = self.device.array(order, np.int32)
+        return self._rows[begin, end]
+
+    def log_gammas(self, eta: np.ndarray) -> float:
+        """sum_vk log Gamma(n_vk + eta_vk)"""
+        device = self.device
+        blocks = device.blocks_of_a_sum
+        partial = device.empty(blocks, np.float64)
+        given = {
+            "counts": self.counts,
+            "eta": device.mirror(eta, (eta, np.float64))[0],
+            "word_step": eta.shape[1] if len(eta) > 1 else 0,
+            "topic_step": int(eta.shape[1] > 1),
+            "factor": 1.0,
+            "n_words": self.V,
+            "K": self.K,
+            "partial": partial,
+            "function": 1,
+        }
+        device.launch("sum_of_words", "TableArgs", blocks, 128, given)
+        return float(device.get(partial).sum())
+
+
+class Sampled(NamedTuple):
+    words: DeviceTokenStats
+    docs: DeviceDocs
+    sums: DocumentSums
+    moved: int
+
+
+def sample(
+    device: Device,
+    shard: DeviceShard,
+    tables: TopicTables,
+    sampling: Sampling,
+    unit: float,
+    z: Held | None,
+    docs: DeviceDocs | None,
+) -> Sampled:
+    """As local/sample.py: each token again, given all others; or, where tokens have no topics z yet, given those of
+    their documents."""
+    prior, words, tokens = tables.prior, tables.words, shard.tokens
+    assert isinstance(prior, DocumentPrior)
+    n_words, K = words.table.shape
+    blocks, most = -(-K // PRIOR_BLOCK), shard.most_sampled(K)
+    per_processor, shared = warps_that_sample(device, most)
+    host_places, places = shard.sampled_places(K)
+    found = DeviceDocs.empty(device, host_places, places)
+    drawn = device.empty(int(tokens.lengths.sum()), np.uint16)
+    sums, taken = device.zeros(SUMS + 3 * K, np.int64), device.zeros(1, np.int32)
+    weights = prior.alpha * (sampling.concentration / prior.alpha.sum())
+    given: Given = {
+        "first": tokens.first,
+        "word": tokens.word,
+        "z": z,
+        "new_z": drawn,
+        "rows": shard.rows,
+        "next": taken,
+        "table": words.table,
+        "log_scale": words.log_scale,
+        "mass": device.empty((n_words, blocks), np.float32),
+        "by_word": device.empty(n_words, np.float32),
+        "weights": device.array(weights, np.float32),
+        "by_topic": device.array(1.0 / words.norm, np.float32),
+        "alpha": device.mirror(prior.alpha, (prior.alpha, np.float64))[0],
+        "places": places,
+        "doc_topic": found.topic,
+        "doc_count": found.count,
+        "doc_n": found.n,
+        "topic_sums": sums[SUMS:],
+        "sums": sums,
+        "seed": seed_of(sampling.seed, shard.number),
+        "sweep": sampling.sweep,
+        "alpha_total": float(prior.alpha.sum()),
+        "unit": unit,
+        "least": words.least,
+        "n_rows": shard.n_rows,
+        "n_words": n_words,
+        "K": K,
+        "most": most,
+        "blocks": blocks,
+        "learns_alpha": int(prior.learned),
+    }
+    if z is None and docs is not None:
+        given |= docs.as_last()
+    if n_words:
+        device.launch("prior_mass", "SampleArgs", min(-(-n_words // 4), 16 * device.n_processors), 128, given)
+    if shard.n_rows:
+        n = min(per_processor * device.n_processors, -(-shard.n_rows // WARPS))
+        device.launch("sample_documents", "SampleArgs", n, 32 * WARPS, given, shared=shared)
+    sums_found = device.get(sums)
+    of_documents, totals = document_sums(sums_found, shard.n_rows, K, unit)
+    stats = DeviceTokenStats(shard, device.parking.hold(drawn), totals)
+    return Sampled(stats, found.held(), of_documents, int(sums_found[0]))
+
+
+def seed_of(seed: int, shard: int) -> int:
+    """A seed for each shard."""
+    return int(np.random.SeedSequence([seed, shard]).generate_state(1, np.uint64)[0] >> np.uint64(1))
