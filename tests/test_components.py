@@ -13,9 +13,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from topmix import HDP, LDA, GaussianMixture, MultinomialMixture, WordRules
+from topmix import HDP, LDA, GaussianMixture, MultinomialMixture, Seeds
 from topmix.api import ESTIMATORS
 from topmix.api.components import FAMILIES
+from topmix.chains import Parallel, Sequential
 from topmix.data import sample_lda
 from topmix.engines import ENGINES, Engine, Serial, Threads
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
@@ -29,7 +30,7 @@ SETTINGS = {
         "min_topic_mass": (1.0, [-1.0, np.nan, "x", True]), "restarts": (3, [-1, 1.5]), "cold_visits": (None, [-1]),
         "selection": ("often", ["always", None, []]), "max_doc_update_iter": (7, [0, 1.5, None]),
         "doc_tol": (0.5, [-0.1, np.nan, None]), "stopping": ("mean", ["min"]),
-        "own_discount": (0.25, [-0.1, 1.1, None]), "sweeps": (7, [-1, 1.5, None]),
+        "smoothing": (0.1, [0.0, "x"]), "own_discount": (0.25, [-0.1, 1.1, None]), "sweeps": (7, [-1, 1.5, None]),
     },
     SCVB0: {
         "doc_burn_in": (0, [-1, 0.5]), "doc_scale": (2.0, [0.0, np.inf]), "doc_offset": (1.0, [0.0, None]),
@@ -51,7 +52,12 @@ SETTINGS = {
         "block_words": (1, [0, 1.5]), "per_token": (True, ["x", None]),
     },
     Threads: {}, Serial: {},
-    WordRules: {"ban": ([["a"]], ["a", {"x": ["a"]}, [3]]), "pin": ([None, ["b", 2]], [5, [["a", 1.5]]])},
+    Parallel: {"annealing": (3, [-1, 1.5]), "learn_every": (2, [0]), "batch_size": (20, [0, "x"])},
+    Sequential: {"annealing": (3, [-1, 1.5]), "learn_every": (2, [0])},
+    Seeds: {
+        "words": ([["a"], None, [["b", 2.0]]], ["a", [[]]]), "strength": (1.0, [0, None]),
+        "ban": ([["a"]], ["a", {"x": ["a"]}, [3]]), "pin": ([None, ["b", 2]], [5, [["a", 1.5]]]),
+    },
     TopicSearch: {"warm_up": (0, [-1, None]), "polish": (0, [-1, 1.5]), "max_topics": (20, [0, "x"])},
 }  # fmt: skip
 ONLY_COLLAPSED = ("own_discount", "sweeps")
@@ -185,7 +191,7 @@ def test_one_setting_is_changed_and_the_others_stay():
 
 
 WITH = {
-    name: [parameter for parameter in kind._get_param_names() if parameter in FAMILIES and parameter != "word_rules"]
+    name: [parameter for parameter in kind._get_param_names() if parameter in FAMILIES and parameter != "seeds"]
     for name, kind in ESTIMATORS.items()
 }
 WITH = {

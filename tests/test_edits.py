@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -253,6 +254,6 @@ def test_other_models_can_be_renamed_only(corpus):
 
 def test_a_file_with_edits_that_are_no_list_is_refused(model, tmp_path):
     edited = edits.rename(model, 0, "x")
-    edited.edits_ = "x"
+    edited._fitted = replace(edited._fitted, edits=("x",))
     with pytest.raises(ValueError, match="edits"):
         edited.save(tmp_path / "m")

@@ -33,15 +33,21 @@ def phases(model):
 
 
 def test_passes_then_sweeps_then_passes(planted):
-    model = lda(tol=-np.inf, max_iter=8).fit(planted.corpus)
+    model = lda(tol=-np.inf, max_iter=14).fit(planted.corpus)
     assert phases(model) == [LEARNING] * FIRST_PASSES + [EXPLORING] * 6 + [POLISHING] * (8 - FIRST_PASSES)
-    assert model.n_iter_ == 8
+    assert model.n_iter_ == 14 == len(model.history_)
     assert model.model_.documents.sampling is None
     assert [r.n_pass for r in model.history_] == list(range(1, 15))
     for record in model.history_:
         assert (record.terms["entropy"] == 0) == (record.phase == EXPLORING)  # one topic per token
         assert ("moved" in record.effort) == (record.phase == EXPLORING)
     assert sum(model.history_[-1].terms.values()) == model.elbo_
+
+
+def test_sweeps_are_passes_and_few_passes_leave_room_for_few(planted):
+    some, default = (lda(sweeps=30, tol=-np.inf, max_iter=n).fit(planted.corpus) for n in (9, None))
+    assert phases(some) == [LEARNING] * FIRST_PASSES + [EXPLORING] * 3 + [POLISHING] * LAST_PASSES
+    assert default.n_iter_ == 20 + 30
 
 
 def test_it_begins_early_where_passes_converge_and_ends_when_polishing_does(planted):
@@ -55,7 +61,7 @@ def test_it_begins_early_where_passes_converge_and_ends_when_polishing_does(plan
     [
         {"inference": Collapsed(sweeps=0)},
         {"inference": "variational"},
-        {"max_iter": FIRST_PASSES + LAST_PASSES - 1},
+        {"max_iter": FIRST_PASSES + LAST_PASSES},
         {"n_components": 201},  # of 600 documents
         {"learner": Stochastic(batch_size=100)},
         {"init": np.ones((10, 300))},

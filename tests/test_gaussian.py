@@ -20,6 +20,7 @@ from topmix.learners import Memoized, Stochastic
 from topmix.likelihoods.covariance import SHAPES
 from topmix.likelihoods.first_rows import lloyd, means, spread_rows
 from topmix.likelihoods.gaussian_start import empty, start, summary
+from topmix.read import read_rows
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_given_parameters_are_where_it_starts(blobs, covariance_type, objective)
     P = np.linalg.inv(C) if covariance_type in ("full", "tied") else 1 / C
     model = GaussianMixture(3, covariance_type=covariance_type, objective=objective, random_state=0,
                             init_params={"weights": [0.2, 0.5, 0.3], "means": X[:3], "precisions": P})  # fmt: skip
-    table = model._data(X, reset=True)
+    table, _ = read_rows(X, owner="GaussianMixture")
     g, N = model._first(model._prepared(table, None, 3), table, None, 3, rng)
     np.testing.assert_allclose(g.mean(), X[:3], rtol=1e-9)
     np.testing.assert_allclose(g.covariances(), C, rtol=1e-9)

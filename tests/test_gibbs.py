@@ -9,6 +9,7 @@ from scipy.special import gammaln
 
 from topmix import LDA, GibbsLDA
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.chains import Parallel
 from topmix.chains.gibbs import Chain
 from topmix.data import Corpus, sample_lda
 from topmix.likelihoods.topic_words import TopicWords
@@ -275,9 +276,9 @@ def test_annealing_ends_where_it_should(planted):
 
 def test_samples_never_come_from_annealed_sweeps(planted):
     with pytest.raises(ValueError, match="annealing must be None or from 0 to the 4 sweeps of burn-in"):
-        GibbsLDA(6, max_iter=10, burn_in=4, annealing=5).fit(planted.corpus)
+        GibbsLDA(6, max_iter=10, burn_in=4, sampler=Parallel(annealing=5)).fit(planted.corpus)
     given = {"init": planted.assignments}
-    for how, want in (({}, 3), ({"sampler": "sequential"}, 0), (given, 0), ({"annealing": 1}, 1)):
+    for how, want in (({}, 3), ({"sampler": "sequential"}, 0), (given, 0), ({"sampler": Parallel(annealing=1)}, 1)):
         seen = []
         kept = [lambda _, view, seen=seen: seen.append(view._model.annealing)]
         GibbsLDA(6, max_iter=12, callbacks=kept, **how).fit(planted.corpus)

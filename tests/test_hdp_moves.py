@@ -13,6 +13,7 @@ from topmix.inference import Collapsed
 from topmix.learners import Memoized, State, Stochastic
 from topmix.local.topics import TopicStep
 from topmix.metrics import topic_recovery_error
+from topmix.read import Reading
 from topmix.search.documents import renamed_prior
 from topmix.search.merge import candidates, decide
 from topmix.search.merging import Merging
@@ -44,11 +45,12 @@ def a_fit(sample, cut, K=12, n_shards=3, n_passes=3, hdp=None):
     """Documents as a fit of K topics left them, with the learner that did it and a way to see them after its passes."""
     hdp = hdp or HDP(K, inference="variational", n_jobs=1, random_state=0)
     shards = cut(sample.corpus, n_shards)
-    problem = hdp._problem(sample.corpus, hdp._learner(), hdp._inference(), 1)
+    reading = Reading(sample.corpus.n_words)
+    problem = hdp._problem(sample.corpus, reading, hdp._learner(), hdp._inference())
     assert problem.step == TopicStep(cold_visits=1)
     model = problem.start(np.random.default_rng(0))
     workers, state = Serial().open(shards, problem.step, 1), State(pseudo_counts=model.pseudo_counts())
-    fit = Paused(workers, state, [shard.lengths for shard in shards], problem.options)
+    fit = Paused(workers, state, [shard.lengths for shard in shards], problem.search.options)
     learner = Memoized().passes(model, workers, state)
     *_, result = itertools.islice(learner, n_passes)
     return fit.documents(result), learner, fit.documents
@@ -229,12 +231,10 @@ def test_topics_are_looked_for_under_one_prior_and_end_under_a_firm_one(sample, 
     assert polished.topic_word_prior_ == 0.2
     reported = polished.components_ - 0.2 + 0.08
     np.testing.assert_allclose(polished.topic_word_, reported / reported.sum(axis=1, keepdims=True))
-    given = HDP(4, topic_word_prior=0.05, smoothing=0.2, max_iter=8, **FEW).fit(sample.corpus)
+    given = HDP(4, topic_word_prior=0.05, inference=Collapsed(smoothing=0.2), max_iter=8, **FEW).fit(sample.corpus)
     assert given.topic_word_prior_ == 0.05
     reported = given.components_ - 0.05 + 0.2
     np.testing.assert_allclose(given.topic_word_, reported / reported.sum(axis=1, keepdims=True))
-    with pytest.raises(ValueError, match="smoothing"):
-        HDP(4, smoothing=-1.0, max_iter=2).fit(sample.corpus)
 
     priors = []
     again = HDP(4, warm_start=True, max_iter=8, **FEW)
@@ -246,7 +246,7 @@ def test_topics_are_looked_for_under_one_prior_and_end_under_a_firm_one(sample, 
 def test_few_documents_are_not_cut_in_many_batches(sample):
     def n_batches(n, learner=Memoized()):  # noqa: B008  (immutable)
         corpus = sample.corpus[:n]
-        problem = HDP(2, learner=learner)._problem(corpus, learner, Collapsed(), 1)
+        problem = HDP(2, learner=learner)._problem(corpus, Reading(corpus.n_words), learner, Collapsed())
         return len(learner.batches(corpus, problem.n_active, np.random.default_rng(0), problem.default_batches))
 
     for n, batches in ((10, 1), (59, 1), (60, 2), (400, 10)):
@@ -309,13 +309,24 @@ def test_a_stream_keeps_what_it_knew_of_the_sticks(sample):
 
 
 def test_what_cannot_be_is_refused(sample):
-    for parameter in ("doc_topic_prior", "weight_concentration_prior"):
-        with pytest.raises(ValueError, match=parameter):
-            HDP(4, **{parameter: -1.0}).fit(sample.corpus)
-        with pytest.raises(ValueError, match=parameter):
-            HDP(4, **{parameter: "magic"}).fit(sample.corpus)
+    for given in (-1.0, "magic", (0.5, -1.0), ("auto", "magic"), (0.5, 1.0, 2.0)):
+        with pytest.raises(ValueError, match="doc_topic_prior"):
+            HDP(4, doc_topic_prior=given).fit(sample.corpus)
     with pytest.raises(ValueError, match="topic_word_prior"):
         HDP(4, topic_word_prior=np.full((4, 300), 0.1)).fit(sample.corpus)
+
+
+def test_concentrations_are_kept_or_learned(sample):
+    def fit(given, **more):
+        settings = {"max_iter": 4, "tol": -np.inf, "search": None, "random_state": 0} | more
+        return HDP(4, doc_topic_prior=given, **settings).fit(sample.corpus)
+
+    assert fit(None).weight_concentration_ == 10.0
+    pair = fit((0.7, 3.0))
+    assert (pair.concentration_, pair.weight_concentration_) == (0.7, 3.0)
+    assert fit((0.7, "auto"), max_iter=8).weight_concentration_ != 10.0
+    small, large = (fit((None, g)).topic_shares_.sum() for g in (1.0, 100.0))
+    assert small > large  # more is left for topics that are not there yet
 
 
 def test_a_refreshment_keeps_the_topics_and_forgets_the_documents(sample, cut):

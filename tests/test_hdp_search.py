@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -70,12 +69,13 @@ class FakeFit:
     memory: dict = field(default_factory=lambda: {0: Visit(1, None)})
     K: int = 4
     age: int = 0  # passes of these topics
-    told: list = field(default_factory=list)
+    asked: list = field(default_factory=list)
 
-    def __post_init__(self):
-        self.workers = SimpleNamespace(
-            forget=lambda: self.told.append("forget"), restore=lambda memory: self.told.append("restore"), n_shards=1
-        )
+    def forget(self):
+        self.asked.append("forget")
+
+    def restore(self, memory):
+        self.asked.append("restore")
 
     def documents(self, result):
         return documents(self.K, float(self.bound_of(self.K, self.age)))
@@ -85,13 +85,13 @@ class FakeFit:
         return here.model
 
     def begin(self, model, docs, posterior):
-        self.told.append(f"begin {model.n_components} {posterior}")
+        self.asked.append(f"begin {model.n_components} {posterior}")
         self.K, self.age = model.n_components, 0
         return self.solved_by(model, posterior)
 
     def under(self, posterior, model):
-        self.workers.forget()
-        self.told.append(posterior)
+        self.forget()
+        self.asked.append(posterior)
         return self.solved_by(model, posterior)
 
     def solved_by(self, model, posterior, searching=True):
@@ -187,7 +187,7 @@ def test_the_search_ends_with_some_passes_to_polish():
     begin = next(i for i, (moves, _) in enumerate(seen) if "polish" in moves)
     assert len(seen) - begin in (3, 4)
     assert search.is_done
-    assert fit.told[-1] == "forget"  # another posterior: documents start from their words
+    assert fit.asked[-1] == "forget"  # another posterior: documents start from their words
     rising = FakeFit(lambda K, age: 10.0 * age)
     search = started(rising, max_iter=20, polish=5)
     seen = run(rising, search, 20)
@@ -210,7 +210,7 @@ def test_sizes_come_first_and_the_best_goes_on():
     seen = run(fit, search, 150)
     assert search.phase != "size"
     assert seen[-1][1] == 8
-    began = [told for told in fit.told if told.startswith("begin")]
+    began = [told for told in fit.asked if told.startswith("begin")]
     assert all(told.endswith("collapsed") for told in began[:4])
     sizes = [i for i, (moves, _) in enumerate(seen) if any(what.startswith("try renew") for what in moves)]
     assert set(np.diff(sizes)) <= {2 + FRESH, 2 + FRESH + 1}

@@ -164,19 +164,19 @@ def test_topics_are_learned_under_a_firm_prior_and_reported_under_a_faint_one(K,
 def test_a_prior_that_was_asked_for_is_the_one_that_topics_have(given):
     lda = LDA(4, max_iter=2, random_state=0, **given).fit(sample_lda(60, 50, 4, random_state=0).corpus)
     np.testing.assert_allclose(lda.topic_word_, smoothed(lda, lda.topic_word_prior_), rtol=1e-12)
-    lda.set_params(smoothing=0.01).fit(sample_lda(60, 50, 4, random_state=0).corpus)
+    lda.set_params(inference__smoothing=0.01).fit(sample_lda(60, 50, 4, random_state=0).corpus)
     np.testing.assert_allclose(lda.topic_word_, smoothed(lda, 0.01), rtol=1e-9)
 
 
 def test_smoothing_may_change_between_two_fits():
     X = sample_lda(60, 50, 4, random_state=0).corpus
     lda = LDA(4, max_iter=2, random_state=0, warm_start=True).fit(X)
-    lda.set_params(smoothing=0.01).fit(X)
+    lda.set_params(inference__smoothing=0.01).fit(X)
     np.testing.assert_allclose(lda.topic_word_, smoothed(lda, 0.01), rtol=1e-9)
-    lda.set_params(smoothing=0.02).partial_fit(X)
+    lda.set_params(inference__smoothing=0.02).partial_fit(X)
     np.testing.assert_allclose(lda.topic_word_, smoothed(lda, 0.02), rtol=1e-9)
 
 
 def test_smoothing_has_to_be_a_positive_number():
     with pytest.raises(ValueError, match="smoothing must be a number over 0"):
-        LDA(4, smoothing=0.0).fit(sample_lda(20, 30, 4, random_state=0).corpus)
+        Collapsed(smoothing=0.0)

@@ -6,7 +6,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import topmix
-from topmix import HDP, LDA, GibbsLDA, WordRules
+from topmix import HDP, LDA, GibbsLDA, Seeds
 from topmix.data import Vectorizer, sample_lda
 from topmix.metrics import completion_score, completion_scorer
 
@@ -47,7 +47,7 @@ def test_seeds_steer_a_stream():
 def test_seeds_are_a_prior_in_tokens():
     corpus = topmix.data.from_texts(TEXTS)
     weighted = [None, {"boat": 2.0, "sail": 1.0}]
-    model = LDA(3, seeds=weighted, seed_strength=0.5, random_state=0, max_iter=3).fit(corpus)
+    model = LDA(3, seeds=Seeds(weighted, strength=0.5), random_state=0, max_iter=3).fit(corpus)
     tokens = np.asarray(corpus.to_scipy().sum(axis=0)).ravel()
     wanted = np.zeros((3, 14))
     for word, weight in weighted[1].items():
@@ -76,12 +76,19 @@ def test_seeds_are_saved_and_part_of_a_checkpoint(tmp_path):
         ({"seeds": [["boat"]] * 3}, "3 seeds need as many topics"),
         ({"seeds": [[]]}, "at least one word"),
         ({"seeds": [None]}, "no words"),
-        ({"seeds": SEEDS, "seed_strength": 0}, "seed_strength"),
     ],
 )
 def test_bad_seeds_are_refused(how, match):
     with pytest.raises(ValueError, match=match):
         LDA(2, max_iter=1, **how).fit(TEXTS)
+
+
+def test_the_strength_of_seeds_is_positive_and_reached_by_name():
+    with pytest.raises(ValueError, match="strength"):
+        Seeds(SEEDS, strength=0)
+    model = LDA(2, seeds=SEEDS).set_params(seeds__strength=0.7)
+    assert model.seeds == Seeds(SEEDS, strength=0.7)
+    assert model.get_params()["seeds__strength"] == 0.7
 
 
 def test_a_word_that_the_data_does_not_have_is_a_warning():
@@ -110,7 +117,7 @@ def test_the_scorer_takes_texts_and_pipelines():
         completion_scorer(Vectorizer(), TEXTS)
 
 
-RULES = WordRules(ban={0: ["boat"], 1: ["chess"]}, pin={1: ["sail", "rook"]})
+RULES = Seeds(ban={0: ["boat"], 1: ["chess"]}, pin={1: ["sail", "rook"]})
 
 
 def check_rules(model):
@@ -123,11 +130,11 @@ def check_rules(model):
 
 @pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind != "asynchronous"])
 def test_rules_hold_in_every_kind_of_learning_and_in_files(kind, tmp_path):
-    model = MAKERS[kind](word_rules=RULES, random_state=0).fit(TEXTS)
+    model = MAKERS[kind](seeds=RULES, random_state=0).fit(TEXTS)
     check_rules(model)
     model.save(tmp_path / "model")
     loaded = topmix.load(tmp_path / "model")
-    assert loaded.word_rules == RULES
+    assert loaded.seeds == RULES
     np.testing.assert_array_equal(loaded.topic_word_, model.topic_word_)
     np.testing.assert_array_equal(loaded.transform(TEXTS[:5]), model.transform(TEXTS[:5]))
     check_rules(loaded.set_params(warm_start=True).fit(TEXTS))
@@ -136,12 +143,12 @@ def test_rules_hold_in_every_kind_of_learning_and_in_files(kind, tmp_path):
 def test_rules_hold_while_tokens_are_sampled_and_in_a_stream():
     seen = []
     corpus = topmix.data.from_texts(TEXTS * 3)
-    model = LDA(2, word_rules=RULES, random_state=0, callbacks=[lambda record, view: seen.append(view.fitted())])
+    model = LDA(2, seeds=RULES, random_state=0, callbacks=[lambda record, view: seen.append(view.fitted())])
     model.fit(corpus)
     assert "exploring" in {record.phase for record in model.history_}
     for one in (*seen[::10], model):
         check_rules(one)
-    stream = LDA(2, word_rules=RULES, random_state=0).partial_fit(TEXTS[:30])
+    stream = LDA(2, seeds=RULES, random_state=0).partial_fit(TEXTS[:30])
     stream.partial_fit([*TEXTS[30:50], *(text + " keel" for text in TEXTS[50:])])  # a new word
     check_rules(stream)
     assert stream.banned_.shape == (2, 15)
@@ -150,14 +157,14 @@ def test_rules_hold_while_tokens_are_sampled_and_in_a_stream():
 
 def test_a_rule_is_no_matter_of_strength():
     """All documents want the word in topic 1, and topic 0 still has it: a prior could not do that."""
-    model = LDA(2, word_rules=WordRules(pin={0: SEA[:6], 1: CHESS[:6]}, ban={0: ["mast"]}), random_state=0).fit(TEXTS)
+    model = LDA(2, seeds=Seeds(pin={0: SEA[:6], 1: CHESS[:6]}, ban={0: ["mast"]}), random_state=0).fit(TEXTS)
     word = list(model.feature_names_in_).index
     assert {*model.top_words(6)[0]} == {*SEA[:6]}
     assert model.topic_word_[0, word("mast")] < 1e-9
     assert "mast" in model.top_words(8)[1]
     predictor = model.predictor()
     assert predictor(TEXTS[1])[0].topic == 0
-    mask = topmix.edits.delete(LDA(3, word_rules=RULES, max_iter=2, random_state=0).fit(TEXTS), 1)
+    mask = topmix.edits.delete(LDA(3, seeds=RULES, max_iter=2, random_state=0).fit(TEXTS), 1)
     assert not mask.banned_[:, [word("sail")]].nnz  # its only topic is gone
 
 
@@ -174,8 +181,8 @@ def test_a_rule_is_no_matter_of_strength():
 def test_rules_that_cannot_hold_are_refused(rules, match):
     for make in (LDA, GibbsLDA):
         with pytest.raises(ValueError, match=match):
-            make(2, max_iter=1, seeds=[None, ["sail"]], word_rules=WordRules(**rules)).fit(TEXTS)
+            make(2, max_iter=1, seeds=Seeds([None, ["sail"]], **rules)).fit(TEXTS)
     with pytest.raises(ValueError, match="search=None"):
-        HDP(3, word_rules=RULES, max_iter=3).fit(TEXTS)
+        HDP(3, seeds=RULES, max_iter=3).fit(TEXTS)
     with pytest.raises(ValueError, match="asynchronous"):
-        MAKERS["asynchronous"](word_rules=RULES).fit(TEXTS)
+        MAKERS["asynchronous"](seeds=RULES).fit(TEXTS)

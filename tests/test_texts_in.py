@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 import topmix
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
 from topmix.data import Vectorizer, from_texts
+from topmix.read import read
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
 CHESS = ["chess", "rook", "queen", "king", "board", "pawn", "mate"]
@@ -378,5 +379,5 @@ def test_a_cluster_and_a_gpu_get_counts_in_memory(monkeypatch):
     monkeypatch.setattr("topmix.read.documents.MOST_ENTRIES", 50)
     for engine, is_mapped in (("threads", True), ("serial", True), ("ray", False), ("cuda", False)):
         model = lda(engine=engine)
-        corpus = reading.read(model, TEXTS, reading.Reading(), fitted=False).data
+        corpus, _ = read(TEXTS, engine=model._engine())
         assert (corpus.path is not None) == is_mapped

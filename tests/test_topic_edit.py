@@ -211,7 +211,8 @@ def seeded(corpus, kind="collapsed", topics=(1, 4), **parameters):
 def with_dense_prior(model):
     """The same topics, with eta [V, K] in the place of sparse seeds."""
     other, words = copy.deepcopy(model), model.model_.words
-    other._set_model(replace(model.model_, words=replace(words, eta=words.dense_prior(), extra=None)))
+    dense = replace(model.model_, words=replace(words, eta=words.dense_prior(), extra=None))
+    other._fitted = replace(model._fitted, model=dense)
     other.topic_word_prior = other.topic_word_prior_
     assert other.topic_word_prior.shape == (model.n_components, 60)
     assert other.seed_counts_ is None
@@ -277,7 +278,7 @@ def test_nothing_of_size_words_times_topics_is_kept_for_seeds(sample, topics):
     assert sizes == {"common": 0, "share": K, "indptr": 61, "topic": nnz, "value": nnz, "totals": K}
     assert model.topic_word_prior == model.topic_word_prior_ == 0.05
     assert model.seed_counts_.nnz == nnz
-    model._write(out := Writer())
+    model._write(model._fitted, out := Writer())
     large = [name for name, array in out.arrays.items() if array.size >= 60 * K]
     counts = {"words.raw", "words.double.topic", "words.double.value"}
     assert set(large) <= counts

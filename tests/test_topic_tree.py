@@ -92,12 +92,13 @@ def test_empty_and_single_topics_are_left_out(corpus):
     assert len(one.suggest_merges(corpus)) == 0
     counts = one.model_.words.total.counts()
     three = LDA(3, max_iter=0, random_state=0).fit(corpus)
-    three._set_model(_with_counts(three.model_, np.column_stack([counts * 0.6, 0 * counts, counts * 0.4])))
+    three = _with_counts(three, np.column_stack([counts * 0.6, 0 * counts, counts * 0.4]))
     assert three.topic_tree()["topics"].tolist() == [[0, 2]]
 
 
-def _with_counts(model, counts):
-    return replace(model, words=replace(model.words, total=WordTotal.of(np.ascontiguousarray(counts))))
+def _with_counts(lda, counts):
+    words = replace(lda.model_.words, total=WordTotal.of(np.ascontiguousarray(counts)))
+    return lda._with(replace(lda._fitted, model=replace(lda.model_, words=words)))
 
 
 def test_a_topic_in_two_halves_is_the_best_merge(model, corpus):
@@ -105,7 +106,7 @@ def test_a_topic_in_two_halves_is_the_best_merge(model, corpus):
     halves = np.column_stack([counts, 0.5 * counts[:, 2]])
     halves[:, 2] *= 0.5
     split = LDA(7, max_iter=0, random_state=0).fit(corpus)
-    split._set_model(_with_counts(split.model_, halves))
+    split = _with_counts(split, halves)
     table = split.suggest_merges(corpus, n_pairs=30)
     assert len(table) == 7 * 6 // 2
     first = table.iloc[0]

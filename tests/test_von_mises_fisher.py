@@ -64,7 +64,7 @@ def test_batch_with_all_clusters_takes_the_steps_of_plain_em(D, kappas, objectiv
     K, rows = 4, []
     labels = np.random.default_rng(1).integers(K, size=len(X))
     model = VonMisesFisherMixture(
-        K, objective=objective, n_active=None, learner="batch", max_iter=8, tol=-np.inf, init_params=labels, n_jobs=1,
+        K, objective=objective, n_active=None, learner="batch", max_iter=8, tol=-np.inf, init=labels, n_jobs=1,
         callbacks=[lambda record, view: rows.append((view.weights, *view._model.likelihood.parameters[:2]))],
     ).fit(X)  # fmt: skip
     b, alpha = (1.0, 1.0 / K) if objective == "map" else (0.0, 0.0)
@@ -109,9 +109,9 @@ def test_planted_clusters_are_found(D, kappas, learner):
 
 def test_concentrations_of_one_row_and_of_equal_rows_are_finite():
     X = np.eye(30)
-    few = VonMisesFisherMixture(30, init_params=np.arange(30), max_iter=3).fit(X)
+    few = VonMisesFisherMixture(30, init=np.arange(30), max_iter=3).fit(X)
     assert np.all(few.concentrations_ < 1000)  # the prior's pseudo-row
-    likely = VonMisesFisherMixture(30, init_params=np.arange(30), objective="ml", max_concentration=1e4, max_iter=3)
+    likely = VonMisesFisherMixture(30, init=np.arange(30), objective="ml", max_concentration=1e4, max_iter=3)
     np.testing.assert_array_equal(likely.fit(X).concentrations_, 1e4)
     equal = VonMisesFisherMixture(2, max_concentration=1e5).fit(np.ones((20, 5)))
     np.testing.assert_array_equal(equal.concentrations_, 1e5)
@@ -182,7 +182,7 @@ def test_sparse_rows_are_refused_with_a_reason():
     "parameter",
     [
         {"objective": "vb"}, {"prior_rows": 0}, {"max_concentration": -1}, {"max_concentration": 1e12},
-        {"init_params": "kmeans"},
+        {"init": "kmeans"},
     ],
 )  # fmt: skip
 def test_bad_parameters_are_named(parameter):
@@ -279,8 +279,8 @@ def test_thousands_of_clusters_keep_few_a_row():
 
 def test_responsibilities_and_labels_start_alike():
     X, z, _ = planted(6, [20, 50])
-    one = VonMisesFisherMixture(2, init_params=z, max_iter=2, random_state=0).fit(X)
-    other = VonMisesFisherMixture(2, init_params=np.eye(2)[z], max_iter=2, random_state=0).fit(X)
+    one = VonMisesFisherMixture(2, init=z, max_iter=2, random_state=0).fit(X)
+    other = VonMisesFisherMixture(2, init=np.eye(2)[z], max_iter=2, random_state=0).fit(X)
     np.testing.assert_array_equal(one.mean_directions_, other.mean_directions_)
 
 

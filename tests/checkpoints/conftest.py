@@ -43,8 +43,8 @@ def lda(**parameters):
 def same(a, b):
     """All that was learned, and the history except for the seconds."""
     one, two = Writer(), Writer()
-    a._write(one)
-    b._write(two)
+    a._write(a._fitted, one)
+    b._write(b._fitted, two)
     assert one.arrays.keys() == two.arrays.keys()
     for name, array in one.arrays.items():
         np.testing.assert_array_equal(array, two.arrays[name])

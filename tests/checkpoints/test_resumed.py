@@ -32,8 +32,8 @@ KINDS = {
     "variational, priors learned": {"inference": "variational", "doc_topic_prior": "auto", "topic_word_prior": "auto"},
     "priors learned in a stream": {"learner": STREAM, "doc_topic_prior": "auto"},
     "topics that start again": {"n_components": 30},
-    "exploration": {"inference": Collapsed(sweeps=3), "tol": np.inf},
-    "exploration, batch": {"inference": Collapsed(sweeps=2), "learner": "batch", "tol": np.inf},
+    "exploration": {"inference": Collapsed(sweeps=3), "tol": np.inf, "max_iter": 12},
+    "exploration, batch": {"inference": Collapsed(sweeps=2), "learner": "batch", "tol": np.inf, "max_iter": 12},
     "priors given": {"doc_topic_prior": np.linspace(0.1, 0.3, 4), "topic_word_prior": np.linspace(0.01, 0.1, 40)},
 }
 

@@ -67,7 +67,7 @@ def test_a_failed_fit_leaves_an_estimator_that_says_it_is_not_fitted(name, data)
         model.fit(data)
     with pytest.raises(NotFittedError):
         ask(model, data)
-    assert [r.n_pass for r in model.history_] == [1]  # what was done is on record
+    assert not hasattr(model, "history_")
 
 
 @those_with("warm_start")

@@ -157,5 +157,5 @@ def test_a_fit_shares_no_memory_with_the_matrix(estimator):
 def test_a_matrix_is_copied_unless_it_is_large(monkeypatch, most):
     monkeypatch.setattr(inputs, "MOST_COPIED", most)
     X = sp.csr_array(np.random.default_rng(0).poisson(0.5, (30, 20)).astype(np.float32))
-    corpus = inputs.as_corpus(LDA(2), X, reset=True)
+    corpus, _ = inputs.read_matrix(X, "LDA", None, None)
     assert np.shares_memory(corpus.value, X.data) == (most == 0)

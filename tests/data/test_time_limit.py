@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -39,8 +40,8 @@ def hostile(tmp_path):
     """A model file whose pattern takes for ever."""
     texts = ["red fox owl", "blue fox owl", "red blue fox"] * 3
     model = LDA(2, max_iter=2, random_state=0).fit(texts, vectorizer=Vectorizer(token_pattern=r"(?u)\b[a-z]+?\b"))
-    model.tokenizer_["token_pattern"] = SLOW
-    model.vectorizer_ = None
+    reading = replace(model._fitted.reading, tokenizer=model.tokenizer_ | {"token_pattern": SLOW}, vectorizer=None)
+    model._fitted = replace(model._fitted, reading=reading)
     model.save(tmp_path / "m.topmix")
     return tmp_path / "m.topmix"
 

@@ -79,8 +79,14 @@ def test_any_safetensors_library_reads_the_arrays(fitted, tmp_path):
     fitted.save(tmp_path / "model")
     arrays = load_file(tmp_path / "model")
     K = len(learned(fitted))
-    shapes = {"words.raw": (40, K), "moments.first": (K, 40), "directions.resultant": (K, 40)}
-    shapes["words.single.indptr"] = (41,)  # where counts are sparse
+    shapes = {
+        "words.raw": (40, K),
+        "words.single.indptr": (41,),  # where counts are sparse
+        "clusters.raw": (40, K),
+        "clusters.single.indptr": (41,),
+        "clusters.moments.first": (K, 40),
+        "clusters.directions.resultant": (K, 40),
+    }
     assert [arrays[name].shape == shape for name, shape in shapes.items() if name in arrays] == [True]
 
 

@@ -147,15 +147,15 @@ def rows_of_other_lengths_are_refused(fit):
         fit(normalize=False)
 
 
-@fact("init_params", "VonMisesFisherMixture")
+@fact("init", "VonMisesFisherMixture")
 def directions_start_where_they_are_told_to(fit):
-    starts = {name: fit(init_params=name, max_iter=0) for name in ("auto", "k-means++", "random_from_data")}
+    starts = {name: fit(init=name, max_iter=0) for name in ("auto", "k-means++", "random_from_data")}
     assert any(same(starts["auto"], starts[name]) for name in ("k-means++", "random_from_data"))
     labels = np.arange(300) % 4
-    by_label, by_share = (fit(init_params=init, max_iter=0) for init in (labels, np.eye(4)[labels]))
+    by_label, by_share = (fit(init=init, max_iter=0) for init in (labels, np.eye(4)[labels]))
     unit = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
     sums = np.array([unit[labels == k].sum(axis=0) for k in range(4)])
     np.testing.assert_allclose(by_label.mean_directions_, sums / np.linalg.norm(sums, axis=1, keepdims=True))
     assert same(by_label, by_share)
-    with pytest.raises(ValueError, match="init_params"):
-        fit(init_params={"means": ROWS[:4]})
+    with pytest.raises(ValueError, match="init"):
+        fit(init={"means": ROWS[:4]})

@@ -21,8 +21,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import topmix
-from topmix import WordRules
+from topmix import Seeds
 from topmix.api import ESTIMATORS
+from topmix.chains import SAMPLERS
 from topmix.engines import ENGINES, Serial, Threads
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Asynchronous, Batch, Memoized, Stochastic
@@ -153,7 +154,20 @@ def some_of(d: Draw, kind: Any, choices: dict[str, Any]) -> Any:
 def seeds(d: Draw, K: int) -> Any:
     each = [lambda: None, lambda: ["w1", "w3"], lambda: ("w2",), lambda: [np.int64(4), 5], lambda: {"w0": 2, "w6": 0.5},
             lambda: {3: 1.0}, lambda: [np.str_("w5")]]  # fmt: skip
-    return d.one_of(None, [d.one_of(*each)() for _ in range(min(K, 3))])
+    words = [d.one_of(*each)() for _ in range(min(K, 3))]
+    rules = Seeds(strength=d.one_of(0.1, 3), ban={0: ["w1"]} if K > 1 else None, pin=[[2]])
+    return d.one_of(None, words, rules)
+
+
+def sampler(d: Draw) -> Any:
+    if d.chance(0.6):
+        return d.one_of("parallel", "sequential", np.str_("parallel"), None)
+    choices: dict[str, Any] = {
+        "annealing": lambda: d.whole(None, 0, 1),
+        "learn_every": lambda: d.whole(1, 2, 10),
+        "batch_size": lambda: d.whole(None, 1, 5, 2**31, 10**12),
+    }
+    return some_of(d, d.one_of(*SAMPLERS.values()), choices)
 
 
 def parameters(d: Draw, name: str, data: Any) -> dict[str, Any]:
@@ -166,14 +180,12 @@ def parameters(d: Draw, name: str, data: Any) -> dict[str, Any]:
         "learner": lambda: learner(d),
         "engine": lambda: engine(d),
         "search": lambda: search(d),
-        "doc_topic_prior": lambda: d.one_of("auto", None, d.size(), d.sizes(K)),
-        "weight_concentration_prior": lambda: d.one_of("auto", None, d.size()) if name == "HDP" else d.size(None),
+        "doc_topic_prior": lambda: d.one_of("auto", None, d.size(), d.sizes(K), ("auto", d.size())),
+        "weight_concentration_prior": lambda: d.size(None),
         "topic_word_prior": lambda: d.size() if name == "MultinomialMixture" else d.one_of(
             "auto", None, d.size(), d.sizes(V), d.sizes(K, V), d.sizes(K)),
         "smoothing": lambda: d.size(None),
         "seeds": lambda: seeds(d, K),
-        "seed_strength": d.size,
-        "word_rules": lambda: d.one_of(None, WordRules(ban={0: ["w1"]} if K > 1 else None, pin=[[2]])),
         "tol": lambda: d.one_of(-np.inf, 0, -1, d.size()),
         "max_time": lambda: d.one_of(None, 1000, d.size()),
         "n_init": lambda: d.whole(1, 2, is_work=True),
@@ -183,12 +195,9 @@ def parameters(d: Draw, name: str, data: Any) -> dict[str, Any]:
         "random_state": lambda: d.one_of(None, 0, np.int64(7), np.uint32(8), 2**32 - 1, 3.0, -1,
                                          np.random.RandomState(1)),
         "verbose": lambda: d.one_of(0, False, np.int64(0)),
-        "sampler": lambda: d.one_of("parallel", "sequential", np.str_("parallel"), None),
+        "sampler": lambda: sampler(d),
         "burn_in": lambda: d.whole(None, 0, 1, 2),
         "thin": lambda: d.whole(1, 2),
-        "annealing": lambda: d.whole(None, 0, 1),
-        "learn_every": lambda: d.whole(1, 2, 10),
-        "batch_size": lambda: d.whole(None, 1, 5, 2**31, 10**12),
         "penalty": lambda: d.one_of("auto", 0, d.size()),
         "exchanges": lambda: d.one_of(True, False, np.True_, 1),
         "early_smoothing": lambda: d.one_of(True, False, np.False_, 0),
@@ -221,6 +230,8 @@ def parameters(d: Draw, name: str, data: Any) -> dict[str, Any]:
 
 
 def init(d: Draw, name: str, K: int, tokens: int) -> Any:
+    if name == "VonMisesFisherMixture":
+        return init_params(d, name, K)
     if name in ("GibbsLDA", "CombinatorialLDA"):
         topics = d.rng.integers(K, size=tokens)
         starts = [None, "random", topics, topics.tolist(), topics.astype(np.uint8), topics.astype(float)]
@@ -303,14 +314,14 @@ def same_parameters(model: Any, loaded: Any) -> None:
     for name, was in model.get_params(deep=False).items():
         if was_left_out({name: was}):
             continue
-        if name in (*FAMILIES, "word_rules"):
+        if name == "seeds" and isinstance(was, list):
+            assert now[name] == [list(seed) if isinstance(seed, tuple) else seed for seed in was]
+        elif name in FAMILIES:
             assert now[name] == was, (name, was, now[name])
         elif isinstance(was, dict):
             assert was.keys() == now[name].keys()
             for key, value in was.items():
                 np.testing.assert_array_equal(now[name][key], value)
-        elif name == "seeds":
-            assert now[name] == (was and [list(seed) if isinstance(seed, tuple) else seed for seed in was])
         else:
             np.testing.assert_array_equal(now[name], was, err_msg=name)
 

@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import topmix
+from topmix.chains import Parallel
 from topmix.files.reader import ModelFileError
 from topmix.inference import SCVB0, Collapsed, Variational
 from topmix.learners import Asynchronous, Memoized, Stochastic
@@ -29,8 +30,8 @@ SAVED = {  # each wrote a file that `load` refused, or was refused though it say
     "whole priors": ("GaussianMixture", {"mean_prior": [0, 0, 0], "covariance_prior": np.eye(3, dtype=int),
                                          "mean_precision_prior": 2, "degrees_of_freedom_prior": np.int64(5)}),
     "a small precision": ("GaussianMixture", {"mean_precision_prior": 1e-29, "degrees_of_freedom_prior": 2.5}),
-    "large batches": ("GibbsLDA", {"batch_size": 2**31}),
-    "large batches as a float": ("GibbsLDA", {"batch_size": 1e12, "thin": 2.0, "annealing": 1.0}),
+    "large batches": ("GibbsLDA", {"sampler": Parallel(batch_size=2**31)}),
+    "large batches as a float": ("GibbsLDA", {"sampler": Parallel(batch_size=1e12, annealing=1.0), "thin": 2.0}),
     "a large component": ("LDA", {"learner": Memoized(batch_size=2**40)}),
     "a whole penalty": ("CombinatorialLDA", {"penalty": np.int64(3), "smoothing": 1}),
     "a learned prior of one topic": ("LDA", {"n_components": 1, "doc_topic_prior": "auto", "inference": "variational"}),
@@ -82,7 +83,7 @@ def test_a_value_says_the_same_in_its_declared_type(hint, given, wanted):
 
 
 REFUSED = {
-    "a fraction": ("LDA", {"max_iter": 2.5}, "max_iter must be an integer, got 2.5"),
+    "a fraction": ("LDA", {"max_iter": 2.5}, "max_iter must be None or an integer, got 2.5"),
     "text": ("LDA", {"n_components": "4"}, "n_components must be an integer, got '4'"),
     "a flag that is none": ("LDA", {"warm_start": "no"}, "warm_start must be True or False"),
     "a flag that is a number": ("LDA", {"warm_start": 2}, "warm_start must be True or False"),

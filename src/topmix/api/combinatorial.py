@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from topmix.api.estimator import learned
 from topmix.api.multinomial import MultinomialMixture
 from topmix.api.odd_data import check_whole_counts, warn_of_odd_data
+from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.api.token_topics import ChainStart, checked_topics, random_topics, read_token_topics
 from topmix.api.topics import TopicEstimator
 from topmix.chains.exchange import exchange
@@ -153,6 +154,7 @@ class CombinatorialLDA(TopicEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @with_sklearn_callbacks
     def fit(
         self,
         X: Any,

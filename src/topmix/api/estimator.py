@@ -66,7 +66,8 @@ class learned(Generic[T]):
             if self.keep:
                 vars(fitted)[self.name] = value
         if value is None:
-            raise AttributeError(f"this {type(estimator).__name__} has no {self.name}")
+            when = " before it is fitted" if fitted is None else ""
+            raise AttributeError(f"this {type(estimator).__name__} has no {self.name}{when}")
         return value
 
 

@@ -13,6 +13,7 @@ from topmix.allocations.document_prior import DocumentPrior
 from topmix.api.estimator import learned
 from topmix.api.odd_data import check_whole_counts, warn_of_odd_data
 from topmix.api.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
+from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.api.token_topics import (
     ChainStart,
     allowed_topics,
@@ -159,6 +160,7 @@ class GibbsLDA(TopicEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
+    @with_sklearn_callbacks
     def fit(
         self,
         X: Any,

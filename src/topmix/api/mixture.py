@@ -239,6 +239,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
     @property
     def lower_bounds_(self) -> list[float]:
         """`lower_bound_` after each pass, as in scikit-learn."""
+        self._found()
         share = self.lower_bound_ / self.elbo_ if self.elbo_ else 1.0  # one, or one over the rows of the fit
         return [share * record.objective for record in self.history_]
 

@@ -63,10 +63,11 @@ class _Bridge:
         task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
 
         def attributes() -> dict[str, Any]:
-            return _attributes(view.fitted()) | {"n_iter_": record.n_pass}
+            return _attributes(view.fitted())
 
         return bool(task.call_on_fit_task_end(estimator=self.estimator, X=self.X, reconstruction_attributes=attributes))
 
 
 def _attributes(estimator: Any) -> dict[str, Any]:
-    return {name: value for name, value in vars(estimator).items() if name.endswith("_") and not name.startswith("_")}
+    """What makes another estimator with the same parameters a fitted one."""
+    return {"_fitted": estimator._fitted}

@@ -286,7 +286,7 @@ class VariationalTopics(TopicEstimator):
             or len(not_whole(corpus))
         ):
             sweeps = 0
-        sweeps = int(min(sweeps, most))
+        sweeps = max(int(min(sweeps, most)), 0)
         return sweeps, PASSES + sweeps if max_iter is None else max_iter
 
     def _topics_asked_for(self) -> int | None:

@@ -21,7 +21,7 @@ from topmix.fitting.view import PassView
 from topmix.learners import Passes, PassResult
 
 INTERRUPTED = (
-    "the fit was interrupted, and has the topics of pass {}: fit again with warm_start=True to go on from there"
+    "the fit was interrupted, and has the model of pass {}: fit again with warm_start=True to go on from there"
 )
 MOST_KEPT = 1 << 24  # features x components of a model that is copied after a pass: 128 MB
 FREE, SHARE = 0.01, 0.02  # seconds of a copy that are nothing, and the share of the time that longer ones may take

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from topmix.inference.inference import Inference
@@ -33,6 +33,7 @@ class FixedPoint(Inference):
     max_doc_update_iter: int = 100
     doc_tol: float = 0.1
     stopping: str = "max"
+    smoothing: float | None = field(default=None, kw_only=True)
 
     def check(self) -> None:
         if self.min_topic_mass is not None:
@@ -43,6 +44,8 @@ class FixedPoint(Inference):
         whole_number(self.max_doc_update_iter, "max_doc_update_iter", most=LARGEST_COUNT)
         number_from(self.doc_tol, "doc_tol", 0.0)
         one_of(self.stopping, ("max", "mean"), "stopping")
+        if self.smoothing is not None:
+            positive_number(self.smoothing, "smoothing")
 
     def documents(self, n_active: int | None) -> DocumentOptions:
         return DocumentOptions(
@@ -87,6 +90,8 @@ class Variational(FixedPoint):
     stopping : {"max", "mean"}
         What is compared with doc_tol: the largest change of a topic, or the mean over all K, which is scikit-learn's
         rule (its mean_change_tol).
+    smoothing : float or None
+        What is added to the counts of words for `topic_word_`. None is the prior on words.
 
     Examples
     --------
@@ -130,7 +135,6 @@ class Collapsed(FixedPoint):
 
     own_discount: float = 0.5
     sweeps: int = 50
-    smoothing: float | None = None
 
     posterior: ClassVar[str] = "collapsed"
 
@@ -138,8 +142,6 @@ class Collapsed(FixedPoint):
         super().check()
         number_from(self.own_discount, "own_discount", 0.0, 1.0)
         whole_number(self.sweeps, "sweeps", least=0)
-        if self.smoothing is not None:
-            positive_number(self.smoothing, "smoothing")
 
     def documents(self, n_active: int | None) -> DocumentOptions:
         return replace(super().documents(n_active), own_discount=self.own_discount)
