@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 import sklearn.mixture
 from matplotlib import pyplot as plt
-from topmix.estimators.names import relevant_words
 
 import topmix
 from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
+from topmix.fitted.names import relevant_words
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.model import view_of
 

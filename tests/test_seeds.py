@@ -71,7 +71,7 @@ def test_seeds_are_saved_and_part_of_a_checkpoint(tmp_path):
     ("how", "match"),
     [
         ({"seeds": "boat"}, "list of words for each"),
-        ({"seeds": ["boat"]}, "a seed is a list of words"),
+        ({"seeds": ["boat"]}, "a list of words or a table of their weights for each topic"),
         ({"seeds": [["zebra"]]}, "none of the seed words of topic 0"),
         ({"seeds": [["boat"]] * 3}, "3 seeds need as many topics"),
         ({"seeds": [[]]}, "at least one word"),

@@ -65,7 +65,7 @@ def test_given_topics_do_not_start_again(corpus, monkeypatch):
     def second_starts(monkeypatch, **how):
         """How often topics are looked at after the first pass."""
         seen = []
-        monkeypatch.setattr("topmix.fitting.topic_fit.restarted", lambda corpus, sizes, rng: seen.append(len(sizes)))
+        monkeypatch.setattr("topmix.fitting.plain.restarted", lambda corpus, sizes, rng: seen.append(len(sizes)))
         LDA(3, max_iter=3, tol=-np.inf, random_state=0, **how).fit(corpus)
         return seen
 

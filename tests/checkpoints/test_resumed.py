@@ -148,7 +148,7 @@ def test_another_name_for_the_same_component_is_the_same_fit(corpus, tmp_path):
 
 
 def test_a_checkpoint_without_the_topics_of_tokens_is_refused(corpus, tmp_path, monkeypatch):
-    path, explored = tmp_path / "file", {"inference": Collapsed(sweeps=12), "tol": np.inf}
+    path, explored = tmp_path / "file", {"inference": Collapsed(sweeps=12), "tol": np.inf, "max_iter": 30}
     with pytest.raises(Crash):
         lda(**explored, callbacks=[crash_after(11)]).fit(corpus, checkpoint=path)
     read = Checkpoint.read

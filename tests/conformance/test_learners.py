@@ -11,8 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from topmix.engines import Serial, Threads
-from topmix.fitting.history import Clock
-from topmix.fitting.loop import Log, Stopping, run_passes
+from topmix.fitting.loop import Course, Log, Stopping, run_passes
 from topmix.learners import LEARNERS, Batch, Memoized, State, Stochastic
 from topmix.stats import PseudoCounts
 from topmix.stats.tree import tree_sum
@@ -75,7 +74,8 @@ def test_the_bound_of_a_mixture_rises_at_every_pass(name, likelihood, L, problem
 def test_resumed_is_uninterrupted(name, what, problem, flat):
     def run(passes, n):
         seen = []
-        log = Log(Clock(), lambda model: model, [lambda record, view: seen.append(copy.deepcopy(view.fitted()))])
+        course = Course("", 0.0, n, fitted=lambda model, history: copy.deepcopy(model), shown_as=lambda model: model)
+        log = Log(course, [lambda record, view: seen.append(view.fitted())])
         model, _ = run_passes(passes, Stopping(n, -np.inf), log)
         np.testing.assert_array_equal(flat(seen[-1]), flat(model))
         return model

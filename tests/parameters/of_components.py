@@ -22,9 +22,17 @@ from .facts import ROWS, X, differ, fact, found, in_use, iterations, same
 
 @fact("sweeps", "Collapsed")
 def tokens_are_sampled_between_passes(fit):
-    none, three = (fit({"max_iter": 6}, sweeps=n) for n in (0, 3))
+    none, three = (fit({"max_iter": 9}, sweeps=n) for n in (0, 3))
     assert [sum(record.phase == "exploring" for record in model.history_) for model in (none, three)] == [0, 3]
     assert differ(none, three)
+
+
+@fact("smoothing", "Collapsed", "Variational")
+def smoothing_stands_for_eta_in_reports(fit):
+    model = fit({"topic_word_prior": 0.2}, smoothing=0.7)
+    counts = model.components_ - 0.2 + 0.7
+    np.testing.assert_allclose(model.topic_word_, counts / counts.sum(axis=1, keepdims=True))
+    assert same(model, fit({"topic_word_prior": 0.2}))  # and changes no topic
 
 
 @fact("min_topic_mass", "Collapsed", "Variational")

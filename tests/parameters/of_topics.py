@@ -55,14 +55,6 @@ def alpha_is_shared_by_topics(fit):
     assert fit(doc_topic_prior="auto", max_iter=8).concentration_ != 0.5
 
 
-@fact("smoothing", *TOPICS)
-def smoothing_stands_for_eta_in_reports(fit):
-    model = fit(smoothing=0.7, topic_word_prior=0.2)
-    counts = model.components_ - 0.2 + 0.7
-    np.testing.assert_allclose(model.topic_word_, counts / counts.sum(axis=1, keepdims=True))
-    assert same(model, fit(topic_word_prior=0.2))  # and changes no topic
-
-
 @fact("smoothing", "CombinatorialLDA")
 def smoothing_is_added_to_counts(fit):
     np.testing.assert_allclose(fit(smoothing=0.7).components_ - fit(smoothing=0.2).components_, 0.5)

@@ -180,7 +180,7 @@ def parameters(d: Draw, name: str, data: Any) -> dict[str, Any]:
         "learner": lambda: learner(d),
         "engine": lambda: engine(d),
         "search": lambda: search(d),
-        "doc_topic_prior": lambda: d.one_of("auto", None, d.size(), d.sizes(K), ("auto", d.size())),
+        "doc_topic_prior": lambda: d.one_of("auto", None, d.size(), d.sizes(K), ("auto", 0.3)),
         "weight_concentration_prior": lambda: d.size(None),
         "topic_word_prior": lambda: d.size() if name == "MultinomialMixture" else d.one_of(
             "auto", None, d.size(), d.sizes(V), d.sizes(K, V), d.sizes(K)),

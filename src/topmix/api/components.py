@@ -30,7 +30,9 @@ def component_of(given: Any, parameter: str) -> Any:
     """The component that a user's setting stands for; None where there is none."""
     if parameter == "seeds":
         return Seeds.of(given)
-    return None if given is None else resolved(given, FAMILIES[parameter], parameter)
+    if parameter == "search" and given is None:
+        return None
+    return resolved(given, FAMILIES[parameter], parameter)
 
 
 def declared_parameters(estimator: BaseEstimator) -> dict[str, Any]:

@@ -180,7 +180,8 @@ def _by_topic(given: Any, name: str) -> list[list[Any] | None] | None:
         if words is None:
             found.append(None)
         elif isinstance(words, str) or not isinstance(words, Iterable):
-            raise ValueError(f"{name} needs a list of words for each topic, got {str(words)[:60]!r}")
+            wanted = "a list of words or a table of their weights" if name == "words" else "a list of words"
+            raise ValueError(f"{name} needs {wanted} for each topic, got {str(words)[:60]!r}")
         elif name == "words":
             weights = seed_weights(words)
             is_plain = not isinstance(words, Mapping) and all(w == 1.0 for w in weights.values())
