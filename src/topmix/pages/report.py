@@ -104,7 +104,7 @@ def contents(
     if columns is not None and corpus is None:
         raise ValueError("columns= are values of documents: pass the documents too")
     topics = view.topics
-    K, beside = topics.n_topics, [] if corpus is None else list(columns_of(columns or {}, corpus.n_docs).values())
+    K, beside = topics.n_topics, [] if corpus is None else list(columns_of(columns, corpus.n_docs).values())
     best_words = [candidates(topics, k, 40 if K <= 300 else 25) for k in range(K)]
     common = np.argsort(-topics.frequency, kind="stable")[:LOOKUP_WORDS]
     named = np.union1d(common, np.concatenate(best_words))
