@@ -19,8 +19,8 @@ from topmix import LDA, MultinomialMixture
 from topmix.cli.explore_command import open_session
 from topmix.explorer import Session, explore
 from topmix.pages.explorer import mixes
+from topmix.pages.explorer.live import Watch
 from topmix.pages.explorer.positions import map_positions
-from topmix.pages.explorer.watch import Watch
 from topmix.views.model import view_of
 
 

@@ -2,9 +2,10 @@
 
 topmix.explore(model, corpus)
 
-session.py    the state that all browsers share; watch.py is its hand in a fit, journal.py its memory on disk
+session.py    the state that all browsers share; live.py has its events and the fit that it watches,
+              journal.py its memory on disk
 snapshot.py   one state of the model, as the page sees it; library.py has the documents, mixes.py their topics
-app.py        the addresses; exports.py and events.py answer some of them
+app.py        the addresses; exports.py answers some of them
 """
 
 from __future__ import annotations

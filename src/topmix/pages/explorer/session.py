@@ -19,12 +19,11 @@ from topmix.data.corpus import Corpus
 from topmix.edits import Edit
 from topmix.fitting.history import Record
 from topmix.pages.assets import Json, as_json
-from topmix.pages.explorer.events import Events
 from topmix.pages.explorer.journal import Journal
 from topmix.pages.explorer.library import Library
+from topmix.pages.explorer.live import Events, Watch
 from topmix.pages.explorer.other import OtherModel
 from topmix.pages.explorer.snapshot import Snapshot
-from topmix.pages.explorer.watch import Watch
 from topmix.pages.web import Refused
 from topmix.parameters.checks import whole_number
 from topmix.views.model import is_topic_model, view_of
