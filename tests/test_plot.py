@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 import sklearn.mixture
 from matplotlib import pyplot as plt
-from topmix.estimators.names import relevant_words
 
 import topmix
 from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
 from topmix.metrics.topic_map import hellinger, plane_positions
-from topmix.views.model import view_of
+from topmix.views.model import relevant_words, view_of
 
 matplotlib.use("Agg")
 
