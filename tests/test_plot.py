@@ -12,8 +12,9 @@ from matplotlib import pyplot as plt
 import topmix
 from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
+from topmix.fitted.names import relevant_words
 from topmix.metrics.topic_map import hellinger, plane_positions
-from topmix.views.model import relevant_words, view_of
+from topmix.views.model import view_of
 
 matplotlib.use("Agg")
 

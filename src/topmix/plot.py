@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from topmix.fitted.names import relevant_words
+from topmix.fitted.tree import tree_of
 from topmix.metrics.topic_map import hellinger, plane_positions
-from topmix.views.model import learned, proportions, relevant_words, tree_of, view_of
+from topmix.views.model import is_topic_model, proportions, view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,8 +66,7 @@ def convergence(
 def topic_sizes(model: BaseEstimator, ax: Axes | None = None) -> Axes:
     """The share of each topic or cluster, largest first. The dashed line is the share if all were equal."""
     ax = _axes(ax)
-    weights = learned(model, "weights_")
-    share = np.sort(np.asarray(view_of(model).share if weights is None else weights))[::-1]
+    share = np.sort(view_of(model).share if is_topic_model(model) else np.asarray(model.weights_))[::-1]
     ax.bar(np.arange(1, len(share) + 1), share, width=1.0 if len(share) > 60 else 0.8, color=BLUE)
     ax.axhline(1 / len(share), color=GREY, linewidth=1, linestyle="--")
     ax.set_xlabel("topics, by size")
@@ -222,7 +223,7 @@ def sparsity(model: BaseEstimator, X: object, ax: Axes | None = None, *, most: i
     low, high = np.quantile(held, [0.1, 0.9], axis=0)
     ax.fill_between(L, low, high, color=BLUE, alpha=0.2, linewidth=0)
     ax.plot(L, held.mean(axis=0), color=BLUE, marker=".")
-    n_active = learned(model, "n_active")
+    n_active = model.get_params().get("n_active")
     if n_active is not None and n_active <= held.shape[1]:
         ax.axvline(n_active, color=GREY, linewidth=1, linestyle="--", label=f"n_active = {n_active}")
         ax.legend(frameon=False, loc="lower right")
@@ -262,7 +263,7 @@ def ellipses(
         )
         ax.plot(*mean, marker="+", color=colour)
     ax.autoscale_view()
-    names = learned(model, "feature_names_in_")
+    names = getattr(model, "feature_names_in_", None)
     x, y = (f"feature {v}" if names is None else str(names[v]) for v in features)
     ax.set_xlabel(x)
     ax.set_ylabel(y)
@@ -345,7 +346,7 @@ def _covariances(model: BaseEstimator) -> np.ndarray:
     """[K, D, D] covariances for all covariance types."""
     C = np.asarray(model.covariances_)
     K, D = np.asarray(model.means_).shape
-    kind = learned(model, "covariance_type", "full")
+    kind = model.covariance_type
     if kind == "tied":
         return np.broadcast_to(C, (K, D, D))
     if kind == "diag":

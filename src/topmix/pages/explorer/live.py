@@ -10,11 +10,10 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
-from sklearn.base import BaseEstimator
-
 from topmix.fitting.history import Record
 from topmix.fitting.view import PassView
 from topmix.parameters.checks import positive_number
+from topmix.views.model import Model
 
 KEPT = 500  # events; a browser that is further behind asks for everything again
 WAIT = 0.1  # seconds between two looks
@@ -76,7 +75,7 @@ class Watch:
 
     def __init__(
         self,
-        show: Callable[[BaseEstimator], None],
+        show: Callable[[Model], None],
         on_pass: Callable[[Record], None],
         *,
         limit: float | None = None,
