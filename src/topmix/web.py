@@ -2,14 +2,4 @@
 
 from topmix.pages.web import POLICY, Guard, NotFound, Refused, Server, answer_in_json, fields_of, json_reply, text_reply
 
-__all__ = [
-    "POLICY",
-    "Guard",
-    "NotFound",
-    "Refused",
-    "Server",
-    "answer_in_json",
-    "fields_of",
-    "json_reply",
-    "text_reply",
-]
+__all__ = ["POLICY", "Guard", "NotFound", "Refused", "Server", "answer_in_json", "fields_of", "json_reply", "text_reply"]
