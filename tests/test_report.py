@@ -92,6 +92,37 @@ def test_topics_over_time_and_by_group_are_the_means_of_documents(report, model,
     np.testing.assert_allclose(group["shares"], [theta[i:57:3].mean(0) for i in range(3)], rtol=2e-3)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_of_a_data_frame_are_those_of_a_mapping(model, corpus, tmp_path, library):
+    days = {"day": ["2024-01-01", "2024-01-02"] * 30}
+    for name, columns in (("a", days), ("b", pytest.importorskip(library).DataFrame(days))):
+        write_report(model, tmp_path / name, corpus, columns=columns)
+    found = data_of(tmp_path / "a")["columns"]
+    assert found == data_of(tmp_path / "b")["columns"]
+    assert found[0]["groups"] == [["2024-01-01", 30], ["2024-01-02", 30]]
+
+
+def test_a_word_of_a_mixed_document_has_the_topic_that_it_belongs_to(tmp_path):
+    model = LDA(3, n_init=5, random_state=0).fit([words for words in SUBJECTS.values() for _ in range(20)])
+    write_report(model, tmp_path / "r.html", [" ".join(SUBJECTS.values())])
+    [document] = data_of(tmp_path / "r.html")["documents"]
+    topic_of = {piece: topic for piece, topic, *_ in document["pieces"]}
+    assert len(document["topics"]) == 3
+    for words in SUBJECTS.values():
+        assert len({topic_of[word] for word in words.split()}) == 1
+    assert len({topic_of[words.split()[0]] for words in SUBJECTS.values()}) == 3
+
+
+def test_documents_that_are_lists_of_tokens_are_shown_by_their_words(tmp_path):
+    tokens = [words.split() for words in SUBJECTS.values()] * 5
+    model = LDA(2, random_state=0).fit(tokens)
+    write_report(model, tmp_path / "r.html", tokens)
+    shown = data_of(tmp_path / "r.html")["documents"]
+    marked = {piece for document in shown for piece, topic, *_ in document["pieces"] if topic >= 0}
+    assert marked
+    assert marked <= {word for words in tokens for word in words}
+
+
 def test_columns_need_documents_and_one_value_each(model, corpus, tmp_path):
     with pytest.raises(ValueError, match="2 values for 60 documents"):
         write_report(model, tmp_path / "r.html", corpus, columns={"day": ["2024", "2025"]})

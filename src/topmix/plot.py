@@ -9,18 +9,21 @@ Each function draws on `ax`, or on a new figure if `ax` is None, and returns the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from topmix.fitted.names import relevant_words
+from topmix.fitted.tree import tree_of
 from topmix.metrics.topic_map import hellinger, plane_positions
-from topmix.views.model import proportions, tree_of, view_of
+from topmix.views.model import is_topic_model, proportions, view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.transforms import BboxBase
 
 __all__ = [
     "convergence",
@@ -37,10 +40,12 @@ __all__ = [
 ]
 
 BLUE, GREY = "#4477aa", "#888888"
+Floats = NDArray[np.float64]
+Frame = Mapping[str, ArrayLike]  # or a DataFrame
 
 
 def convergence(
-    *models: Any, ax: Axes | None = None, against: str = "seconds", labels: Sequence[str] | None = None
+    *models: BaseEstimator, ax: Axes | None = None, against: str = "seconds", labels: Sequence[str] | None = None
 ) -> Axes:
     """The objective after each pass of one or several models, against "seconds" or "pass"."""
     if against not in ("seconds", "pass"):
@@ -58,10 +63,10 @@ def convergence(
     return _tidy(ax)
 
 
-def topic_sizes(model: Any, ax: Axes | None = None) -> Axes:
+def topic_sizes(model: BaseEstimator, ax: Axes | None = None) -> Axes:
     """The share of each topic or cluster, largest first. The dashed line is the share if all were equal."""
     ax = _axes(ax)
-    share = np.sort(np.asarray(model.weights_ if hasattr(model, "weights_") else view_of(model).share))[::-1]
+    share = np.sort(view_of(model).share if is_topic_model(model) else np.asarray(model.weights_))[::-1]
     ax.bar(np.arange(1, len(share) + 1), share, width=1.0 if len(share) > 60 else 0.8, color=BLUE)
     ax.axhline(1 / len(share), color=GREY, linewidth=1, linestyle="--")
     ax.set_xlabel("topics, by size")
@@ -69,7 +74,7 @@ def topic_sizes(model: Any, ax: Axes | None = None) -> Axes:
     return _tidy(ax)
 
 
-def top_words(model: Any, topic: int, ax: Axes | None = None, *, n: int = 15, relevance: float = 1.0) -> Axes:
+def top_words(model: BaseEstimator, topic: int, ax: Axes | None = None, *, n: int = 15, relevance: float = 1.0) -> Axes:
     """Probabilities of the best words of a topic. The light part of a bar is the probability in the whole corpus."""
     ax = _axes(ax)
     view = view_of(model)
@@ -86,7 +91,7 @@ def top_words(model: Any, topic: int, ax: Axes | None = None, *, n: int = 15, re
     return _tidy(ax)
 
 
-def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes:
+def topic_map(model: BaseEstimator, ax: Axes | None = None, *, n_labels: int = 30) -> Axes:
     """Topics as circles in the plane: near each other if they use the same words, with areas by their share.
 
     The largest n_labels topics show their number and two most relevant words, where no larger one has its label.
@@ -102,7 +107,7 @@ def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes
     ax.autoscale_view()
     ax.apply_aspect()  # now, because texts are measured on the figure as it will be
     words = relevant_words(view, 2)
-    taken: list[Any] = []
+    taken: list[BboxBase] = []
     for k in view.by_size()[:n_labels].tolist():
         label = ax.annotate(f"{k} {' '.join(words[k])}", X[k], ha="center", va="center", fontsize="x-small")
         place = label.get_window_extent()
@@ -114,7 +119,7 @@ def topic_map(model: Any, ax: Axes | None = None, *, n_labels: int = 30) -> Axes
     return ax
 
 
-def topic_tree(model: Any, ax: Axes | None = None) -> Axes:
+def topic_tree(model: BaseEstimator, ax: Axes | None = None) -> Axes:
     """The hierarchy of the topics, as `topic_tree` of the model has it: where two branches meet is their distance.
 
     Each line at the right is a topic with its number and name. Empty topics are left out.
@@ -136,7 +141,7 @@ def topic_tree(model: Any, ax: Axes | None = None) -> Axes:
     return _tidy(ax)
 
 
-def topics_over_time(table: Any, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 6) -> Axes:
+def topics_over_time(table: Frame, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 6) -> Axes:
     """Shares of topics in each period, with their intervals, from the table that `topics_over_time` of a model gives.
 
     `topics` are those to draw; None draws the n topics with the largest shares.
@@ -154,7 +159,7 @@ def topics_over_time(table: Any, ax: Axes | None = None, *, topics: Sequence[int
     return _tidy(ax)
 
 
-def topics_by(table: Any, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 10) -> Axes:
+def topics_by(table: Frame, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 10) -> Axes:
     """Shares of topics in each group, with their intervals, from the table that `topics_by` of a model gives.
 
     `topics` are those to draw; None draws the n topics with the largest shares. Each topic is a line with one dot per
@@ -177,14 +182,14 @@ def topics_by(table: Any, ax: Axes | None = None, *, topics: Sequence[int] | Non
 
 
 class _Prevalence(NamedTuple):
-    groups: list[Any]
-    rows: list[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]]  # per topic: name, and share, low, high by group
+    groups: list[object]
+    rows: list[tuple[str, Floats, Floats, Floats]]  # per topic: name, and share, low, high by group
 
 
-def _prevalence(table: Any, what: str, topics: Sequence[int] | None, n: int) -> _Prevalence:
+def _prevalence(table: Frame, what: str, topics: Sequence[int] | None, n: int) -> _Prevalence:
     """The columns of a table of pandas or polars, or of a dict, by topic."""
     wanted = (what, "topic", "name", "share", "low", "high")
-    if hasattr(table, "fit") or not all(name in getattr(table, "columns", table) for name in wanted):
+    if isinstance(table, BaseEstimator) or not set(wanted) <= set(getattr(table, "columns", table)):
         method = "topics_over_time" if what == "period" else "topics_by"
         raise ValueError(f"pass the table that model.{method}(X, column) gives, with the columns {', '.join(wanted)}")
     column = {name: np.asarray(table[name]) for name in wanted}
@@ -205,7 +210,7 @@ def _prevalence(table: Any, what: str, topics: Sequence[int] | None, n: int) -> 
     return _Prevalence(groups, rows)
 
 
-def sparsity(model: Any, X: Any, ax: Axes | None = None, *, most: int = 32) -> Axes:
+def sparsity(model: BaseEstimator, X: object, ax: Axes | None = None, *, most: int = 32) -> Axes:
     """The share of the posterior that the largest topics of a document hold: the mean and the middle 80% of documents.
 
     Where the curve reaches 1, a larger `n_active` changes nothing. X are documents or rows; `most` is the largest
@@ -218,7 +223,7 @@ def sparsity(model: Any, X: Any, ax: Axes | None = None, *, most: int = 32) -> A
     low, high = np.quantile(held, [0.1, 0.9], axis=0)
     ax.fill_between(L, low, high, color=BLUE, alpha=0.2, linewidth=0)
     ax.plot(L, held.mean(axis=0), color=BLUE, marker=".")
-    n_active = getattr(model, "n_active", None)
+    n_active = model.get_params().get("n_active")
     if n_active is not None and n_active <= held.shape[1]:
         ax.axvline(n_active, color=GREY, linewidth=1, linestyle="--", label=f"n_active = {n_active}")
         ax.legend(frameon=False, loc="lower right")
@@ -229,7 +234,12 @@ def sparsity(model: Any, X: Any, ax: Axes | None = None, *, most: int = 32) -> A
 
 
 def ellipses(
-    model: Any, X: Any = None, ax: Axes | None = None, *, features: tuple[int, int] = (0, 1), n_std: float = 2.0
+    model: BaseEstimator,
+    X: ArrayLike | None = None,
+    ax: Axes | None = None,
+    *,
+    features: tuple[int, int] = (0, 1),
+    n_std: float = 2.0,
 ) -> Axes:
     """The clusters of a Gaussian mixture in two of its features, as ellipses at n_std standard deviations.
 
@@ -254,13 +264,14 @@ def ellipses(
         ax.plot(*mean, marker="+", color=colour)
     ax.autoscale_view()
     names = getattr(model, "feature_names_in_", None)
-    ax.set_xlabel(f"feature {features[0]}" if names is None else str(names[features[0]]))
-    ax.set_ylabel(f"feature {features[1]}" if names is None else str(names[features[1]]))
+    x, y = (f"feature {v}" if names is None else str(names[v]) for v in features)
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
     return _tidy(ax)
 
 
 def patch_covariances(
-    model: Any,
+    model: BaseEstimator,
     ax: Axes | None = None,
     *,
     shape: tuple[int, int] | None = None,
@@ -316,7 +327,7 @@ def sweep(result: Any, measure: str = "score", ax: Axes | None = None) -> Axes:
     K = [size.n_components for size in result.sizes]
     mean = np.array([size.mean(measure) for size in result.sizes])
     spread = np.nan_to_num([size.spread(measure) for size in result.sizes])
-    each = [(fit.n_components, getattr(fit, measure)) for fit in result.fits]
+    each = [(fit.n_components, fit.value(measure)) for fit in result.fits]
     ax.plot(*zip(*each), ".", color=GREY, markersize=5, alpha=0.7, zorder=3)
     ax.errorbar(K, mean, yerr=spread, color=BLUE, marker="o", markersize=5, linewidth=1.5)
     if measure == "score" and np.isfinite(mean).any():
@@ -331,11 +342,11 @@ def sweep(result: Any, measure: str = "score", ax: Axes | None = None) -> Axes:
     return _tidy(ax)
 
 
-def _covariances(model: Any) -> np.ndarray:
+def _covariances(model: BaseEstimator) -> np.ndarray:
     """[K, D, D] covariances for all covariance types."""
     C = np.asarray(model.covariances_)
     K, D = np.asarray(model.means_).shape
-    kind = getattr(model, "covariance_type", "full")
+    kind = model.covariance_type
     if kind == "tied":
         return np.broadcast_to(C, (K, D, D))
     if kind == "diag":
@@ -349,13 +360,13 @@ def _axes(ax: Axes | None) -> Axes:
     return ax if ax is not None else grid(1, 1)[0, 0]
 
 
-def grid(n_rows: int, n_columns: int, **settings: Any) -> NDArray[Any]:
+def grid(n_rows: int, n_columns: int, figsize: tuple[float, float] | None = None) -> np.ndarray:
     """[rows, columns] axes of a new figure."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'topmix[plot]'") from error
-    return plt.subplots(n_rows, n_columns, layout="constrained", squeeze=False, **settings)[1]
+    return plt.subplots(n_rows, n_columns, layout="constrained", squeeze=False, figsize=figsize)[1]
 
 
 def _tidy(ax: Axes) -> Axes:

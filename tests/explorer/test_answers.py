@@ -19,8 +19,8 @@ from topmix import LDA, MultinomialMixture
 from topmix.cli.explore_command import open_session
 from topmix.explorer import Session, explore
 from topmix.pages.explorer import mixes
+from topmix.pages.explorer.live import Watch
 from topmix.pages.explorer.positions import map_positions
-from topmix.pages.explorer.watch import Watch
 from topmix.views.model import view_of
 
 
@@ -298,7 +298,7 @@ def test_a_watched_fit_shows_its_passes_pauses_and_stops(documents):
 
 
 def test_a_fit_is_over_when_its_model_is_shown_and_not_before(documents, fitted):
-    with open_session(documents.corpus, None, "fit", 0) as explorer:  # its address can be told from here on
+    with open_session(documents.corpus, None, "fit", 0) as explorer:  # its address is known from here on
         session = explorer.session
         assert session.status()["busy"] == "fit"
         session.watching()
@@ -311,8 +311,8 @@ def test_a_fit_is_over_when_its_model_is_shown_and_not_before(documents, fitted)
 
 
 def test_the_time_limit_counts_no_pauses_and_can_change():
-    shown, told = [], []
-    watch = Watch(shown.append, told.append, limit=10.0)
+    shown, passes = [], []
+    watch = Watch(shown.append, passes.append, limit=10.0)
 
     class View:
         def fitted(self):
@@ -326,7 +326,7 @@ def test_the_time_limit_counts_no_pauses_and_can_change():
     watch.set_limit(50)
     assert watch(record(4, 91.0, -1.0, 2), View())
     assert watch.reached
-    assert [r.n_pass for r in told] == [1, 2, 3, 4]
+    assert [r.n_pass for r in passes] == [1, 2, 3, 4]
     assert shown
 
 

@@ -1,4 +1,4 @@
-"""The recommended size is the smallest whose score cannot be told from the best; the reason says so."""
+"""The recommended size is the smallest whose score is as good as the best; the reason says so."""
 
 from __future__ import annotations
 

@@ -12,14 +12,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from sklearn.base import BaseEstimator
-
 from topmix.data.corpus import Corpus
 from topmix.export.files import write_csv, write_mallet, write_parquet, write_pyldavis, write_tsv
 from topmix.export.libraries import save_gensim, save_sklearn, to_gensim, to_pyldavis, to_sklearn
+from topmix.views.model import Model
 
 # format -> (ending of the file name, writer(model, path, corpus))
-EXPORTS: dict[str, tuple[str, Callable[[BaseEstimator, Path, Corpus | None], None]]] = {
+EXPORTS: dict[str, tuple[str, Callable[[Model, Path, Corpus | None], None]]] = {
     "csv": (".csv", write_csv),
     "tsv": (".tsv", write_tsv),
     "parquet": (".parquet", write_parquet),
@@ -30,9 +29,7 @@ EXPORTS: dict[str, tuple[str, Callable[[BaseEstimator, Path, Corpus | None], Non
 }
 
 
-def export(
-    model: BaseEstimator, path: str | os.PathLike[str], format: str | None = None, corpus: Corpus | None = None
-) -> None:
+def export(model: Model, path: str | os.PathLike[str], format: str | None = None, corpus: Corpus | None = None) -> None:
     """Write a fitted model to a file for another program.
 
     Parameters

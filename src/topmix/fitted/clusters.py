@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from topmix.fitted.frames import frame
 from topmix.fitted.names import EMPTY, WORDS_PER_NAME, distinct
@@ -105,7 +106,7 @@ def class_tfidf(counts: sp.csr_array) -> sp.csr_array:
 
 
 def _checked(labels: ArrayLike, n_docs: int) -> NDArray[np.generic]:
-    if hasattr(labels, "fit"):
+    if isinstance(labels, BaseEstimator):
         raise ValueError("labels must be one label per document; pass model.labels_, or model.predict(X)")
     given = np.asarray(labels)
     if given.ndim != 1 or len(given) != n_docs:

@@ -14,7 +14,7 @@ from topmix.data.corpus import Corpus
 from topmix.metrics import completion_scores, match_topics, npmi_coherence, topic_diversity
 from topmix.metrics.counts import Floats, as_distributions
 from topmix.parameters.checks import whole_number
-from topmix.views.model import learned
+from topmix.views.model import is_topic_model
 
 SHARE = 0.1  # of the documents are held out, by default
 ENOUGH, MOST = 50, 2000  # documents: scores of fewer are noise, and more cost time and change little
@@ -139,8 +139,7 @@ class Measured:
 
 def topics_of(model: BaseEstimator) -> Floats:
     """[K, V] probabilities of words, of any fitted topic model."""
-    topic_word = learned(model, "topic_word_")
-    return as_distributions(model.components_ if topic_word is None else topic_word)
+    return as_distributions(model.topic_word_ if is_topic_model(model) else model.components_)
 
 
 def measured(topics: Floats, seed: int, data: HeldOut, seconds: float) -> Fit:

@@ -1,4 +1,4 @@
-"""The recommended number of topics: the smallest whose score cannot be told from the best.
+"""The recommended number of topics: the smallest whose score is as good as the best.
 
 The difference of two sizes is a mean over held-out documents and over seeds, and both make it uncertain:
 

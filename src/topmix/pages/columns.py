@@ -43,9 +43,11 @@ class Column:
         return np.flatnonzero(np.isin(self.of_doc, wanted))
 
 
-def columns_of(table: Mapping[str, Sequence[object]], n_docs: int) -> dict[str, Column]:
+def columns_of(table: Mapping[str, Sequence[object]] | None, n_docs: int) -> dict[str, Column]:
     """Columns of a DataFrame, or of a mapping from names to values."""
-    found = {str(name): list(table[name]) for name in table}
+    if table is None:
+        return {}
+    found = {str(name): list(table[name]) for name in getattr(table, "columns", table)}  # of polars, columns iterate
     for name, values in found.items():
         if len(values) != n_docs:
             raise ValueError(f"column {name!r} has {len(values)} values for {n_docs} documents: pass one each")

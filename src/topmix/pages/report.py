@@ -24,18 +24,18 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
 from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
+from topmix.fitted.view import TopicView
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.pages.assets import REPORT, asset, embedded_json, frame, joined, style
 from topmix.pages.columns import Column, columns_of
 from topmix.pages.documents import LEAST_SHOWN, TopicMarker
 from topmix.pages.topics import candidates, overview, tree
 from topmix.views.describe import smoothed
-from topmix.views.model import ModelView, TopicView, look_at
+from topmix.views.model import Model, ModelView
 
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
 NEIGHBOURS = 5
@@ -45,7 +45,7 @@ LARGEST_GROUPS, LONGEST_NAME = 40, 200  # groups that may be shown, where they a
 
 
 def write_report(
-    model: BaseEstimator,
+    model: Model,
     path: str | os.PathLike[str],
     corpus: object = None,
     *,
@@ -73,7 +73,7 @@ def write_report(
         The title of the page. None takes the estimator and the name of the file.
     """
     check_can_write(path)  # before the work
-    view = look_at(model)
+    view = ModelView(model)
     documents, their_texts = view.read(corpus, texts)
     data = contents(view, documents, their_texts, columns)
     with atomic_write(path) as file:
@@ -104,7 +104,7 @@ def contents(
     if columns is not None and corpus is None:
         raise ValueError("columns= are values of documents: pass the documents too")
     topics = view.topics
-    K, beside = topics.n_topics, [] if corpus is None else list(columns_of(columns or {}, corpus.n_docs).values())
+    K, beside = topics.n_topics, [] if corpus is None else list(columns_of(columns, corpus.n_docs).values())
     best_words = [candidates(topics, k, 40 if K <= 300 else 25) for k in range(K)]
     common = np.argsort(-topics.frequency, kind="stable")[:LOOKUP_WORDS]
     named = np.union1d(common, np.concatenate(best_words))

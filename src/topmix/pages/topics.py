@@ -7,7 +7,10 @@ from numpy.typing import NDArray
 
 from topmix._version import __version__
 from topmix.data.corpus import Corpus
-from topmix.views.model import RELEVANCE, ModelView, TopicView, relevant_words, tree_of
+from topmix.fitted.names import RELEVANCE, relevant_words
+from topmix.fitted.tree import tree_of
+from topmix.fitted.view import TopicView
+from topmix.views.model import ModelView
 
 RELEVANCES = (1.0, RELEVANCE, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for others
 WORDS_PER_LABEL = 10
@@ -16,7 +19,7 @@ WORDS_PER_LABEL = 10
 def overview(view: ModelView, corpus: Corpus | None, positions: NDArray[np.float64]) -> dict[str, object]:
     """The model, its parameters, [pass, seconds, objective, phase] of each pass; and per topic its most relevant words,
     the name that somebody gave it or null, its share, and its position on the map."""
-    topics, history = view.topics, view.history
+    topics, history = view.topics, view.fitted.history
     about: dict[str, object] = {
         "estimator": view.kind,
         "n_topics": topics.n_topics,
@@ -25,7 +28,7 @@ def overview(view: ModelView, corpus: Corpus | None, positions: NDArray[np.float
         "version": __version__,
         "passes": len(history),
         "seconds": round(history[-1].seconds, 2) if history else None,
-        "converged": view.converged,
+        "converged": bool(view.fitted.converged),
     }
     if corpus is not None:
         about |= {"n_docs": corpus.n_docs, "corpus_tokens": float(corpus.n_tokens)}

@@ -6,15 +6,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from rich import box
 from rich.markup import escape
 from rich.table import Table
-from sklearn.base import BaseEstimator
 
+from topmix.api.topics import TopicEstimator
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
-from topmix.views.model import TopicView, learned, view_of, word_names
+from topmix.fitted.mixture import FittedMixture
+from topmix.fitted.view import TopicView
+from topmix.likelihoods.categorical import Categorical
+from topmix.views.model import Model, fitted_of
 
 EXAMPLE_SMOOTHING = 20.0  # tokens
 
@@ -42,9 +46,9 @@ class Topic:
         return asdict(self)
 
 
-def summarise(model: BaseEstimator, corpus: Corpus, *, n_words: int = 8, n_documents: int = 2) -> list[Topic]:
+def summarise(model: TopicEstimator, corpus: Corpus, *, n_words: int = 8, n_documents: int = 2) -> list[Topic]:
     """The topics of a fitted topic model with their sizes and examples in the corpus, largest first."""
-    shares = model.transform(corpus, sparse_output=True).tocsc()  # [D, K]
+    shares = sp.csc_array(model.transform(corpus, sparse_output=True))  # [D, K]
     lengths = row_sums(corpus.indptr, corpus.value)
     sizes, words = lengths @ shares, model.top_words(n_words)
     topics = []
@@ -57,22 +61,21 @@ def summarise(model: BaseEstimator, corpus: Corpus, *, n_words: int = 8, n_docum
     return topics
 
 
-def describe_model(model: BaseEstimator, *, n_words: int = 10, relevance: float = 1.0) -> dict[str, Any]:
+def describe_model(model: Model, *, n_words: int = 10, relevance: float = 1.0) -> dict[str, Any]:
     """A fitted model as a dict for JSON: its kind, its training, and its topics (or clusters), largest first."""
-    history, means = learned(model, "history_", []), learned(model, "means_")
-    components = learned(model, "components_", means)
+    f = fitted_of(model)
     about = {
         "estimator": type(model).__name__,
-        "n_components": int(model.n_components if components is None else len(components)),
-        "n_features": int(model.n_features_in_),
-        "converged": bool(learned(model, "converged_", False)),
-        "n_iter": int(learned(model, "n_iter_", len(history))),
-        "seconds": history[-1].seconds if history else None,
-        "objective": history[-1].objective if history else None,
+        "n_components": f.model.n_components,
+        "n_features": f.reading.n_features,
+        "converged": bool(f.converged),
+        "n_iter": f.n_iter,
+        "seconds": f.history[-1].seconds if f.history else None,
+        "objective": f.history[-1].objective if f.history else None,
     }
-    if means is not None:
-        return about | {"clusters": _clusters(model, n_words)}
-    return about | {"topics": describe_topics(view_of(model), n_words, relevance)}
+    if isinstance(f, FittedMixture) and not isinstance(f.model.likelihood, Categorical):
+        return about | {"clusters": _clusters(f, n_words)}
+    return about | {"topics": describe_topics(f.view, n_words, relevance)}
 
 
 def describe_topics(view: TopicView, n_words: int = 10, relevance: float = 1.0) -> list[dict[str, Any]]:
@@ -90,7 +93,7 @@ def describe_topics(view: TopicView, n_words: int = 10, relevance: float = 1.0) 
 
 
 def model_table(
-    model: BaseEstimator, width: int, *, n_words: int = 10, n_shown: int | None = None, relevance: float = 1.0
+    model: Model, width: int, *, n_words: int = 10, n_shown: int | None = None, relevance: float = 1.0
 ) -> Table:
     """A table with one row per topic, largest first, and at most 120 characters wide."""
     about = describe_model(model, n_words=n_words, relevance=relevance)
@@ -107,16 +110,16 @@ def model_table(
     return table
 
 
-def _clusters(model: BaseEstimator, n: int) -> list[dict[str, Any]]:
+def _clusters(f: FittedMixture, n: int) -> list[dict[str, Any]]:
     """One dict per cluster of vectors, with the features whose means are furthest from the mean of all clusters."""
-    weights, means = np.asarray(model.weights_), np.asarray(model.means_)
+    weights, means = f.weights, f.model.likelihood.mean()
     centre = weights @ means
     spread = np.sqrt(np.maximum(weights @ (means - centre) ** 2, 1e-300))
     z = (means - centre) / spread
-    names = word_names(model, means.shape[1])
+    names = f.reading.words
     rows = []
     for k in np.argsort(-weights, kind="stable").tolist():
         best = np.argsort(-np.abs(z[k]), kind="stable")[:n].tolist()
-        features = {names[v]: float(z[k, v]) for v in best}
+        features = {str(v if names is None else names[v]): float(z[k, v]) for v in best}
         rows.append({"cluster": k, "share": float(weights[k]), "features": features, "mean": means[k].tolist()})
     return rows

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from topmix import metrics
 from topmix.data.corpus import Corpus
 from topmix.data.table import Table
 from topmix.models.topics import TopicModel
-from topmix.views.model import learned, view_of
+from topmix.views.model import Model, fitted_of, is_topic_model, view_of
 
 Scores = dict[str, float | None]
 COHERENCES = {"npmi": metrics.npmi_coherence, "umass": metrics.umass_coherence, "cv": metrics.cv_coherence}
@@ -31,7 +30,7 @@ MEANINGS = {
 
 
 def evaluate_topics(
-    model: BaseEstimator,
+    model: Model,
     corpus: Corpus,
     reference: Corpus | None = None,
     *,
@@ -48,16 +47,16 @@ def evaluate_topics(
     if corpus.n_tokens == 0:
         raise ValueError("no word of the documents is known to the model: pass documents with the words of the model")
     result: Scores = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_topics": view.n_topics}
-    if hasattr(model, "transform"):
+    if is_topic_model(model):
         chosen = corpus
         if corpus.n_docs > max_docs:
             rows = np.random.default_rng(seed).choice(corpus.n_docs, max_docs, replace=False)
             chosen = corpus[np.sort(rows)]
         scores = metrics.completion_scores(view.topic_word, chosen, random_state=seed)
         result["completion_score"] = scores.mean if scores.n_tokens.sum() else None
-    if hasattr(model, "perplexity"):
-        result["perplexity"] = float(model.perplexity(corpus))
-    elif hasattr(model, "score_samples"):
+        if hasattr(model, "perplexity"):
+            result["perplexity"] = float(model.perplexity(corpus))
+    else:
         likelihood = np.asarray(model.score_samples(corpus))
         result["log_likelihood"] = float(likelihood.mean())
         result["perplexity"] = float(np.exp(-likelihood.sum() / corpus.n_tokens))
@@ -74,14 +73,14 @@ def evaluate_topics(
     return result
 
 
-def are_training_documents(model: BaseEstimator, corpus: Corpus) -> bool:
+def are_training_documents(model: Model, corpus: Corpus) -> bool:
     """Whether the documents have the words of the training documents, each as often.
 
     Tokens of a word are shared out among topics, so that the counts of a model sum to those of its documents. Models of
     the stochastic learner have estimates, and are not recognised.
     """
-    fitted = learned(model, "model_")
-    total = fitted.words.total if isinstance(fitted, TopicModel) else None
+    learned = fitted_of(model).model
+    total = learned.words.total if isinstance(learned, TopicModel) else None
     if total is None or total.shape[0] != corpus.n_words:
         return False
     here = np.zeros(corpus.n_words)
@@ -89,7 +88,7 @@ def are_training_documents(model: BaseEstimator, corpus: Corpus) -> bool:
     return bool(np.allclose(total.counts().sum(axis=1), here, rtol=1e-3, atol=0.1))
 
 
-def evaluate_rows(model: BaseEstimator, X: ArrayLike | Table) -> Scores:
+def evaluate_rows(model: Model, X: ArrayLike | Table) -> Scores:
     """Scores of a mixture of vectors on the rows X."""
     likelihood, weights = np.asarray(model.score_samples(X)), np.asarray(model.weights_)
     return {

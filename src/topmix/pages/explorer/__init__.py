@@ -2,9 +2,10 @@
 
 topmix.explore(model, corpus)
 
-session.py    the state that all browsers share; watch.py is its hand in a fit, journal.py its memory on disk
+session.py    the state that all browsers share; live.py has its events and the fit that it watches,
+              journal.py its memory on disk
 snapshot.py   one state of the model, as the page sees it; library.py has the documents, mixes.py their topics
-app.py        the addresses; exports.py and events.py answer some of them
+app.py        the addresses; exports.py answers some of them
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ import webbrowser
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sklearn.base import BaseEstimator
-
 import topmix.pages.web  # noqa: F401 - first: it says which packages are missing
 from topmix.api import load
 from topmix.pages.explorer.app import make_app
@@ -23,7 +22,7 @@ from topmix.pages.explorer.library import Library
 from topmix.pages.explorer.other import OtherModel
 from topmix.pages.explorer.session import Session
 from topmix.pages.web import Server
-from topmix.views.model import look_at
+from topmix.views.model import Model, ModelView
 
 __all__ = ["Explorer", "Library", "Session", "explore"]
 
@@ -37,7 +36,7 @@ class Explorer:
         self.url = self.server.url
 
     @property
-    def model(self) -> BaseEstimator | None:
+    def model(self) -> Model | None:
         """The model as it is now, with the edits that were accepted."""
         return None if self.session.snapshot is None else self.session.snapshot.model
 
@@ -72,13 +71,13 @@ class Explorer:
 
 
 def explore(
-    model: BaseEstimator | str | os.PathLike[str],
+    model: Model | str | os.PathLike[str],
     corpus: object = None,
     *,
     texts: Iterable[str] | None = None,
     columns: Mapping[str, Sequence[object]] | None = None,
     held_out: object = None,
-    other: BaseEstimator | str | os.PathLike[str] | None = None,
+    other: Model | str | os.PathLike[str] | None = None,
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
     port: int = 0,
@@ -124,11 +123,13 @@ def explore(
     True
     """
     if isinstance(model, str | os.PathLike):
-        path = Path(model) if path is None else path
-        model = load(model)
-    name = title or (type(model).__name__ if path is None else Path(path).stem)
-    session = Session(library_of(model, corpus, texts, columns, held_out), name)
-    session.open(model, None if path is None else Path(path))
+        first: Model = load(model)
+        path = model if path is None else path
+    else:
+        first = model
+    name = title or (type(first).__name__ if path is None else Path(path).stem)
+    session = Session(library_of(first, corpus, texts, columns, held_out), name)
+    session.open(first, None if path is None else Path(path))
     if isinstance(other, str | os.PathLike):
         session.other = OtherModel(load(other), Path(other).name)
     elif other is not None:
@@ -140,13 +141,13 @@ def explore(
 
 
 def library_of(
-    model: BaseEstimator,
+    model: Model,
     given: object,
     texts: Iterable[str] | None = None,
     columns: Mapping[str, Sequence[object]] | None = None,
     held_out: object = None,
 ) -> Library | None:
     """The documents in the words of a model; None where there are none."""
-    view = look_at(model)
+    view = ModelView(model)
     corpus, texts = view.read(given, texts)
     return None if corpus is None else Library(corpus, view.topics.words, texts, columns, view.read(held_out)[0])

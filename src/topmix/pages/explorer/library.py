@@ -60,7 +60,7 @@ class Library:
         self.texts = None if texts is None else TextStore(texts)
         if self.texts is not None and len(self.texts) != corpus.n_docs:
             raise ValueError(f"there are {len(self.texts)} texts for {corpus.n_docs} documents: pass one each")
-        self.columns = columns_of({} if columns is None else columns, corpus.n_docs)
+        self.columns = columns_of(columns, corpus.n_docs)
         self.lengths: NDArray[np.float64] = row_sums(corpus.indptr, corpus.value)
         self.by_word = corpus.to_scipy().tocsc()  # documents of each word
 

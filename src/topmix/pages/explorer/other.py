@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from topmix.metrics import match_topics
 from topmix.pages.assets import Json
 from topmix.pages.explorer.snapshot import Snapshot
 from topmix.pages.topics import labels
-from topmix.views.model import look_at
+from topmix.views.model import Model, ModelView
 
 LEAST_SHARED = 0.2  # of the tokens of both, that must be of words that both know
 
 
 class OtherModel:
-    def __init__(self, model: BaseEstimator, title: str):
-        self.title, self.view = title, look_at(model)
+    def __init__(self, model: Model, title: str):
+        self.title, self.view = title, ModelView(model)
         self.topics = self.view.topics
         self.labels = labels(self.topics, 8)
         self._id_of = {word: v for v, word in enumerate(self.topics.words)}

@@ -12,22 +12,19 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from sklearn.base import BaseEstimator
-
 from topmix import edits
 from topmix.data.corpus import Corpus
 from topmix.edits import Edit
 from topmix.fitting.history import Record
 from topmix.pages.assets import Json, as_json
-from topmix.pages.explorer.events import Events
 from topmix.pages.explorer.journal import Journal
 from topmix.pages.explorer.library import Library
+from topmix.pages.explorer.live import Events, Watch
 from topmix.pages.explorer.other import OtherModel
 from topmix.pages.explorer.snapshot import Snapshot
-from topmix.pages.explorer.watch import Watch
 from topmix.pages.web import Refused
 from topmix.parameters.checks import whole_number
-from topmix.views.model import is_topic_model, view_of
+from topmix.views.model import Model, is_topic_model, view_of
 
 MODELS_KEPT = 12  # for undo; older ones are made again from the first
 CUTS = 3  # of a topic that is to be split
@@ -49,8 +46,8 @@ class Session:
         self.snapshot: Snapshot | None = None
         self.path: Path | None = None
         self.journal = Journal(None)
-        self._models: dict[int, BaseEstimator] = {}  # by the number of edits that were made
-        self._tried: tuple[int, Edit, BaseEstimator] | None = None  # version, edit, the model after it
+        self._models: dict[int, Model] = {}  # by the number of edits that were made
+        self._tried: tuple[int, Edit, Model] | None = None  # version, edit, the model after it
         self._changing = threading.RLock()  # held by whoever changes the model, which may take long
         self._together = threading.RLock()  # held for moments: version, snapshot and journal belong together
         self._thread: threading.Thread | None = None
@@ -59,7 +56,7 @@ class Session:
 
     # What is shown.
 
-    def open(self, model: BaseEstimator, path: Path | None = None) -> None:
+    def open(self, model: Model, path: Path | None = None) -> None:
         """Begins with a fitted model. Edits beside its file are made again."""
         with self._changing:
             self.path, self.journal = path, Journal(path)
@@ -70,7 +67,7 @@ class Session:
             self.busy = self.watch = None  # now: who sees that the fit is over sees its model too
         self.events.publish("status")
 
-    def show(self, model: BaseEstimator) -> None:
+    def show(self, model: Model) -> None:
         """A new snapshot, during a fit."""
         made = Snapshot(model, self.library, self.snapshot, is_passing=True)
         made.prepare()
@@ -82,7 +79,7 @@ class Session:
         self.version += 1
         self.events.publish("state", version=self.version)
 
-    def _move(self, done: list[Edit], undone: list[Edit], model: BaseEstimator, *, write: bool = True) -> None:
+    def _move(self, done: list[Edit], undone: list[Edit], model: Model, *, write: bool = True) -> None:
         """The model after these edits is what is shown from now on. Its documents are visited in the background."""
         made = Snapshot(model, self.library, self.snapshot)
         made.prepare()
@@ -245,7 +242,7 @@ class Session:
             self._thread.start()
         self.events.publish("status")
 
-    def _learn(self, model: BaseEstimator, passes: int, watch: Watch) -> None:
+    def _learn(self, model: Model, passes: int, watch: Watch) -> None:
         corpus, failed = self._corpus(), True
         try:
             after = edits.learn(model, corpus, passes=passes, seed=self.seed, callbacks=[watch])
@@ -275,11 +272,11 @@ class Session:
                 thread.join(60)
         self.events.close()
 
-    def _accept(self, edit: Edit, after: BaseEstimator) -> None:
+    def _accept(self, edit: Edit, after: Model) -> None:
         self._models = {n: kept for n, kept in self._models.items() if n <= len(self.journal.edits)}
         self._move([*self.journal.edits, edit], [], after)
 
-    def _made(self, done: list[Edit]) -> BaseEstimator:
+    def _made(self, done: list[Edit]) -> Model:
         """The model after these edits: kept, or made again from the nearest one that is."""
         kept = max(n for n in self._models if n <= len(done))
         return edits.replay(self._models[kept], done[kept:], self._corpus())
@@ -287,7 +284,7 @@ class Session:
     def _corpus(self) -> Corpus | None:
         return None if self.library is None else self.library.corpus
 
-    def _ready(self, version: object) -> BaseEstimator:
+    def _ready(self, version: object) -> Model:
         """The model, where it can be changed now and the one who asks has seen it."""
         if self.busy is not None or self.snapshot is None:
             raise Refused("the model is being learned: stop or wait first")

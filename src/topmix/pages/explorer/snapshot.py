@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from topmix.pages.assets import Json, as_json
 from topmix.pages.documents import TopicMarker
@@ -21,7 +20,7 @@ from topmix.pages.explorer.positions import map_positions
 from topmix.pages.topics import candidates, labels, overview, tree
 from topmix.pages.web import NotFound
 from topmix.views.describe import smoothed
-from topmix.views.model import look_at
+from topmix.views.model import Model, ModelView
 
 WORDS_SHOWN = 40  # per topic and relevance
 NEAR, NEAR_WORDS = 6, 256
@@ -39,11 +38,11 @@ LEAST_SHARE = 0.05  # of a topic in a document that is found by it
 
 class Snapshot:
     def __init__(
-        self, model: BaseEstimator, library: Library | None, before: Snapshot | None = None, *, is_passing: bool = False
+        self, model: Model, library: Library | None, before: Snapshot | None = None, *, is_passing: bool = False
     ):
         self.model, self.library = model, library
         self.is_passing = is_passing  # a fit goes on: its documents are not visited for this snapshot
-        self.view = look_at(model)
+        self.view = ModelView(model)
         self.topics = self.view.topics
         self.labels = labels(self.topics)
         self.positions: NDArray[np.float64] = map_positions(

@@ -53,7 +53,8 @@ function timeChart(groups, most) {
   const H = 120;
   const B = 18;
   const width = W / groups.length;
-  const label = `Share of the topic in each period, from ${groups[0][0]} to ${groups.at(-1)[0]}; at most ${percent(most)}`;
+  const period = `from ${groups[0][0]} to ${groups.at(-1)[0]}`;
+  const label = `Share of the topic in each period, ${period}; at most ${percent(most)}`;
   const svg = element("svg:svg", { viewBox: `0 0 ${W} ${H}`, role: "img", class: "bars", "aria-label": label });
   groups.forEach(([day, n, share], i) => {
     const h = ((H - B) * (share ?? 0)) / most;

@@ -16,17 +16,7 @@ except ImportError as error:
     raise ImportError("this needs Starlette and uvicorn: pip install 'topmix[explorer]'") from error
 
 from topmix.pages.web.guard import POLICY, Guard
-from topmix.pages.web.replies import NotFound, Refused, answer_in_json, fields_of, json_reply, text_reply
+from topmix.pages.web.replies import NotFound, Refused, answer_in_json, json_reply, text_reply
 from topmix.pages.web.server import Server
 
-__all__ = [
-    "POLICY",
-    "Guard",
-    "NotFound",
-    "Refused",
-    "Server",
-    "answer_in_json",
-    "fields_of",
-    "json_reply",
-    "text_reply",
-]
+__all__ = ["POLICY", "Guard", "NotFound", "Refused", "Server", "answer_in_json", "json_reply", "text_reply"]

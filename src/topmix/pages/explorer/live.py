@@ -1,19 +1,63 @@
-"""A callback of a fit: shows each pass, and waits, stops or goes on as the page says."""
+"""What happens now: a fit that is watched, and events for all browsers that listen."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import math
 import threading
 import time
-from collections.abc import Callable
-
-from sklearn.base import BaseEstimator
+from collections import deque
+from collections.abc import AsyncIterator, Callable
 
 from topmix.fitting.history import Record
 from topmix.fitting.view import PassView
 from topmix.parameters.checks import positive_number
+from topmix.views.model import Model
 
+KEPT = 500  # events; a browser that is further behind asks for everything again
+WAIT = 0.1  # seconds between two looks
+HEARTBEAT = 15.0  # seconds; so that a broken connection is noticed
 PART = 4.0  # a snapshot may take one part in so many of the time: what is shown must not slow down the fit
+
+
+class Events:
+    """Server-sent events, in order, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: deque[tuple[int, str]] = deque(maxlen=KEPT)
+        self._last = 0
+        self._closed = False
+
+    def publish(self, kind: str, **facts: object) -> None:
+        text = json.dumps({"kind": kind, **facts}, allow_nan=False)
+        with self._lock:
+            self._last += 1
+            self._kept.append((self._last, f"id: {self._last}\ndata: {text}\n\n"))
+
+    def close(self) -> None:
+        """Ends all streams."""
+        self._closed = True
+
+    def stream(self) -> AsyncIterator[str]:
+        """Events from now on, also where nobody reads yet."""
+        return self._after(self._last)
+
+    async def _after(self, seen: int) -> AsyncIterator[str]:
+        waited = 0.0
+        yield ": hello\n\n"
+        while not self._closed:
+            with self._lock:
+                new = [(n, text) for n, text in self._kept if n > seen]
+            for n, text in new:
+                seen, waited = n, 0.0
+                yield text
+            if waited >= HEARTBEAT:
+                waited = 0.0
+                yield ": still here\n\n"
+            await asyncio.sleep(WAIT)
+            waited += WAIT
 
 
 class Watch:
@@ -31,7 +75,7 @@ class Watch:
 
     def __init__(
         self,
-        show: Callable[[BaseEstimator], None],
+        show: Callable[[Model], None],
         on_pass: Callable[[Record], None],
         *,
         limit: float | None = None,
