@@ -43,7 +43,7 @@ def alpha_is_what_an_empty_document_has(fit):
     np.testing.assert_allclose(model.transform(np.zeros((1, 30)))[0], alpha)
     assert fit(doc_topic_prior=0.3).doc_topic_prior_ == 0.3
     assert fit().doc_topic_prior_ == 0.5 / 4
-    learned = {"learn_every": 2} if fit.name == "GibbsLDA" else {}
+    learned = {"sampler": Parallel(learn_every=2)} if fit.name == "GibbsLDA" else {}
     assert len(set(fit(doc_topic_prior="auto", **learned).doc_topic_prior_)) == 4
 
 
