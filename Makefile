@@ -9,7 +9,7 @@ SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint --group native --group docs
 
-.PHONY: demo test test-all develop lint native native-all guard guard-accept docs wheel wheel-check sdist sdist-check lowest audit fuzz clean
+.PHONY: demo test test-all develop lint native native-all guard guard-accept docs wheel wheels wheel-check sdist sdist-check lowest audit fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/topmix demo
@@ -46,7 +46,7 @@ $(VENV)/installed-test: $(VENV)/installed
 	@touch $@
 
 # An editable install that rebuilds quickly, for working on topmix itself; run it again after a change in cpp/ (`make
-# test` does). ISAS=avx512 leaves out AVX2, which saves a third of the time.
+# test` does). It has the best instruction set of this machine; ISAS=all builds all of them, ISAS="base;avx2" some.
 develop: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet $(GROUPS)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable . $(if $(ISAS),-Ccmake.define.TOPMIX_ISAS="$(ISAS)")
@@ -82,11 +82,14 @@ docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group docs
 	$(BIN)/mkdocs build --strict
 
-# Wheels for both processors and any Linux since 2018, in dist; tools/wheels/build.py says what it needs. ARCH=x86_64
-# makes one of them. The second target installs it where there is no compiler, and runs TESTS there (all of them).
-wheel: | $(BIN)/python
+# A wheel for this processor, with all of its instruction sets, and for any Linux since 2018, in dist; `wheels` makes
+# them for x86-64 and aarch64, and needs a compiler for the other one (tools/wheels/build.py). The third target installs
+# this machine's where there is no compiler, and runs TESTS there (all of them).
+wheel wheels: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --group native --group wheels
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/wheels/build.py $(addprefix --arch ,$(ARCH))
+
+wheels: ARCH ?= x86_64 aarch64
 
 wheel-check: | $(BIN)/python
 	$(BIN)/python tools/wheels/check.py $(TESTS)
@@ -96,7 +99,7 @@ sdist: | $(BIN)/python
 	rm -f dist/topmix-*.tar.gz
 	$(BIN)/python -m build --sdist --no-isolation --outdir dist .
 
-# Builds it where there is no network and only the build requirements. ISAS=base takes a third of the time.
+# Builds it where there is no network and only the build requirements.
 sdist-check: sdist
 	$(BIN)/python tools/wheels/check_sdist.py $(if $(ISAS),--isas "$(ISAS)")
 
