@@ -33,11 +33,13 @@ test-all: $(VENV)/installed-test
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "topmix needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@echo "making a Python environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "fetching a pip that knows dependency groups"
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 
 $(VENV)/installed: $(SOURCES) | $(BIN)/python
-	@if ! test -e $(VENV)/editable; then $(BIN)/python -m pip install --quiet .; \
+	@if ! test -e $(VENV)/editable; then $(BIN)/python tools/install.py .; \
 	elif test -n "$$(find $(NATIVE) -newer $(VENV)/editable)"; then $(REBUILD) ISAS="$$(cat $(VENV)/editable)"; fi
 	@touch $@
 
@@ -47,11 +49,15 @@ $(VENV)/installed-test: $(VENV)/installed
 
 # An editable install that rebuilds quickly, for working on topmix itself; run it again after a change in cpp/ (`make
 # test` does). It has the best instruction set of this machine; ISAS=all builds all of them, ISAS="base;avx2" some.
-develop: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet $(GROUPS)
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable . $(if $(ISAS),-Ccmake.define.TOPMIX_ISAS="$(ISAS)")
+develop: $(VENV)/tools
+	$(BIN)/python tools/install.py --no-build-isolation $$(test $(VENV)/editable -nt pyproject.toml && echo --no-deps) --editable . $(if $(ISAS),-Ccmake.define.TOPMIX_ISAS="$(ISAS)")
 	@echo "$(ISAS)" >$(VENV)/editable
 	@touch $(VENV)/installed $(VENV)/installed-test
+
+$(VENV)/tools: pyproject.toml | $(BIN)/python
+	@echo "fetching what tests, linters and the documentation need"
+	@$(BIN)/python -m pip install --quiet $(GROUPS)
+	@touch $@
 
 lint: | $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -39,9 +39,12 @@ class Borrowed {
     void (*call_)(const void*, Args...);
 };
 
-/// What parallel_for does. It is compiled once per file, not once per loop: there are many, and one more call for each
-/// chunk is nothing.
-inline void run_chunks(size_t n, size_t grain, int threads, Borrowed<size_t, size_t, size_t> fn) {
+using Chunk = Borrowed<size_t, size_t, size_t>;
+
+/// What parallel_for does, compiled once and not for each of many loops; one more call for a chunk is nothing. A
+/// template only so that bind/precompiled.hpp can say where it is compiled.
+template <class Fn>
+void run_chunks(size_t n, size_t grain, int threads, Fn fn) {
     grain = std::max<size_t>(grain, 1);
     const size_t chunks = (n + grain - 1) / grain;
     const size_t T = std::clamp<size_t>(threads > 0 ? size_t(threads) : 1, 1, std::max<size_t>(chunks, 1));
@@ -78,7 +81,7 @@ inline void run_chunks(size_t n, size_t grain, int threads, Borrowed<size_t, siz
 /// The first exception ends the work early and is thrown to the caller.
 template <class Fn>
 void parallel_for(size_t n, size_t grain, int threads, Fn&& fn) {
-    run_chunks(n, grain, threads, fn);
+    run_chunks<Chunk>(n, grain, threads, fn);
 }
 
 /// Threads that work while the caller does something else: fn(t) for t < n, each on a thread of its own. The caller

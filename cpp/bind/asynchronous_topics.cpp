@@ -169,8 +169,8 @@ void register_asynchronous_topics(nb::module_& m) {
                 check_block(self, b);
                 const size_t K = self.shared().K;
                 auto [rows, fresh] = self.take(b);
-                const size_t n = rows.size() / K, m = fresh.size() / K;
-                return std::make_tuple(give(std::move(rows), n, K), give(std::move(fresh), m, K));
+                const size_t n = rows.size() / K, n_fresh = fresh.size() / K;
+                return std::make_tuple(give(std::move(rows), n, K), give(std::move(fresh), n_fresh, K));
             },
             "block"_a, "A block leaves: its rows, and the fresh ones if there are any.")
         .def(

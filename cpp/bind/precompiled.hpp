@@ -1,5 +1,5 @@
 // What most of the bindings include, read by the compiler once (CMakeLists.txt): half of the time of a short file is
-// spent on these. Files still include what they use.
+// spent on these. Files still include what they use. And templates that many of them call: instances.cpp has them.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -31,3 +31,17 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "base/parallel.hpp"
+#include "simd/top_l.hpp"
+
+namespace topmix {
+
+extern template void run_chunks(size_t, size_t, int, Chunk);
+extern template size_t select_top_l(std::span<const float>, size_t, int32_t*, float*);
+extern template size_t select_top_l(std::span<const double>, size_t, int32_t*, double*);
+extern template double softmax(std::span<float>);
+extern template double softmax(std::span<double>);
+extern template double normalise(std::span<float>);
+
+}  // namespace topmix
