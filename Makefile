@@ -25,8 +25,9 @@ test: $(VENV)/installed-test
 # cluster twenty times, and the fuzzers. An hour on two cores.
 test-all: $(VENV)/installed-test
 	@$(BIN)/python tools/find_chromium.py
+	$(REBUILD) ISAS=all
 	$(MAKE) --no-print-directory -j 3 lint native-all guard
-	$(BIN)/python -m pytest -m "" -n auto --dist loadgroup --durations 30
+	TOPMIX_BUILT_ISAS="$$($(BIN)/python -c 'from topmix import _core; print(*_core.supported_isas())')" $(BIN)/python -m pytest -m "" -n auto --dist loadgroup --durations 30
 	$(BIN)/python -m benchmarks.ray_faults
 	PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run_other.sh
 	$(MAKE) --no-print-directory fuzz MINUTES=0.5
