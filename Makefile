@@ -9,7 +9,7 @@ SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint --group native --group docs
 
-.PHONY: demo test test-all develop lint native native-all guard guard-accept docs wheel wheel-check sdist sdist-check lowest audit fuzz clean
+.PHONY: demo test test-all develop lint native native-all guard guard-accept docs wheel wheels wheel-check sdist sdist-check lowest audit fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/topmix demo
@@ -25,19 +25,22 @@ test: $(VENV)/installed-test
 # cluster twenty times, and the fuzzers. An hour on two cores.
 test-all: $(VENV)/installed-test
 	@$(BIN)/python tools/find_chromium.py
+	$(REBUILD) ISAS=all
 	$(MAKE) --no-print-directory -j 3 lint native-all guard
-	$(BIN)/python -m pytest -m "" -n auto --dist loadgroup --durations 30
+	TOPMIX_BUILT_ISAS="$$($(BIN)/python -c 'from topmix import _core; print(*_core.supported_isas())')" $(BIN)/python -m pytest -m "" -n auto --dist loadgroup --durations 30
 	$(BIN)/python -m benchmarks.ray_faults
 	PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run_other.sh
 	$(MAKE) --no-print-directory fuzz MINUTES=0.5
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "topmix needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@echo "making a Python environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "fetching a pip that knows dependency groups"
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 
 $(VENV)/installed: $(SOURCES) | $(BIN)/python
-	@if ! test -e $(VENV)/editable; then $(BIN)/python -m pip install --quiet .; \
+	@if ! test -e $(VENV)/editable; then $(BIN)/python tools/install.py .; \
 	elif test -n "$$(find $(NATIVE) -newer $(VENV)/editable)"; then $(REBUILD) ISAS="$$(cat $(VENV)/editable)"; fi
 	@touch $@
 
@@ -46,12 +49,16 @@ $(VENV)/installed-test: $(VENV)/installed
 	@touch $@
 
 # An editable install that rebuilds quickly, for working on topmix itself; run it again after a change in cpp/ (`make
-# test` does). ISAS=avx512 leaves out AVX2, which saves a third of the time.
-develop: | $(BIN)/python
-	$(BIN)/python -m pip install --quiet $(GROUPS)
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable . $(if $(ISAS),-Ccmake.define.TOPMIX_ISAS="$(ISAS)")
+# test` does). It has the best instruction set of this machine; ISAS=all builds all of them, ISAS="base;avx2" some.
+develop: $(VENV)/tools
+	$(BIN)/python tools/install.py --no-build-isolation $$(test $(VENV)/editable -nt pyproject.toml && echo --no-deps) --editable . $(if $(ISAS),-Ccmake.define.TOPMIX_ISAS="$(ISAS)")
 	@echo "$(ISAS)" >$(VENV)/editable
 	@touch $(VENV)/installed $(VENV)/installed-test
+
+$(VENV)/tools: pyproject.toml | $(BIN)/python
+	@echo "fetching what tests, linters and the documentation need"
+	@$(BIN)/python -m pip install --quiet $(GROUPS)
+	@touch $@
 
 lint: | $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -82,11 +89,14 @@ docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group docs
 	$(BIN)/mkdocs build --strict
 
-# Wheels for both processors and any Linux since 2018, in dist; tools/wheels/build.py says what it needs. ARCH=x86_64
-# makes one of them. The second target installs it where there is no compiler, and runs TESTS there (all of them).
-wheel: | $(BIN)/python
+# A wheel for this processor, with all of its instruction sets, and for any Linux since 2018, in dist; `wheels` makes
+# them for x86-64 and aarch64, and needs a compiler for the other one (tools/wheels/build.py). The third target installs
+# this machine's where there is no compiler, and runs TESTS there (all of them).
+wheel wheels: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --group native --group wheels
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/wheels/build.py $(addprefix --arch ,$(ARCH))
+
+wheels: ARCH ?= x86_64 aarch64
 
 wheel-check: | $(BIN)/python
 	$(BIN)/python tools/wheels/check.py $(TESTS)
@@ -96,7 +106,7 @@ sdist: | $(BIN)/python
 	rm -f dist/topmix-*.tar.gz
 	$(BIN)/python -m build --sdist --no-isolation --outdir dist .
 
-# Builds it where there is no network and only the build requirements. ISAS=base takes a third of the time.
+# Builds it where there is no network and only the build requirements.
 sdist-check: sdist
 	$(BIN)/python tools/wheels/check_sdist.py $(if $(ISAS),--isas "$(ISAS)")
 

@@ -15,14 +15,21 @@ from pathlib import Path
 
 STUB = Path(__file__).parents[1] / "src" / "topmix" / "_core.pyi"
 HEADER = '"""Made by tools/stubs.py from the native module; do not edit."""\n\n'
-FOOTER = '\nisa: str\n"""The instruction set that was loaded."""\n'
+FOOTER = '''
+isa: str
+"""The instruction set that was loaded."""
+
+def supported_isas() -> list[str]:
+    """Instruction sets that this processor runs, best first."""
+'''
 
 
 def generate() -> str:
     from nanobind.stubgen import StubGen
 
-    generator = StubGen(importlib.import_module("topmix._core_base"))
-    generator.put(importlib.import_module("topmix._core_base"))
+    built = importlib.import_module(f"topmix._core_{importlib.import_module('topmix._core').isa}")
+    generator = StubGen(built)
+    generator.put(built)
     lines = (line.rstrip() for line in generator.get().splitlines())
     # Which build stubgen saw must not show.
     text = re.sub(r"topmix\._core_\w+\.", "", "\n".join(lines).strip()) + "\n"

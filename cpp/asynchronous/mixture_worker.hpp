@@ -202,9 +202,11 @@ class MixtureWorker {
         for (const Change& change : change_) changed_[size_t(change.slot)] = changed_ever_[size_t(change.slot)] = true;
     }
 
-    /// Sums the changes of each held cluster that has changed, and calls tell(h, lane) with the sum.
-    template <class Tell>
-    void sum_changes(Tell tell) {
+    /// Is called once per cluster, with lane.data.sum. Not a template: one body of each loop serves all callers.
+    using UseSum = Borrowed<size_t, Lane&>;
+
+    /// Sums the changes of each held cluster that has changed, and calls use(h, lane) with the sum.
+    void sum_changes(UseSum use) {
         const size_t H = held_.size();
         change_slot_.resize(change_.size());
         for (size_t i = 0; i < change_.size(); ++i) change_slot_[i] = change_[i].slot;
@@ -221,7 +223,7 @@ class MixtureWorker {
                     data_.add(change.row, double(change.share) * weight(change.row), lane.data);
                 }
                 data_.end(lane.data);
-                tell(h, lane);
+                use(h, lane);
             }
         });
     }
@@ -245,18 +247,17 @@ class MixtureWorker {
     }
 
     /// The worker's own sums of clusters that changed, from its rows: so that what rounding leaves in many small
-    /// changes is gone after each visit. `tell` hears by how much they differ from what they were.
-    template <class Tell>
-    void sum_again(Tell tell) {
+    /// changes is gone after each visit. `use` gets the difference from what they were.
+    void sum_again(UseSum use) {
         change_.clear();
         shares_.for_each_held(held_, [this](size_t n, int32_t h, T share) {
             if (changed_[size_t(h)]) change_.push_back({h, uint32_t(n), share});
         });
-        sum_changes([this, &tell](size_t h, Lane& lane) {
+        sum_changes([this, &use](size_t h, Lane& lane) {
             const size_t k = held_[h];
             for (size_t i = 0; i < numbers_; ++i)  // own becomes fresh, and fresh the difference
                 lane.data.sum[i] -= std::exchange(own_[k][i], lane.data.sum[i]);
-            tell(k, lane);
+            use(k, lane);
         });
     }
 

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,10 +22,29 @@ namespace topmix {
 /// how Ctrl-C gets in. The bindings set it once, when the module loads.
 inline void (*check_interrupt)() = nullptr;
 
-/// Calls fn(begin, end, t) on chunks of at most `grain` of [0, n); t < threads says which thread calls (for scratch).
-/// The first exception ends the work early and is thrown to the caller.
+/// A function that somebody else keeps while it is called: its address and how to call it.
+template <class... Args>
+class Borrowed {
+  public:
+    template <class Fn>
+        requires(!std::same_as<std::remove_cvref_t<Fn>, Borrowed>)
+    Borrowed(Fn&& fn)
+        : fn_(&fn), call_([](const void* p, Args... args) {
+              (*static_cast<std::remove_reference_t<Fn>*>(const_cast<void*>(p)))(args...);
+          }) {}
+    void operator()(Args... args) const { call_(fn_, args...); }
+
+  private:
+    const void* fn_;
+    void (*call_)(const void*, Args...);
+};
+
+using Chunk = Borrowed<size_t, size_t, size_t>;
+
+/// What parallel_for does, compiled once and not for each of many loops; one more call for a chunk is nothing. A
+/// template only so that bind/precompiled.hpp can say where it is compiled.
 template <class Fn>
-void parallel_for(size_t n, size_t grain, int threads, Fn&& fn) {
+void run_chunks(size_t n, size_t grain, int threads, Fn fn) {
     grain = std::max<size_t>(grain, 1);
     const size_t chunks = (n + grain - 1) / grain;
     const size_t T = std::clamp<size_t>(threads > 0 ? size_t(threads) : 1, 1, std::max<size_t>(chunks, 1));
@@ -54,6 +75,13 @@ void parallel_for(size_t n, size_t grain, int threads, Fn&& fn) {
         work(0);
     }
     if (error) std::rethrow_exception(error);
+}
+
+/// Calls fn(begin, end, t) on chunks of at most `grain` of [0, n); t < threads says which thread calls (for scratch).
+/// The first exception ends the work early and is thrown to the caller.
+template <class Fn>
+void parallel_for(size_t n, size_t grain, int threads, Fn&& fn) {
+    run_chunks<Chunk>(n, grain, threads, fn);
 }
 
 /// Threads that work while the caller does something else: fn(t) for t < n, each on a thread of its own. The caller

@@ -6,7 +6,6 @@
 namespace nb = nanobind;
 
 namespace topmix {
-void register_cpu(nb::module_& m);                    // which instruction sets this processor runs
 void register_math(nb::module_& m);                   // exp, log and the gamma family over arrays
 void register_rng(nb::module_& m);                    // random streams keyed by (seed, pass, row)
 void register_accumulate(nb::module_& m);             // grouping by bin, sums that do not depend on threads
@@ -17,14 +16,11 @@ void register_top_l(nb::module_& m);                  // the L best of each row,
 void register_mixture(nb::module_& m);                // local step of mixtures
 void register_gaussian(nb::module_& m);               // Gaussian mixtures, and the BLAS that they use
 void register_directions(nb::module_& m);             // mixtures of directions
-void register_asynchronous_gaussian(nb::module_& m);  // Gaussian mixtures, whose clusters move between workers
-void register_asynchronous_sparse(nb::module_& m);    // mixtures of sparse rows, whose clusters move between workers
+void register_asynchronous_gaussian(nb::module_& m);  // Gaussian clusters that move between threads or processes
+void register_asynchronous_sparse(nb::module_& m);    // clusters of sparse rows, likewise
 void register_topics(nb::module_& m);                 // topic tables and the local step of topic models
 void register_sample(nb::module_& m);                 // the local step of topic models by sampling
-void register_asynchronous_topics(nb::module_& m);    // topic models, whose words move between workers
-void register_nomadic_topics(nb::module_& m);         // the same, between processes
-void register_nomadic_gaussian(nb::module_& m);       // the same, between processes
-void register_nomadic_sparse(nb::module_& m);         // the same, between processes
+void register_asynchronous_topics(nb::module_& m);    // topics, whose words move between threads or processes
 void register_scvb0(nb::module_& m);                  // token-by-token steps of topic models: SCVB0 and CVB0
 void register_gibbs(nb::module_& m);                  // tokens with one topic each: collapsed Gibbs sampling
 void register_combinatorial(nb::module_& m);          // hard assignments under a penalty on topics
@@ -42,7 +38,6 @@ void check_signals() {
 #define TOPMIX_NAMED_MODULE(name) NB_MODULE(name, m)
 TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::check_interrupt = check_signals;
-    topmix::register_cpu(m);
     topmix::register_math(m);
     topmix::register_rng(m);
     topmix::register_accumulate(m);
@@ -58,9 +53,6 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_topics(m);
     topmix::register_sample(m);
     topmix::register_asynchronous_topics(m);
-    topmix::register_nomadic_topics(m);
-    topmix::register_nomadic_gaussian(m);
-    topmix::register_nomadic_sparse(m);
     topmix::register_scvb0(m);
     topmix::register_gibbs(m);
     topmix::register_combinatorial(m);

