@@ -64,13 +64,13 @@ struct WordWeights {
 };
 
 /// A topic in proportion to alpha_k e_k but not `but`, whose weight `out` is taken out of the running sums. x is from
-/// [0, the sum of what is left).
+/// [0, the sum of what is left). Where no other topic weighs anything it is `but`, or 0 where that is no topic.
 inline size_t pick_by_prior(const WordWeights& word, std::span<const float> alpha, size_t but, float out, float x) {
     auto up_to = [&](size_t b) { return word.mass[b] - (b >= but / kPriorBlock ? out : 0.f); };
     size_t b = 0;
     while (b + 1 < word.mass.size() && x >= up_to(b)) ++b;
     if (b) x -= up_to(b - 1);
-    size_t last = but;
+    size_t last = but == kNoTopic ? 0 : but;
     const size_t end = std::min((b + 1) * kPriorBlock, alpha.size());
     for (size_t k = b * kPriorBlock; k < end; ++k) {
         const float w = k == but ? 0.f : alpha[k] * word.e[k];
