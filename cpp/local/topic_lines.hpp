@@ -8,7 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "local/topic_line.hpp"
+#include "global/word_stats.hpp"
+#include "simd/topic_line.hpp"
 
 namespace topmix {
 
