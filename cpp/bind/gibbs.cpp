@@ -5,6 +5,7 @@
 
 #include "bind/arrays.hpp"
 #include "bind/tokens.hpp"
+#include "bind/topic_arrays.hpp"
 #include "bind/word_prior.hpp"
 #include "chains/gibbs_sequential.hpp"
 #include "local/sample.hpp"
@@ -44,7 +45,7 @@ double bind_sample(const WordOrder& order, size_t block, Vec<const float> alpha,
     nb::gil_scoped_release nogil;
     const auto least = float(*std::ranges::min_element(view(eta)));
     require(least > 0, "eta must be above 0");
-    const TopicNumbers numbers(counts.total, view(eta_totals));
+    const TopicNumbers numbers(topic_norms(counts.total, view(eta_totals)));
     const TopicWeights topics{view(alpha), numbers.inverse, numbers.larger, least};
     const CountedWords words({counts.word, K}, prior, numbers.inverse, view(alpha));
     const auto sample = order.documents_are_short() ? &sample_documents<uint16_t> : &sample_documents<float>;
@@ -94,7 +95,7 @@ auto bind_documents(const TokenRows& rows, Topics z, size_t K, int threads) {
         nb::gil_scoped_release nogil;
         docs = document_topics(tokens, K, threads);
     }
-    return std::make_tuple(give(std::move(docs.indptr)), give(std::move(docs.topic)), give(std::move(docs.count)));
+    return give_docs(std::move(docs));
 }
 
 }  // namespace

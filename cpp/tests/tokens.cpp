@@ -17,7 +17,7 @@ using namespace topmix;
 namespace {
 
 struct Model {
-    Shard shard;
+    RandomShard shard;
     size_t V, K;
     std::vector<int64_t> first;
     std::vector<TopicId> z;
@@ -59,7 +59,7 @@ void blocks_are_sampled(size_t n, size_t K) {
         double sum = 0;
         for (uint32_t sweep = 1; sweep <= 3; ++sweep)
             for (size_t block = 0; block < 2; ++block) {
-                const TopicNumbers numbers(m.total, eta_totals);
+                const TopicNumbers numbers(topic_norms(m.total, eta_totals));
                 const TopicWeights topics{alpha, numbers.inverse, numbers.larger, float(eta)};
                 const CountedWords words({m.word, K}, {&eta, 0, 0}, numbers.inverse, alpha);
                 const auto sample = sweep == 2 ? &sample_documents<float> : &sample_documents<uint16_t>;
