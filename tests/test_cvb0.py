@@ -20,6 +20,8 @@ from topmix.models.topics import TopicModel
 from topmix.reference.cvb0 import cvb0_step as reference_step, textbook
 from topmix.stats import WordStats, WordTotal
 
+from .topic_data import native_shard
+
 ETA = 0.1
 
 
@@ -44,13 +46,13 @@ def word_counts(shard, K, gamma, rng):
 def native_step(core, shard, counts, norm, alpha, *, least, L, burn_in, last, threads=1):
     phi = counts / norm
     table = (phi / phi.max(axis=1, keepdims=True)).astype(np.float32)
-    old = (None, None)
+    old = None
     if last is not None:
         idx = np.sort(np.argsort(-last, axis=1, kind="stable")[:, :L], axis=1)
         old = idx.astype(np.uint16), np.take_along_axis(last, idx, axis=1).astype(np.float32)
     words, docs, H, sweeps, (topic, share) = core.cvb0_step(
-        shard.indptr, shard.index, shard.value, shard.starts, shard.order, table, np.log(phi.max(axis=1)), norm,
-        alpha.astype(np.float32), L, burn_in, least, *old, threads,
+        native_shard(core, shard), (table, np.log(phi.max(axis=1)), norm, least), alpha.astype(np.float32), L, burn_in,
+        old, threads,
     )  # fmt: skip
     return WordStats(shard.cols, *words), docs, H, sweeps, topic, share
 

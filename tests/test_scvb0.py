@@ -23,6 +23,8 @@ from topmix.models.topics import TopicModel
 from topmix.reference.scvb0 import scvb0_step as reference_step
 from topmix.stats import WordStats, WordTotal
 
+from .topic_data import native_shard
+
 PAPER = {"scale": 1.0, "offset": 10.0, "decay": 0.9, "burn_in": 1}
 
 
@@ -45,10 +47,17 @@ def make_table(seed, words, K):
 
 def native_step(core, shard, table, alpha, *, scale, offset, decay, burn_in, L, seed, pass_, threads=1):
     averages = np.zeros((shard.n_rows, len(alpha)), np.float32)
+    options = core.SCVB0Options(scale, offset, decay, burn_in, L, seed)
     words, docs, H, updates = core.scvb0_step(
-        shard.indptr, shard.index, shard.value, shard.starts, shard.order, table, alpha.astype(np.float32), scale,
-        offset, decay, burn_in, L, seed, pass_, threads, core.TopicScratch(), averages,
-    )  # fmt: skip
+        native_shard(core, shard),
+        table,
+        alpha.astype(np.float32),
+        options,
+        pass_,
+        threads,
+        core.TopicScratch(),
+        averages,
+    )
     assert updates == len(shard.index) * (burn_in + 1)
     return WordStats(shard.cols, *words), docs, H, averages
 

@@ -1,14 +1,17 @@
 """The topics kernel against its twin."""
 
 import itertools
+import subprocess
+import sys
 from dataclasses import asdict, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import gammaln, xlogy
 
-from topmix._core import TopicOptions
+from topmix.cuda.sources import struct
 from topmix.data import Corpus
 from topmix.data.shard import Shard
 from topmix.reference.topics import (
@@ -22,7 +25,7 @@ from topmix.reference.topics import (
 from topmix.stats import WordStats
 
 from .pairs import pairs
-from .topic_data import POSTERIORS, dense_docs, document_options, make_corpus
+from .topic_data import POSTERIORS, dense_docs, document_options, make_corpus, native_shard
 
 
 def make_table(rng, words, K):
@@ -33,8 +36,9 @@ def make_table(rng, words, K):
 
 def native_step(core, shard, table, alpha, opt, start=None, threads=1, last=None):
     words, docs, H, effort = core.topics_step(
-        shard.indptr, shard.index, shard.value, shard.starts, shard.order, table, alpha.astype(np.float32),
-        core.TopicOptions(**asdict(opt)), None, None, None, start, last, True, threads, core.TopicScratch(),
+        native_shard(core, shard), table, alpha.astype(np.float32), core.DocumentOptions(**asdict(opt)),
+        None if start is None else core.Start(start), None if last is None else core.LastVisit(*last), True, threads,
+        core.TopicScratch(),
     )  # fmt: skip
     return WordStats(shard.cols, *words), docs, H, effort
 
@@ -88,10 +92,9 @@ def test_merged_entropy_equals_its_twin(core, L, threads):
     opt = Options("variational", False, L=L, max_iter=25, tol=0.01)
     shard, table, alpha, _, want = twin(40, opt, 1)
     scratch, lost = core.TopicScratch(), np.empty(40)
-    core.topics_step(
-        shard.indptr, shard.index, shard.value, shard.starts, shard.order, table, alpha.astype(np.float32),
-        core.TopicOptions(**asdict(opt)), None, None, None, None, None, True, threads, scratch,
-    )  # fmt: skip
+    options = core.DocumentOptions(**asdict(opt))
+    alpha = alpha.astype(np.float32)
+    core.topics_step(native_shard(core, shard), table, alpha, options, None, None, True, threads, scratch)
     order = np.random.default_rng(2).permutation(40)[:37]
     partner = np.full(40, -1, np.int32)
     partner[order[:18]], partner[order[18:36]] = order[18:36], order[:18]
@@ -170,7 +173,7 @@ def test_own_tokens_are_discounted_as_in_the_twin(core, exclude, cold, discount)
     opt = Options("collapsed", exclude, L=5, eps=0.45, max_iter=25, tol=0.01, own_discount=discount)
     last = LastVisit(docs, scale, norm, 0.01)
     want = reference_step(shard.indptr, shard.index, shard.value, table, alpha, opt, start, last)
-    given = (*sparse_docs(docs), np.log(scale), norm, 0.01)
+    given = sparse_docs(docs), (table, np.log(scale), norm, 0.01)
     _, got, _, _ = native_step(core, shard, table, alpha, opt, start, threads=2, last=given)
     _, without, _, _ = native_step(core, shard, table, alpha, opt, start)
     sure = want.margin > 2e-5
@@ -194,7 +197,7 @@ def test_a_whole_discount_is_the_table_without_the_document(core):
 
     opt, alpha = Options("collapsed", False, L=2, max_iter=3, tol=0.0, own_discount=1.0), np.full(K, 0.1)
     table, log_scale = table_of(S)
-    last = (*sparse_docs(docs), log_scale, norm, eta)
+    last = sparse_docs(docs), (table, log_scale, norm, eta)
     start = np.array([[40, 40], [31, 31]], np.float32)
     _, got, _, _ = native_step(core, shard, table, alpha, opt, start, last=last)
     for d in range(2):
@@ -295,8 +298,7 @@ def test_scratch_of_another_step_does_not_show(core):
         shard = Shard.of(corpus)
         table, alpha = make_table(rng, len(shard.cols), K), np.full(K, 0.05, np.float32)
         opt = Options(L=L, eps=0.5)
-        args = (shard.indptr, shard.index, shard.value, shard.starts, shard.order, table, alpha,
-                core.TopicOptions(**asdict(opt)), None, None, None, None, None, True, 1)  # fmt: skip
+        args = (native_shard(core, shard), table, alpha, core.DocumentOptions(**asdict(opt)), None, None, True, 1)
         used, fresh = core.topics_step(*args, scratch), core.topics_step(*args, core.TopicScratch())
         for a, b in zip(itertools.chain(*used[:2]), itertools.chain(*fresh[:2])):
             np.testing.assert_array_equal(a, b)
@@ -316,4 +318,15 @@ def test_options_of_documents_are_those_of_the_kernel():
     """Nothing is lost on the way, and nothing is called by another name."""
     opt = Options("variational", True, True, L=3, eps=0.5, max_iter=7, tol=0.2, restarts=2, own_discount=0.25)
     opt = replace(opt, mean_change=True, restart_iter=5)
-    assert document_options(opt).native("variational", 9).__getstate__() == TopicOptions(**asdict(opt)).__getstate__()
+    native = document_options(opt).native("variational", 9)
+    want = asdict(opt)
+    assert want.pop("posterior") == "variational"
+    assert {name: getattr(native, name) for name in want} == pytest.approx(want)
+    assert set(document_options(opt).of_kernels()) == set(want) - {"L"}
+
+
+def test_options_are_written_for_kernels():
+    script = Path(__file__).parents[1] / "tools" / "options.py"
+    run = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, f"run `python tools/options.py --write`:\n{run.stdout}{run.stderr}"
+    assert "own_discount" in struct("SolveArgs").names

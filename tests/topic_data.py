@@ -23,6 +23,11 @@ def make_corpus(rng, n_docs=20, V=60, K=40, length=40, counts=True) -> Corpus:
     return Corpus.from_scipy(X)
 
 
+def native_shard(core, shard):
+    """A shard as kernels of this build take it."""
+    return core.Shard(shard.indptr, shard.index, shard.value, shard.starts, shard.order)
+
+
 def dense_docs(docs, n_docs, K):
     indptr, topic, count = docs
     N = np.zeros((n_docs, K))

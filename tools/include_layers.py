@@ -17,7 +17,7 @@ CPP = Path(__file__).resolve().parent.parent / "cpp"
 
 BELOW: dict[str, set[str]] = {
     "base": set(),
-    "data": {"base"},
+    "data": {"base", "simd"},
     "simd": {"base"},
     "global": {"base", "simd"},
     "likelihoods": {"base", "simd", "global"},

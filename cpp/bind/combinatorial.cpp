@@ -3,7 +3,9 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "bind/arrays.hpp"
 #include "bind/tokens.hpp"
@@ -27,16 +29,23 @@ double bind_assign(const TokenRows& rows, const std::string& step, Mat<const flo
             "D must be [V, K], with K rounded up to whole vectors");
     require(penalty >= 0, "the penalty must not be negative");
     require(step == "basic" || step == "word" || step == "place", "step must be 'basic', 'word' or 'place'");
-    const Tokens tokens = rows.with(z);
+    const Tokens tokens = rows.with(z, K);
     nb::gil_scoped_release nogil;
-    for (const TopicId k : tokens.z) require(k < K, "a token's topic is not below K");
     const HardStep how = step == "basic" ? HardStep::basic : step == "word" ? HardStep::word : HardStep::place;
     return assign_documents(tokens, how, {view(D), D.shape(1)}, K, penalty, threads);
 }
 
-TopicCounts counts_of(const TokenRows& rows, Mat<int32_t>& word, Vec<int64_t>& total) {
-    require(word.shape(0) == rows.n_words && word.shape(1) == total.size(), "counts must be [V, K] and [K]");
-    return {view(word), view(total)};
+/// Counts that refinement looks numbers up by: they must be those of the tokens, or a move would lead out of the table.
+TopicCounts counts_of(const Tokens& tokens, size_t V, int threads, Mat<int32_t>& word, Vec<int64_t>& total) {
+    require(word.shape(0) == V && word.shape(1) == total.size(), "counts must be [V, K] and [K]");
+    const TopicCounts counts{view(word), view(total)};
+    nb::gil_scoped_release nogil;
+    std::vector<int32_t> of_words(counts.word.size());
+    std::vector<int64_t> of_topics(counts.total.size());
+    count_tokens(tokens, threads, {of_words, of_topics});
+    require(std::ranges::equal(of_words, counts.word) && std::ranges::equal(of_topics, counts.total),
+            "word and total are not the counts of z");
+    return counts;
 }
 
 Rows<float> scratch_of(const TokenRows& rows, size_t K, Mat<float>& scratch) {
@@ -47,19 +56,19 @@ Rows<float> scratch_of(const TokenRows& rows, size_t K, Mat<float>& scratch) {
 
 double bind_refine(const TokenRows& rows, Vec<const int32_t> order, double penalty, int threads, Vec<TopicId> z,
                    Mat<int32_t> word, Vec<int64_t> total, Mat<float> scratch) {
-    const TopicCounts counts = counts_of(rows, word, total);
+    const Tokens tokens = rows.with(z, total.size());
+    const TopicCounts counts = counts_of(tokens, rows.n_words, threads, word, total);
     const Rows<float> more = scratch_of(rows, counts.K(), scratch);
-    const Tokens tokens = rows.with(z);
-    for (const int32_t d : view(order)) require(d >= 0 && size_t(d) < tokens.X.rows(), "there is no such document");
+    require(all_below(view(order), tokens.X.rows()), "there is no such document");
     nb::gil_scoped_release nogil;
     return refine(tokens, view(order), penalty, threads, counts, more);
 }
 
 void bind_deltas(const TokenRows& rows, size_t d, size_t t, double penalty, Vec<TopicId> z, Mat<int32_t> word,
                  Vec<int64_t> total, Mat<float> scratch, Vec<double> out) {
-    const TopicCounts counts = counts_of(rows, word, total);
+    const Tokens tokens = rows.with(z, total.size());
+    const TopicCounts counts = counts_of(tokens, rows.n_words, 1, word, total);
     const Rows<float> more = scratch_of(rows, counts.K(), scratch);
-    const Tokens tokens = rows.with(z);
     require(d < tokens.X.rows() && t < counts.K() && out.size() == counts.K(), "no such document or topic");
     nb::gil_scoped_release nogil;
     Refiner(counts, penalty, more, 1).deltas(tokens, d, t, view(out));
@@ -67,9 +76,8 @@ void bind_deltas(const TokenRows& rows, size_t d, size_t t, double penalty, Vec<
 
 size_t bind_used(const TokenRows& rows, size_t K, int threads, Vec<TopicId> z) {
     require(1 <= K && K <= kMaxTopics, "K must be from 1 to MAX_TOPICS");
-    const Tokens tokens = rows.with(z);
+    const Tokens tokens = rows.with(z, K);
     nb::gil_scoped_release nogil;
-    for (const TopicId k : tokens.z) require(k < K, "a token's topic is not below K");
     return topics_in_use(tokens, K, threads);
 }
 

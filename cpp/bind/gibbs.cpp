@@ -5,6 +5,7 @@
 
 #include "bind/arrays.hpp"
 #include "bind/tokens.hpp"
+#include "bind/topic_arrays.hpp"
 #include "bind/word_prior.hpp"
 #include "chains/gibbs_sequential.hpp"
 #include "local/sample.hpp"
@@ -24,9 +25,8 @@ TopicCounts topic_counts(const TokenRows& rows, Counts& word, Vec<int64_t>& tota
 
 void bind_count(const TokenRows& rows, Topics z, int threads, Counts word, Vec<int64_t> total) {
     const TopicCounts counts = topic_counts(rows, word, total);
-    const Tokens tokens = rows.with(z);
+    const Tokens tokens = rows.with(z, counts.K());
     nb::gil_scoped_release nogil;
-    for (const TopicId k : tokens.z) require(k < counts.K(), "a token's topic is not below K");
     count_tokens(tokens, threads, counts);
 }
 
@@ -40,13 +40,12 @@ double bind_sample(const WordOrder& order, size_t block, Vec<const float> alpha,
     require(int64_t(z.size()) == order.first().back(), "z must have one topic for each token");
     const TopicCounts counts{view(word), view(total)};
     const WordPrior prior = word_prior(eta, V, K);
+    if (const auto groups = order.block(block); !groups.empty())
+        check_token_topics(order.tokens(view(z), groups.front().begin, groups.back().end), K);
     nb::gil_scoped_release nogil;
-    for (const auto& group : order.block(block))
-        for (const TopicId k : order.tokens(view(z), group.begin, group.end))
-            require(k < K, "a token's topic is not below K");
     const auto least = float(*std::ranges::min_element(view(eta)));
     require(least > 0, "eta must be above 0");
-    const TopicNumbers numbers(counts.total, view(eta_totals));
+    const TopicNumbers numbers(topic_norms(counts.total, view(eta_totals)));
     const TopicWeights topics{view(alpha), numbers.inverse, numbers.larger, least};
     const CountedWords words({counts.word, K}, prior, numbers.inverse, view(alpha));
     const auto sample = order.documents_are_short() ? &sample_documents<uint16_t> : &sample_documents<float>;
@@ -75,7 +74,7 @@ double bind_sequential(const TokenRows& rows, Vec<const float> alpha, Mat<const 
     const TopicCounts counts = topic_counts(rows, word, total);
     require(alpha.size() == counts.K() && eta_totals.size() == counts.K(), "alpha and eta_totals must be [K]");
     const WordPrior prior = word_prior(eta, rows.n_words, counts.K());
-    const Tokens tokens = rows.with(z);
+    const Tokens tokens = rows.with(z, counts.K());
     nb::gil_scoped_release nogil;
     return gibbs_sequential(tokens, view(alpha), prior, view(eta_totals), seed, sweep, counts);
 }
@@ -90,14 +89,13 @@ double bind_words(Mat<const int32_t> word, Vec<const int64_t> total, Mat<const d
 }
 
 auto bind_documents(const TokenRows& rows, Topics z, size_t K, int threads) {
-    const Tokens tokens = rows.with(z);
+    const Tokens tokens = rows.with(z, K);
     DocTopics docs;
     {
         nb::gil_scoped_release nogil;
-        for (const TopicId k : tokens.z) require(k < K, "a token's topic is not below K");
         docs = document_topics(tokens, K, threads);
     }
-    return std::make_tuple(give(std::move(docs.indptr)), give(std::move(docs.topic)), give(std::move(docs.count)));
+    return give_docs(std::move(docs));
 }
 
 }  // namespace

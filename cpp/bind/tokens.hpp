@@ -10,6 +10,11 @@
 
 namespace topmix {
 
+inline void check_token_topics(std::span<const TopicId> z, size_t K) {
+    nb::gil_scoped_release nogil;
+    require(all_below(z, K), "a token's topic is not below K");
+}
+
 /// The rows are copied before they are checked: a chain visits them for a long time, and a count that somebody changed
 /// meanwhile would lead it out of z.
 struct TokenRows {
@@ -35,8 +40,10 @@ struct TokenRows {
 
     Csr<float> rows() const { return {indptr, index, value}; }
 
-    Tokens with(Vec<TopicId>& z) const {
+    /// These tokens with their topics. Every kernel that follows a topic gets its tokens here.
+    Tokens with(Vec<TopicId>& z, size_t K) const {
         require(int64_t(z.size()) == first.back(), "z must have one topic for each token");
+        check_token_topics(view(z), K);
         return {rows(), first, view(z)};
     }
 };

@@ -7,8 +7,10 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "bind/arrays.hpp"
+#include "bind/topic_arrays.hpp"
 #include "bind/word_prior.hpp"
 #include "global/topic_bound.hpp"
 #include "global/topic_rows.hpp"
@@ -60,52 +62,55 @@ void bind_topic_rows(Mat<const double> raw, double factor, Mat<const double> eta
     topic_rows({view(raw), K}, factor, prior, as_shares, threads, {view(out), V});
 }
 
-using MaybeVec64 = std::optional<Vec<const int64_t>>;
-using MaybeTopic = std::optional<Vec<const TopicId>>;
-using MaybeFloat = std::optional<Vec<const float>>;
-using MaybeDense = std::optional<Mat<const float>>;
-using MaybeLast = std::optional<
-    std::tuple<Vec<const int64_t>, Vec<const TopicId>, Vec<const float>, Vec<const double>, Vec<const double>, double>>;
+/// Where documents start, if not from their words: counts of a visit, sparse or dense [documents, K].
+struct StartArrays {
+    std::variant<DocArrays, Mat<const float>> counts;
 
-auto bind_topics_step(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
-                      Vec<const int64_t> starts, Vec<const int32_t> order, Mat<const float> table,
-                      Vec<const float> alpha, const TopicOptions& options, MaybeVec64 start_indptr,
-                      MaybeTopic start_topic, MaybeFloat start_count, MaybeDense start_dense,
-                      const MaybeLast& last_visit, bool want_words, int threads, TopicScratch& scratch) {
+    Start checked(size_t docs, size_t K) const {
+        if (const auto* dense = std::get_if<Mat<const float>>(&counts)) {
+            require(dense->shape(0) == docs && dense->shape(1) == K, "start must be [documents, K]");
+            return {{}, {}, {}, view(*dense)};
+        }
+        const DocArrays& sparse = std::get<DocArrays>(counts);
+        check_topics(sparse, docs, K, "start does not fit this shard");
+        const auto& [indptr, topic, count] = sparse;
+        return {view(indptr), view(topic), view(count), {}};
+    }
+};
+
+/// The last visit to these documents, and the tables of their words now.
+struct LastVisitArrays {
+    DocArrays docs;
+    WordArrays words;
+
+    LastVisit checked(size_t n, size_t n_words, size_t K) const {
+        const auto& [table, log_scale, norm, least] = words;
+        check_topics(docs, n, K, "the last visit does not fit this shard");
+        require(log_scale.size() == n_words && norm.size() == K, "the last visit does not fit this shard");
+        const auto& [indptr, topic, count] = docs;
+        return {view(indptr), view(topic), view(count), view(log_scale), view(norm), least};
+    }
+};
+
+auto bind_topics_step(const ShardArrays& shard, Mat<const float> table, Vec<const float> alpha,
+                      const DocumentOptions& options, const StartArrays* start, const LastVisitArrays* last,
+                      bool want_words, int threads, TopicScratch& scratch) {
     const size_t words = table.shape(0), K = table.shape(1);
-    require(alpha.size() == K && K <= kMaxTopics, "alpha and table disagree on K, or K is over MAX_TOPICS");
+    check_table(table, alpha);
     require(1 <= options.L && options.L <= K, "need 1 <= L <= K");
-    check_words(starts, order, words, index.size());
-    const Csr<float> X = csr(indptr, index, value, words);
-    Start start;
-    if (start_dense) {
-        require(start_dense->shape(0) == X.rows() && start_dense->shape(1) == K, "start must be [documents, K]");
-        start.dense = view(*start_dense);
-    } else if (start_indptr) {
-        require(start_topic && start_count, "start needs topics and counts");
-        check_topics(*start_indptr, *start_topic, *start_count, X.rows(), K, "start does not fit this shard");
-        start = {view(*start_indptr), view(*start_topic), view(*start_count), {}};
-    }
-    LastVisit last;
-    if (last_visit) {
-        const auto& [last_indptr, topic, count, log_scale, norm, least] = *last_visit;
-        require(options.posterior == Posterior::collapsed,
-                "own tokens are discounted where the posterior is collapsed");
-        check_topics(last_indptr, topic, count, X.rows(), K, "the last visit does not fit this shard");
-        require(log_scale.size() == words && norm.size() == K, "the last visit does not fit this shard");
-        last = {view(last_indptr), view(topic), view(count), view(log_scale), view(norm), least};
-    }
+    require(!last || options.posterior == Posterior::collapsed,
+            "own tokens are discounted where the posterior is collapsed");
+    const Shard rows = shard.checked(words);
+    const Start from = start ? start->checked(rows.X.rows(), K) : Start{};
+    const LastVisit before = last ? last->checked(rows.X.rows(), words, K) : LastVisit{};
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
-        out = topics_step(X, view(starts), view(order), {view(table), K}, view(alpha), options, start,
-                          last_visit ? &last : nullptr, want_words, threads, scratch);
+        out = topics_step(rows, {view(table), K}, view(alpha), options, from, last ? &before : nullptr, want_words,
+                          threads, scratch);
     }
-    return std::make_tuple(std::make_tuple(give(std::move(out.S.indptr)), give(std::move(out.S.topic)),
-                                           give(std::move(out.S.value)), give(std::move(out.S.totals))),
-                           std::make_tuple(give(std::move(out.docs.indptr)), give(std::move(out.docs.topic)),
-                                           give(std::move(out.docs.count))),
-                           out.entropy, std::make_tuple(out.iterations, out.tried, out.accepted));
+    return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.entropy,
+                           std::make_tuple(out.iterations, out.tried, out.accepted));
 }
 
 void bind_merged_entropy(const TopicScratch& scratch, size_t L, Vec<const int32_t> partner, int threads,
@@ -120,29 +125,40 @@ void bind_merged_entropy(const TopicScratch& scratch, size_t L, Vec<const int32_
     merged_entropy(scratch, L, view(partner), threads, view(lost));
 }
 
+/// Every option is an argument, and can be read.
+void bind_options(nb::module_& m) {
+    nb::class_<DocumentOptions> c(m, "DocumentOptions", "How documents are solved: models/document_options.py.");
+#define TOPMIX_PARAMETER(type, name) , type name
+#define TOPMIX_VALUE(type, name) , name
+#define TOPMIX_ARGUMENT(type, name) , nb::arg(#name)
+#define TOPMIX_PROPERTY(type, name) c.def_ro(#name, &DocumentOptions::name);
+    c.def(
+        "__init__",
+        [](DocumentOptions* self, const std::string& posterior, size_t L TOPMIX_DOCUMENT_OPTIONS(TOPMIX_PARAMETER)) {
+            new (self) DocumentOptions{posterior_named(posterior), L TOPMIX_DOCUMENT_OPTIONS(TOPMIX_VALUE)};
+        },
+        "posterior"_a, "L"_a TOPMIX_DOCUMENT_OPTIONS(TOPMIX_ARGUMENT));
+    c.def_ro("L", &DocumentOptions::L);
+    TOPMIX_DOCUMENT_OPTIONS(TOPMIX_PROPERTY)
+#undef TOPMIX_PARAMETER
+#undef TOPMIX_VALUE
+#undef TOPMIX_ARGUMENT
+#undef TOPMIX_PROPERTY
+}
+
 }  // namespace
 
 void register_topics(nb::module_& m) {
-    nb::class_<TopicOptions>(m, "TopicOptions", "How documents are solved; see cpp/local/topic_options.hpp.")
-        .def(
-            "__init__",
-            [](TopicOptions* self, const std::string& posterior, bool exclude, bool select_often, bool mean_change,
-               size_t L, float eps, int max_iter, float tol, int restarts, int restart_iter, float own_discount) {
-                new (self) TopicOptions{posterior_named(posterior),
-                                        exclude,
-                                        select_often,
-                                        mean_change,
-                                        L,
-                                        eps,
-                                        max_iter,
-                                        tol,
-                                        restarts,
-                                        restart_iter,
-                                        own_discount};
-            },
-            "posterior"_a, "exclude"_a, "select_often"_a, "mean_change"_a, "L"_a, "eps"_a, "max_iter"_a, "tol"_a,
-            "restarts"_a, "restart_iter"_a, "own_discount"_a = 0.f)
-        .def_ro("own_discount", &TopicOptions::own_discount);
+    nb::class_<ShardArrays>(m, "Shard", "Rows with local word ids, and their entries word by word.")
+        .def(nb::init<Vec<const int64_t>, Vec<const int32_t>, Vec<const float>, Vec<const int64_t>,
+                      Vec<const int32_t>>(),
+             "indptr"_a, "index"_a, "value"_a, "starts"_a, "order"_a);
+    nb::class_<StartArrays>(m, "Start", "Where documents start, if not from their words.")
+        .def(nb::init<DocArrays>(), "docs"_a, "From (indptr, topic, count).")
+        .def(nb::init<Mat<const float>>(), "dense"_a, "From counts [documents, K].");
+    nb::class_<LastVisitArrays>(m, "LastVisit", "What the topics' counts hold of these documents.")
+        .def(nb::init<DocArrays, WordArrays>(), "docs"_a, "words"_a);
+    bind_options(m);
     nb::class_<TopicScratch>(m, "TopicScratch", "Buffers that a worker keeps between steps.").def(nb::init<>());
 
     m.def(
@@ -157,9 +173,8 @@ void register_topics(nb::module_& m) {
           "norm"_a.noconvert(),
           "The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta; fills norm [K] with sums of x over "
           "words.");
-    m.def("topics_step", &bind_topics_step, "indptr"_a, "index"_a, "value"_a, "starts"_a, "order"_a, "table"_a,
-          "alpha"_a, "options"_a, "start_indptr"_a.none(), "start_topic"_a.none(), "start_count"_a.none(),
-          "start_dense"_a.none(), "last_visit"_a.none(), "want_words"_a, "threads"_a, "scratch"_a,
+    m.def("topics_step", &bind_topics_step, "shard"_a, "table"_a, "alpha"_a, "options"_a, "start"_a.none(),
+          "last"_a.none(), "want_words"_a, "threads"_a, "scratch"_a,
           "One shard of documents: (word statistics), (documents' topics), entropy, (iterations, restarts tried,"
           " accepted).");
     m.def("merged_entropy", &bind_merged_entropy, "scratch"_a, "L"_a, "partner"_a, "threads"_a, "lost"_a.noconvert(),

@@ -11,18 +11,12 @@
 
 namespace topmix {
 
-/// Numbers of each topic that draws need.
-struct TopicNumbers {
-    std::vector<float> inverse, larger;  // [K]
-
-    TopicNumbers(std::span<const int64_t> total, std::span<const double> eta_totals) {
-        for (size_t k = 0; k < total.size(); ++k) {
-            const double n = double(total[k]) + eta_totals[k];
-            inverse.push_back(float(1 / n));
-            larger.push_back(total[k] > 0 ? float(n / (n - 1)) : 1.f);  // asked only of a topic that has a token
-        }
-    }
-};
+/// [K] n_k + eta_k
+inline std::vector<double> topic_norms(std::span<const int64_t> total, std::span<const double> eta_totals) {
+    std::vector<double> norm(eta_totals.begin(), eta_totals.end());
+    for (size_t k = 0; k < norm.size(); ++k) norm[k] += double(total[k]);
+    return norm;
+}
 
 /// A row at a time, when its word's turn comes: a table of all rows would have to be written and read again.
 class CountedWords {

@@ -1,7 +1,7 @@
 // Collapsed Gibbs sampling, many documents at once. gibbs_sequential.hpp draws one token after another, exactly. Here
 // words and totals stand as they were when a block of documents began; local/group_sampler.hpp draws its tokens.
-// Counts of words are whole numbers, so that threads may add to them in any order, and random numbers belong to a
-// document: the result is the same for any number of threads.
+// Counts of words are whole numbers, so that threads may add to them in any order, and random numbers belong to
+// tokens: the result is the same for any number of threads.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -31,7 +31,7 @@ double log_probability(std::span<const TopicLine<Count>> lines, std::span<const 
     return s;
 }
 
-/// A token of word v left topic `from`, if it had one, for `to`.
+/// A token of word v left topic `from` for `to`.
 struct Move {
     int32_t v;
     TopicId from, to;
@@ -69,17 +69,15 @@ double sample_documents(const WordOrder& order, size_t block, std::span<TopicId>
     const size_t begin = groups.front().begin;
     std::vector<double> lga(K), part(groups.back().end - begin);
     for (size_t k = 0; k < K; ++k) lga[k] = math::lgamma(double(topics.alpha[k]));
-    std::vector<GroupSampler<Count>> samplers(team, GroupSampler<Count>(order, topics));
-    std::vector<CountedWords> own(team, words);  // its row is written
     std::vector<Moves> moves(team);
-    parallel_for(groups.size(), 1, threads, [&](size_t g, size_t, size_t t) {
+    sample_groups<Count>(order, block, topics, words, threads, [&](size_t g, auto& sampler, auto& own, size_t t) {
         auto note = [&list = moves[t].list](size_t v, size_t old, size_t k) {
             list.push_back({int32_t(v), TopicId(old), TopicId(k)});
         };
-        samplers[t].draw_again(groups[g], z, key, own[t], note);
+        sampler.draw_again(groups[g], z, key, own, note);
         for (size_t d = groups[g].begin; d < groups[g].end; ++d)
             part[d - begin] =
-                log_probability<Count>(samplers[t].topics_of_document(d - groups[g].begin), topics.alpha, lga);
+                log_probability<Count>(sampler.topics_of_document(d - groups[g].begin), topics.alpha, lga);
     });
     apply_moves(moves, int(team), counts);
     double sum = 0;

@@ -20,14 +20,15 @@
 #include "base/parallel.hpp"
 #include "base/views.hpp"
 #include "local/entries.hpp"
+#include "local/shard.hpp"
 #include "local/topic_result.hpp"
 
 namespace topmix {
 
 struct Cvb0Options {
-    size_t L = 16;
-    int burn_in = 1;     // sweeps over a document before it is counted for the first time
-    float least = 0.1f;  // the smallest prior count of a word, which no exclusion goes below
+    size_t L;
+    int burn_in;  // sweeps over a document before it is counted for the first time
+    float least;  // the smallest prior count of a word, which no exclusion goes below
 };
 
 /// What topics hold of the words of a shard.
@@ -129,9 +130,9 @@ class Excluding {
 
 /// Every document of a shard from where its gammas were left, or from its words where `last` is empty; the new ones are
 /// written to `next`. Counts sweeps in `iterations`. Needs L <= K.
-inline TopicResult cvb0_step(const Csr<float>& X, std::span<const int64_t> starts, std::span<const int32_t> order,
-                             const Cvb0Words& words, std::span<const float> alpha, const Cvb0Options& opt,
-                             GammasView last, int threads, Gammas& next) {
+inline TopicResult cvb0_step(const Shard& shard, const Cvb0Words& words, std::span<const float> alpha,
+                             const Cvb0Options& opt, GammasView last, int threads, Gammas& next) {
+    const Csr<float>& X = shard.X;
     const size_t K = alpha.size(), L = opt.L, docs = X.rows();
     next.topic.resize(X.index.size() * L);
     next.r.resize(X.index.size() * L);
@@ -163,7 +164,7 @@ inline TopicResult cvb0_step(const Csr<float>& X, std::span<const int64_t> start
         piece.iterations = document.sweeps;
     });
     join(pieces, out);
-    out.S = sum_by_word(starts, order, K, threads, [&](int32_t i, Row& S) {
+    out.S = sum_by_word(shard.starts, shard.order, K, threads, [&](int32_t i, Row& S) {
         const TopicId* k = &next.topic[size_t(i) * L];
         const float *r = &next.r[size_t(i) * L], c = X.value[size_t(i)];
         for (size_t l = 0; l < L; ++l) S.add(k[l], double(c * r[l]));

@@ -51,7 +51,8 @@ class Document : public DocumentSweep {
         chosen.resize(opt.L);
         std::iota(id.begin(), id.begin() + n, 0);
         for (size_t b = 0; b < blocks; ++b) {
-            const Block *e = &E[b * width], *support = masked() ? &M[b * width] : e, *r = excludes ? &R[b * width] : e;
+            const Block *e = &E[b * width], *support = is_masked() ? &M[b * width] : e,
+                        *r = excludes ? &R[b * width] : e;
             Block s{};
             for (size_t j = 0; j < n; ++j)
                 s += shares[j] =
@@ -91,17 +92,22 @@ class Document : public DocumentSweep {
             weights();
             if (left || it < 5 || it % 10 == 0) select();  // when a topic left, its tokens need another
             update();
-            float largest = 0, total = 0;
-            for (size_t j = 0; j < topic.size(); ++j) {
-                const float change = std::fabs(next[j] - N[j]);
-                largest = std::max(largest, change), total += change;
-            }
-            N.swap(next);
-            left = drop_small();
-            if (!left && (opt.mean_change ? total / float(dense.size()) : largest) < opt.tol) break;
+            if (!step(left)) break;
         }
         if (max_iter > 0 && keep.size() < topic.size()) squeeze();
         if (left) weights(), select();
+    }
+
+    /// Takes `next`; topics at or under eps leave. False when nothing moves any more.
+    bool step(bool& left) {
+        float largest = 0, total = 0;
+        for (size_t j = 0; j < topic.size(); ++j) {
+            const float change = std::fabs(next[j] - N[j]);
+            largest = std::max(largest, change), total += change;
+        }
+        N.swap(next);
+        left = drop_small();
+        return left || !((opt.mean_change ? total / float(dense.size()) : largest) < opt.tol);
     }
 
     /// Topics at or under eps leave, but never the largest. True if one with tokens left, because those tokens have yet
@@ -122,9 +128,9 @@ class Document : public DocumentSweep {
 
     /// The document's objective less a constant, Eq. (3.9), at the responsibilities that N implies: those that would be
     /// returned, each word's top L of them.
-    double judge() {
+    double objective() {
         weights();
-        const double log_s = !masked() && opt.L < topic.size() ? sweep_top_l() : sweep<false, true>();
+        const double log_s = !is_masked() && opt.L < topic.size() ? sweep_top_l() : sweep<false, true>();
         double terms = 0;
         for (size_t j = 0; j < topic.size(); ++j)
             if (next[j] > 0) {
@@ -137,7 +143,7 @@ class Document : public DocumentSweep {
 
     /// Tries the document without each of its smallest topics; keeps what raises the objective.
     void propose_restarts() {
-        double now = judge();
+        double now = objective();
         std::vector<int32_t> smallest(topic.size());
         std::iota(smallest.begin(), smallest.end(), 0);
         std::ranges::stable_sort(smallest, {}, [&](int32_t j) { return N[size_t(j)]; });
@@ -155,7 +161,7 @@ class Document : public DocumentSweep {
                 update();
                 N.swap(next);
             }
-            if (const double then = judge(); then > now)
+            if (const double then = objective(); then > now)
                 now = then, ++accepted, --live;
             else
                 N = saved;

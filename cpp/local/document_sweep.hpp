@@ -96,7 +96,7 @@ class DocumentSweep : public DocumentTable {
     double reweigh(size_t b) {
         const size_t n = topic.size(), step = width;
         const float* __restrict p = P.data();
-        const Block* __restrict e = masked() ? &M[b * width] : &E[b * width];
+        const Block* __restrict e = is_masked() ? &M[b * width] : &E[b * width];
         Block* __restrict out = sums.data();
         Block s[Several]{}, q[Several];
         for (size_t j = 0; j < n; ++j)
@@ -117,7 +117,7 @@ class DocumentSweep : public DocumentTable {
     /// The token aside, its topic still has the prior.
     void reweigh_excluding(size_t b) {
         const size_t n = topic.size();
-        const Block* __restrict e = masked() ? &M[b * width] : &E[b * width];
+        const Block* __restrict e = is_masked() ? &M[b * width] : &E[b * width];
         Block* __restrict r = &R[b * width];
         Block s{};
         for (size_t j = 0; j < n; ++j) {
@@ -141,7 +141,7 @@ class DocumentSweep : public DocumentTable {
 
     /// The top L of each word, of all topics in the document; until the next selection only these are reweighted.
     void select() {
-        if (!masked()) return;
+        if (!is_masked()) return;
         const size_t n = topic.size();
         row.resize(n);
         chosen.resize(opt.L);

@@ -9,15 +9,22 @@
 #include <span>
 #include <vector>
 
-#include "local/topic_options.hpp"
+#include "local/document_options.hpp"
 #include "simd/block.hpp"
 
 namespace topmix {
 
+/// The document's own tokens in the table of its shard: e_vk has c r / norm_k / scale_v for c r tokens.
+struct OwnTokens {
+    std::span<const float> by_topic;  // [K] 1 / norm_k
+    std::span<const float> by_word;   // [words] 1 / scale_v
+    float least = 0;                  // the smallest prior count of a word, which always stays
+};
+
 /// Memory of one thread, used again for each document.
 class DocumentTable {
   public:
-    DocumentTable(size_t K, const TopicOptions& options, std::span<const float> prior)
+    DocumentTable(size_t K, const DocumentOptions& options, std::span<const float> prior)
         : opt(options),
           excludes(options.exclude && options.posterior == Posterior::collapsed),
           alpha_all(prior),
@@ -33,7 +40,7 @@ class DocumentTable {
     std::vector<float>& left_before() { return last; }
 
   protected:
-    const TopicOptions& opt;
+    const DocumentOptions& opt;
     const bool excludes;
     std::span<const float> alpha_all;  // [K]
     std::vector<float> dense, last;    // [K]
@@ -45,7 +52,7 @@ class DocumentTable {
     std::vector<float> alpha, N, P, logP, least, next;  // [topics]
     std::vector<int32_t> keep;                          // topics to keep, by their place in `topic`
 
-    bool masked() const { return opt.select_often && opt.L < topic.size(); }
+    bool is_masked() const { return opt.select_often && opt.L < topic.size(); }
 
     /// A_d = {k : N_dk > eps}, never empty.
     void activate() {

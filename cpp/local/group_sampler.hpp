@@ -3,10 +3,13 @@
 // A document's tokens are drawn in the order of its words, whatever group it is in, and random numbers belong to
 // tokens: the result is the same however documents are grouped, and for any number of threads.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "base/parallel.hpp"
 #include "local/token_draw.hpp"
 #include "local/token_stream.hpp"
 #include "local/word_order.hpp"
@@ -27,7 +30,7 @@ class GroupSampler {
     GroupSampler(const WordOrder& order, const TopicWeights& topics)
         : order_(order), topics_(topics), documents_(topics.alpha.size()) {}
 
-    /// Each token of the group given all others. `moved(v, from, to)` hears of every change.
+    /// Each token of the group given all others. `moved(v, from, to)` is called for every change.
     template <class Words, class Moved>
     void draw_again(const WordOrder::Group& group, std::span<TopicId> z, const DrawKey& key, Words&& words,
                     Moved&& moved) {
@@ -80,5 +83,16 @@ class GroupSampler {
         }
     }
 };
+
+/// Calls each(g, sampler, words, thread) for every group of a block. What draws write to, each thread has of its own.
+template <class Count, class Words, class Each>
+void sample_groups(const WordOrder& order, size_t block, const TopicWeights& topics, const Words& words, int threads,
+                   Each&& each) {
+    const size_t team = size_t(std::max(threads, 1));
+    std::vector<GroupSampler<Count>> samplers(team, GroupSampler<Count>(order, topics));
+    std::vector<Words> own(team, words);
+    parallel_for(order.block(block).size(), 1, threads,
+                 [&](size_t g, size_t, size_t t) { each(g, samplers[t], own[t], t); });
+}
 
 }  // namespace topmix

@@ -48,15 +48,12 @@ void draw_tokens(const WordOrder& order, size_t block, std::span<TopicId> z, con
                  const TableWords& words, const GivenTopics* given, const DrawKey& key, int threads,
                  std::vector<DocPiece>& pieces) {
     const std::span<const WordOrder::Group> groups = order.block(block);
-    const size_t team = size_t(std::max(threads, 1));
-    std::vector<GroupSampler<Count>> samplers(team, GroupSampler<Count>(order, topics));
-    std::vector<TableWords> own(team, words);  // its sums are written
-    parallel_for(groups.size(), 1, threads, [&](size_t g, size_t, size_t t) {
+    sample_groups<Count>(order, block, topics, words, threads, [&](size_t g, auto& sampler, auto& own, size_t) {
         auto count = [&n = pieces[g].accepted](size_t, size_t, size_t) { ++n; };
         if (given)
-            samplers[t].draw_given(groups[g], z, key, *given, own[t]);
+            sampler.draw_given(groups[g], z, key, *given, own);
         else
-            samplers[t].draw_again(groups[g], z, key, own[t], count);
+            sampler.draw_again(groups[g], z, key, own, count);
     });
 }
 

@@ -23,15 +23,16 @@
 #include "base/rng.hpp"
 #include "base/views.hpp"
 #include "local/entries.hpp"
+#include "local/shard.hpp"
 #include "local/topic_result.hpp"
 
 namespace topmix {
 
 struct Scvb0Options {
-    double scale = 1, offset = 10, decay = 0.9;  // s, tau and kappa of rho_t
-    int burn_in = 1;                             // passes before the one that counts
-    size_t L = 16;
-    uint64_t seed = 0;
+    double scale, offset, decay;  // s, tau and kappa of rho_t
+    int burn_in;                  // passes before the one that counts
+    size_t L;
+    uint64_t seed;
 
     /// rho_t, at most one.
     double rho(double t) const { return std::min(1.0, scale * math::exp(-decay * math::log(offset + t))); }
@@ -118,9 +119,10 @@ class Average {
 /// Documents of one minibatch. The order of a document's tokens is a function of (seed, pass, row). Topics of documents
 /// are sums of gamma, as the words' are; the averages N themselves go to `averages` [docs, K] unless that is empty.
 /// Counts in `iterations` the gammas that were computed. Needs L <= K.
-inline TopicResult scvb0_step(const Csr<float>& X, std::span<const int64_t> starts, std::span<const int32_t> order,
-                              Rows<const float> table, std::span<const float> alpha, const Scvb0Options& opt,
-                              uint32_t pass, int threads, TopicScratch& scratch, std::span<float> averages) {
+inline TopicResult scvb0_step(const Shard& shard, Rows<const float> table, std::span<const float> alpha,
+                              const Scvb0Options& opt, uint32_t pass, int threads, TopicScratch& scratch,
+                              std::span<float> averages) {
+    const Csr<float>& X = shard.X;
     const size_t K = alpha.size(), L = opt.L, docs = X.rows();
     scratch.topic.resize(X.index.size() * L);
     scratch.share.resize(X.index.size() * L);
@@ -152,7 +154,7 @@ inline TopicResult scvb0_step(const Csr<float>& X, std::span<const int64_t> star
         }
     });
     join(pieces, out);
-    out.S = sum_by_word(starts, order, K, threads, [&](int32_t i, Row& S) {
+    out.S = sum_by_word(shard.starts, shard.order, K, threads, [&](int32_t i, Row& S) {
         const TopicId* k = &scratch.topic[size_t(i) * L];
         const float* x = &scratch.share[size_t(i) * L];
         for (size_t l = 0; l < L; ++l) S.add(k[l], double(x[l]));

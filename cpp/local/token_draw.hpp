@@ -5,7 +5,7 @@
 // Words and totals stand still, as e_vk = (n_vk + eta_vk) / (n_k + eta_k); the document's own counts follow every draw,
 // and the token itself is out of all three. With e fixed the weight falls into parts that are cheap to draw from:
 //
-//     z, the topic it has      (n_dz - 1 + alpha_z) e'_vz             one number; most tokens stay
+//     z, the topic it has      (n_dz - 1 + alpha_z) e'_vz             one number; most tokens keep it
 //     the document's others    sum over its few topics n_dk e_vk      a gather
 //     the prior's others       alpha_k e_vk, all k                    its running sums are kept while a word lasts
 //
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include "base/views.hpp"
 #include "local/topic_lines.hpp"
@@ -48,6 +49,18 @@ inline void prior_mass(std::span<const float> e, std::span<const float> alpha, s
     }
 }
 
+/// Numbers of each topic that draws need, of n_k + eta_k [K].
+struct TopicNumbers {
+    std::vector<float> inverse, larger;  // [K] as in TopicWeights
+
+    explicit TopicNumbers(std::span<const double> norm) {
+        for (const double n : norm) {
+            inverse.push_back(float(1 / n));
+            larger.push_back(n > 1 ? float(n / (n - 1)) : 1.f);  // asked only of a topic that has a token
+        }
+    }
+};
+
 /// What all draws need of the topics.
 struct TopicWeights {
     std::span<const float> alpha;    // [K]
@@ -64,13 +77,13 @@ struct WordWeights {
 };
 
 /// A topic in proportion to alpha_k e_k but not `but`, whose weight `out` is taken out of the running sums. x is from
-/// [0, the sum of what is left).
+/// [0, the sum of what is left). Where no other topic weighs anything it is `but`, or 0 where that is no topic.
 inline size_t pick_by_prior(const WordWeights& word, std::span<const float> alpha, size_t but, float out, float x) {
     auto up_to = [&](size_t b) { return word.mass[b] - (b >= but / kPriorBlock ? out : 0.f); };
     size_t b = 0;
     while (b + 1 < word.mass.size() && x >= up_to(b)) ++b;
     if (b) x -= up_to(b - 1);
-    size_t last = but;
+    size_t last = but == kNoTopic ? 0 : but;
     const size_t end = std::min((b + 1) * kPriorBlock, alpha.size());
     for (size_t k = b * kPriorBlock; k < end; ++k) {
         const float w = k == but ? 0.f : alpha[k] * word.e[k];
@@ -97,9 +110,9 @@ size_t draw_again(const TopicWeights& topics, const WordWeights& word, DocumentT
     Count& n = lines[at].count[std::countr_zero(found)];
     const float e = row[z], a = topics.alpha[z], one = topics.inverse[z] * word.scale;
     const float without = std::max(e - one, topics.least * one) * topics.larger[z];  // e with the token taken out
-    const float stay = (float(n) - 1 + a) * without, document = sum(sums);
+    const float keep = (float(n) - 1 + a) * without, document = sum(sums);
     const float prior = std::max(word.mass.back() - a * e, 0.f);
-    float x = u * (stay + document + prior) - stay;
+    float x = u * (keep + document + prior) - keep;
     if (x < 0) return z;
     if (x < document) {
         for (size_t i = 0; i < lines.size(); ++i) {

@@ -1,5 +1,5 @@
-// The tokens of a group in the order of words, each with its random numbers. A batch is prepared ahead: many numbers
-// are made side by side, and what the draws will read is asked for before they need it.
+// The tokens of a group in the order of words, each with its random numbers. The next batch is prepared early: many
+// numbers are made side by side, and what the draws will read is asked for before they need it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,12 +30,12 @@ class TokenStream {
     TokenStream(const WordOrder::Group& group, std::span<const TopicId> z, const DocumentTopics<Count>& documents,
                 const DrawKey& key)
         : left_(group.entries), z_(z), documents_(documents), key_(key) {
-        fill(now_), fill(ahead_);
+        fill(current_), fill(following_);
     }
 
     Token next() {
-        if (at_ == kBatch) std::swap(now_, ahead_), fill(ahead_), at_ = 0;
-        const Token t{now_.token[at_], now_.doc[at_], now_.u[at_], now_.w[at_]};
+        if (at_ == kBatch) std::swap(current_, following_), fill(following_), at_ = 0;
+        const Token t{current_.token[at_], current_.doc[at_], current_.u[at_], current_.w[at_]};
         ++at_;
         return t;
     }
@@ -52,7 +52,7 @@ class TokenStream {
     std::span<const TopicId> z_;
     const DocumentTopics<Count>& documents_;
     DrawKey key_;
-    Batch now_, ahead_;
+    Batch current_, following_;
     size_t at_ = 0;
 
     void fill(Batch& batch) {

@@ -8,7 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "local/topic_line.hpp"
+#include "global/word_stats.hpp"
+#include "simd/topic_line.hpp"
 
 namespace topmix {
 
@@ -24,7 +25,7 @@ class DocumentTopics {
 
     /// A document whose tokens have these topics.
     void append(std::span<const TopicId> z) {
-        open(z.size());
+        open(std::min(z.size(), place_.size()));  // topics that it can have, now or later
         Line* lines = &lines_[documents_.back().first];
         size_t n = 0;
         for (const TopicId k : z) {
@@ -72,9 +73,9 @@ class DocumentTopics {
     std::vector<Document> documents_;
     std::vector<size_t> place_;  // [K] of each topic in the document that is being added
 
-    void open(size_t most) {
+    void open(size_t places) {
         documents_.push_back({uint32_t(lines_.size()), 1});
-        lines_.resize(lines_.size() + std::max<size_t>((std::min(most, place_.size()) + kLine - 1) / kLine, 1));
+        lines_.resize(lines_.size() + std::max<size_t>((places + kLine - 1) / kLine, 1));
     }
 
     static void put(Line& line, size_t lane, size_t k) { line.id[lane] = TopicId(k), line.count[lane] = Count(1); }

@@ -12,6 +12,7 @@
 #include "base/views.hpp"
 #include "global/word_stats.hpp"
 #include "local/document.hpp"
+#include "local/shard.hpp"
 #include "local/topic_result.hpp"
 
 namespace topmix {
@@ -43,10 +44,10 @@ inline void first_selection(Rows<const float> table, size_t L, int threads, Topi
     });
 }
 
-inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> starts, std::span<const int32_t> order,
-                               Rows<const float> table, std::span<const float> alpha, const TopicOptions& opt,
-                               const Start& start, const LastVisit* last, bool want_words, int threads,
-                               TopicScratch& scratch) {
+inline TopicResult topics_step(const Shard& shard, Rows<const float> table, std::span<const float> alpha,
+                               const DocumentOptions& opt, const Start& start, const LastVisit* last, bool want_words,
+                               int threads, TopicScratch& scratch) {
+    const Csr<float>& X = shard.X;
     const size_t K = alpha.size(), L = opt.L, docs = X.rows();
     const bool cold = start.indptr.empty() && start.dense.empty();
     if (cold) first_selection(table, L, threads, scratch);
@@ -114,7 +115,7 @@ inline TopicResult topics_step(const Csr<float>& X, std::span<const int64_t> sta
 
     join(pieces, out);
     if (want_words)
-        out.S = sum_by_word(starts, order, K, threads, [&](int32_t i, Row& S) {
+        out.S = sum_by_word(shard.starts, shard.order, K, threads, [&](int32_t i, Row& S) {
             const TopicId* k = &scratch.topic[size_t(i) * L];
             const float* x = &scratch.share[size_t(i) * L];
             for (size_t l = 0, m = size_t(scratch.kept[size_t(i)]); l < m; ++l) S.add(k[l], double(x[l]));

@@ -14,7 +14,7 @@ using asynchronous::Rest;
 namespace {
 
 struct Problem {
-    Shard shard{53, 40, 17, 3};
+    RandomShard shard{53, 40, 17, 3};
     size_t K;
     std::vector<double> counts, alpha, eta{0.1};
     Problem(size_t topics) : K(topics), alpha(topics, 0.07) {

@@ -19,13 +19,13 @@ bool same(const TopicResult& a, const TopicResult& b) {
            a.entropy == b.entropy && a.iterations == b.iterations;
 }
 
-double tokens(const Shard& shard, size_t d) {
+double tokens(const RandomShard& shard, size_t d) {
     double sum = 0;
     for (int64_t i = shard.indptr[d]; i < shard.indptr[d + 1]; ++i) sum += double(shard.value[size_t(i)]);
     return sum;
 }
 
-void every_token_is_somewhere(const Shard& shard, const TopicResult& out, size_t K) {
+void every_token_is_somewhere(const RandomShard& shard, const TopicResult& out, size_t K) {
     check(std::isfinite(out.entropy) && out.entropy >= 0);
     double all = 0, S = 0;
     for (size_t d = 0; d + 1 < shard.indptr.size(); ++d) {
@@ -42,12 +42,11 @@ void every_token_is_somewhere(const Shard& shard, const TopicResult& out, size_t
 }
 
 void averages_sum_to_lengths(size_t n, size_t K, const Scvb0Options& opt) {
-    const Shard shard(n, 151, 25, 21);
+    const RandomShard shard(n, 151, 25, 21);
     const std::vector<float> table = positive(shard.words() * K, 22), alpha(K, 0.1f);
     TopicScratch scratch;
     auto run = [&](int threads, std::span<float> averages) {
-        return scvb0_step(shard.rows(), shard.local.starts, shard.local.order, {table, K}, alpha, opt, 3, threads,
-                          scratch, averages);
+        return scvb0_step(shard.view(), {table, K}, alpha, opt, 3, threads, scratch, averages);
     };
     std::vector<float> N(n * K, 0.f);
     const TopicResult one = run(1, N);
@@ -61,14 +60,13 @@ void averages_sum_to_lengths(size_t n, size_t K, const Scvb0Options& opt) {
 }
 
 void gammas_go_on(size_t n, size_t K, const Cvb0Options& opt) {
-    const Shard shard(n, 151, 25, 31);
+    const RandomShard shard(n, 151, 25, 31);
     const size_t V = shard.words();
     std::vector<float> table = positive(V * K, 32);
     const std::vector<float> alpha(K, 0.1f);
     const std::vector<double> log_scale(V, std::log(0.01)), norm(K, 40.0);  // counts of up to 0.4 a word and topic
     auto run = [&](int threads, GammasView last, Gammas& next) {
-        return cvb0_step(shard.rows(), shard.local.starts, shard.local.order, {{table, K}, log_scale, norm}, alpha, opt,
-                         last, threads, next);
+        return cvb0_step(shard.view(), {{table, K}, log_scale, norm}, alpha, opt, last, threads, next);
     };
     Gammas first, second, again;
     const TopicResult one = run(1, {}, first);
@@ -89,9 +87,7 @@ int main() {
         for (auto [K, L] : {std::pair<size_t, size_t>{1, 1}, {23, 1}, {23, 5}, {23, 23}, {70, 6}}) {
             for (int burn_in : {0, 2})
                 for (double scale : {1.0, 50.0}) {  // the second takes steps of one at first
-                    Scvb0Options opt;
-                    opt.scale = scale, opt.burn_in = burn_in, opt.L = L, opt.seed = 5;
-                    averages_sum_to_lengths(n, K, opt);
+                    averages_sum_to_lengths(n, K, {scale, 10, 0.9, burn_in, L, 5});
                 }
             for (int burn_in : {0, 2}) gammas_go_on(n, K, {L, burn_in, 0.02f});
         }

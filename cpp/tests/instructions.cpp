@@ -41,15 +41,15 @@ namespace {
 constexpr size_t kTopics = 100, kWords = 3000;
 
 void topics(Posterior posterior, bool cold) {
-    const Shard shard(600, kWords, 80, 1);
+    const RandomShard shard(600, kWords, 80, 1);
     const std::vector<float> table = positive(shard.words() * kTopics, 2), alpha(kTopics, 0.1f);
-    TopicOptions opt;
+    DocumentOptions opt{};
+    opt.exclude = true, opt.tol = 0.05f;
     opt.posterior = posterior, opt.L = 8, opt.eps = 0.5f, opt.max_iter = 30;
     opt.own_discount = posterior == Posterior::collapsed ? 0.5f : 0.f;
     TopicScratch scratch;
     auto run = [&](const Start& start, const LastVisit* last) {
-        return topics_step(shard.rows(), shard.local.starts, shard.local.order, {table, kTopics}, alpha, opt, start,
-                           last, true, 1, scratch);
+        return topics_step(shard.view(), {table, kTopics}, alpha, opt, start, last, true, 1, scratch);
     };
     if (cold) return measured([&] { run({}, nullptr); });
     const TopicResult first = run({}, nullptr);
@@ -93,7 +93,7 @@ void rows_of_topics() {
 }
 
 void sums_by_word() {
-    const Shard shard(3000, kWords, 80, 4);
+    const RandomShard shard(3000, kWords, 80, 4);
     constexpr size_t L = 8;
     Rng rng(5, 0, 0);
     std::vector<TopicId> topic(shard.index.size() * L);
@@ -129,7 +129,7 @@ void gaussian() {
 
 /// Documents whose tokens have random topics.
 struct Chain {
-    Shard shard{600, kWords, 80, 7};
+    RandomShard shard{600, kWords, 80, 7};
     size_t V = shard.words();
     std::vector<int64_t> first{0}, total = std::vector<int64_t>(kTopics);
     std::vector<TopicId> z;
@@ -158,7 +158,7 @@ void gibbs() {
     const std::vector<int64_t> bounds{0, 600};
     const WordOrder order(chain.tokens().X, chain.V, bounds, 1);
     measured([&] {
-        const TopicNumbers numbers(chain.total, eta_totals);
+        const TopicNumbers numbers(topic_norms(chain.total, eta_totals));
         const TopicWeights topics{alpha, numbers.inverse, numbers.larger, float(eta)};
         const CountedWords words({chain.word, kTopics}, {&eta, 0, 0}, numbers.inverse, alpha);
         sample_documents<uint16_t>(order, 0, chain.z, topics, words, {7, 1, 0}, 1, chain.counts());
@@ -181,24 +181,20 @@ void refinement() {
 }
 
 void scvb0() {
-    const Shard shard(200, kWords, 80, 9);
+    const RandomShard shard(200, kWords, 80, 9);
     const std::vector<float> e = positive(shard.words() * kTopics, 10), alpha(kTopics, 0.1f);
-    Scvb0Options opt;
-    opt.L = 8;
+    const Scvb0Options opt{1, 10, 0.9, 1, 8, 0};
     TopicScratch scratch;
-    measured([&] {
-        scvb0_step(shard.rows(), shard.local.starts, shard.local.order, {e, kTopics}, alpha, opt, 1, 1, scratch, {});
-    });
+    measured([&] { scvb0_step(shard.view(), {e, kTopics}, alpha, opt, 1, 1, scratch, {}); });
 }
 
 void cvb0() {
-    const Shard shard(200, kWords, 80, 11);
+    const RandomShard shard(200, kWords, 80, 11);
     const std::vector<float> e = positive(shard.words() * kTopics, 12), alpha(kTopics, 0.1f);
     const std::vector<double> log_scale(shard.words(), -4.0), norm(kTopics, 40.0);
     Gammas first, second;
     auto run = [&](GammasView last, Gammas& next) {
-        cvb0_step(shard.rows(), shard.local.starts, shard.local.order, {{e, kTopics}, log_scale, norm}, alpha,
-                  Cvb0Options{8, 1, 0.02f}, last, 1, next);
+        cvb0_step(shard.view(), {{e, kTopics}, log_scale, norm}, alpha, Cvb0Options{8, 1, 0.02f}, last, 1, next);
     };
     measured([&] {
         run({}, first);

@@ -17,7 +17,7 @@ using namespace topmix;
 namespace {
 
 void rows_are_assigned(size_t n, size_t K, size_t L) {
-    const Shard shard(n, 211, 30, 7);
+    const RandomShard shard(n, 211, 30, 7);
     std::vector<float> table = positive(shard.words() * K, 8), pi = positive(K, 9);
     for (auto* x : {&table, &pi})
         for (float& e : *x) e = std::log(e);
@@ -46,12 +46,11 @@ void rows_are_assigned(size_t n, size_t K, size_t L) {
     for (int threads : {2, 7}) check(run(threads) == one);
 }
 
-void documents_are_solved(size_t n, size_t K, const TopicOptions& opt) {
-    const Shard shard(n, 151, 25, 11);
+void documents_are_solved(size_t n, size_t K, const DocumentOptions& opt) {
+    const RandomShard shard(n, 151, 25, 11);
     const std::vector<float> table = positive(shard.words() * K, 12), alpha(K, 0.1f);
     auto run = [&](int threads, const Start& start, TopicScratch& scratch, const LastVisit* last = nullptr) {
-        return topics_step(shard.rows(), shard.local.starts, shard.local.order, {table, K}, alpha, opt, start, last,
-                           true, threads, scratch);
+        return topics_step(shard.view(), {table, K}, alpha, opt, start, last, true, threads, scratch);
     };
     TopicScratch scratch;
     const TopicResult one = run(1, {}, scratch);
@@ -138,14 +137,16 @@ int main() {
         for (bool often : {false, true})
             for (auto [K, L] : {std::pair<size_t, size_t>{1, 1}, {23, 1}, {23, 5}, {23, 23}, {70, 6}})
                 for (float eps : {0.f, 1.5f}) {
-                    TopicOptions opt;
+                    DocumentOptions opt{};
                     opt.posterior = posterior, opt.select_often = often, opt.L = L, opt.eps = eps;
+                    opt.tol = 0.05f, opt.restart_iter = 3;
                     opt.restarts = eps == 0 ? 2 : 0, opt.mean_change = eps > 0, opt.max_iter = 20;
                     opt.exclude = L != 5, opt.own_discount = often ? 1.f : 0.5f;
                     documents_are_solved(33, K, opt);
                 }
     for (int max_iter : {0, 1}) {
-        TopicOptions opt;
+        DocumentOptions opt{};
+        opt.posterior = Posterior::collapsed, opt.exclude = true, opt.tol = 0.05f;
         opt.eps = 1e9f, opt.L = 3, opt.max_iter = max_iter, opt.select_often = true;
         for (size_t n : {0, 1, 17}) documents_are_solved(n, 20, opt);
     }

@@ -7,17 +7,18 @@
 #include "base/rng.hpp"
 #include "base/views.hpp"
 #include "data/localise.hpp"
+#include "local/shard.hpp"
 
 namespace topmix {
 
 /// Rows of up to `longest` entries; some are empty, some have one word.
-struct Shard {
+struct RandomShard {
     std::vector<int64_t> indptr{0};
     std::vector<int32_t> index;
     std::vector<float> value;
     Localised local;
 
-    Shard(size_t rows, size_t V, size_t longest, uint64_t seed) {
+    RandomShard(size_t rows, size_t V, size_t longest, uint64_t seed) {
         for (size_t d = 0; d < rows; ++d) {
             Rng rng(seed, 0, d);
             const size_t n = d % 5 == 2 ? 0 : d % 5 == 3 ? 1 : rng.below(uint32_t(longest)) + 1;
@@ -33,6 +34,7 @@ struct Shard {
         local = localise(index, V);
     }
     Csr<float> rows() const { return {indptr, local.local, value}; }
+    Shard view() const { return {rows(), local.starts, local.order}; }
     size_t words() const { return local.cols.size(); }
 };
 

@@ -9,6 +9,7 @@
 #include "chains/gibbs.hpp"
 #include "chains/gibbs_sequential.hpp"
 #include "chains/refine.hpp"
+#include "local/sample.hpp"
 #include "tests/check.hpp"
 #include "tests/random_shard.hpp"
 
@@ -17,7 +18,7 @@ using namespace topmix;
 namespace {
 
 struct Model {
-    Shard shard;
+    RandomShard shard;
     size_t V, K;
     std::vector<int64_t> first;
     std::vector<TopicId> z;
@@ -59,7 +60,7 @@ void blocks_are_sampled(size_t n, size_t K) {
         double sum = 0;
         for (uint32_t sweep = 1; sweep <= 3; ++sweep)
             for (size_t block = 0; block < 2; ++block) {
-                const TopicNumbers numbers(m.total, eta_totals);
+                const TopicNumbers numbers(topic_norms(m.total, eta_totals));
                 const TopicWeights topics{alpha, numbers.inverse, numbers.larger, float(eta)};
                 const CountedWords words({m.word, K}, {&eta, 0, 0}, numbers.inverse, alpha);
                 const auto sample = sweep == 2 ? &sample_documents<float> : &sample_documents<uint16_t>;
@@ -79,6 +80,39 @@ void blocks_are_sampled(size_t n, size_t K) {
     m.counts_are_those_of_tokens();
     const double words = log_probability_of_words({m.word, K}, m.total, {&eta, 0, 0}, eta_totals, 2);
     check(std::isfinite(documents + words));
+}
+
+/// By tables: given the documents' topics, which may name one more often than there are topics, then given all others.
+/// Where no topic weighs anything a token still gets one.
+void shards_are_sampled(size_t n, size_t K, float weight) {
+    auto run = [&](int threads) {
+        Model m(n, K);
+        const std::vector<float> alpha(K, 0.1f), by_word(m.V, 2.f), table(m.V * K, weight);
+        const TopicNumbers numbers(std::vector<double>(K, 40.0));
+        const TopicWeights topics{alpha, numbers.inverse, numbers.larger, 0.1f};
+        const TableWords words({table, K}, by_word, alpha);
+        const std::vector<int64_t> bounds{0, int64_t(n)};
+        const WordOrder order(m.tokens().X, m.V, bounds, threads);
+        const size_t many = 3 * K + 9;
+        std::vector<int64_t> indptr(n + 1);
+        for (size_t d = 0; d < n; ++d) indptr[d + 1] = indptr[d] + int64_t(many);
+        const std::vector<TopicId> topic(n * many, TopicId(K - 1));
+        const std::vector<float> count(n * many, 1.f);
+        const GivenTopics given{indptr, topic, count};
+        std::vector<std::vector<TopicId>> drawn;
+        for (uint32_t sweep = 0; sweep < 2; ++sweep) {
+            const TopicResult out = sample_step(order, m.shard.value, m.shard.local.starts, m.shard.local.order, m.z,
+                                                topics, words, sweep == 0 ? &given : nullptr, {7, sweep, 0}, threads);
+            double tokens = 0;
+            for (const double x : out.S.totals) tokens += x;
+            check(tokens == double(m.z.size()));
+            for (const TopicId k : m.z) check(k < K);
+            drawn.push_back(m.z);
+        }
+        return drawn;
+    };
+    const auto one = run(1);
+    for (int threads : {2, 7}) check(run(threads) == one);
 }
 
 void hard_topics_fall(size_t n, size_t K, double penalty) {
@@ -117,6 +151,7 @@ int main() {
     for (size_t n : {0, 1, 43})
         for (size_t K : {1, 2, 17, 70, 130}) {
             blocks_are_sampled(n, K);
+            for (float weight : {0.25f, 0.f, NAN}) shards_are_sampled(n, K, weight);
             for (double penalty : {0.0, 3.0}) hard_topics_fall(n, K, penalty);
         }
 }

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from typing_extensions import CapsuleType
 
 
+def supported_isas() -> list[str]:
+    """Instruction sets that this processor runs, best first."""
+
 @overload
 def exp(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None: ...
 
@@ -333,82 +336,6 @@ class AsynchronousGaussian64:
     def visits(self) -> int:
         """Of blocks, by all workers."""
 
-class NomadicGaussian32:
-    """
-    Rows of one process, visited by blocks of Gaussian clusters that come and go.
-    """
-
-    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
-
-    @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
-
-class NomadicGaussian64:
-    """
-    Rows of one process, visited by blocks of Gaussian clusters that come and go.
-    """
-
-    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
-
-    @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
-
 class AsynchronousCategorical:
     """Workers that own rows of counts, visited by blocks of clusters."""
 
@@ -489,82 +416,58 @@ class AsynchronousSparseGaussian:
     def visits(self) -> int:
         """Of blocks, by all workers."""
 
-class NomadicCategorical:
-    """Rows of counts, visited by blocks of clusters that come and go."""
+class Shard:
+    """Rows with local word ids, and their entries word by word."""
 
-    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
+class Start:
+    """Where documents start, if not from their words."""
 
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
+    @overload
+    def __init__(self, docs: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> None:
+        """From (indptr, topic, count)."""
 
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
+    @overload
+    def __init__(self, dense: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """From counts [documents, K]."""
 
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
+class LastVisit:
+    """What the topics' counts hold of these documents."""
 
-    def settle(self) -> None:
-        """All came: scores become shares."""
+    def __init__(self, docs: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]], words: tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], float]) -> None: ...
 
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
+class DocumentOptions:
+    """How documents are solved: models/document_options.py."""
 
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
+    def __init__(self, posterior: str, L: int, eps: float, max_iter: int, tol: float, mean_change: bool, select_often: bool, exclude: bool, restarts: int, restart_iter: int, own_discount: float) -> None: ...
 
     @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
-
-class NomadicSparseGaussian:
-    """Sparse rows, visited by blocks of Gaussian clusters that come and go."""
-
-    def __init__(self, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
+    def L(self) -> int: ...
 
     @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
+    def eps(self) -> float: ...
 
-class TopicOptions:
-    """How documents are solved; see cpp/local/topic_options.hpp."""
+    @property
+    def max_iter(self) -> int: ...
 
-    def __init__(self, posterior: str, exclude: bool, select_often: bool, mean_change: bool, L: int, eps: float, max_iter: int, tol: float, restarts: int, restart_iter: int, own_discount: float = 0.0) -> None: ...
+    @property
+    def tol(self) -> float: ...
+
+    @property
+    def mean_change(self) -> bool: ...
+
+    @property
+    def select_often(self) -> bool: ...
+
+    @property
+    def exclude(self) -> bool: ...
+
+    @property
+    def restarts(self) -> int: ...
+
+    @property
+    def restart_iter(self) -> int: ...
 
     @property
     def own_discount(self) -> float: ...
@@ -589,7 +492,7 @@ def topic_bound(posterior: str, raw: Annotated[NDArray[numpy.float64], dict(shap
     The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta; fills norm [K] with sums of x over words.
     """
 
-def topics_step(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: TopicOptions, start_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, start_topic: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, start_count: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, start_dense: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, last_visit: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], float] | None, want_words: bool, threads: int, scratch: TopicScratch) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], float, tuple[int, int, int]]:
+def topics_step(shard: Shard, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: DocumentOptions, start: Start | None, last: LastVisit | None, want_words: bool, threads: int, scratch: TopicScratch) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], float, tuple[int, int, int]]:
     """
     One shard of documents: (word statistics), (documents' topics), entropy, (iterations, restarts tried, accepted).
     """
@@ -599,7 +502,7 @@ def merged_entropy(scratch: TopicScratch, L: int, partner: Annotated[NDArray[num
     Fills lost [K], at the lower topic of each pair, with the entropy that merging it would take from the last topics_step with this scratch. partner [K]: the other topic, or -1.
     """
 
-def sample_step(tokens: WordOrder, value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], log_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], least: float, alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], given: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, seed: int, sweep: int, first: int, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')]) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], int]:
+def sample_step(tokens: WordOrder, shard: Shard, words: tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], float], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], given: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, seed: int, sweep: int, first: int, threads: int, z: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')]) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], int]:
     """
     Draws the topics z of a shard's tokens, again or given the documents' proportions (indptr, topic, count): (word statistics), (documents' topics), tokens that moved.
     """
@@ -681,12 +584,165 @@ class NomadicTopics:
     def of_documents(self) -> int:
         """Bytes that documents need, after the last visits."""
 
-def scvb0_step(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float, offset: float, decay: float, burn_in: int, L: int, seed: int, pass_: int, threads: int, scratch: TopicScratch, averages: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')] | None) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], float, int]:
+class NomadicGaussian32:
+    """
+    Rows of one process, visited by blocks of Gaussian clusters that come and go.
+    """
+
+    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters of those that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to these clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for these clusters, and they follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
+
+class NomadicGaussian64:
+    """
+    Rows of one process, visited by blocks of Gaussian clusters that come and go.
+    """
+
+    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters of those that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to these clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for these clusters, and they follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
+
+class NomadicCategorical:
+    """Rows of counts, visited by blocks of clusters that come and go."""
+
+    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters of those that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to these clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for these clusters, and they follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
+
+class NomadicSparseGaussian:
+    """Sparse rows, visited by blocks of Gaussian clusters that come and go."""
+
+    def __init__(self, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters of those that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to these clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for these clusters, and they follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
+
+class SCVB0Options:
+    """Step sizes of documents; see cpp/local/scvb0.hpp."""
+
+    def __init__(self, scale: float, offset: float, decay: float, burn_in: int, L: int, seed: int) -> None: ...
+
+def scvb0_step(shard: Shard, table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], options: SCVB0Options, pass_: int, threads: int, scratch: TopicScratch, averages: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')] | None) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], float, int]:
     """
     One minibatch by SCVB0: (word statistics), (documents' topics), entropy, gammas computed.
     """
 
-def cvb0_step(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], log_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], L: int, burn_in: int, least: float, last_topic: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, last_r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, threads: int) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], float, int, tuple[Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]]:
+def cvb0_step(shard: Shard, words: tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], float], alpha: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], L: int, burn_in: int, last: tuple[Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]] | None, threads: int) -> tuple[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]], float, int, tuple[Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]]:
     """
     One shard by CVB0: (word statistics), (documents' topics), entropy, sweeps, (topics and shares of gamma).
     """
@@ -750,6 +806,3 @@ def distance_of_tokens(word: Annotated[NDArray[numpy.int32], dict(shape=(None, N
 
 isa: str
 """The instruction set that was loaded."""
-
-def supported_isas() -> list[str]:
-    """Instruction sets that this processor runs, best first."""

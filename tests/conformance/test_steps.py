@@ -200,7 +200,8 @@ def test_document_options_are_values():
     native = DocumentOptions(n_active=3, eps=0.5, max_iter=7, tol=0.2, restarts=2, own_discount=0.25).native(
         "collapsed", 9
     )
-    assert isinstance(native, _core.TopicOptions)
+    assert isinstance(native, _core.DocumentOptions)
+    assert (native.L, native.max_iter, native.restarts, native.own_discount) == (3, 7, 2, 0.25)
 
 
 @pytest.mark.parametrize(

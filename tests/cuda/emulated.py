@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
 import weakref
@@ -33,7 +34,7 @@ def library(name: str, L: int) -> ctypes.CDLL:
     sizes = "".join(
         f"static_assert(offsetof({kind}, {field}) == {offset});\n"
         for kind in STRUCTS
-        if f"struct {kind} {{" in program(name)
+        if re.search(rf"struct {kind}(?: : \w+)? {{{{", program(name))
         for field, (_, offset) in (struct(kind).fields or {}).items()
     )
     order = 'extern "C" void set_order(int seed) { emulated::order_seed = seed; }\n'

@@ -61,6 +61,9 @@ def solve(
     docs = DeviceDocs.empty(device, host_places, places)
     sums = device.zeros(SUMS + 3 * K, np.int64)
     given: dict[str, Any] = {
+        **options.of_kernels(),
+        "exclude": extra.exclude,
+        "own_discount": 0.0 if last is None else options.own_discount,
         "indptr": shard.indptr,
         "index": shard.index,
         "value": shard.value,
@@ -76,25 +79,16 @@ def solve(
         "sums": sums,
         "n_entries": n_entries,
         "K": K,
-        "eps": options.eps,
-        "tol": options.tol,
         "unit": unit,
-        "max_iter": options.max_iter,
-        "mean_change": int(options.mean_change),
         "variational": int(tables.posterior == "variational"),
         "starts_cold": int(start is None),
         "learns_alpha": int(prior.learned),
         "wants_bound": int(want_bound),
-        "exclude": int(extra.exclude),
-        "select_often": int(extra.select_often),
-        "restarts": options.restarts,
-        "restart_iter": options.restart_iter,
     }
     if start is None:
         given |= first_selection(device, table, L)
     if last is not None:
         given |= {
-            "own_discount": options.own_discount,
             "by_topic": device.array(1.0 / tables.words.norm, np.float32),
             "least": tables.words.least,
         }

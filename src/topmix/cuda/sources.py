@@ -38,6 +38,7 @@ STRUCTS = {  # the file that each is in
         ("FeatureArgs", "WeightArgs", "TopArgs", "SegmentArgs", "MomentArgs", "AddArgs", "GaussianArgs", "RowWordArgs"),
         "mixture_arguments.hpp",
     ),
+    "DocumentOptions": "document_options.hpp",
 }
 PRELUDE = """\
 extern __shared__ __align__(16) unsigned char shared_memory[];
@@ -84,10 +85,10 @@ def program(name: str) -> str:
 @cache
 def struct(name: str) -> np.dtype:
     """The layout of a struct of arguments; pointers are addresses."""
-    body = re.search(rf"struct {name} {{\n(.*?)\n}};", _read(STRUCTS[name]), re.DOTALL)
+    body = re.search(rf"struct {name}(?: : (\w+))? {{\n(.*?)\n}};", _read(STRUCTS[name]), re.DOTALL)
     assert body, name
-    fields = []
-    for line in body[1].splitlines():
+    fields = list(struct(body[1]).descr) if body[1] else []
+    for line in body[2].splitlines():
         found = re.match(r"\s*(?:const )?([\w ]+?)\s*(\*?)\s*(\w+);", line)
         assert found, line
         kind, pointer, field = found.groups()

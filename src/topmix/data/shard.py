@@ -66,6 +66,14 @@ class Shard:
         """[rows] float64, tokens of each row."""
         return row_sums(self.indptr, self.value)
 
+    @property
+    def native(self) -> _core.Shard:
+        """The same arrays, for kernels. Made once, without the lock of `cached_property`: texts come one by one."""
+        made: _core.Shard | None = vars(self).get("_native")
+        if made is None:
+            made = vars(self)["_native"] = _core.Shard(self.indptr, self.index, self.value, self.starts, self.order)
+        return made
+
     @cached_property
     def word_order(self) -> _core.WordOrder:
         """The tokens of the shard word by word, for sampling. Counts must be whole numbers."""

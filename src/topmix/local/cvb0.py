@@ -33,22 +33,9 @@ class CVB0Step:
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: Gammas | None, scratch: _core.TopicScratch
     ) -> StepResult:
+        alpha, L = tables.prior.alpha.astype(np.float32), tables.documents.L(tables.words.table.shape[1])
         words, docs, H, sweeps, gammas = _core.cvb0_step(
-            shard.indptr,
-            shard.index,
-            shard.value,
-            shard.starts,
-            shard.order,
-            tables.words.table,
-            tables.words.log_scale,
-            tables.words.norm,
-            tables.prior.alpha.astype(np.float32),
-            tables.documents.L(tables.words.table.shape[1]),
-            self.burn_in,
-            tables.words.least,
-            None if memory is None else memory.topic,
-            None if memory is None else memory.share,
-            threads(),
+            shard.native, tables.words, alpha, L, self.burn_in, memory, threads()
         )
         stats = tables.prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H)
         return StepResult(stats, Gammas(*gammas), {"iterations": float(sweeps)})

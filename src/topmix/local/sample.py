@@ -34,10 +34,8 @@ def sample(
     drawn = np.zeros(int(shard.lengths.sum()), np.uint16) if z is None else z.copy()
     words, found, moved = _core.sample_step(
         shard.word_order,
-        shard.value,
-        shard.starts,
-        shard.order,
-        *tables.words,
+        shard.native,
+        tables.words,
         alpha.astype(np.float32),
         given,
         sampling.seed,

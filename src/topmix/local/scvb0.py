@@ -38,25 +38,11 @@ class SCVB0Step:
         averages: np.ndarray | None = None,
     ) -> StepResult:
         """`averages` [documents, K] receives N^Theta, for tests."""
-        visits = memory.times if memory else 0
+        visits, L = memory.times if memory else 0, tables.documents.L(tables.words.table.shape[1])
+        options = _core.SCVB0Options(self.scale, self.offset, self.decay, self.burn_in, L, self.seed)
+        alpha = tables.prior.alpha.astype(np.float32)
         words, docs, H, updates = _core.scvb0_step(
-            shard.indptr,
-            shard.index,
-            shard.value,
-            shard.starts,
-            shard.order,
-            tables.words.table,
-            tables.prior.alpha.astype(np.float32),
-            self.scale,
-            self.offset,
-            self.decay,
-            self.burn_in,
-            tables.documents.L(tables.words.table.shape[1]),
-            self.seed,
-            visits,
-            threads(),
-            scratch,
-            averages,
+            shard.native, tables.words.table, alpha, options, visits, threads(), scratch, averages
         )
         stats = tables.prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H)
         return StepResult(stats, Visit(visits + 1), {"updates": float(updates)})

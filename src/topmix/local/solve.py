@@ -35,24 +35,21 @@ def solve(
     Documents start from their words alone, or from counts: those of their last visit, or dense [documents, K]. `last`
     is that visit where the topics' counts contain it and own tokens are discounted.
     """
-    dense = np.ascontiguousarray(start, np.float32) if isinstance(start, np.ndarray) else None
-    from_docs = start if isinstance(start, DocTopics) else DocTopics(None, None, None)  # type: ignore[arg-type]
     words, docs, entropy, effort = _core.topics_step(
-        shard.indptr,
-        shard.index,
-        shard.value,
-        shard.starts,
-        shard.order,
+        shard.native,
         tables.words.table,
         tables.prior.alpha.astype(np.float32),
         tables.documents.native(tables.posterior, tables.words.table.shape[1]),
-        from_docs.indptr,
-        from_docs.topic,
-        from_docs.count,
-        dense,
-        None if last is None else (last.indptr, last.topic, last.count, *tables.words[1:]),
+        None if start is None else _start(start),
+        None if last is None else _core.LastVisit((last.indptr, last.topic, last.count), tables.words),
         want_words,
         threads(),
         scratch,
     )
     return Solved(WordStats(shard.cols, *words), DocTopics(*docs), entropy, effort)
+
+
+def _start(counts: DocTopics | np.ndarray) -> _core.Start:
+    if isinstance(counts, DocTopics):
+        return _core.Start((counts.indptr, counts.topic, counts.count))
+    return _core.Start(np.ascontiguousarray(counts, np.float32))

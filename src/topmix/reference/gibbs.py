@@ -89,15 +89,15 @@ def sample_documents(
             n[k] += 1
         for i in range(first[d], first[d + 1]):
             v, old, stream = words[i], int(z[i]), rng.words(seed, sweep, number + i)
-            stay = (n[old] - 1 + alpha[old]) * (e[v, old] * norm[old] - 1) / (norm[old] - 1)
+            keep = (n[old] - 1 + alpha[old]) * (e[v, old] * norm[old] - 1) / (norm[old] - 1)
             others = [k for k in places if k not in (old, None)]
             document = sum(n[k] * e[v, k] for k in others)
             prior = alpha * e[v] * (np.arange(len(alpha)) != old)
-            x = uniform(stream) * (stay + document + prior.sum())
-            if x < stay:
+            x = uniform(stream) * (keep + document + prior.sum())
+            if x < keep:
                 continue
-            if x - stay < document:
-                new = others[pick(np.array([n[k] * e[v, k] for k in others]), (x - stay) / document)]
+            if x - keep < document:
+                new = others[pick(np.array([n[k] * e[v, k] for k in others]), (x - keep) / document)]
             else:
                 new = pick(prior, uniform(stream))
             assert new is not None

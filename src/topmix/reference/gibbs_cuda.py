@@ -56,19 +56,19 @@ def sample_block(
         for i in range(first[d], first[d + 1]):
             v, old, c = words[i], int(z[i]), int(i - first[d])
             mine = n[topics.index(old)]
-            stay = (mine - 1 + alpha[old]) * (counts.word[v, old] + eta[v, old] - 1) / (norm[old] - 1)
+            keep = (mine - 1 + alpha[old]) * (counts.word[v, old] + eta[v, old] - 1) / (norm[old] - 1)
             document = np.array([n[j] * e[v, k] * (k != old) for j, k in enumerate(topics)])
             prior = alpha * e[v]
             prior[old] = 0
-            total = stay + document.sum() + prior.sum()
+            total = keep + document.sum() + prior.sum()
             u, u_prior = (uniform(mixed((key + GOLDEN * (2 * c + j)) & MASK)) for j in (1, 2))
             x = u * total
-            edges = np.append(stay + np.append(0, np.cumsum(document)), total)
+            edges = np.append(keep + np.append(0, np.cumsum(document)), total)
             margins[at] = min(margins[at], np.abs(edges[:-1] - x).min() / total)
-            if x < stay:
+            if x < keep:
                 continue
-            if x < stay + document.sum():
-                new = topics[int(np.searchsorted(np.cumsum(document), x - stay, side="right"))]
+            if x < keep + document.sum():
+                new = topics[int(np.searchsorted(np.cumsum(document), x - keep, side="right"))]
             else:
                 sums = np.cumsum(prior)
                 margins[at] = min(margins[at], np.abs(sums - u_prior * sums[-1]).min() / sums[-1])

@@ -22,7 +22,7 @@ Extra = tuple[NDArray[np.int64], NDArray[np.uint16], Array]  # indptr [V + 1], t
 
 @dataclass(frozen=True)
 class Options:
-    """TopicOptions of cpp/local/topic_options.hpp, field by field."""
+    """DocumentOptions of cpp/local/document_options.hpp, field by field."""
 
     posterior: str = "collapsed"
     exclude: bool = True

@@ -1,8 +1,10 @@
-// What kernels are given. Python reads these structs (cuda/arguments.py), so a field is named in one place.
+// What kernels of topic models are given. Python reads the layout of these structs (cuda/sources.py) and fills them by
+// the names of their fields.
 #pragma once
+#include "document_options.hpp"
 #include "types.hpp"
 
-struct SolveArgs {
+struct SolveArgs : DocumentOptions {
     const int* indptr;   // [documents + 1]
     const int* index;    // [entries] words of the shard
     const float* value;  // [entries]
@@ -37,24 +39,14 @@ struct SolveArgs {
     double alpha_total;  // sum of alpha
     int n_rows;
     int K;
-    int most;  // topics that a document may start with here
-    int room;  // floats of a document's part of the table and the like
-    float eps;
-    float tol;
-    float own_discount;  // 0: none
-    float least;         // the smallest prior count of a word
-    float unit;          // 2^20, or less where a word has very many tokens in a document
-    int max_iter;
-    int mean_change;
+    int most;     // topics that a document may start with here
+    int room;     // floats of a document's part of the table and the like
+    float least;  // the smallest prior count of a word
+    float unit;   // 2^20, or less where a word has very many tokens in a document
     int variational;
     int starts_cold;
     int learns_alpha;
     int wants_bound;
-    int exclude;  // from here: solvers with EXTRA
-    int select_often;
-    int restarts;
-    int restart_iter;
-    int padding;
 };
 
 enum Sums {

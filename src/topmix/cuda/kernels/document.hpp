@@ -2,6 +2,9 @@
 //
 //     r_uk ~ P_k e_uk,   N_k = sum_u c_u r_uk,   P_k = N_k + alpha_k, or exp psi(N_k + alpha_k)    Eqs. (3.5)-(3.7)
 //
+// Steps have the names that they have in cpp/local/document.hpp and the files under it; an update of all words is
+// reweigh there, and here weigh_words and weigh_topics, because lanes are first words and then topics.
+//
 // A team keeps the document's part of the table as [topics, words] with an odd pitch: the sum over topics (lanes are
 // words) and the sum over words (lanes are topics) are then both free of bank conflicts. Lists
 // are aligned to 16 bytes.
@@ -94,7 +97,7 @@ struct Document {
     __device__ void solve() {
         iterations = tried = accepted = 0;
         fixed_point(a.max_iter);
-        if (EXTRA && a.restarts > 0 && n > 1) try_without_small_topics();
+        if (EXTRA && a.restarts > 0 && n > 1) propose_restarts();
     }
 
     /// P_k; a topic without tokens has left, and weighs nothing.
@@ -129,7 +132,7 @@ struct Document {
     /// `next` from N.
     __device__ void update() {
         if (excludes()) {
-            weigh_excluding();
+            reweigh_excluding();
             team.sync();
             sum_over_words();
         } else {
@@ -352,7 +355,7 @@ struct Document {
     }
 
     /// r_uk of every word, a token not counting itself; for sum_over_words.
-    __device__ void weigh_excluding() {
+    __device__ void reweigh_excluding() {
         for (int u = team.lane; u < U; u += SIZE) {
             float s = 0;
             for (int j = 0; j < n; ++j) {
@@ -390,7 +393,7 @@ struct Document {
 
     /// The document's objective less a constant, Eq. (3.9), at the responsibilities that N implies: each word's top L,
     /// nothing excluded. Tokens are summed as integers in the place of `next` and `last`; P is of N.
-    __device__ double judged() {
+    __device__ double objective() {
         u64* const mass = reinterpret_cast<u64*>(next);
         team.sync();
         for (int j = team.lane; j < n; j += SIZE) mass[j] = 0;
@@ -451,8 +454,8 @@ struct Document {
     }
 
     /// Tries the document without each of its smallest topics; keeps what raises the objective.
-    __device__ void try_without_small_topics() {
-        double now = judged();
+    __device__ void propose_restarts() {
+        double now = objective();
         for (int j = team.lane; j < n; j += SIZE) before[j] = N[j];
         team.sync();
         float x = -1.f;
@@ -471,7 +474,7 @@ struct Document {
                 team.sync();
             }
             weights();
-            if (const double then = judged(); then > now) {
+            if (const double then = objective(); then > now) {
                 now = then, ++accepted;
             } else {
                 for (int i = team.lane; i < n; i += SIZE) N[i] = saved[i];

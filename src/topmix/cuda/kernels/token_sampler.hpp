@@ -37,7 +37,7 @@ struct SamplerTables {
     /// What one token of word v adds to e_vk.
     __device__ float one(int v, int k) const { return by_word ? inverse[k] * by_word[v] : inverse[k]; }
     /// What taking one token out leaves of the norm of topic k, as a share.
-    __device__ float rest(int k) const { return fmaxf(1.f - inverse[k], 1e-6f); }
+    __device__ float without_one(int k) const { return fmaxf(1.f - inverse[k], 1e-6f); }
 };
 
 /// The topics of one document and their tokens, in shared memory. A place whose topic has left is used again.
@@ -124,10 +124,10 @@ struct TokenSampler {
             if (n > 0 && k != old) document += float(n) * row[k];
         }
         document = over_warp(document, Sum());
-        const float without = fmaxf(e - one, a.least * one) / a.rest(old);
-        const float stay = (float(n_old - 1) + prior_old) * without;
+        const float without = fmaxf(e - one, a.least * one) / a.without_one(old);
+        const float keep = (float(n_old - 1) + prior_old) * without;
         const float from_prior = fmaxf(mass[a.blocks - 1] - prior_old * e, 0.f);
-        const float x = u * (stay + document + from_prior) - stay;
+        const float x = u * (keep + document + from_prior) - keep;
         if (x < 0) return old;
         if (x < document) return of_document(x, old);
         return from_prior > 0 ? of_prior(u_prior * from_prior, old, prior_old * e) : old;
