@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ from topmix.data.rows import MAX_WORDS, Rows, as_rows, check_lengths, check_n_wo
 from topmix.data.store import open_store, verify_store, write_store
 from topmix.data.stored_rows import StoredRows
 from topmix.data.strings import Strings
+from topmix.data.vocabulary import columns_of_all
 from topmix.numerics.threads import threads
 
 if TYPE_CHECKING:
@@ -265,6 +266,20 @@ class Corpus:
         """The same documents without some of the words, for instance stop words."""
         return self._with_words(~self._word_mask(words))
 
+    def in_words(self, words: Sequence[str], *, keep_new: bool = False) -> InWords:
+        """The same documents in the columns of these words, matched by name, and the number of tokens dropped.
+
+        Words of the corpus that are not among them are dropped; with `keep_new` they become columns after the others.
+        A name that stands for two columns cannot be matched: ValueError.
+        """
+        if self.vocabulary is None:
+            raise ValueError("the corpus has no vocabulary, so its words cannot be matched by name")
+        if len(words) == self.n_words and all(a == b for a, b in zip(self.vocabulary, words)):
+            return InWords(self, 0)
+        column, names = columns_of_all(self.vocabulary, words, keep_new=keep_new)
+        dropped = self.value[column[self.index] < 0].sum(dtype=np.float64)
+        return InWords(self._renumbered(column, names, len(names)), _whole(float(dropped)))
+
     def to_scipy(self) -> sp.csr_array:
         """A csr_array that shares the memory of `index` and `value`."""
         import scipy.sparse as sp
@@ -310,12 +325,14 @@ class Corpus:
     def _with_words(self, keep: NDArray[np.bool_]) -> Corpus:
         if not keep.any():
             raise ValueError("no words would be left")
-        new = np.cumsum(keep) - 1
-        used = keep[self.index]
-        indptr = np.concatenate([[0], np.cumsum(used)])[self.indptr]
+        column = np.where(keep, np.cumsum(keep) - 1, -1)
         words = None if self.vocabulary is None else [word for word, kept in zip(self.vocabulary, keep) if kept]
-        index = new[self.index[used]].astype(np.int32)
-        part = Corpus.trusted(indptr, index, self.value[used], int(keep.sum()), words, self.names, meta=self.meta)
+        return self._renumbered(column, words, int(keep.sum()))
+
+    def _renumbered(self, column: NDArray[np.int64], words: Sequence[str] | None, n_words: int) -> Corpus:
+        """The same documents with word v in `column[v]`; -1 drops it."""
+        rows = tidy(self.indptr, self.index, self.value, n_words, remap=column)
+        part = Corpus.trusted(*rows, n_words, words, self.names, meta=self.meta)
         part.__dict__["_unverified"] = self._source()
         return part
 
@@ -378,6 +395,13 @@ class Corpus:
         entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
         names = None if self.names is None else [self.names[d] for d in rows.tolist()]
         return self._part((indptr, index[entries], value[entries]), rows, names)
+
+
+class InWords(NamedTuple):
+    """Documents in the columns of other words."""
+
+    corpus: Corpus
+    n_dropped: int | float  # tokens whose words are not among them
 
 
 def _whole(n: float) -> int | float:

@@ -1,12 +1,14 @@
-"""The terms that become columns: a given vocabulary, or the counted terms after pruning by min_df and max_df."""
+"""The terms that become columns: a given vocabulary, or the counted terms after pruning by min_df and max_df; and words
+in the columns of others, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topmix.data.strings import Strings
 from topmix.numerics.threads import threads
@@ -25,14 +27,46 @@ def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]
         words = sorted(vocabulary) if isinstance(vocabulary, AbstractSet) else list(vocabulary)
     if not words:
         raise ValueError("vocabulary is empty: pass at least one word, or None to learn the words")
-    seen: set[str] = set()
     for word in words:
         if not isinstance(word, str):
             raise TypeError(f"the vocabulary holds {word!r}, which is not a string")
-        if word in seen:
-            raise ValueError(f"the vocabulary holds {word!r} twice")
-        seen.add(word)
+    if (twice := _first_twice(words)) is not None:
+        raise ValueError(f"the vocabulary holds {twice!r} twice")
     return words
+
+
+def _first_twice(words: Iterable[str]) -> str | None:
+    """The first word that was there before."""
+    seen: set[str] = set()
+    for word in words:
+        if word in seen:
+            return word
+        seen.add(word)
+    return None
+
+
+def columns_of(words: Iterable[str | int], names: Sequence[str] | None, n_words: int) -> list[int]:
+    """The columns of words that are given by name or as columns; -1 for those that do not exist."""
+    column = {} if names is None else {str(name): v for v, name in enumerate(names)}
+    found = (int(word) if isinstance(word, int | np.integer) else column.get(word, -1) for word in words)
+    return [v if 0 <= v < n_words else -1 for v in found]
+
+
+def columns_of_all(
+    words: Sequence[str], known: Sequence[str], *, keep_new: bool = False
+) -> tuple[NDArray[np.int64], list[str]]:
+    """The column of each word among the known words, and the names of all columns. A word that is not known has -1, or
+    with `keep_new` a column after the others. Every name must stand for one column."""
+    names = [str(word) for word in known]
+    for columns in (words, names):
+        if (twice := _first_twice(columns)) is not None:
+            raise ValueError(f"{twice!r} is in the vocabulary twice, so documents cannot be matched by their words")
+    column = {name: v for v, name in enumerate(names)}
+    if keep_new:
+        found = [column.setdefault(word, len(column)) for word in words]
+    else:
+        found = [column.get(word, -1) for word in words]
+    return np.array(found, dtype=np.int64), list(column)
 
 
 def check_cut(name: str, cut: Any) -> int | float | str:
