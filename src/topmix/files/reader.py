@@ -40,15 +40,6 @@ class CheckedReader:
         inner.prefix = f"{self.prefix}{name}."
         return inner
 
-    def rename(self, names: dict[str, str]) -> None:
-        """Arrays of an older format under the names of this one, {old: new}. Names without an array are passed over."""
-        stored = {new: old for old, new in names.items() if old in self.arrays}
-        for new, old in stored.items():
-            self.arrays[new] = self.arrays.pop(old)
-        self.left = set(self.arrays)
-        read = self.read
-        self.read = lambda name: read(stored.get(name, name))
-
     def has(self, name: str) -> bool:
         """Whether there is an array of this name that was not taken yet."""
         return self.prefix + name in self.left
@@ -105,11 +96,8 @@ class CheckedReader:
             raise ModelFileError(f"{self.prefix}{name} is {str(value)[:60]}, expected true or false")
         return value
 
-    def choice(self, name: str, choices: tuple[str, ...], missing: str | None = None) -> str:
-        """One of these words; `missing` is used where files of older versions have no such value."""
-        extra = self.about.get("extra")
-        is_missing = missing and isinstance(extra, dict) and self.prefix + name not in extra
-        value = missing if is_missing else self._extra(name)
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        value = self._extra(name)
         if value not in choices:
             raise ModelFileError(f"{self.prefix}{name} is {str(value)[:60]!r}, expected one of {', '.join(choices)}")
         return str(value)

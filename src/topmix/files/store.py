@@ -27,7 +27,7 @@ from topmix.data.layout import DTYPES, encode_header, map_array, metadata_crc, p
 from topmix.files.reader import CheckedReader, ModelFileError
 
 MODEL, CHECKPOINT = "topmix-model", "topmix-checkpoint"
-FORMAT_VERSION = 3  # 2: components by name; 3: counts of words may be sparse
+FORMAT_VERSION = 1
 BLOCK = 1 << 23  # bytes written at a time
 
 
@@ -71,13 +71,13 @@ def write_file(
             read_back(file)
 
 
-def open_file(file: IO[bytes], path: Path, kind: str, *, mapped: bool = False) -> tuple[CheckedReader, int]:
-    """The parts of a file, each read when it is taken; and the version of its format.
+def open_file(file: IO[bytes], path: Path, kind: str, *, mapped: bool = False) -> CheckedReader:
+    """The parts of a file, each read when it is taken.
 
     With `mapped`, arrays are read-only views of the file. Processes that map the same file share its memory.
     """
     entries, metadata, start = read_header(file, path)
-    about, checksums, version = _check_metadata(metadata, kind)
+    about, checksums = _check_metadata(metadata, kind)
     if checksums.keys() != entries.keys():
         raise ModelFileError("the checksums are not those of the arrays in the file")
 
@@ -90,11 +90,11 @@ def open_file(file: IO[bytes], path: Path, kind: str, *, mapped: bool = False) -
             raise ModelFileError(f"array {name!r} does not match its checksum: the file is corrupt")
         return array
 
-    return CheckedReader({name: (e.dtype, e.shape) for name, e in entries.items()}, read, about), version
+    return CheckedReader({name: (e.dtype, e.shape) for name, e in entries.items()}, read, about)
 
 
-def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[dict[str, Any], dict[str, str], int]:
-    """(the JSON, checksums of the arrays, version), once the metadata is known to be ours, readable and whole."""
+def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """(the JSON, checksums of the arrays), once the metadata is known to be ours, readable and whole."""
     if metadata.get("format") != kind:
         hints = {
             "topmix-corpus": ": open it with topmix.data.Corpus.open",
@@ -105,16 +105,15 @@ def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[dict[str, Any]
     version = metadata.get("format_version", "")
     if not (version.isascii() and version.isdecimal() and len(version) < 6):
         raise ModelFileError(f"format version {version[:60]!r} is not a number")
-    if int(version) > FORMAT_VERSION:
+    if int(version) != FORMAT_VERSION:
         raise ModelFileError(
             f"written by topmix {metadata.get('library_version', '?')[:20]} in format version {version}; topmix "
-            f"{__version__} reads up to version {FORMAT_VERSION}. A newer topmix will read it."
+            f"{__version__} reads version {FORMAT_VERSION}. A newer topmix may read it."
         )
     rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
     if metadata.get("metadata_crc32") != metadata_crc(rest):
         raise ModelFileError("the metadata does not match its checksum: the file is corrupt")
-    about, checksums = (_parse(metadata.get(key, ""), key) for key in ("model", "crc32"))
-    return about, checksums, int(version)
+    return _parse(metadata.get("model", ""), "model"), _parse(metadata.get("crc32", ""), "crc32")
 
 
 def _parse(text: str, what: str) -> dict[str, Any]:
