@@ -161,7 +161,7 @@ def test_a_flipped_bit_is_found_at_open_and_never_saved_under_a_new_checksum(tmp
 
 def test_a_wrong_sum_in_the_header_is_found(tmp_path, monkeypatch):
     path = tmp_path / "a.topmix"
-    monkeypatch.setattr("topmix.data.store_plan.repr", lambda n: str(n + 1), raising=False)
+    monkeypatch.setattr("topmix.data.store.repr", lambda n: str(n + 1), raising=False)
     CORPUS.save(path)
     corpus = Corpus.open(path)
     for use in (lambda c: c.n_tokens, LDA(3, **ONCE).fit):

@@ -1,8 +1,7 @@
 """Data: documents as bags of words (`Corpus`), rows of numbers (`Table`), and the functions that read them."""
 
 from topmix.data.anndata import from_anndata
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.demo import demo_corpus
 from topmix.data.errors import CorpusError
 from topmix.data.generate import LdaSample, sample_lda

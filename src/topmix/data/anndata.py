@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
-from topmix.data.sparse_checks import check_sparse
+from topmix.data.matrices import check_sparse
 
 BLOCK_ENTRIES = 1 << 24  # numbers of a backed file in memory at a time
 

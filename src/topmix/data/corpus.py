@@ -2,7 +2,7 @@
 
 Row d holds the words index[i] with the counts value[i], for indptr[d] <= i < indptr[d + 1]. In each row the words are
 sorted and distinct, and the counts are positive. Rows may be empty. The arrays are in memory or in a mapped file.
-Rows of a file are checked before anybody sees them (stored_rows.py).
+Rows of a file are checked before anybody sees them (rows.py).
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topmix import _core
-from topmix.data.convert import build_from_rows, rows_from_array
+from topmix.data.builder import RowBuilder, build_from_rows
 from topmix.data.errors import CorpusError
-from topmix.data.parts import CorpusParts
+from topmix.data.matrices import rows_from_array
 from topmix.data.remote_file import is_remote, local_copy
-from topmix.data.rows import MAX_WORDS, Rows, as_rows, check_lengths, check_n_words, tidy
-from topmix.data.store import open_store, verify_store, write_store
-from topmix.data.stored_rows import StoredRows
+from topmix.data.rows import MAX_WORDS, Rows, StoredRows, as_rows, check_lengths, check_n_words, tidy
+from topmix.data.store import CorpusParts, open_store, verify_store, write_store
 from topmix.data.strings import Strings
 from topmix.data.vocabulary import columns_of_all
 from topmix.numerics.threads import threads
@@ -395,6 +394,30 @@ class Corpus:
         entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
         names = None if self.names is None else [self.names[d] for d in rows.tolist()]
         return self._part((indptr, index[entries], value[entries]), rows, names)
+
+
+class CorpusBuilder(RowBuilder):
+    """Collects blocks of rows; `finish` turns them into a corpus.
+
+    With a path, memory stays bounded: the appended rows are kept in temporary files, and the finished corpus is mapped
+    from the final file. The temporary files are removed when a `with` block ends or the builder is garbage-collected.
+    """
+
+    def finish(
+        self,
+        vocabulary: Sequence[str] | None,
+        n_words: int | None = None,
+        *,
+        remap: np.ndarray | None = None,
+        shift: int = 0,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Corpus:
+        """The corpus of all appended rows.
+
+        `remap[old id]` is the new id of a word, or -1 to drop the word; `shift` is subtracted from all ids instead.
+        Without a vocabulary and without `n_words`, the number of words is the largest id that occurs plus one.
+        """
+        return Corpus.of_parts(self.finish_parts(vocabulary, n_words, remap=remap, shift=shift, meta=meta))
 
 
 class InWords(NamedTuple):

@@ -23,8 +23,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.merged_terms import MergedTerms
 from topmix.data.parquet_texts import ParquetTexts, Part
 from topmix.data.part_files import CountedPart, CountJob, Place, count_part, first_block, write_part
-from topmix.data.store import open_store
-from topmix.data.store_plan import StorePlan
+from topmix.data.store import StorePlan, open_store
 from topmix.data.strings import Strings
 from topmix.data.tokens import DEFAULT_PATTERN
 from topmix.data.vectorize import Vectorizer

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import scipy.sparse as sp
 
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.tabular import Tabular
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 

@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix import _core
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.builder import row_blocks
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.merged_terms import PartTerms
 from topmix.data.parquet_texts import ParquetTexts, Part
-from topmix.data.row_builder import BLOCK_ENTRIES
 from topmix.data.rows import tidy
-from topmix.data.store_plan import StorePlan
+from topmix.data.store import StorePlan
 from topmix.data.strings import Strings
 from topmix.data.text_blocks import document_blocks
 from topmix.data.vectorize import Vectorizer
@@ -104,10 +103,7 @@ def write_part(
     remap = None if columns is None else columns.astype(np.int64)
     offsets, entry, written = corpus.indptr, place.entry, WrittenPart()
     with file:
-        begin = 0
-        while begin < corpus.n_docs:
-            end = int(np.searchsorted(offsets, offsets[begin] + BLOCK_ENTRIES, "right")) - 1
-            end = min(max(end, begin + 1), corpus.n_docs)
+        for begin, end in row_blocks(offsets):
             a, b = offsets[begin], offsets[end]
             rows = offsets[begin : end + 1] - a, corpus.index[a:b], corpus.value[a:b]
             if remap is not None:
@@ -116,7 +112,7 @@ def write_part(
             _put(file, plan, "index", entry, rows[1], written)
             _put(file, plan, "value", entry, rows[2], written)
             written.n_tokens += float(rows[2].sum(dtype=np.float64))
-            entry, begin = entry + len(rows[1]), end
+            entry += len(rows[1])
         text, ends = Strings.pack(corpus.names or (), "name").arrays()
         _put(file, plan, "names_offsets", place.doc + 1, ends[1:] + place.name_byte, written)
         _put(file, plan, "names", place.name_byte, text, written)

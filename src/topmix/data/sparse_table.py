@@ -53,7 +53,7 @@ class SparseTable(Table):
     Parameters
     ----------
     X : csr_array of shape (N, D)
-        The rows, checked before (parameters/sparse.py).
+        The rows, checked before (data/matrices.py).
     feature_names : sequence of str, optional
         The names of the columns.
     """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.data.errors import CorpusError
-from topmix.data.mapped_file import MappedFile
+from topmix.data.layout import MappedFile
 
 
 class Strings(Sequence[str]):

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from topmix import _core
 from topmix.data.atomic import check_plain_file
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.languages import looks_english, resolve_stop_words, stemmer_of
 from topmix.data.scripts import are_unspaced
 from topmix.data.strings import Strings

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.parameters.sparse import check_sparse
+from topmix.data.matrices import check_sparse
 
 Floats = NDArray[np.float64]
 RandomState = int | np.random.Generator | None

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.formats.arrow_file import open_batches, open_table, pyarrow
 from topmix.data.formats.format import Format, Options, find_vocabulary

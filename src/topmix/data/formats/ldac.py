@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.formats.format import Format, Options, check_whole_counts, find_vocabulary, write_vocabulary
 from topmix.data.formats.pairs import read_pairs
 from topmix.data.formats.write import pair_lines

@@ -15,12 +15,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Format, Options, find_vocabulary, write_vocabulary
+from topmix.data.matrices import check_sparse
 from topmix.data.rows import check_n_words
-from topmix.data.sparse_checks import check_sparse
 
 BLOCK_ROWS = 1 << 14
 

@@ -11,8 +11,7 @@ import math
 import re
 from pathlib import Path
 
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Format, Options, find_vocabulary, write_vocabulary
 from topmix.data.formats.pairs import read_pairs

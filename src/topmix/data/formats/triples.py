@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from topmix import _core
 from topmix.data.atomic import temporary_path
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.builder import Spool
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Options, find_vocabulary
 from topmix.data.rows import MAX_WORDS
-from topmix.data.spool import Spool
 from topmix.data.textfile import TextFile
 from topmix.numerics.threads import threads
 
