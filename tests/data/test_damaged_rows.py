@@ -12,8 +12,7 @@ import pytest
 from tools.saved_corpora import parts, sealed
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture, _core
 from topmix.data import Corpus, CorpusBuilder, CorpusError, sample_lda, write_corpus
-from topmix.data.saved_rows import SavedRows
-from topmix.data.shard import SavedShard, Shards, at_random, in_order
+from topmix.data.shard import SavedRows, SavedShard, Shards, at_random, in_order
 from topmix.data.strings import Strings
 from topmix.metrics import completion_score, npmi_coherence
 from topmix.report import write_report

@@ -14,7 +14,7 @@ import numpy as np
 
 from topmix.cli.flags import Flag, flags_of, option_of
 from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
-from topmix.data.fields import Document
+from topmix.data.documents import Document
 from topmix.data.languages import CODES, resolve_stop_words
 from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.readers import kind_of_text

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -200,7 +200,7 @@ class RowBuilder:
         *,
         remap: np.ndarray | None = None,
         shift: int = 0,
-        meta: Mapping[str, Any] | None = None,
+        meta: Mapping[str, object] | None = None,
     ) -> CorpusParts:
         """The parts of a corpus of all appended rows. `CorpusBuilder.finish` says what the arguments are."""
         self._check_open()

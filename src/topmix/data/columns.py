@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.data.anndata import is_anndata, open_anndata
+from topmix.data.documents import plain
 from topmix.data.errors import CorpusError
 from topmix.data.formats.arrow_file import open_batches
-from topmix.data.items import plain
+from topmix.data.libraries import is_anndata, open_anndata
 from topmix.data.parquet_texts import parquet_files
 from topmix.data.tabular import ArrowTable, as_tabular
 from topmix.data.texts import read_texts, text_format

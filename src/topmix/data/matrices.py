@@ -29,8 +29,8 @@ class Frame(Protocol):
     def to_numpy(self) -> np.ndarray: ...
 
 
-def rows_from_array(X: object) -> tuple[tuple[*Rows, int], Sequence[str] | None, Sequence[str] | None]:
-    """(indptr, index, value, n_words), vocabulary and names; the last two from a DataFrame.
+def rows_from_array(X: object) -> tuple[Rows, int, Sequence[str] | None, Sequence[str] | None]:
+    """The rows, n_words, vocabulary and names; the last two from a DataFrame.
 
     The rows may be unsorted and may hold duplicates and zeros.
     """
@@ -55,7 +55,7 @@ def rows_from_array(X: object) -> tuple[tuple[*Rows, int], Sequence[str] | None,
         raise CorpusError(f"counts must be real numbers, not {numbers.dtype}")
     rows = sp.csr_array(numbers)  # sums the duplicates of COO; keeps NaN, which a later check reports
     n_words = check_n_words(int(rows.shape[1]))
-    return (*as_rows(rows.indptr, rows.indices, rows.data), n_words), vocabulary, names
+    return as_rows(rows.indptr, rows.indices, rows.data), n_words, vocabulary, names
 
 
 def check_sparse(X: Sparse) -> None:

@@ -13,8 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from topmix.data.documents import DEFAULT_ID_FIELD, Document, Fields, document_of, field_list, is_hidden
 from topmix.data.errors import CorpusError
-from topmix.data.fields import DEFAULT_ID_FIELD, Document, Fields, document_of, field_list, is_hidden
 from topmix.data.formats.arrow_file import ArrowFile, RowGroup, open_table
 from topmix.data.remote_file import files_below, is_remote
 

@@ -16,10 +16,23 @@ from pathlib import Path
 from typing import IO, Any, TypeGuard
 
 from topmix.data.atomic import atomic_write
-from topmix.data.cache import cache_folder
 from topmix.data.errors import CorpusError
 
 BLOCK = 1 << 24
+
+
+def cache_folder() -> Path:
+    """Where files are kept that could be made or fetched again: $TOPMIX_CACHE, $XDG_CACHE_HOME/topmix or the usual
+    cache folder of the platform."""
+    if own := os.environ.get("TOPMIX_CACHE"):
+        return Path(own)
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg) / "topmix"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "topmix"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "topmix"
+    return Path.home() / ".cache" / "topmix"
 
 
 def is_remote(path: str | os.PathLike[str]) -> TypeGuard[str]:

@@ -98,6 +98,11 @@ class StoredRows:
     checked: bool = field(default=False, init=False)  # all rows
     _offsets_checked: bool = field(default=False, init=False)
 
+    @property
+    def arrays(self) -> Rows:
+        """Unchecked: to count rows and entries, and to take out what is checked then."""
+        return self.indptr, self.index, self.value
+
     def offsets(self) -> NDArray[np.int64]:
         """indptr, checked."""
         self.file.check_length()
@@ -113,14 +118,13 @@ class StoredRows:
         """All rows, checked once."""
         self.file.check_length()
         if not self.checked:
-            rows = self.indptr, self.index, self.value
-            problem, n_tokens = _core.check_saved_rows(*rows, self.n_words, 0, threads())
+            problem, n_tokens = _core.check_saved_rows(*self.arrays, self.n_words, 0, threads())
             if problem:
                 self._refuse(problem)
             if not math.isclose(n_tokens, self.n_tokens, rel_tol=SUM_TOLERANCE):
                 self._refuse(f"the header says {self.n_tokens:g} tokens, but the counts sum to {n_tokens:g}")
             self.checked = self._offsets_checked = True
-        return self.indptr, self.index, self.value
+        return self.arrays
 
     def check(self, rows: Rows, numbers: Iterable[int]) -> None:
         """Check rows that were taken out: `numbers` says which they are."""

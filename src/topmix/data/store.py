@@ -17,7 +17,7 @@ import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class CorpusParts:
     n_words: int
     vocabulary: Strings | None = None
     names: Strings | None = None
-    meta: Mapping[str, Any] | None = None
+    meta: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class StorePlan:
     start: int  # bytes before the data
 
     @classmethod
-    def of(cls, lengths: Mapping[str, int], n_words: int, meta: Mapping[str, Any]) -> StorePlan:
+    def of(cls, lengths: Mapping[str, int], n_words: int, meta: Mapping[str, object]) -> StorePlan:
         """`lengths` has the length of each array."""
         entries = plan({name: (dtype, (lengths[name],)) for name, dtype in ARRAYS.items() if name in lengths})
         blank = cls(entries, n_words, _meta_json(meta), 0)
@@ -108,7 +108,7 @@ class StorePlan:
         return encode_header(self.entries, metadata | {"metadata_crc32": metadata_crc(metadata)})
 
 
-def _meta_json(meta: Mapping[str, Any]) -> str:
+def _meta_json(meta: Mapping[str, object]) -> str:
     try:
         return json.dumps(dict(meta), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -124,7 +124,7 @@ def write_store(
     *,
     vocabulary: Strings | None,
     names: Strings | None,
-    meta: Mapping[str, Any],
+    meta: Mapping[str, object],
 ) -> None:
     """Write a corpus file. The arrays may lie in files: only a few megabytes are in memory at a time."""
     arrays: dict[str, Sliced] = {"indptr": indptr, "index": index, "value": value}

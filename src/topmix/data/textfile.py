@@ -1,17 +1,18 @@
-"""Text files, plain or gzip: reading in blocks of whole lines for the native parsers, and writing.
+"""Text files, plain or gzip: reading in blocks of whole lines for the native parsers, and writing, also of CSV.
 
-A file must end with a newline. Without it, the last number may be cut short, and no parser could see that.
+A file of numbers must end with a newline. Without it, the last number may be cut short, and no parser could see that.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +133,20 @@ def write_text(path: Path) -> Iterator[IO[bytes]]:
                 yield packed  # type: ignore[misc]
         else:
             yield file
+
+
+def csv_writer(file: TextIO, delimiter: str = ",") -> Any:
+    """A csv.writer whose lines end with a newline. Cells with a carriage return are quoted, too, so that they read back
+    as they were: the module does that only where lines end with one."""
+    return csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
+
+
+class _Lines:
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, line: str) -> int:
+        return self._file.write(line.removesuffix("\r\n") + "\n")
 
 
 def _after_last_newline(buffer: NDArray[np.uint8], begin: int, end: int) -> int:

@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from topmix.data.corpus import Corpus
+from topmix.data.documents import Document, Fields, document_of, field_list, first_and_all, is_hidden
 from topmix.data.errors import CorpusError
-from topmix.data.fields import Document, Fields, document_of, field_list, is_hidden
-from topmix.data.items import first_and_all
 from topmix.data.parquet_texts import SUFFIX, ParquetTexts, parquet_files
 from topmix.data.remote_file import is_remote, local_copy
 from topmix.data.vectorize import Vectorizer

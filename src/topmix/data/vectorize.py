@@ -22,16 +22,13 @@ from numpy.typing import NDArray
 from topmix import _core
 from topmix.data.atomic import check_plain_file
 from topmix.data.corpus import Corpus, CorpusBuilder
+from topmix.data.documents import Blocks, Text, document_blocks, text_blocks
 from topmix.data.languages import looks_english, resolve_stop_words, stemmer_of
-from topmix.data.scripts import are_unspaced
 from topmix.data.strings import Strings
-from topmix.data.text_blocks import Blocks, Document, Text, document_blocks, text_blocks
-from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer
+from topmix.data.tokens import DEFAULT_PATTERN, NO_RULE, Tokenization, Tokenizer, are_unspaced
 from topmix.data.transformer import TransformerParameters
 from topmix.data.vocabulary import Terms, check_cut, given_vocabulary, packed_terms, select_terms
 from topmix.numerics.threads import threads
-
-_NO_RULE = NativeRule(bytes(128), 1, False)
 
 # Vectorizers of fitted models, and the words and settings that they were made from. With a large vocabulary
 # making one takes longer than most texts.
@@ -260,7 +257,7 @@ class Vectorizer(TransformerParameters):
         twin._known, twin.n_unknown_ = self._known, 0
         return twin
 
-    def _fit_documents(self, documents: Iterable[Document], out: str | PathLike[str] | None) -> Corpus:
+    def _fit_documents(self, documents: Iterable[tuple[str, Text]], out: str | PathLike[str] | None) -> Corpus:
         return self._fit_blocks(document_blocks(documents), out)
 
     def _fit_blocks(
@@ -333,7 +330,7 @@ class Vectorizer(TransformerParameters):
     def _new_counter(
         self, tokenization: Tokenization, stop_words: list[str], vocabulary: Sequence[str] | None
     ) -> _core.TermCounter:
-        rule = tokenization.rule or _NO_RULE
+        rule = tokenization.rule or NO_RULE
         shortest, longest = (int(n) for n in self.ngram_range)
         return _core.TermCounter(*rule, bool(self.lowercase), stop_words, shortest, longest, vocabulary)
 
@@ -380,7 +377,7 @@ class Vectorizer(TransformerParameters):
         if not _is_auto(self.stop_words):
             return self.stop_words
         tokenization = Tokenization(self.token_pattern, bool(self.lowercase), self.strip_accents, self.tokenizer)
-        counter = _core.TermCounter(*(tokenization.rule or _NO_RULE), bool(self.lowercase), [], 1, 1, None)
+        counter = _core.TermCounter(*(tokenization.rule or NO_RULE), bool(self.lowercase), [], 1, 1, None)
         counter.count(tokenization.documents(texts), threads())
         terms = counter.terms(np.arange(counter.n_terms, dtype=np.int32))
         return "english" if looks_english(zip(terms, counter.term_frequency().tolist())) else None

@@ -1,18 +1,60 @@
-"""Shards of a table. The rows stay in the table, in memory or on disk, until a kernel reads them."""
+"""Shards of a table. The rows stay in the table, in memory or on disk, until a kernel reads them. Rows of a mapped file
+go to other processes as the path of the file and their numbers."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
-from topmix.data.saved_rows import MappedArray
-from topmix.data.sparse_table import SparseArray
+from topmix.data.errors import CorpusError
+from topmix.data.table import SparseArray
+
+MAPPED_FILES = 8  # that a process keeps open, of each kind
+
+
+@dataclass(frozen=True)
+class MappedArray:
+    """A whole array of a mapped file."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int  # bytes
+
+    @classmethod
+    def of(cls, array: Any) -> MappedArray | None:
+        """None where the array is in memory, or not laid out as a file is."""
+        root = array
+        while root is not None and not (isinstance(root, np.memmap) and not isinstance(root.base, np.ndarray)):
+            root = getattr(root, "base", None)
+        if root is None or root.filename is None or not array.flags.c_contiguous:
+            return None
+        begin = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+        return cls(os.path.abspath(root.filename), array.dtype.str, array.shape, root.offset + begin)
+
+    def open(self) -> NDArray[Any]:
+        try:
+            about = os.stat(self.path)
+        except OSError as error:
+            raise CorpusError(
+                f"{self.path}: this machine cannot read the table: {error.strerror}. Every machine that computes needs "
+                "the file under the same path"
+            ) from error
+        if about.st_size < self.offset + int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize:
+            raise CorpusError(f"{self.path}: has {about.st_size} bytes, too few for rows of {self.shape}")
+        return mapped_array(self, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=MAPPED_FILES)
+def mapped_array(of: MappedArray, changed: int) -> NDArray[Any]:
+    return np.memmap(of.path, of.dtype, "r", of.offset, of.shape).view(np.ndarray)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Sparse matrices of scipy.sparse.save_npz. CSR is read in blocks; other layouts are loaded into memory first."""
+"""Binary files of one corpus: the `.topmix` of this library (data/store.py), sparse matrices of scipy.sparse.save_npz,
+of which CSR is read in blocks and other layouts are loaded into memory first, and X of .h5ad files of single cells."""
 
 from __future__ import annotations
 
@@ -18,17 +19,18 @@ from topmix.data.atomic import atomic_write
 from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Format, Options, find_vocabulary, write_vocabulary
+from topmix.data.libraries import from_anndata, open_anndata
 from topmix.data.matrices import check_sparse
 from topmix.data.rows import check_n_words
 
 BLOCK_ROWS = 1 << 14
 
 
-def matches(head: bytes) -> bool:
+def is_npz(head: bytes) -> bool:
     return head[:4] == b"PK\x03\x04"
 
 
-def read(path: Path, options: Options) -> Corpus:
+def read_npz(path: Path, options: Options) -> Corpus:
     # Members that are not read to their end would keep a file of the archive's own open.
     with _errors(path), open(path, "rb") as file, zipfile.ZipFile(file) as archive:
         if damaged := archive.testzip():
@@ -54,7 +56,7 @@ def read(path: Path, options: Options) -> Corpus:
             return builder.finish(vocabulary, n_words)
 
 
-def write(corpus: Corpus, path: Path) -> None:
+def write_npz(corpus: Corpus, path: Path) -> None:
     write_vocabulary(corpus, path)
     with atomic_write(path) as file:
         sp.save_npz(file, corpus.to_scipy())
@@ -122,4 +124,41 @@ def _errors(path: Path) -> Iterator[None]:
         raise CorpusError(f"{path}: not a complete scipy .npz file: {error}") from error
 
 
-NPZ = Format("npz", (".npz",), matches, read, write)
+def is_saved(head: bytes) -> bool:
+    return head[8:9] == b"{" and b"topmix-corpus" in head
+
+
+def read_saved(path: Path, options: Options) -> Corpus:
+    _refuse_options(path, "a saved corpus", options)
+    corpus = Corpus.open(path, verify=options.verify)
+    if options.out is None:
+        return corpus
+    corpus.save(options.out)
+    return Corpus.open(options.out, verify=False)  # its rows were checked a moment ago, and are checked again when used
+
+
+def is_h5ad(head: bytes) -> bool:
+    return head[:8] == b"\x89HDF\r\n\x1a\n"
+
+
+def read_h5ad(path: Path, options: Options) -> Corpus:
+    _refuse_options(path, "an h5ad file", options)
+    adata = open_anndata(path)
+    try:
+        return from_anndata(adata, out=options.out)
+    finally:
+        adata.file.close()
+
+
+def write_h5ad(corpus: Corpus, path: Path) -> None:
+    raise ValueError(f"{path}: topmix reads .h5ad files and does not write them: write Matrix Market (.mtx)")
+
+
+def _refuse_options(path: Path, what: str, options: Options) -> None:
+    if options.vocabulary or options.n_words is not None or options.first_id is not None:
+        raise CorpusError(f"{path}: {what} holds its words; leave out vocabulary, n_words and first_id")
+
+
+SAVED = Format("topmix", (".topmix",), is_saved, read_saved, Corpus.save)
+NPZ = Format("npz", (".npz",), is_npz, read_npz, write_npz)
+H5AD = Format("h5ad", (".h5ad",), is_h5ad, read_h5ad, write_h5ad)
