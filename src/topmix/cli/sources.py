@@ -18,7 +18,8 @@ from topmix.data.documents import Document
 from topmix.data.languages import CODES, resolve_stop_words
 from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.readers import kind_of_text
-from topmix.data.texts import OTHER_TEXTS, text_format
+from topmix.data.sources import text_format
+from topmix.data.texts import OTHER_TEXTS
 from topmix.engines import Engine
 
 STANDARD_INPUT = Path("-")

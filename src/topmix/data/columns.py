@@ -16,8 +16,9 @@ from topmix.data.errors import CorpusError
 from topmix.data.formats.arrow_file import open_batches
 from topmix.data.libraries import is_anndata, open_anndata
 from topmix.data.parquet_texts import parquet_files
+from topmix.data.sources import text_format
 from topmix.data.tabular import ArrowTable, as_tabular
-from topmix.data.texts import read_texts, text_format
+from topmix.data.texts import read_texts
 
 FREQUENCIES = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
 
