@@ -88,6 +88,16 @@ def numbers_in_range(values: np.ndarray) -> bool:
     return bool(np.all((values >= LEAST_POSITIVE) & (values <= MOST_POSITIVE)))  # not true of NaN
 
 
+def prior_of(prior: object, parameter: str, n: int) -> np.ndarray:
+    """[n] float64, positive and finite, from one number or n of them."""
+    values = np.asarray(prior, dtype=np.float64)
+    if values.shape not in ((), (n,)):
+        raise ValueError(f"{parameter} has the shape {values.shape}; it must be a number or have {n} entries")
+    if not np.all(values > 0) or not np.all(np.isfinite(values)):
+        raise ValueError(f"{parameter} must be positive and finite")
+    return np.broadcast_to(values, (n,)).copy()
+
+
 def _number(value: Any) -> float | None:
     """None where it is not a number; a whole number that no double holds is infinite."""
     number = plain(value)
