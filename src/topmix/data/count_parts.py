@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, TypeVar
+from typing import IO, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from topmix.data.rows import tidy
 from topmix.data.store import StorePlan, open_store
 from topmix.data.strings import Strings
 from topmix.data.tokens import DEFAULT_PATTERN, NO_RULE
-from topmix.data.vectorize import Vectorizer
+from topmix.data.vectorize import StopWords, Vectorizer
 from topmix.numerics.threads import threads
 
 BLOCK_TERMS = 1 << 16  # that are Python strings at a time
@@ -143,7 +143,9 @@ class WrittenPart:
 class Run(Protocol):
     """Calls function(job, *arguments) for each of `calls`, wherever; results come in the order of the calls."""
 
-    def __call__(self, function: Callable[..., T], job: CountJob, calls: Iterable[tuple[Any, ...]]) -> Iterator[T]: ...
+    def __call__(
+        self, function: Callable[..., T], job: CountJob, calls: Iterable[tuple[object, ...]]
+    ) -> Iterator[T]: ...
 
 
 def count_in_parts(
@@ -179,7 +181,7 @@ def count_in_parts(
 def _decide(job: CountJob, run: Run) -> None:
     """Stop words, and the warning about texts without spaces, by the first block of texts."""
     vectorizer = job.vectorizer
-    if hasattr(vectorizer, "stop_words_"):
+    if "stop_words_" in vars(vectorizer):
         return
     if vectorizer.stop_words == "auto" or vectorizer.token_pattern == DEFAULT_PATTERN:
         [(stop_words, finds_sentences)] = run(first_block, job, [()])
@@ -237,7 +239,7 @@ def _columns_of(job: CountJob, number: int, columns: np.ndarray | None) -> np.nd
     return None if columns is None else columns[np.load(_ids_path(job, number))[0]]
 
 
-def first_block(job: CountJob) -> tuple[Any, bool]:
+def first_block(job: CountJob) -> tuple[StopWords, bool]:
     """What the first block of texts decides: stop words, and whether the pattern finds sentences instead of words."""
     found = next(document_blocks(job.texts.documents()), None)
     texts = [] if found is None else found[1]
@@ -290,7 +292,7 @@ def write_part(
     return written
 
 
-def _put(file: IO[bytes], plan: StorePlan, name: str, item: int, array: NDArray[Any], written: WrittenPart) -> None:
+def _put(file: IO[bytes], plan: StorePlan, name: str, item: int, array: np.ndarray, written: WrittenPart) -> None:
     array = np.ascontiguousarray(array)
     if len(array):
         file.seek(plan.place(name, item))

@@ -61,7 +61,7 @@ def is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
-def first_and_all(items: Iterable[Any]) -> tuple[Any, Iterator[Any]]:
+def first_and_all(items: Iterable[T]) -> tuple[T | None, Iterator[T]]:
     """The first of some items, None if there is none, and an iterator of all."""
     rest = iter(items)
     for first in rest:
@@ -69,14 +69,14 @@ def first_and_all(items: Iterable[Any]) -> tuple[Any, Iterator[Any]]:
     return None, iter(())
 
 
-def is_texts(X: Any) -> bool:
+def is_texts(X: object) -> bool:
     """Whether X is one-dimensional and starts with a text, or with a list of tokens."""
     if isinstance(X, np.ndarray):
         return X.ndim == 1 and X.dtype.kind in "UTO" and _starts_with_text(X)
     if isinstance(X, list | tuple):
         return _starts_with_text(X)
     one_column = ("Series", "Index", "StringArray", "LargeStringArray", "ChunkedArray", "Column")
-    return type(X).__name__ in one_column and _starts_with_text(plain(X))
+    return isinstance(X, Iterable) and type(X).__name__ in one_column and _starts_with_text(plain(X))
 
 
 def plain(X: Iterable[Any]) -> Iterator[Any]:
@@ -84,7 +84,7 @@ def plain(X: Iterable[Any]) -> Iterator[Any]:
     return (item.as_py() if hasattr(item, "as_py") else item for item in X)
 
 
-def _starts_with_text(items: Iterable[Any]) -> bool:
+def _starts_with_text(items: Iterable[object]) -> bool:
     for item in items:
         if isinstance(item, str):
             return True

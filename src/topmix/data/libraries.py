@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,14 +14,17 @@ from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.matrices import check_sparse
 
+if TYPE_CHECKING:
+    from anndata import AnnData
+
 BLOCK_ENTRIES = 1 << 24  # numbers of a backed file in memory at a time
 
 
-def is_anndata(X: Any) -> bool:
+def is_anndata(X: object) -> TypeGuard[AnnData]:
     return type(X).__name__ == "AnnData" and hasattr(X, "obs_names") and hasattr(X, "var_names")
 
 
-def open_anndata(path: str | PathLike[str]) -> Any:
+def open_anndata(path: str | PathLike[str]) -> AnnData:
     """An .h5ad file, backed: its numbers are read when they are used."""
     try:
         import anndata
@@ -31,7 +34,7 @@ def open_anndata(path: str | PathLike[str]) -> Any:
 
 
 def from_anndata(
-    adata: Any, layer: str | None = None, *, out: str | PathLike[str] | None = None, most_entries: int | None = None
+    adata: AnnData, layer: str | None = None, *, out: str | PathLike[str] | None = None, most_entries: int | None = None
 ) -> Corpus:
     """Cells as documents and genes (or regions) as words, with their names.
 
@@ -85,8 +88,8 @@ def from_gensim(
 
 
 def _words(id2word: Mapping[int, str] | Sequence[str]) -> list[str]:
-    if not hasattr(id2word, "keys"):
-        return [id2word[v] for v in range(len(id2word))]
+    if isinstance(id2word, Sequence):
+        return list(id2word)
     ids = sorted(id2word.keys())
     for expected, v in enumerate(ids):
         if v != expected:

@@ -13,10 +13,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TypeGuard
+from typing import IO, TYPE_CHECKING, TypeGuard
 
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 BLOCK = 1 << 24
 
@@ -77,14 +80,13 @@ def files_below(url: str, suffix: str) -> list[str]:
         return [files.unstrip_protocol(path) for path in shown if path.lower().endswith(suffix)]
 
 
-def file_system(url: str) -> tuple[Any, str]:
+def file_system(url: str) -> tuple[AbstractFileSystem, str]:
     """What opens files behind such URLs, and the name that it knows this one by."""
     try:
         import fsspec
     except ImportError as error:
         raise CorpusError(f"{url}: URLs are read with fsspec: pip install fsspec, or topmix[ray]") from error
-    found: tuple[Any, str] = fsspec.core.url_to_fs(url)
-    return found
+    return fsspec.core.url_to_fs(url)
 
 
 @contextmanager

@@ -99,7 +99,7 @@ class Shard:
         cols, local, starts, order = _core.localise(corpus.index, corpus.n_words)
         return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight, source, number)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Rows of a saved corpus pickle as the path of the file and their numbers."""
         if self.source is not None:
             return SavedShard(self.source, self.weight, self.number).read, ()

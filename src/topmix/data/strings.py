@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ class Strings(Sequence[str]):
         self.offsets = offsets  # [n + 1]: string i is text[offsets[i]:offsets[i + 1]]
         self.file = file  # that both are mapped from
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"file": None}
 
     @classmethod

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
+from topmix.data.matrices import Frame
 
 BLOCK_BYTES = 1 << 24
 TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}  # of a length that counts as one
@@ -32,11 +33,10 @@ class Table:
         `check()`.
     """
 
-    def __init__(self, X: Any, feature_names: Sequence[str] | None = None, *, check: bool = True) -> None:
-        if hasattr(X, "columns") and hasattr(X, "to_numpy"):
-            feature_names = [str(c) for c in X.columns] if feature_names is None else feature_names
-            X = X.to_numpy()
-        a = np.asarray(X)
+    def __init__(self, X: object, feature_names: Sequence[str] | None = None, *, check: bool = True) -> None:
+        if isinstance(X, Frame) and feature_names is None:
+            feature_names = [str(c) for c in X.columns]
+        a = X.to_numpy() if isinstance(X, Frame) else np.asarray(X)
         if a.ndim != 2:
             raise CorpusError(f"expected an array of shape (rows, features), found an array with {a.ndim} dimensions")
         if a.dtype.kind not in "iufb":
@@ -47,7 +47,7 @@ class Table:
             raise CorpusError(f"there are {len(feature_names)} feature names for {a.shape[1]} columns")
         a = a.view(np.ndarray)
         a.flags.writeable = False
-        self.data: NDArray[Any] = a  # [N, D]
+        self.data: np.ndarray = a  # [N, D]
         self.feature_names = None if feature_names is None else tuple(feature_names)
         self.path: Path | None = None
         if check:
@@ -94,7 +94,7 @@ class Table:
         """The chosen rows. A slice shares memory; an array or mask copies."""
         return Table(self.data[rows if isinstance(rows, slice) else np.asarray(rows)], self.feature_names, check=False)
 
-    def blocks(self, n_rows: int | None = None) -> Iterator[NDArray[Any]]:
+    def blocks(self, n_rows: int | None = None) -> Iterator[np.ndarray]:
         """Consecutive blocks of n_rows rows, or of about 16 MB if None. The last block may be shorter."""
         if n_rows is None:
             n_rows = max(1, BLOCK_BYTES // max(1, self.shape[1] * self.data.itemsize))
@@ -131,8 +131,8 @@ class SparseArray:
         return int(n), int(D)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        found: np.dtype[Any] = self.csr.dtype
+    def dtype(self) -> np.dtype:
+        found: np.dtype = self.csr.dtype
         return found
 
     @property
@@ -142,7 +142,7 @@ class SparseArray:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: int | slice | np.ndarray) -> NDArray[Any]:
+    def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
         """Dense rows, or one."""
         if isinstance(rows, int):
             return np.asarray(self.csr[[rows]].toarray())[0]
@@ -216,8 +216,8 @@ class Directions(Table):
         Whether to divide rows by their lengths. False raises CorpusError where a length is not one, up to rounding.
     """
 
-    def __init__(self, X: Any, feature_names: Sequence[str] | None = None, *, normalize: bool = True) -> None:
-        mapped = _is_mapped(X)
+    def __init__(self, X: object, feature_names: Sequence[str] | None = None, *, normalize: bool = True) -> None:
+        mapped = mapped_root(X) is not None
         super().__init__(X, feature_names, check=False)
         norms = np.empty(len(self))
         begin = 0
@@ -244,18 +244,18 @@ class Directions(Table):
 class UnitRows:
     """Reads as an array of rows divided by their lengths; `data` stays where it is. Offers what shards ask of one."""
 
-    def __init__(self, data: NDArray[Any], norms: NDArray[np.float64]):
+    def __init__(self, data: np.ndarray, norms: NDArray[np.float64]):
         self.data, self.norms = data, norms
         self.shape, self.dtype, self.itemsize, self.ndim = data.shape, data.dtype, data.itemsize, data.ndim
 
     def __len__(self) -> int:
         return len(self.data)
 
-    def __getitem__(self, rows: Any) -> NDArray[Any]:
+    def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
         return _divided(np.atleast_2d(self.data[rows]), np.atleast_1d(self.norms[rows]))
 
 
-def lengths(x: NDArray[Any]) -> NDArray[np.float64]:
+def lengths(x: np.ndarray) -> NDArray[np.float64]:
     """[rows] Euclidean norms. Where squares would leave the range of the type, the largest entry is taken out first."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         norms = np.sqrt(np.einsum("nd,nd->n", x, x)).astype(np.float64)
@@ -268,7 +268,7 @@ def lengths(x: NDArray[Any]) -> NDArray[np.float64]:
     return norms
 
 
-def _divided(x: NDArray[Any], norms: NDArray[np.float64]) -> NDArray[Any]:
+def _divided(x: np.ndarray, norms: NDArray[np.float64]) -> np.ndarray:
     out = np.empty(x.shape, x.dtype)
     usual = norms.min(initial=1.0) > 1e-15 and norms.max(initial=1.0) < 1e15
     for a in range(0, len(x), 1024):  # a piece that stays in cache
@@ -280,9 +280,10 @@ def _divided(x: NDArray[Any], norms: NDArray[np.float64]) -> NDArray[Any]:
     return out
 
 
-def _is_mapped(X: Any) -> bool:
-    while X is not None:
-        if isinstance(X, np.memmap):
-            return True
-        X = getattr(X, "base", None)
-    return False
+def mapped_root(X: object) -> np.memmap | None:
+    """The outermost mapped array that an array is a view of; None where it lies in memory."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap) and not isinstance(X.base, np.ndarray):
+            return X
+        X = X.base
+    return None

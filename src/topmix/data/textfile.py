@@ -12,13 +12,16 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
+
+if TYPE_CHECKING:
+    from _csv import Writer
 
 BLOCK = 1 << 22
 
@@ -135,7 +138,7 @@ def write_text(path: Path) -> Iterator[IO[bytes]]:
             yield file
 
 
-def csv_writer(file: TextIO, delimiter: str = ",") -> Any:
+def csv_writer(file: TextIO, delimiter: str = ",") -> Writer:
     """A csv.writer whose lines end with a newline. Cells with a carriage return are quoted, too, so that they read back
     as they were: the module does that only where lines end with one."""
     return csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")

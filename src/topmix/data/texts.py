@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from topmix.data.documents import Document, Fields, document_of, field_list, first_and_all, is_hidden
 from topmix.data.errors import CorpusError
@@ -159,7 +159,7 @@ def _delimiter(header: str, expected: str) -> str:
     return expected if expected in header else max(expected, *";\t|", key=header.count)
 
 
-def _next_row(rows: Any) -> list[str] | None:
+def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
     """The next row, or None. The field limit of the csv module is global, and other threads read too: it is raised and
     never lowered again."""
     if csv.field_size_limit() < _CSV_LIMIT:

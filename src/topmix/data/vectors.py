@@ -7,14 +7,13 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from topmix.data.errors import CorpusError
-from topmix.data.table import SparseArray
+from topmix.data.table import SparseArray, mapped_root
 
 MAPPED_FILES = 8  # that a process keeps open, of each kind
 
@@ -29,17 +28,15 @@ class MappedArray:
     offset: int  # bytes
 
     @classmethod
-    def of(cls, array: Any) -> MappedArray | None:
+    def of(cls, array: np.ndarray) -> MappedArray | None:
         """None where the array is in memory, or not laid out as a file is."""
-        root = array
-        while root is not None and not (isinstance(root, np.memmap) and not isinstance(root.base, np.ndarray)):
-            root = getattr(root, "base", None)
+        root = mapped_root(array)
         if root is None or root.filename is None or not array.flags.c_contiguous:
             return None
         begin = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
         return cls(os.path.abspath(root.filename), array.dtype.str, array.shape, root.offset + begin)
 
-    def open(self) -> NDArray[Any]:
+    def open(self) -> np.ndarray:
         try:
             about = os.stat(self.path)
         except OSError as error:
@@ -53,7 +50,7 @@ class MappedArray:
 
 
 @lru_cache(maxsize=MAPPED_FILES)
-def mapped_array(of: MappedArray, changed: int) -> NDArray[Any]:
+def mapped_array(of: MappedArray, changed: int) -> np.ndarray:
     return np.memmap(of.path, of.dtype, "r", of.offset, of.shape).view(np.ndarray)
 
 
@@ -101,7 +98,7 @@ class VectorShard:
             part = slice((rows.start or 0) + a, (rows.start or 0) + b) if isinstance(rows, slice) else rows[a:b]
             yield VectorShard(self.data, part, None if self.weight is None else self.weight[a:b])
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Rows of a mapped file pickle as the path of the file and their numbers; others as themselves, without the
         rest of their table."""
         mapped = MappedArray.of(self.data) if isinstance(self.data, np.ndarray) else None
@@ -114,6 +111,6 @@ class VectorShard:
             "weight": self.weight,
         }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         data = state["data"]
         self.__dict__.update(state | {"data": data.open() if isinstance(data, MappedArray) else data})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def columns_of_all(
     return np.array(found, dtype=np.int64), list(column)
 
 
-def check_cut(name: str, cut: Any) -> int | float | str:
+def check_cut(name: str, cut: object) -> int | float | str:
     """The value of min_df or max_df: a number of documents (int), a share of the documents (float), or "auto"."""
     if isinstance(cut, str) and cut == "auto":
         return cut
@@ -106,7 +106,7 @@ class Terms(Protocol):
     def term_frequency(self) -> np.ndarray: ...
     def sort(self, ids: np.ndarray, threads: int = 1) -> np.ndarray: ...
     def packed(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
-    def terms(self, ids: np.ndarray) -> list[Any]: ...
+    def terms(self, ids: np.ndarray) -> list[str]: ...
 
 
 def packed_terms(counter: Terms, ids: np.ndarray) -> Strings:

@@ -28,8 +28,8 @@ class CheckedReader:
     def __init__(
         self,
         arrays: dict[str, tuple[str, tuple[int, ...]]],  # name -> (dtype as safetensors spells it, shape)
-        read: Callable[[str], NDArray[Any]],
-        about: dict[str, Any],
+        read: Callable[[str], np.ndarray],
+        about: dict[str, object],
     ):
         self.arrays, self.read, self.about, self.prefix = arrays, read, about, ""
         self.left = set(arrays)  # not taken yet
@@ -56,7 +56,7 @@ class CheckedReader:
             raise ModelFileError(f"array {name!r} is {dtype} of {found}, expected F64 of {wanted}")
         return self._take(name, SMALLEST if positive else -LARGEST)
 
-    def any_array(self, name: str) -> NDArray[Any]:
+    def any_array(self, name: str) -> np.ndarray:
         """Finite doubles or whole numbers, of one to three dimensions."""
         name = self.prefix + name
         dtype, shape = self.arrays[name]
@@ -64,7 +64,7 @@ class CheckedReader:
             raise ModelFileError(f"array {name!r} is {dtype} of {shape}, expected F64 or I64 of 1 to 3 dimensions")
         return self._take(name, -LARGEST)
 
-    def vector(self, name: str, dtype: str, length: int | None = None) -> NDArray[Any]:
+    def vector(self, name: str, dtype: str, length: int | None = None) -> np.ndarray:
         """Finite numbers of this type (as safetensors spells it), as many as asked for."""
         name = self.prefix + name
         if name not in self.left:
@@ -114,7 +114,7 @@ class CheckedReader:
             raise ModelFileError(f"{name!r} is not a list of tables")
         return value
 
-    def table(self, name: str, missing: Any = "refused") -> dict[str, Any] | None:
+    def table(self, name: str, missing: str | None = "refused") -> dict[str, Any] | None:
         value = self.about.get(name)
         if not isinstance(value, dict) and (value is not None or missing == "refused"):
             raise ModelFileError(f"{name!r} is not a table")
@@ -138,19 +138,19 @@ class CheckedReader:
             raise ModelFileError(f"{self.prefix}topic has topics that are not from 0 to {K - 1}")
         return indptr, topic
 
-    def _extra(self, name: str) -> Any:
+    def _extra(self, name: str) -> object:
         name = self.prefix + name
         extra = self.about.get("extra")
         if not isinstance(extra, dict) or name not in extra:
             raise ModelFileError(f"does not say {name!r}")
         return extra[name]
 
-    def _integer(self, value: Any, name: str, low: int, high: int) -> int:
+    def _integer(self, value: object, name: str, low: int, high: int) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ModelFileError(f"{name} is {str(value)[:60]}, expected an integer from {low} to {high}")
         return value
 
-    def _take(self, name: str, low: float) -> NDArray[Any]:
+    def _take(self, name: str, low: float) -> np.ndarray:
         self.left.discard(name)
         array = self.read(name)
         if array.size and not (float(array.min()) >= low and float(array.max()) <= LARGEST):  # not true of NaN either

@@ -13,12 +13,11 @@ import json
 import math
 import mmap
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topmix._version import __version__
 from topmix.data.atomic import atomic_write
@@ -34,8 +33,8 @@ BLOCK = 1 << 23  # bytes written at a time
 def write_file(
     path: Path,
     kind: str,
-    arrays: dict[str, NDArray[Any]],
-    about: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    about: Mapping[str, object],
     read_back: Callable[[IO[bytes]], None] | None = None,
 ) -> None:
     """Arrays, and a table that JSON can hold. Atomic: the file is the old one or this one.
@@ -83,7 +82,7 @@ def open_file(file: IO[bytes], path: Path, kind: str, *, mapped: bool = False) -
 
     pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else None
 
-    def read(name: str) -> NDArray[Any]:
+    def read(name: str) -> np.ndarray:
         entry = entries[name]
         array = read_array(file, path, entry, start) if pages is None else map_array(pages, entry, start)
         if f"{zlib.crc32(array.data):08x}" != checksums[name]:
@@ -126,7 +125,7 @@ def _parse(text: str, what: str) -> dict[str, Any]:
     return value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """The same value for JSON, which knows neither NumPy's numbers nor numbers that are not finite."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -139,7 +138,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _special_float(value: dict[str, Any]) -> Any:
+def _special_float(value: dict[str, object]) -> object:
     if value.keys() == {"float"} and value["float"] in ("inf", "-inf", "nan"):
         return float(value["float"])
     return value

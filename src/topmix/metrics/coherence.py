@@ -24,7 +24,7 @@ text, or the whole text if the text is shorter.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -190,7 +190,7 @@ def _co_occurrences(
     return ((c, found.n) for c in found.together)
 
 
-def _top(topics: Topics, top_n: int) -> list[list[Any]]:
+def _top(topics: Topics, top_n: int) -> list[list[str]] | list[list[int]]:
     """The top words of each topic, as ids or as strings."""
     if top_n < 2:
         raise ValueError(f"top_n={top_n}: coherence needs pairs of words; pass at least 2")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +14,11 @@ from topmix.parameters.checks import prior_of
 
 Floats = NDArray[np.float64]
 RandomState = int | np.random.Generator | None
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    def fit(self, X: object, y: object = None) -> object: ...
 
 
 def as_counts(X: object, n_words: int | None = None) -> sp.csr_array:
@@ -35,7 +42,7 @@ def as_counts(X: object, n_words: int | None = None) -> sp.csr_array:
 
 def topics_and_documents(topic_word: object, X: object) -> tuple[object, object]:
     """Topics [K, V] and counts [D, V]. A fitted topic model has both: its topics, and how it reads documents."""
-    if not hasattr(topic_word, "fit"):
+    if not isinstance(topic_word, Estimator):
         return topic_word, X
     if not hasattr(topic_word, "topic_word_"):
         raise ValueError(
@@ -46,7 +53,7 @@ def topics_and_documents(topic_word: object, X: object) -> tuple[object, object]
 
 def as_topics(topic_word: object, name: str = "topic_word") -> Floats:
     """[K, V] float64. Rows are not normalised: they are probabilities or pseudo-counts."""
-    if hasattr(topic_word, "fit"):
+    if isinstance(topic_word, Estimator):
         raise ValueError(f"{name} is a {type(topic_word).__name__}: pass its topics, model.topic_word_")
     phi = np.asarray(topic_word, dtype=np.float64)
     if phi.ndim != 2 or 0 in phi.shape:

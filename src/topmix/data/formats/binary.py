@@ -9,11 +9,10 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write
 from topmix.data.corpus import Corpus, CorpusBuilder
@@ -102,13 +101,13 @@ class _Member:
     def __len__(self) -> int:
         return int(self.shape[0]) if self.shape else 1
 
-    def take(self, n: int) -> NDArray[Any]:
+    def take(self, n: int) -> np.ndarray:
         data = self._file.read(n * self.dtype.itemsize)
         if len(data) != n * self.dtype.itemsize:
             raise EOFError("an array is shorter than its header says")
         return np.frombuffer(data, self.dtype)
 
-    def rest(self) -> NDArray[Any]:
+    def rest(self) -> np.ndarray:
         return self.take(len(self)).reshape(self.shape)
 
 
