@@ -9,9 +9,9 @@ import pkgutil
 import re
 
 import pytest
-import topmix.estimators
 
 import topmix.engines
+import topmix.estimators
 import topmix.inference
 import topmix.learners
 import topmix.search

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,7 +56,7 @@ class Corpus:
     n_words: int
     vocabulary: Sequence[str] | None
     names: Sequence[str] | None
-    meta: Mapping[str, object]
+    meta: Mapping[str, Any]
     path: Path | None  # the file that the rows are mapped from
     url: str | None  # where that file was fetched from
     _rows: Rows | StoredRows

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from topmix.api.topics import TopicEstimator
 from topmix.data.corpus import Corpus
-from topmix.data.items import is_texts
+from topmix.data.documents import is_texts
 from topmix.fitted.names import RELEVANCE, relevant_words
 from topmix.fitted.tree import TopicTree, tree_of
 from topmix.fitted.view import TopicView
