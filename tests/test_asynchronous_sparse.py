@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from topmix import GaussianMixture, MultinomialMixture
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.data import Corpus
-from topmix.data.sparse_table import SparseTable
+from topmix.data.table import SparseTable
 from topmix.data.vectors import VectorShard
 from topmix.learners import Asynchronous
 from topmix.learners.travelling_clusters import SparseGaussianClusters, clusters_of

@@ -339,8 +339,8 @@ def test_texts_that_are_read_in_parts_have_the_same_topics(kind, monkeypatch):
         ]  # fmt: skip
 
     whole = answers()
-    monkeypatch.setattr("topmix.data.text_blocks.BLOCK_TEXTS", 7)
-    monkeypatch.setattr("topmix.data.text_blocks.RUN_TEXTS", 7)
+    monkeypatch.setattr("topmix.data.documents.BLOCK_TEXTS", 7)
+    monkeypatch.setattr("topmix.data.documents.RUN_TEXTS", 7)
     monkeypatch.setattr("topmix.read.documents.PART_CHARS", 1000)
     parts = []
     counted = Vectorizer._count

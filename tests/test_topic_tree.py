@@ -14,7 +14,7 @@ from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA
 from topmix.data import Corpus, sample_lda
 from topmix.fitted.tree import tree_of
 from topmix.fitted.view import TopicView
-from topmix.metrics.hellinger import hellinger
+from topmix.metrics.matching import hellinger
 from topmix.stats import WordTotal
 from topmix.views.model import view_of
 

@@ -13,7 +13,7 @@ from sklearn.metrics import normalized_mutual_info_score
 import topmix
 from topmix import VonMisesFisherMixture
 from topmix.data import Table
-from topmix.data.directions import Directions, UnitRows
+from topmix.data.table import Directions, UnitRows
 from topmix.likelihoods.von_mises_fisher import cosines, log_peak, sample
 from topmix.likelihoods.von_mises_fisher_start import empty, spread_rows, start
 from topmix.numerics.bessel import ratio

@@ -84,7 +84,7 @@ Csr<T> unchecked_csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>&
 }
 
 /// Sparse rows for a kernel: nothing that it reads or writes by them lies outside of the arrays. Data is checked where
-/// it comes in (data/corpus.py, data/stored_rows.py), with better messages; here nothing gets past, whoever calls.
+/// it comes in (data/corpus.py, data/rows.py), with better messages; here nothing gets past, whoever calls.
 template <class T>
 Csr<T> csr(const Vec<const int64_t>& indptr, const Vec<const int32_t>& index, const Vec<const T>& value,
            size_t n_words) {

@@ -39,7 +39,7 @@ def test_blocks_make_the_corpus_they_came_from(medium, tmp_path, step, on_disk):
 
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_remap_renames_drops_and_merges(medium, tmp_path, on_disk, monkeypatch):
-    monkeypatch.setattr("topmix.data.row_builder.BLOCK_ENTRIES", 100)  # many blocks
+    monkeypatch.setattr("topmix.data.builder.BLOCK_ENTRIES", 100)  # many blocks
     remap = np.random.default_rng(1).integers(-1, 20, 97)
     with CorpusBuilder(tmp_path / "a.topmix" if on_disk else None) as builder:
         append_all(builder, medium, 50)
@@ -82,7 +82,7 @@ def test_a_builder_that_fails_leaves_no_file_behind(medium, tmp_path, monkeypatc
 
 
 def test_blocks_in_memory_are_joined_as_they_come(medium, monkeypatch):
-    monkeypatch.setattr("topmix.data.spool.LARGE", 1000)
+    monkeypatch.setattr("topmix.data.builder.LARGE", 1000)
     with CorpusBuilder() as builder:
         append_all(builder, medium, 7)
         assert len(builder._index._blocks) < len(medium) / 14
@@ -134,7 +134,7 @@ def test_what_fails_leaves_nothing_behind(medium, tmp_path, where, monkeypatch):
 def test_an_old_file_survives_a_failed_rewrite(small, medium, tmp_path, monkeypatch):
     path = tmp_path / "a.topmix"
     small.save(path)
-    monkeypatch.setattr("topmix.data.store_plan.encode_header", lambda *_: 1 / 0)
+    monkeypatch.setattr("topmix.data.store.encode_header", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         medium.save(path)
     assert Corpus.open(path, verify=True).equals(small)

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from topmix.data import Corpus, CorpusError, from_gensim
+from topmix.data.vocabulary import columns_of
 
 
 def test_dense_sparse_and_frame_give_the_same_corpus():
@@ -141,3 +142,40 @@ def test_pickle_keeps_everything(small, tmp_path):
     small.save(tmp_path / "a.topmix")
     for c in (small, Corpus.open(tmp_path / "a.topmix")):
         assert pickle.loads(pickle.dumps(c)).equals(small)
+
+
+def in_words(corpus: Corpus, words: list[str], **how) -> tuple[list[list[float]], list[str], float]:
+    found = corpus.in_words(words, **how)
+    found.corpus.verify()
+    return found.corpus.to_scipy().toarray().tolist(), list(found.corpus.vocabulary), found.n_dropped
+
+
+def test_words_are_matched_by_name():
+    corpus = Corpus([0, 2, 2, 5], [0, 2, 0, 1, 2], [1, 2, 3, 4, 5.5], 3, ["c", "a", "b"], ["x", "y", "z"], {"n": 1})
+    assert in_words(corpus, ["a", "b", "d"]) == ([[0, 2, 0], [0, 0, 0], [4, 5.5, 0]], ["a", "b", "d"], 4)
+    assert in_words(corpus, ["c", "d"]) == ([[1, 0], [0, 0], [3, 0]], ["c", "d"], 11.5)
+    assert in_words(corpus, ["b", "d"], keep_new=True) == (
+        [[2, 0, 1, 0], [0, 0, 0, 0], [5.5, 0, 3, 4]],
+        ["b", "d", "c", "a"],
+        0,
+    )
+    assert corpus.in_words(np.array(["c", "a", "b"], dtype=object)).corpus is corpus
+    kept = corpus.in_words(["b", "a"]).corpus
+    assert (kept.names, kept.meta) == (("x", "y", "z"), {"n": 1})
+    assert corpus.in_words([]).corpus.shape == (3, 0)
+
+
+def test_words_that_cannot_be_matched_are_refused():
+    corpus = Corpus([0, 1], [0], [1], 2, ["a", "a"])
+    with pytest.raises(ValueError, match="'a' is in the vocabulary twice"):
+        corpus.in_words(["a", "b"])
+    with pytest.raises(ValueError, match="'b' is in the vocabulary twice"):
+        Corpus([0, 1], [0], [1], 2, ["a", "b"]).in_words(["b", "c", "b"])
+    assert corpus.in_words(["a", "a"]).corpus is corpus  # the same columns need no names
+    with pytest.raises(ValueError, match="no vocabulary"):
+        Corpus([0, 1], [0], [1], 2).in_words(["a"])
+
+
+def test_columns_of_words_by_name_or_number():
+    assert columns_of(["b", "z", 2, np.int64(0), 3, -1], ["a", "b", "c"], 3) == [1, -1, 2, 0, -1, -1]
+    assert columns_of(["b", 1], None, 3) == [-1, 1]

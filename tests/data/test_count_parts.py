@@ -11,8 +11,7 @@ import pytest
 from topmix import _core
 from topmix.data import CorpusError, Vectorizer, read_corpus, read_texts
 from topmix.data.columns import column_of
-from topmix.data.count_parts import count_in_parts
-from topmix.data.merged_terms import MergedTerms, PartTerms
+from topmix.data.count_parts import MergedTerms, PartTerms, count_in_parts
 from topmix.data.parquet_texts import ParquetTexts
 
 WORDS = ["apple", "pear", "été", "plum", "the", "and", "of", "sea", "ship", "Wind", "x1", "日本", "fig", "oak"]
@@ -137,7 +136,7 @@ def test_texts_without_spaces_are_warned_of(tmp_path):
 
 
 def test_merged_terms_are_those_of_one_counter(monkeypatch):
-    monkeypatch.setattr("topmix.data.merged_terms.BLOCK_TERMS", 7)
+    monkeypatch.setattr("topmix.data.count_parts.BLOCK_TERMS", 7)
     texts, rule = (
         [t or "" for t in some_texts(61)],
         (bytes([c > 47 for c in range(128)]), 1, False, True, [], 1, 2, None),

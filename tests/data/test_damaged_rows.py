@@ -12,8 +12,7 @@ import pytest
 from tools.saved_corpora import parts, sealed
 from topmix import HDP, LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture, _core
 from topmix.data import Corpus, CorpusBuilder, CorpusError, sample_lda, write_corpus
-from topmix.data.saved_rows import SavedRows
-from topmix.data.shard import SavedShard, Shards, at_random, in_order
+from topmix.data.shard import SavedRows, SavedShard, Shards, at_random, in_order
 from topmix.data.strings import Strings
 from topmix.metrics import completion_score, npmi_coherence
 from topmix.report import write_report
@@ -161,7 +160,7 @@ def test_a_flipped_bit_is_found_at_open_and_never_saved_under_a_new_checksum(tmp
 
 def test_a_wrong_sum_in_the_header_is_found(tmp_path, monkeypatch):
     path = tmp_path / "a.topmix"
-    monkeypatch.setattr("topmix.data.store_plan.repr", lambda n: str(n + 1), raising=False)
+    monkeypatch.setattr("topmix.data.store.repr", lambda n: str(n + 1), raising=False)
     CORPUS.save(path)
     corpus = Corpus.open(path)
     for use in (lambda c: c.n_tokens, LDA(3, **ONCE).fit):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import sklearn.cluster
 
-from topmix.data import Vectorizer, demo, demo_corpus, docstrings
-from topmix.data.docstrings import clean
+from topmix.data import Vectorizer, demo, demo_corpus
+from topmix.data.demo import clean
 
 pytestmark = pytest.mark.xdist_group("demo")  # one process reads the documentation
 
@@ -76,7 +76,7 @@ def test_the_cache_gives_the_same_corpus(corpus):
 
 def test_sources_are_read_in_the_same_order():
     folder = Path(sklearn.cluster.__file__).parent
-    first, second = (list(docstrings._from_sources(folder, ("sklearn", "cluster"))) for _ in range(2))
+    first, second = (list(demo._from_sources(folder, ("sklearn", "cluster"))) for _ in range(2))
     assert first == second
     assert not any(part.startswith("_") for name, _ in first for part in name.split("."))
 

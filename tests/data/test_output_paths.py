@@ -155,7 +155,7 @@ DISK_FULL = """
 import os, resource, signal, sys
 import numpy as np
 from topmix.data import from_texts, read_corpus
-from topmix.data.builder import CorpusBuilder
+from topmix.data.corpus import CorpusBuilder
 
 out = "out.topmix"
 

@@ -7,8 +7,8 @@ import pytest
 
 from topmix.data import Corpus, CorpusError, Table, sample_lda
 from topmix.data.remote_file import local_copy
-from topmix.data.saved_rows import MappedArray
 from topmix.data.shard import SavedShard, Shards, at_random
+from topmix.data.vectors import MappedArray
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from tools.fuzz import as_npz
 from topmix import LDA, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus, CorpusError, read_corpus
-from topmix.data.sparse_checks import check_sparse
+from topmix.data.matrices import check_sparse
 from topmix.metrics import completion_score
 from topmix.read import rows as inputs
 

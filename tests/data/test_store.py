@@ -118,7 +118,7 @@ def test_strange_headers_are_refused(tmp_path, header):
 
 
 def test_a_newer_version_says_so(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("topmix.data.store_plan.FORMAT_VERSION", 2)
+    monkeypatch.setattr("topmix.data.store.FORMAT_VERSION", 2)
     small.save(tmp_path / "a.topmix")
     monkeypatch.undo()
     with pytest.raises(CorpusError, match="format version '2'"):

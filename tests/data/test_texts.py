@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from topmix.data import from_texts, read_texts
-from topmix.data.texts import corpus_from_path, text_format
+from topmix.data import from_texts, read_corpus, read_texts, sample_lda, sources, write_corpus
+from topmix.data.sources import look, text_format
 
 
 def write(path, text, encoding="utf-8"):
@@ -74,9 +74,9 @@ def test_format_is_known_by_name(tmp_path):
     assert (text_format(tmp_path / "empty"), text_format(tmp_path / "full")) == (None, "folder")
 
 
-def test_corpus_from_path_equals_from_texts(tmp_path):
+def test_a_corpus_of_a_path_equals_from_texts(tmp_path):
     path = write(tmp_path / "x.txt", "the red fox\nthe blue fox\n")
-    a = corpus_from_path(path, stop_words=["the"], min_df=2)
+    a = read_corpus(path, stop_words=["the"], min_df=2)
     b = from_texts(["the red fox", "the blue fox"], names=["1", "2"], stop_words=["the"], min_df=2)
     assert (list(a.vocabulary), list(a.names)) == (list(b.vocabulary), list(b.names)) == (["fox"], ["1", "2"])
     assert (a.to_scipy() != b.to_scipy()).nnz == 0
@@ -140,3 +140,19 @@ def test_missing_path_and_folder_without_texts(tmp_path):
         read_texts(tmp_path / "none.txt")
     with pytest.raises(ValueError, match="holds no"):
         read_texts(tmp_path)
+
+
+def test_a_path_is_looked_at_once(tmp_path, monkeypatch):
+    (tmp_path / "a.jsonl").write_text('{"text": "one two"}\n{"text": "two"}\n')
+    (tmp_path / "b.txt").write_text("one two\ntwo\n")
+    write_corpus(sample_lda(5, 7, 2, random_state=0).corpus, tmp_path / "docword.c.txt")
+    found = {path.name: look(path) for path in sorted(tmp_path.iterdir()) if not path.name.startswith("vocab")}
+    assert {name: (source.texts, source.counts and source.counts.name) for name, source in found.items()} == {
+        "a.jsonl": ("jsonl", None),
+        "b.txt": ("lines", None),
+        "docword.c.txt": (None, "uci"),
+    }
+    monkeypatch.setattr(sources, "TextFile", lambda *_: pytest.fail("looked again"))
+    monkeypatch.setattr(sources, "text_format", lambda *_: pytest.fail("looked again"))
+    assert [read_corpus(source).n_docs for source in found.values()] == [2, 2, 5]
+    assert [text for _, text in read_texts(found["b.txt"])] == ["one two", "two"]

@@ -26,7 +26,7 @@ def run(code, *args):
     lines = (
         "import signal, sys, threading, time, topmix.data.tokens",
         "from topmix.data import Vectorizer",
-        "from topmix.data.time_limit import time_limit",
+        "from topmix.data.tokens import time_limit",
         "topmix.data.tokens.SECONDS_PER_TEXT = 0.2",
         code,
     )

@@ -11,8 +11,7 @@ from hypothesis import example, given, settings, strategies as st
 import topmix
 from topmix import LDA, _core
 from topmix.data import Vectorizer
-from topmix.data.scripts import find_pairs
-from topmix.data.tokens import DEFAULT_PATTERN, Tokenization, native_rule
+from topmix.data.tokens import DEFAULT_PATTERN, Tokenization, find_pairs, native_rule
 from topmix.reference.tokenize import TermCounter
 from topmix.report import write_report
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from topmix.data import Vectorizer, from_texts, text_blocks
+from topmix.data import Vectorizer, documents, from_texts
 from topmix.numerics.threads import use_threads
 
 TEXTS = [
@@ -174,8 +174,8 @@ def test_other_threads_run_and_ctrl_c_is_answered():
 
 def test_small_blocks_change_nothing(monkeypatch):
     whole = from_texts(TEXTS, min_df=2)
-    monkeypatch.setattr(text_blocks, "BLOCK_TEXTS", 1)
-    monkeypatch.setattr(text_blocks, "RUN_TEXTS", 1)
+    monkeypatch.setattr(documents, "BLOCK_TEXTS", 1)
+    monkeypatch.setattr(documents, "RUN_TEXTS", 1)
     pieces = from_texts(TEXTS, min_df=2)
     assert list(whole.vocabulary) == list(pieces.vocabulary)
     assert (whole.to_scipy() != pieces.to_scipy()).nnz == 0

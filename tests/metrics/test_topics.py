@@ -18,7 +18,7 @@ from topmix.metrics import (
     topic_diversity,
     topic_recovery_error,
 )
-from topmix.metrics.top_words import top_ids
+from topmix.metrics.counts import top_ids
 
 
 @pytest.fixture

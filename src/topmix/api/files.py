@@ -117,7 +117,7 @@ def load_predictor(path: str | os.PathLike[str]) -> Predictor:
 
 
 def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> Any:
-    file, _ = open_file(opened, path, MODEL, mapped=mapped)
+    file = open_file(opened, path, MODEL, mapped=mapped)
     name = file.text("estimator")
     if name not in ESTIMATORS:
         raise ModelFileError(f"holds a {name!r}, which topmix {__version__} does not know")

@@ -12,9 +12,8 @@ from topmix.api.estimator import learned
 from topmix.api.gaussian_parameters import responsibilities
 from topmix.api.mixture import MixtureEstimator, count_of_samples
 from topmix.data.corpus import Corpus
-from topmix.data.directions import Directions
 from topmix.data.errors import CorpusError
-from topmix.data.table import Table
+from topmix.data.table import Directions, Table
 from topmix.engines import Engine
 from topmix.files.reader import CheckedReader
 from topmix.fitted.mixture import FittedMixture

@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from topmix.data.atomic import atomic_write
-from topmix.data.csv_lines import csv_writer
+from topmix.data.textfile import csv_writer
 
 Rows = np.ndarray  # [documents, K]
 Write = Callable[[Sequence[str], Rows], None]

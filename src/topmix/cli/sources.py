@@ -14,11 +14,12 @@ import numpy as np
 
 from topmix.cli.flags import Flag, flags_of, option_of
 from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
-from topmix.data.fields import Document
+from topmix.data.documents import Document
 from topmix.data.languages import CODES, resolve_stop_words
 from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.readers import kind_of_text
-from topmix.data.texts import OTHER_TEXTS, text_format
+from topmix.data.sources import text_format
+from topmix.data.texts import OTHER_TEXTS
 from topmix.engines import Engine
 
 STANDARD_INPUT = Path("-")

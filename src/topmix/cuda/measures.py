@@ -1,4 +1,4 @@
-"""Measures of topics on the device: what metrics/completion.py and metrics/cooccurrence.py ask an engine for."""
+"""Measures of topics on the device: what metrics/completion.py and metrics/coherence.py ask an engine for."""
 
 from __future__ import annotations
 

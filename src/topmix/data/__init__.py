@@ -1,12 +1,10 @@
 """Data: documents as bags of words (`Corpus`), rows of numbers (`Table`), and the functions that read them."""
 
-from topmix.data.anndata import from_anndata
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.demo import demo_corpus
 from topmix.data.errors import CorpusError
 from topmix.data.generate import LdaSample, sample_lda
-from topmix.data.gensim import from_gensim
+from topmix.data.libraries import from_anndata, from_gensim
 from topmix.data.readers import read_corpus, write_corpus
 from topmix.data.table import Table
 from topmix.data.texts import read_texts

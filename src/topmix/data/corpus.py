@@ -2,38 +2,37 @@
 
 Row d holds the words index[i] with the counts value[i], for indptr[d] <= i < indptr[d + 1]. In each row the words are
 sorted and distinct, and the counts are positive. Rows may be empty. The arrays are in memory or in a mapped file.
-Rows of a file are checked before anybody sees them (stored_rows.py).
+Rows of a file are checked before anybody sees them (rows.py).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topmix import _core
-from topmix.data.convert import build_from_rows, rows_from_array
+from topmix.data.builder import RowBuilder, build_from_rows
 from topmix.data.errors import CorpusError
-from topmix.data.parts import CorpusParts
+from topmix.data.matrices import rows_from_array
 from topmix.data.remote_file import is_remote, local_copy
-from topmix.data.rows import MAX_WORDS, Rows, as_rows, check_lengths, check_n_words, tidy
-from topmix.data.store import open_store, verify_store, write_store
-from topmix.data.stored_rows import StoredRows
+from topmix.data.rows import MAX_WORDS, Rows, StoredRows, as_rows, check_lengths, check_n_words, tidy
+from topmix.data.store import CorpusParts, open_store, verify_store, write_store
 from topmix.data.strings import Strings
+from topmix.data.vocabulary import columns_of_all
 from topmix.numerics.threads import threads
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-ROW_ARRAYS = ("indptr", "index", "value")
 
-
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Corpus:
     """Documents as bags of words. Immutable.
 
@@ -54,29 +53,35 @@ class Corpus:
         Information to keep with the corpus, for instance the settings of the tokenizer. Must fit in JSON.
     """
 
-    indptr: NDArray[np.int64]  # [D + 1]
-    index: NDArray[np.int32]  # [nnz]
-    value: NDArray[np.float32]  # [nnz]
     n_words: int
-    vocabulary: Sequence[str] | None = None
-    names: Sequence[str] | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    path: Path | None = field(default=None, init=False)  # the file that the rows are mapped from
-    url: str | None = field(default=None, init=False)  # where that file was fetched from
+    vocabulary: Sequence[str] | None
+    names: Sequence[str] | None
+    meta: Mapping[str, Any]
+    path: Path | None  # the file that the rows are mapped from
+    url: str | None  # where that file was fetched from
+    _rows: Rows | StoredRows
+    _n_tokens: float | None  # None: nobody has asked
+    _unverified: Path | None  # the file that the rows were taken from, if nobody has compared its checksums
 
-    def __post_init__(self) -> None:
-        n_words = check_n_words(self.n_words)
-        indptr, index, value = as_rows(self.indptr, self.index, self.value)
-        problem, n_zeros, n_tokens = _core.check_rows(indptr, index, value, n_words)
+    def __init__(
+        self,
+        indptr: ArrayLike,
+        index: ArrayLike,
+        value: ArrayLike,
+        n_words: int,
+        vocabulary: Sequence[str] | None = None,
+        names: Sequence[str] | None = None,
+        meta: Mapping[str, object] | None = None,
+    ) -> None:
+        n_words = check_n_words(n_words)
+        rows = as_rows(indptr, index, value)
+        problem, n_zeros, n_tokens = _core.check_rows(*rows, n_words)
         if problem:
             raise CorpusError(problem)
         if n_zeros:
-            indptr, index, value = tidy(indptr, index, value, n_words)
-        check_lengths(len(indptr) - 1, n_words, self.vocabulary, self.names)
-        fill = Corpus.trusted(
-            indptr, index, value, n_words, self.vocabulary, self.names, meta=self.meta, n_tokens=n_tokens
-        )
-        self.__dict__.update(fill.__dict__)
+            rows = tidy(*rows, n_words)
+        check_lengths(len(rows[0]) - 1, n_words, vocabulary, names)
+        self._fill(rows, n_words, vocabulary, names, meta, n_tokens)
 
     @classmethod
     def trusted(
@@ -88,74 +93,83 @@ class Corpus:
         vocabulary: Sequence[str] | None = None,
         names: Sequence[str] | None = None,
         *,
-        meta: Mapping[str, Any] | None = None,
+        meta: Mapping[str, object] | None = None,
         n_tokens: float | None = None,
+        unverified: Path | None = None,
     ) -> Corpus:
         """A corpus from arrays that were checked before. The arrays are not read."""
-        corpus = cls._without_rows(n_words, vocabulary, names, meta)
-        corpus.__dict__.update(indptr=_frozen(indptr), index=_frozen(index), value=_frozen(value), _n_tokens=n_tokens)
-        return corpus
-
-    @classmethod
-    def of_parts(cls, parts: CorpusParts) -> Corpus:
-        """A corpus of rows that were checked before, or of rows of a file, which are checked before their first use."""
-        about = parts.n_words, parts.vocabulary, parts.names
-        if not isinstance(parts.rows, StoredRows):
-            return cls.trusted(*parts.rows, *about, meta=parts.meta)
-        corpus = cls._without_rows(*about, parts.meta)
-        corpus.__dict__.update(path=parts.rows.path, _stored=parts.rows, _n_tokens=parts.rows.n_tokens)
-        return corpus
-
-    @classmethod
-    def _without_rows(
-        cls, n_words: int, vocabulary: Sequence[str] | None, names: Sequence[str] | None, meta: Mapping[str, Any] | None
-    ) -> Corpus:
         corpus = object.__new__(cls)
-        corpus.__dict__.update(
+        corpus._fill((indptr, index, value), n_words, vocabulary, names, meta, n_tokens, unverified)
+        return corpus
+
+    @classmethod
+    def of_parts(cls, parts: CorpusParts, url: str | None = None) -> Corpus:
+        """A corpus of rows that were checked before, or of rows of a file, which are checked before their first use."""
+        corpus = object.__new__(cls)
+        corpus._fill(parts.rows, parts.n_words, parts.vocabulary, parts.names, parts.meta, url=url)
+        return corpus
+
+    def _fill(
+        self,
+        rows: Rows | StoredRows,
+        n_words: int,
+        vocabulary: Sequence[str] | None,
+        names: Sequence[str] | None,
+        meta: Mapping[str, object] | None,
+        n_tokens: float | None = None,
+        unverified: Path | None = None,
+        url: str | None = None,
+    ) -> None:
+        self.__dict__.update(
             n_words=n_words,
             vocabulary=_as_strings(vocabulary),
             names=_as_strings(names),
             meta=dict(meta or {}),
-            path=None,
-            url=None,
-            _stored=None,
-            _unverified=None,
+            path=rows.path if isinstance(rows, StoredRows) else None,
+            url=url,
+            _rows=rows if isinstance(rows, StoredRows) else tuple(_frozen(array) for array in rows),
+            _n_tokens=n_tokens,
+            _unverified=unverified,
         )
-        return corpus
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """The three arrays of a saved corpus: whoever asks for them gets all rows, and all are checked first."""
-            stored = self.__dict__.get("_stored")
-            if stored is None or name not in ROW_ARRAYS:
-                raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
-            self.__dict__.update(zip(ROW_ARRAYS, map(_frozen, stored.all()), strict=True))
-            return self.__dict__[name]
-
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Somebody who gets a copy gets rows that were checked."""
-        arrays = {name: getattr(self, name) for name in ROW_ARRAYS}
-        return self.__dict__ | arrays | {"_stored": None}
+        return self.__dict__ | {"_rows": self._all_rows(), "_n_tokens": self.n_tokens}
+
+    @property
+    def indptr(self) -> NDArray[np.int64]:
+        """[D + 1] where each row begins. Whoever asks for an array of a saved corpus gets all rows, checked."""
+        return self._all_rows()[0]
+
+    @property
+    def index(self) -> NDArray[np.int32]:
+        """[nnz] word ids."""
+        return self._all_rows()[1]
+
+    @property
+    def value(self) -> NDArray[np.float32]:
+        """[nnz] counts."""
+        return self._all_rows()[2]
 
     @classmethod
-    def from_scipy(cls, X: Any, vocabulary: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Corpus:
+    def from_scipy(
+        cls, X: object, vocabulary: Sequence[str] | None = None, names: Sequence[str] | None = None
+    ) -> Corpus:
         """A corpus from a sparse or dense array of counts, or a DataFrame.
 
         The columns of a DataFrame become the vocabulary. Its index becomes the names, unless it is a RangeIndex. The
         corpus shares the memory of X if X is a CSR array of float32 with sorted rows: do not change X afterwards.
         """
         if isinstance(X, Corpus):
-            rows, found_vocabulary, found_names = (X.indptr, X.index, X.value, X.n_words), X.vocabulary, X.names
+            rows, n_words, words, docs = X._all_rows(), X.n_words, X.vocabulary, X.names
         else:
-            rows, found_vocabulary, found_names = rows_from_array(X)
-        indptr, index, value, n_words = rows
-        if _core.check_rows(indptr, index, value, n_words)[:2] != ("", 0):
-            indptr, index, value = tidy(indptr, index, value, n_words)
-        vocabulary = found_vocabulary if vocabulary is None else vocabulary
-        names = found_names if names is None else names
-        check_lengths(len(indptr) - 1, n_words, vocabulary, names)
-        return cls.trusted(indptr, index, value, n_words, vocabulary, names)
+            rows, n_words, words, docs = rows_from_array(X)
+        if _core.check_rows(*rows, n_words)[:2] != ("", 0):
+            rows = tidy(*rows, n_words)
+        vocabulary = words if vocabulary is None else vocabulary
+        names = docs if names is None else names
+        check_lengths(len(rows[0]) - 1, n_words, vocabulary, names)
+        return cls.trusted(*rows, n_words, vocabulary, names)
 
     @classmethod
     def from_rows(
@@ -181,35 +195,39 @@ class Corpus:
         whatever the size of the file. Rows are checked before their first use in either case. A URL such as s3:// or
         gs:// is fetched once into the cache of this machine (needs fsspec).
         """
-        corpus = cls.of_parts(open_store(local_copy(path) if is_remote(path) else Path(path), verify=verify))
-        corpus.__dict__["url"] = path if is_remote(path) else None
-        return corpus
+        if is_remote(path):
+            return cls.of_parts(open_store(local_copy(path), verify=verify), url=path)
+        return cls.of_parts(open_store(Path(path), verify=verify))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a `.topmix` file, atomically. `Corpus.open` maps it, and any safetensors library can read it.
 
         Rows that come from a file are saved only if that file matches its checksums.
         """
-        source = self.path or self.__dict__["_unverified"]
+        source = self.path or self._unverified
         if source is not None and source.exists():
             verify_store(source)
         vocabulary = None if self.vocabulary is None else Strings.pack(self.vocabulary, "word")
         names = None if self.names is None else Strings.pack(self.names, "name")
-        arrays = self.indptr, self.index, self.value
-        write_store(Path(path), *arrays, self.n_words, vocabulary=vocabulary, names=names, meta=self.meta)
+        write_store(Path(path), *self._all_rows(), self.n_words, vocabulary=vocabulary, names=names, meta=self.meta)
 
     def verify(self) -> Corpus:
         """Check all checksums and all rows; raise CorpusError at the first error. Returns the corpus."""
         where = "" if self.path is None else f"{self.path}: "
         if self.path is not None:
             verify_store(self.path)
-        problem, _ = _core.check_saved_rows(self.indptr, self.index, self.value, self.n_words, 0, threads())
+        problem, _ = _core.check_saved_rows(*self._all_rows(), self.n_words, 0, threads())
         if problem:
             raise CorpusError(where + problem)
         for what, strings in (("vocabulary", self.vocabulary), ("names", self.names)):
             if isinstance(strings, Strings) and self.path is not None and (problem := strings.problem()):
                 raise CorpusError(f"{where}{what}: {problem}")
         return self
+
+    def when_gone(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call function(*arguments) when nobody uses the mapped file of this corpus any more."""
+        if isinstance(self._rows, StoredRows):
+            weakref.finalize(self._rows.file, function, *arguments)
 
     @property
     def n_docs(self) -> int:
@@ -223,11 +241,12 @@ class Corpus:
     @property
     def n_tokens(self) -> int | float:
         """Sum of all counts. That of a saved corpus is compared with its rows."""
-        if self.__dict__["_stored"] is not None:
-            self.__dict__["_stored"].all()
-        if self.__dict__["_n_tokens"] is None:
+        if isinstance(self._rows, StoredRows):
+            self._rows.all()
+            return _whole(self._rows.n_tokens)
+        if self._n_tokens is None:
             self.__dict__["_n_tokens"] = float(self.value.sum(dtype=np.float64))
-        return _whole(self.__dict__["_n_tokens"])
+        return _whole(cast(float, self._n_tokens))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -236,7 +255,7 @@ class Corpus:
     def __len__(self) -> int:
         return self.n_docs
 
-    def __getitem__(self, rows: Any) -> Corpus:
+    def __getitem__(self, rows: object) -> Corpus:
         """The chosen documents, with the same vocabulary. A slice shares memory; a list, mask or array copies."""
         if isinstance(rows, tuple) and len(rows) == 2 and (rows[1] is Ellipsis or rows[1] == slice(None)):
             rows = rows[0]  # as scikit-learn chooses the rows of an array
@@ -265,6 +284,20 @@ class Corpus:
         """The same documents without some of the words, for instance stop words."""
         return self._with_words(~self._word_mask(words))
 
+    def in_words(self, words: Sequence[str], *, keep_new: bool = False) -> InWords:
+        """The same documents in the columns of these words, matched by name, and the number of tokens dropped.
+
+        Words of the corpus that are not among them are dropped; with `keep_new` they become columns after the others.
+        A name that stands for two columns cannot be matched: ValueError.
+        """
+        if self.vocabulary is None:
+            raise ValueError("the corpus has no vocabulary, so its words cannot be matched by name")
+        if len(words) == self.n_words and all(a == b for a, b in zip(self.vocabulary, words)):
+            return InWords(self, 0)
+        column, names = columns_of_all(self.vocabulary, words, keep_new=keep_new)
+        dropped = self.value[column[self.index] < 0].sum(dtype=np.float64)
+        return InWords(self._renumbered(column, names, len(names)), _whole(float(dropped)))
+
     def to_scipy(self) -> sp.csr_array:
         """A csr_array that shares the memory of `index` and `value`."""
         import scipy.sparse as sp
@@ -281,7 +314,9 @@ class Corpus:
         """Whether the two have the same documents, vocabulary, names and meta."""
         return (
             self.shape == other.shape
-            and all(np.array_equal(getattr(self, a), getattr(other, a)) for a in ("indptr", "index", "value"))
+            and np.array_equal(self.indptr, other.indptr)
+            and np.array_equal(self.index, other.index)
+            and np.array_equal(self.value, other.value)
             and self.vocabulary == other.vocabulary
             and self.names == other.names
             and dict(self.meta) == dict(other.meta)
@@ -291,8 +326,8 @@ class Corpus:
         where = f", mapped from {self.path.name}" if self.path else ""
         words = "words" if self.vocabulary is not None else "words without a vocabulary"
         size = f"{self.n_docs:,} documents × {self.n_words:,} {words}"
-        stored = self.__dict__["_stored"]  # whose rows are not read for this
-        tokens = self.n_tokens if stored is None else _whole(stored.n_tokens)
+        # Rows of a file are not read for this.
+        tokens = _whole(self._rows.n_tokens) if isinstance(self._rows, StoredRows) else self.n_tokens
         return f"Corpus({size}, {self.nnz:,} entries, {tokens:,} tokens{where})"
 
     def _word_mask(self, words: Iterable[str] | ArrayLike) -> NDArray[np.bool_]:
@@ -310,41 +345,37 @@ class Corpus:
     def _with_words(self, keep: NDArray[np.bool_]) -> Corpus:
         if not keep.any():
             raise ValueError("no words would be left")
-        new = np.cumsum(keep) - 1
-        used = keep[self.index]
-        indptr = np.concatenate([[0], np.cumsum(used)])[self.indptr]
+        column = np.where(keep, np.cumsum(keep) - 1, -1)
         words = None if self.vocabulary is None else [word for word, kept in zip(self.vocabulary, keep) if kept]
-        index = new[self.index[used]].astype(np.int32)
-        part = Corpus.trusted(indptr, index, self.value[used], int(keep.sum()), words, self.names, meta=self.meta)
-        part.__dict__["_unverified"] = self._source()
-        return part
+        return self._renumbered(column, words, int(keep.sum()))
+
+    def _renumbered(self, column: NDArray[np.int64], words: Sequence[str] | None, n_words: int) -> Corpus:
+        """The same documents with word v in `column[v]`; -1 drops it."""
+        rows = tidy(self.indptr, self.index, self.value, n_words, remap=column)
+        return Corpus.trusted(*rows, n_words, words, self.names, meta=self.meta, unverified=self._source())
+
+    def _all_rows(self) -> Rows:
+        """All rows, checked."""
+        return self._rows.all() if isinstance(self._rows, StoredRows) else self._rows
 
     def _unchecked_rows(self) -> Rows:
-        stored = self.__dict__["_stored"]
-        if stored is not None and not stored.checked:
-            return stored.indptr, stored.index, stored.value
-        return self.indptr, self.index, self.value
+        return self._rows.arrays if isinstance(self._rows, StoredRows) else self._rows
 
     def offsets(self) -> NDArray[np.int64]:
         """`indptr`. Of a saved corpus it is checked by itself: the rows are not read."""
-        stored = self.__dict__["_stored"]
-        return self.indptr if stored is None else cast(NDArray[np.int64], stored.offsets())
+        return self._rows.offsets() if isinstance(self._rows, StoredRows) else self._rows[0]
 
     def _part(self, rows: Rows, numbers: Iterable[int], names: Sequence[str] | None) -> Corpus:
         """A corpus of rows of this one. Here rows of a file are checked."""
-        stored = self.__dict__["_stored"]
-        if stored is not None:
-            stored.check(rows, numbers)
-        part = Corpus.trusted(*rows, self.n_words, self.vocabulary, names, meta=self.meta)
-        part.__dict__["_unverified"] = self._source()
-        return part
+        if isinstance(self._rows, StoredRows):
+            self._rows.check(rows, numbers)
+        return Corpus.trusted(*rows, self.n_words, self.vocabulary, names, meta=self.meta, unverified=self._source())
 
     def _source(self) -> Path | None:
         """The file that the rows come from, if nobody has compared its checksums."""
-        stored = self.__dict__["_stored"]
-        if stored is None or stored.verified:
-            return cast(Path | None, self.__dict__["_unverified"])
-        return self.path
+        if isinstance(self._rows, StoredRows):
+            return None if self._rows.verified else self.path
+        return self._unverified
 
     def _slice(self, begin: int, end: int) -> Corpus:
         offsets = self.offsets()
@@ -355,7 +386,7 @@ class Corpus:
         rows = indptr - first if first else indptr, index[first:last], value[first:last]
         return self._part(rows, range(begin, end), names)
 
-    def _take(self, rows: NDArray[Any]) -> Corpus:
+    def _take(self, rows: np.ndarray) -> Corpus:
         if rows.ndim != 1:
             raise IndexError("choose documents by a number, a slice, or a one-dimensional array or mask")
         if rows.dtype == bool:
@@ -380,11 +411,42 @@ class Corpus:
         return self._part((indptr, index[entries], value[entries]), rows, names)
 
 
+class CorpusBuilder(RowBuilder):
+    """Collects blocks of rows; `finish` turns them into a corpus.
+
+    With a path, memory stays bounded: the appended rows are kept in temporary files, and the finished corpus is mapped
+    from the final file. The temporary files are removed when a `with` block ends or the builder is garbage-collected.
+    """
+
+    def finish(
+        self,
+        vocabulary: Sequence[str] | None,
+        n_words: int | None = None,
+        *,
+        remap: np.ndarray | None = None,
+        shift: int = 0,
+        meta: Mapping[str, object] | None = None,
+    ) -> Corpus:
+        """The corpus of all appended rows.
+
+        `remap[old id]` is the new id of a word, or -1 to drop the word; `shift` is subtracted from all ids instead.
+        Without a vocabulary and without `n_words`, the number of words is the largest id that occurs plus one.
+        """
+        return Corpus.of_parts(self.finish_parts(vocabulary, n_words, remap=remap, shift=shift, meta=meta))
+
+
+class InWords(NamedTuple):
+    """Documents in the columns of other words."""
+
+    corpus: Corpus
+    n_dropped: int | float  # tokens whose words are not among them
+
+
 def _whole(n: float) -> int | float:
     return int(n) if n == int(n) else n
 
 
-def _frozen(a: NDArray[Any]) -> NDArray[Any]:
+def _frozen(a: np.ndarray) -> np.ndarray:
     a = a.view()
     a.flags.writeable = False
     return a

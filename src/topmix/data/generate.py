@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
+from topmix.parameters.checks import prior_of
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
@@ -63,15 +63,15 @@ def sample_lda(
     rng = _generator(random_state)
     if topic_word is None:
         _at_least_one(n_docs=n_docs, n_words=n_words, n_topics=n_topics)
-        eta = _prior("topic_word_prior", topic_word_prior, n_words)
+        eta = prior_of(topic_word_prior, "topic_word_prior", n_words)
         phi = rng.dirichlet(eta, size=n_topics)
     else:
         _at_least_one(n_docs=n_docs)
         phi = _given_topics(topic_word)
         n_topics, n_words = phi.shape
-    alpha = _prior("doc_topic_prior", doc_topic_prior, n_topics)
+    alpha = prior_of(doc_topic_prior, "doc_topic_prior", n_topics)
     if topic_sizes is not None:
-        sizes = _prior("topic_sizes", topic_sizes, n_topics)
+        sizes = prior_of(topic_sizes, "topic_sizes", n_topics)
         alpha = alpha.sum() * sizes / sizes.sum()
     lengths = _lengths(rng, n_docs, doc_length, length_distribution)
 
@@ -127,15 +127,6 @@ def _given_topics(topic_word: npt.ArrayLike) -> np.ndarray:
     if not np.all(phi >= 0) or not np.all(np.isfinite(phi)) or not np.all(phi.sum(axis=1) > 0):
         raise ValueError("topic_word must be finite and not negative, and every row must have a positive entry")
     return phi / phi.sum(axis=1, keepdims=True)
-
-
-def _prior(name: str, prior: npt.ArrayLike, n: int) -> np.ndarray:
-    values = np.asarray(prior, dtype=np.float64)
-    if values.shape not in ((), (n,)):
-        raise ValueError(f"{name} has the shape {values.shape}; it must be a number or have {n} entries")
-    if not np.all(values > 0) or not np.all(np.isfinite(values)):
-        raise ValueError(f"{name} must be positive and finite")
-    return np.broadcast_to(values, (n,)).copy()
 
 
 def _at_least_one(**sizes: int) -> None:

@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.errors import CorpusError
 
-DTYPES: dict[str, np.dtype[Any]] = {
+DTYPES: dict[str, np.dtype] = {
     "F64": np.dtype("<f8"),
     "I64": np.dtype("<i8"),
     "I32": np.dtype("<i4"),
@@ -64,7 +63,7 @@ def metadata_crc(metadata: dict[str, str]) -> str:
 
 def encode_header(entries: dict[str, Entry], metadata: dict[str, str]) -> bytes:
     """The 8 bytes of the length, then the padded header."""
-    table: dict[str, Any] = {"__metadata__": metadata}
+    table: dict[str, object] = {"__metadata__": metadata}
     for name, e in entries.items():
         table[name] = {"dtype": e.dtype, "shape": list(e.shape), "data_offsets": [e.begin, e.end]}
     text = json.dumps(table, ensure_ascii=True, separators=(",", ":")).encode()
@@ -121,17 +120,7 @@ def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str
     return entries, metadata, start
 
 
-def map_arrays(pages: mmap.mmap, entries: dict[str, Entry], start: int) -> dict[str, NDArray[Any]]:
-    """Read-only one-dimensional arrays of a mapped file. Pages are read when they are used."""
-    arrays = {}
-    for name, e in entries.items():
-        arrays[name] = np.empty(0, DTYPES[e.dtype])  # frombuffer refuses an empty array at the end of the file
-        if e.shape[0]:
-            arrays[name] = np.frombuffer(pages, DTYPES[e.dtype], e.shape[0], start + e.begin)
-    return arrays
-
-
-def read_array(file: IO[bytes], path: Path, entry: Entry, start: int) -> NDArray[Any]:
+def read_array(file: IO[bytes], path: Path, entry: Entry, start: int) -> np.ndarray:
     """One array, read into memory. `read_header` has checked its size against the size of the file."""
     array = np.empty(math.prod(entry.shape), DTYPES[entry.dtype])
     file.seek(start + entry.begin)
@@ -140,13 +129,30 @@ def read_array(file: IO[bytes], path: Path, entry: Entry, start: int) -> NDArray
     return array.reshape(entry.shape)
 
 
-def map_array(pages: mmap.mmap, entry: Entry, start: int) -> NDArray[Any]:
-    """One array of a mapped file, read-only; a copy of it where it does not lie at a multiple of its item size."""
+def map_array(pages: mmap.mmap, entry: Entry, start: int) -> np.ndarray:
+    """One array of a mapped file, read-only: its pages are read when they are used. A copy of it where it does not lie
+    at a multiple of its item size."""
     dtype, n = DTYPES[entry.dtype], math.prod(entry.shape)
-    if not n:
+    if not n:  # frombuffer refuses an empty array at the end of the file
         return np.empty(entry.shape, dtype)
     array = np.frombuffer(pages, dtype, n, start + entry.begin).reshape(entry.shape)
     return array if (start + entry.begin) % dtype.itemsize == 0 else array.copy()
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """The pages of a file. A page behind its end would end the process (SIGBUS), so ask before pages are touched."""
+
+    path: Path
+    pages: mmap.mmap
+
+    def check_length(self) -> None:
+        size = self.pages.size()  # of the file, which this mapping keeps open
+        if size < len(self.pages):
+            raise CorpusError(
+                f"{self.path}: byte {size:,}: the file became shorter after it was opened; it had "
+                f"{len(self.pages):,} bytes"
+            )
 
 
 def _entry(path: Path, name: str, e: Any) -> Entry:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from topmix.data.documents import DEFAULT_ID_FIELD, Document, Fields, document_of, field_list, is_hidden
 from topmix.data.errors import CorpusError
-from topmix.data.fields import DEFAULT_ID_FIELD, Document, Fields, document_of, field_list, is_hidden
 from topmix.data.formats.arrow_file import ArrowFile, RowGroup, open_table
 from topmix.data.remote_file import files_below, is_remote
 
@@ -111,7 +111,7 @@ class ParquetTexts:
                     yield document_of(record, fields, self.id_field, f"{piece.path}: row {n}", piece.before + n)
 
     def _check_columns(self, path: str, table: ArrowFile) -> None:
-        names: list[Any] = table.schema.names
+        names: list[str] = table.schema.names
         for column in [*field_list(self.field), *([self.id_field] if self.id_field else [])]:
             if column not in names:
                 raise CorpusError(

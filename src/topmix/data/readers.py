@@ -6,20 +6,20 @@ import os
 from pathlib import Path
 from typing import Any
 
-from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
-from topmix.data.formats import FORMATS, Format, Options
-from topmix.data.formats.arrow import holds_texts
+from topmix.data.formats import FORMATS, Options
 from topmix.data.formats.format import VocabularyLike
-from topmix.data.parquet_texts import parquet_files
-from topmix.data.remote_file import is_remote, local_copy
-from topmix.data.textfile import TextFile
-from topmix.data.texts import TEXT_FORMATS, corpus_from_path, fetched, text_format
+from topmix.data.remote_file import local_copy
+from topmix.data.sources import Source, look, named_format
+from topmix.data.texts import read_texts
+from topmix.data.vectorize import Vectorizer
+
+TEXT_OPTIONS = ("field", "id_field", "encoding", "errors", "pattern")  # of read_texts
 
 
 def read_corpus(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Source,
     *,
     format: str | None = None,
     vocabulary: VocabularyLike = None,
@@ -35,7 +35,7 @@ def read_corpus(
     ----------
     path
         A file, a folder of text files or of Parquet files, or a URL such as s3:// (needs fsspec). Files of text may be
-        compressed with gzip.
+        compressed with gzip. Also what `topmix.data.sources.look` found there.
     format : {"topmix", "uci", "ldac", "svmlight", "mtx", "npz", "parquet","h5ad","folder","jsonl","csv","tsv","lines"}
         The format of the file. None recognises it by the file's name and first bytes.
     vocabulary : sequence of str, path, False or None
@@ -59,48 +59,35 @@ def read_corpus(
     CorpusError
         The file is damaged, cut short or in another format. The message names the file and the line or byte.
     """
-    source = fetched(path)
-    if isinstance(source, str):
-        if kind_of_text(source, format) is not None:
-            return corpus_from_path(source, format="parquet", out=out, vocabulary=vocabulary, **text)
-        source = local_copy(source)
+    source = path if isinstance(path, Source) else look(path, format)
     if first_id not in (None, 0, 1):
         raise ValueError(f"first_id={first_id!r}: pass 0 or 1, or None for the default of the format")
-    if source.name.endswith(TEMPORARY_SUFFIX):
-        raise CorpusError(f"{source}: this is an unfinished temporary file of an interrupted write; delete it")
-    kind = kind_of_text(source, format)
-    if kind is not None:
+    if source.texts is not None:
         if n_words is not None or first_id is not None:
-            raise ValueError(f"n_words and first_id are for files of counts, but {source} is read as text")
-        return corpus_from_path(source, format=kind, out=out, vocabulary=vocabulary, **text)
+            raise ValueError(f"n_words and first_id are for files of counts, but {source.path} is read as text")
+        how = {name: text.pop(name) for name in TEXT_OPTIONS if name in text}
+        vectorizer = Vectorizer(**text | {"vocabulary": vocabulary})
+        return vectorizer._fit_documents(read_texts(source, **how), out)
+    file = local_copy(source.path) if isinstance(source.path, str) else source.path
     if text:
-        raise ValueError(f"{', '.join(text)}: for text only, but {source} holds counts")
-    chosen = _by_name(format) if format is not None else _recognise(source)
+        raise ValueError(f"{', '.join(text)}: for text only, but {file} holds counts")
+    if source.counts is None:
+        raise CorpusError(
+            f"{file}: byte 0: neither the name nor the first bytes tell the format; "
+            f"pass format=, one of {', '.join(FORMATS)}"
+        )
     options = Options(vocabulary, n_words, first_id, None if out is None else Path(out), verify)
     try:
-        return chosen.read(source, options)
+        return source.counts.read(file, options)
     except CorpusError as error:  # errors of the builder do not name the file
-        if source.name in str(error) or (isinstance(vocabulary, str | os.PathLike) and str(vocabulary) in str(error)):
+        if file.name in str(error) or (isinstance(vocabulary, str | os.PathLike) and str(vocabulary) in str(error)):
             raise
-        raise CorpusError(f"{source}: {error}") from error
+        raise CorpusError(f"{file}: {error}") from error
 
 
 def kind_of_text(path: str | os.PathLike[str], format: str | None = None) -> str | None:
     """The text format in which `read_corpus` reads this path, or None if it reads counts."""
-    if is_remote(path):
-        source = fetched(path)
-        if isinstance(source, str):
-            return "parquet" if holds_texts(parquet_files(source)[0]) else None
-        path = source
-    source = Path(path)
-    kind = format or text_format(source) or ("folder" if source.is_dir() else None)
-    if kind == "parquet" and source.is_dir():
-        return kind
-    if kind == "parquet" or (kind is None and source.suffix.lower() == ".parquet" and source.is_file()):
-        return "parquet" if holds_texts(source) else None
-    if kind not in TEXT_FORMATS or (kind == "lines" and format is None and _recognised(source) is not None):
-        return None
-    return kind
+    return look(path, format).texts
 
 
 def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | None = None) -> None:
@@ -112,35 +99,10 @@ def write_corpus(corpus: Corpus, path: str | os.PathLike[str], format: str | Non
     """
     target = Path(path)
     if format is not None:
-        chosen = _by_name(format)
+        chosen = named_format(format)
     else:
         named = [f for f in FORMATS.values() if f.is_named(target)]
         if not named:
             raise ValueError(f"{target}: the name does not tell the format; pass format=, one of {', '.join(FORMATS)}")
         chosen = named[0]
     chosen.write(corpus, target)
-
-
-def _by_name(name: str) -> Format:
-    if name not in FORMATS:
-        raise ValueError(f"unknown format {name!r}; pass one of {', '.join(FORMATS)}")
-    return FORMATS[name]
-
-
-def _recognise(path: Path) -> Format:
-    chosen = _recognised(path)
-    if chosen is None:
-        raise CorpusError(
-            f"{path}: byte 0: neither the name nor the first bytes tell the format; "
-            f"pass format=, one of {', '.join(FORMATS)}"
-        )
-    return chosen
-
-
-def _recognised(path: Path) -> Format | None:
-    with TextFile(path) as file:
-        head = file.head()
-    named = [f for f in FORMATS.values() if f.is_named(path)]
-    if named and path.suffix.lower() != ".dat":  # .dat is the suffix of many formats
-        return named[0]
-    return next((f for f in [*(f for f in FORMATS.values() if f.matches(head)), *named]), None)

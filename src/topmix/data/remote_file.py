@@ -13,13 +13,29 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TypeGuard
+from typing import IO, TYPE_CHECKING, TypeGuard
 
 from topmix.data.atomic import atomic_write
-from topmix.data.cache import cache_folder
 from topmix.data.errors import CorpusError
 
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
 BLOCK = 1 << 24
+
+
+def cache_folder() -> Path:
+    """Where files are kept that could be made or fetched again: $TOPMIX_CACHE, $XDG_CACHE_HOME/topmix or the usual
+    cache folder of the platform."""
+    if own := os.environ.get("TOPMIX_CACHE"):
+        return Path(own)
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg) / "topmix"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "topmix"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "topmix"
+    return Path.home() / ".cache" / "topmix"
 
 
 def is_remote(path: str | os.PathLike[str]) -> TypeGuard[str]:
@@ -64,14 +80,13 @@ def files_below(url: str, suffix: str) -> list[str]:
         return [files.unstrip_protocol(path) for path in shown if path.lower().endswith(suffix)]
 
 
-def file_system(url: str) -> tuple[Any, str]:
+def file_system(url: str) -> tuple[AbstractFileSystem, str]:
     """What opens files behind such URLs, and the name that it knows this one by."""
     try:
         import fsspec
     except ImportError as error:
         raise CorpusError(f"{url}: URLs are read with fsspec: pip install fsspec, or topmix[ray]") from error
-    found: tuple[Any, str] = fsspec.core.url_to_fs(url)
-    return found
+    return fsspec.core.url_to_fs(url)
 
 
 @contextmanager

@@ -1,17 +1,23 @@
-"""Checks of incoming rows of counts: types, lengths, and sorting."""
+"""Rows of counts: checked as they come in, and rows of a file, checked before anybody sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topmix import _core
 from topmix.data.errors import CorpusError
+from topmix.data.layout import MappedFile
 from topmix.numerics.threads import threads
 
 MAX_WORDS = 2**31 - 1  # word ids are int32
+SUM_TOLERANCE = 1e-6  # of n_tokens in the header of a file, which is a sum in another order
 
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]  # indptr [D + 1], index [nnz], value [nnz]
 
@@ -71,3 +77,72 @@ def tidy(
     except ValueError as error:
         raise CorpusError(str(error)) from None
     return out_indptr, out_index[:nnz], out_value[:nnz]
+
+
+@dataclass
+class StoredRows:
+    """The rows of a saved corpus, behind a door: nobody gets rows out of a file that were not checked.
+
+    A file may be damaged, or written by somebody else, and a kernel that follows a bad word id reads or writes whatever
+    lies there. So rows are checked natively when they are taken out: some of them each time, or all of them once.
+    Offsets of rows are checked as a whole before the first row is taken: they are few, and every row needs them.
+    """
+
+    file: MappedFile
+    indptr: NDArray[np.int64]
+    index: NDArray[np.int32]
+    value: NDArray[np.float32]
+    n_words: int
+    n_tokens: float
+    verified: bool  # whether the checksums were compared when the file was opened
+    checked: bool = field(default=False, init=False)  # all rows
+    _offsets_checked: bool = field(default=False, init=False)
+
+    @property
+    def arrays(self) -> Rows:
+        """Unchecked: to count rows and entries, and to take out what is checked then."""
+        return self.indptr, self.index, self.value
+
+    def offsets(self) -> NDArray[np.int64]:
+        """indptr, checked."""
+        self.file.check_length()
+        if not self._offsets_checked:
+            falls = np.flatnonzero(self.indptr[1:] < self.indptr[:-1])
+            if len(falls):
+                d = int(falls[0])
+                self._refuse(f"row {d}: indptr goes from {self.indptr[d]} to {self.indptr[d + 1]}, but must not fall")
+            self._offsets_checked = True  # the ends were compared with the header
+        return self.indptr
+
+    def all(self) -> Rows:
+        """All rows, checked once."""
+        self.file.check_length()
+        if not self.checked:
+            problem, n_tokens = _core.check_saved_rows(*self.arrays, self.n_words, 0, threads())
+            if problem:
+                self._refuse(problem)
+            if not math.isclose(n_tokens, self.n_tokens, rel_tol=SUM_TOLERANCE):
+                self._refuse(f"the header says {self.n_tokens:g} tokens, but the counts sum to {n_tokens:g}")
+            self.checked = self._offsets_checked = True
+        return self.arrays
+
+    def check(self, rows: Rows, numbers: Iterable[int]) -> None:
+        """Check rows that were taken out: `numbers` says which they are."""
+        if self.checked:
+            return
+        problem, _ = _core.check_saved_rows(*rows, self.n_words, 0, threads())
+        if problem:
+            for n, d in enumerate(numbers):
+                a, b = rows[0][n], rows[0][n + 1]
+                one = np.array([0, b - a]), rows[1][a:b], rows[2][a:b]
+                problem, _ = _core.check_saved_rows(*one, self.n_words, int(d), 1)
+                if problem:
+                    self._refuse(problem)
+            self._refuse(problem)
+
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
+    def _refuse(self, problem: str) -> NoReturn:
+        raise CorpusError(f"{self.path}: {problem}")

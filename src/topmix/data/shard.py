@@ -3,13 +3,18 @@
 The model gives a shard tables of shape [words of the shard, K]. So the tables stay small: they fit in cache, make small
 messages to another machine, and a stochastic step changes only words of its shard. The cuts between shards depend on
 the data and the parameters, never on the number of threads.
+
+A shard of a saved corpus goes to other processes as a message: where the file is and which rows, never the rows.
+Whoever receives it maps the file and reads for itself. A file is mapped once per process; one that was written again
+since is mapped again.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -17,12 +22,60 @@ import numpy as np
 
 from topmix import _core
 from topmix.data.corpus import Corpus
-from topmix.data.saved_rows import SavedRows
+from topmix.data.errors import CorpusError
+from topmix.data.remote_file import is_remote, local_copy
 from topmix.data.table import Table
-from topmix.data.vectors import VectorShard
+from topmix.data.vectors import MAPPED_FILES, VectorShard, mapped_array
 from topmix.numerics.threads import threads
 
 ENTRIES_PER_SHARD = 1 << 21  # about a second of work, because Ctrl-C is checked between shards
+
+
+@dataclass(frozen=True)
+class SavedRows:
+    """Some documents of a saved corpus."""
+
+    path: str  # or the URL that it came from
+    rows: slice | np.ndarray
+    n_docs: int
+    nnz: int
+
+    @classmethod
+    def of(cls, corpus: Corpus, rows: slice | np.ndarray) -> SavedRows | None:
+        """None where the corpus is in memory."""
+        if corpus.path is None:
+            return None
+        where = corpus.url or os.path.abspath(corpus.path)
+        return cls(where, rows, corpus.n_docs, corpus.nnz)
+
+    def read(self) -> Corpus:
+        """The documents, as they lie in the file on this machine."""
+        path = local_copy(self.path) if is_remote(self.path) else self.path
+        try:
+            about = os.stat(path)
+        except OSError as error:
+            raise CorpusError(
+                f"{path}: this machine cannot read the corpus: {error.strerror}. Every machine that computes needs the "
+                "file under the same path: put it on storage that all of them see, or pass a URL such as s3://"
+            ) from error
+        corpus = _mapped_corpus(str(path), about.st_mtime_ns, about.st_size)
+        if (corpus.n_docs, corpus.nnz) != (self.n_docs, self.nnz):
+            raise CorpusError(
+                f"{path}: has {corpus.n_docs} documents and {corpus.nnz} entries, expected {self.n_docs} and "
+                f"{self.nnz}: it is another corpus than the one that the fit began with"
+            )
+        return corpus[self.rows]
+
+
+@lru_cache(maxsize=MAPPED_FILES)
+def _mapped_corpus(path: str, changed: int, size: int) -> Corpus:
+    return Corpus.open(path, verify=False)  # the sender has, and rows are checked when they are taken out
+
+
+def forget_mapped_files() -> None:
+    """For those who have used what they mapped."""
+    _mapped_corpus.cache_clear()
+    mapped_array.cache_clear()
 
 
 @dataclass(frozen=True)
@@ -46,7 +99,7 @@ class Shard:
         cols, local, starts, order = _core.localise(corpus.index, corpus.n_words)
         return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight, source, number)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Rows of a saved corpus pickle as the path of the file and their numbers."""
         if self.source is not None:
             return SavedShard(self.source, self.weight, self.number).read, ()

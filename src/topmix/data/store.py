@@ -1,4 +1,13 @@
-"""The `.topmix` file of a corpus (store_plan.py says what is in it): writing, opening and verifying."""
+"""The `.topmix` file of a corpus: what is in it and where, writing, opening and verifying.
+
+The file has the safetensors layout (layout.py). Its arrays are indptr I64, index I32 and value F32. Vocabulary and
+names are optional, each as UTF-8 bytes U8 and offsets I64. The metadata are strings:
+
+    format "topmix-corpus", format_version, library_version, n_docs, n_words, nnz, n_tokens,
+    meta (JSON), crc32 (JSON: array -> checksum), metadata_crc32 (checksum of all other metadata)
+
+The header is written last: an unfinished file starts with zeros, and opening it raises CorpusError.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +15,9 @@ import json
 import math
 import mmap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,39 +26,116 @@ from topmix import _core
 from topmix._version import __version__
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
-from topmix.data.layout import DTYPES, Entry, map_arrays, metadata_crc, read_header
-from topmix.data.mapped_file import MappedFile
-from topmix.data.parts import CorpusParts
-from topmix.data.spool import FileArray
-from topmix.data.store_plan import ARRAYS, FORMAT, FORMAT_VERSION, StorePlan
-from topmix.data.stored_rows import StoredRows
+from topmix.data.layout import DTYPES, Entry, MappedFile, encode_header, map_array, metadata_crc, plan, read_header
+from topmix.data.rows import Rows, StoredRows
 from topmix.data.strings import Strings
 from topmix.numerics.threads import threads
 
+FORMAT = "topmix-corpus"
+FORMAT_VERSION = 1
+
+# In the order of the file: wide types first, so that each array is aligned.
+ARRAYS = {"indptr": "I64", "vocabulary_offsets": "I64", "names_offsets": "I64", "index": "I32", "value": "F32",
+          "vocabulary": "U8", "names": "U8"}  # fmt: skip
 BLOCK = 1 << 24  # bytes in memory at a time
+
+
+class Sliced(Protocol):
+    """An array, or what reads as one slice by slice: a spool in a file."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, part: slice, /) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class CorpusParts:
+    """What a corpus consists of, before it is one: rows in memory that were checked, or rows of a file, which check
+    themselves. `Corpus.of_parts` makes a corpus."""
+
+    rows: Rows | StoredRows
+    n_words: int
+    vocabulary: Strings | None = None
+    names: Strings | None = None
+    meta: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True)
+class StorePlan:
+    """The places of all arrays are known before any of them is there, so several can write at the same time."""
+
+    entries: dict[str, Entry]
+    n_words: int
+    meta: str  # JSON
+    start: int  # bytes before the data
+
+    @classmethod
+    def of(cls, lengths: Mapping[str, int], n_words: int, meta: Mapping[str, object]) -> StorePlan:
+        """`lengths` has the length of each array."""
+        entries = plan({name: (dtype, (lengths[name],)) for name, dtype in ARRAYS.items() if name in lengths})
+        blank = cls(entries, n_words, _meta_json(meta), 0)
+        # The data starts after the header, so reserve room for the longest: n_tokens may print with 23 characters.
+        room = len(blank._header(dict.fromkeys(entries, 0), -1.2345678901234567e-100))
+        return cls(entries, n_words, blank.meta, room)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.start + max(e.end for e in self.entries.values())
+
+    def place(self, name: str, item: int = 0) -> int:
+        """The byte of the file where this item of an array begins."""
+        e = self.entries[name]
+        return self.start + e.begin + item * DTYPES[e.dtype].itemsize
+
+    def header(self, checksums: Mapping[str, int], n_tokens: float) -> bytes:
+        """All bytes before the data."""
+        text = self._header(checksums, n_tokens)
+        padding = self.start - len(text)
+        return (len(text) - 8 + padding).to_bytes(8, "little") + text[8:] + b" " * padding
+
+    def _header(self, checksums: Mapping[str, int], n_tokens: float) -> bytes:
+        metadata = {
+            "format": FORMAT,
+            "format_version": str(FORMAT_VERSION),
+            "library_version": __version__,
+            "n_docs": str(self.entries["indptr"].shape[0] - 1),
+            "n_words": str(self.n_words),
+            "nnz": str(self.entries["index"].shape[0]),
+            "n_tokens": repr(n_tokens),
+            "meta": self.meta,
+            "crc32": json.dumps({name: f"{checksums[name]:08x}" for name in self.entries}),
+        }
+        return encode_header(self.entries, metadata | {"metadata_crc32": metadata_crc(metadata)})
+
+
+def _meta_json(meta: Mapping[str, object]) -> str:
+    try:
+        return json.dumps(dict(meta), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise CorpusError(f"meta cannot be written as JSON: {error}") from error
 
 
 def write_store(
     path: Path,
     indptr: NDArray[np.int64],
-    index: NDArray[np.int32] | FileArray[np.int32],
-    value: NDArray[np.float32] | FileArray[np.float32],
+    index: Sliced,
+    value: Sliced,
     n_words: int,
     *,
     vocabulary: Strings | None,
     names: Strings | None,
-    meta: Mapping[str, Any],
+    meta: Mapping[str, object],
 ) -> None:
     """Write a corpus file. The arrays may lie in files: only a few megabytes are in memory at a time."""
-    arrays: dict[str, NDArray[Any] | FileArray[Any]] = {"indptr": indptr, "index": index, "value": value}
+    arrays: dict[str, Sliced] = {"indptr": indptr, "index": index, "value": value}
     for name, strings in (("vocabulary", vocabulary), ("names", names)):
         if strings is not None:
             arrays[name], arrays[f"{name}_offsets"] = strings.arrays()
-    plan = StorePlan.of({name: len(array) for name, array in arrays.items()}, n_words, meta)
+    where = StorePlan.of({name: len(array) for name, array in arrays.items()}, n_words, meta)
     with atomic_write(path) as file:
-        file.write(bytes(plan.start))
-        checksums, n_tokens = dict.fromkeys(plan.entries, 0), 0.0
-        for name, e in plan.entries.items():
+        file.write(bytes(where.start))
+        checksums, n_tokens = dict.fromkeys(where.entries, 0), 0.0
+        for name, e in where.entries.items():
             step = BLOCK // DTYPES[e.dtype].itemsize
             for begin in range(0, e.shape[0], step):
                 block = np.ascontiguousarray(arrays[name][begin : begin + step], DTYPES[e.dtype])
@@ -57,7 +144,7 @@ def write_store(
                     n_tokens += float(block.sum(dtype=np.float64))
                 file.write(block.data)
         file.seek(0)
-        file.write(plan.header(checksums, n_tokens))
+        file.write(where.header(checksums, n_tokens))
 
 
 def open_store(path: Path, *, verify: bool) -> CorpusParts:
@@ -69,7 +156,7 @@ def open_store(path: Path, *, verify: bool) -> CorpusParts:
         if verify:
             _compare_checksums(file, path, entries, metadata, start)
         mapped = MappedFile(path, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        arrays = map_arrays(mapped.pages, entries, start)
+        arrays = {name: map_array(mapped.pages, e, start) for name, e in entries.items()}
     indptr = arrays["indptr"]
     if indptr[0] != 0 or indptr[-1] != counts["nnz"]:
         at = start + entries["indptr"].begin

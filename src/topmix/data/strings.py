@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topmix.data.errors import CorpusError
-from topmix.data.mapped_file import MappedFile
+from topmix.data.layout import MappedFile
 
 
 class Strings(Sequence[str]):
@@ -21,7 +21,7 @@ class Strings(Sequence[str]):
         self.offsets = offsets  # [n + 1]: string i is text[offsets[i]:offsets[i + 1]]
         self.file = file  # that both are mapped from
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"file": None}
 
     @classmethod

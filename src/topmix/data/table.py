@@ -1,4 +1,4 @@
-"""A table: dense rows of numbers, in memory or mapped from a .npy file."""
+"""Tables of numbers: dense rows in memory or mapped from a .npy file, sparse rows, and rows of unit length."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
+from topmix.data.matrices import Frame
 
 BLOCK_BYTES = 1 << 24
+TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}  # of a length that counts as one
 
 
 class Table:
@@ -30,11 +33,10 @@ class Table:
         `check()`.
     """
 
-    def __init__(self, X: Any, feature_names: Sequence[str] | None = None, *, check: bool = True) -> None:
-        if hasattr(X, "columns") and hasattr(X, "to_numpy"):
-            feature_names = [str(c) for c in X.columns] if feature_names is None else feature_names
-            X = X.to_numpy()
-        a = np.asarray(X)
+    def __init__(self, X: object, feature_names: Sequence[str] | None = None, *, check: bool = True) -> None:
+        if isinstance(X, Frame) and feature_names is None:
+            feature_names = [str(c) for c in X.columns]
+        a = X.to_numpy() if isinstance(X, Frame) else np.asarray(X)
         if a.ndim != 2:
             raise CorpusError(f"expected an array of shape (rows, features), found an array with {a.ndim} dimensions")
         if a.dtype.kind not in "iufb":
@@ -45,7 +47,7 @@ class Table:
             raise CorpusError(f"there are {len(feature_names)} feature names for {a.shape[1]} columns")
         a = a.view(np.ndarray)
         a.flags.writeable = False
-        self.data: NDArray[Any] = a  # [N, D]
+        self.data: np.ndarray = a  # [N, D]
         self.feature_names = None if feature_names is None else tuple(feature_names)
         self.path: Path | None = None
         if check:
@@ -92,7 +94,7 @@ class Table:
         """The chosen rows. A slice shares memory; an array or mask copies."""
         return Table(self.data[rows if isinstance(rows, slice) else np.asarray(rows)], self.feature_names, check=False)
 
-    def blocks(self, n_rows: int | None = None) -> Iterator[NDArray[Any]]:
+    def blocks(self, n_rows: int | None = None) -> Iterator[np.ndarray]:
         """Consecutive blocks of n_rows rows, or of about 16 MB if None. The last block may be shorter."""
         if n_rows is None:
             n_rows = max(1, BLOCK_BYTES // max(1, self.shape[1] * self.data.itemsize))
@@ -115,3 +117,173 @@ class Table:
     def __repr__(self) -> str:
         where = f", mapped from {self.path.name}" if self.path else ""
         return f"Table({self.shape[0]:,} rows × {self.shape[1]:,} features, {self.data.dtype}{where})"
+
+
+class SparseArray:
+    """Sparse rows in the place of an array of shape (N, D)."""
+
+    def __init__(self, csr: sp.csr_array) -> None:
+        self.csr = csr
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, D = self.csr.shape
+        return int(n), int(D)
+
+    @property
+    def dtype(self) -> np.dtype:
+        found: np.dtype = self.csr.dtype
+        return found
+
+    @property
+    def itemsize(self) -> int:
+        return int(self.dtype.itemsize)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
+        """Dense rows, or one."""
+        if isinstance(rows, int):
+            return np.asarray(self.csr[[rows]].toarray())[0]
+        return np.asarray(self.csr[rows].toarray())
+
+    def part(self, rows: slice | np.ndarray) -> SparseArray:
+        """The chosen rows, sparse."""
+        return SparseArray(self.csr[rows])
+
+
+class SparseTable(Table):
+    """N sparse rows of D numbers, float32 or float64. Immutable.
+
+    Parameters
+    ----------
+    X : csr_array of shape (N, D)
+        The rows, checked before (data/matrices.py).
+    feature_names : sequence of str, optional
+        The names of the columns.
+    """
+
+    data: Any  # SparseArray
+
+    def __init__(self, X: sp.csr_array, feature_names: Sequence[str] | None = None) -> None:
+        X = sp.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self.data = SparseArray(X)
+        self.feature_names = None if feature_names is None else tuple(feature_names)
+        self.path = None
+
+    @property
+    def csr(self) -> sp.csr_array:
+        found: sp.csr_array = self.data.csr
+        return found
+
+    @property
+    def nnz(self) -> int:
+        return int(self.csr.nnz)
+
+    def __getitem__(self, rows: slice | ArrayLike) -> SparseTable:
+        return SparseTable(self.csr[rows if isinstance(rows, slice) else np.asarray(rows)], self.feature_names)
+
+    def check(self) -> SparseTable:
+        """Raise CorpusError at the first NaN or infinity, naming row and column. Returns the table."""
+        fine = np.isfinite(self.csr.data)
+        if not fine.all():
+            at = int(np.argmin(fine))
+            row = int(np.searchsorted(self.csr.indptr, at, side="right")) - 1
+            raise CorpusError(f"row {row}, column {self.csr.indices[at]}: {self.csr.data[at]}")
+        return self
+
+    def __repr__(self) -> str:
+        n, D = self.shape
+        return f"SparseTable({n:,} rows × {D:,} features, {self.nnz:,} entries, {self.data.dtype})"
+
+
+class Directions(Table):
+    """A table whose rows all have unit length.
+
+    An array in memory that has other lengths is copied; of one that is mapped from a file, rows are divided by their
+    lengths as they are read, so that it is never in memory as a whole.
+
+    Parameters
+    ----------
+    X : array of shape (N, D), or DataFrame
+        Finite numbers. A row of zeros has no direction: it raises CorpusError.
+    feature_names : sequence of str, optional
+    normalize : bool
+        Whether to divide rows by their lengths. False raises CorpusError where a length is not one, up to rounding.
+    """
+
+    def __init__(self, X: object, feature_names: Sequence[str] | None = None, *, normalize: bool = True) -> None:
+        mapped = mapped_root(X) is not None
+        super().__init__(X, feature_names, check=False)
+        norms = np.empty(len(self))
+        begin = 0
+        for block in self.blocks():
+            norms[begin : begin + len(block)] = lengths(np.ascontiguousarray(block))
+            begin += len(block)
+        if not np.all(np.isfinite(norms)):
+            try:
+                self.check()
+            except CorpusError as error:
+                raise CorpusError(f"a value is NaN or infinity: {error}") from None
+            raise CorpusError(f"row {int(np.argmin(np.isfinite(norms)))} is too long for its length to be a number")
+        if len(norms) and norms.min() == 0:
+            raise CorpusError(f"row {int(np.argmin(norms))} is zero, so it has no direction")
+        off = np.abs(norms - 1.0)
+        if not len(norms) or off.max() <= TOLERANCE[self.data.dtype]:
+            return
+        if not normalize:
+            row = int(np.argmax(off))
+            raise CorpusError(f"row {row} has length {norms[row]:g}, not 1, and normalize=False leaves it as it is")
+        self.data = UnitRows(self.data, norms) if mapped else _divided(self.data, norms)  # type: ignore[assignment]
+
+
+class UnitRows:
+    """Reads as an array of rows divided by their lengths; `data` stays where it is. Offers what shards ask of one."""
+
+    def __init__(self, data: np.ndarray, norms: NDArray[np.float64]):
+        self.data, self.norms = data, norms
+        self.shape, self.dtype, self.itemsize, self.ndim = data.shape, data.dtype, data.itemsize, data.ndim
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
+        return _divided(np.atleast_2d(self.data[rows]), np.atleast_1d(self.norms[rows]))
+
+
+def lengths(x: np.ndarray) -> NDArray[np.float64]:
+    """[rows] Euclidean norms. Where squares would leave the range of the type, the largest entry is taken out first."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("nd,nd->n", x, x)).astype(np.float64)
+        odd = np.flatnonzero(~((norms > 1e-15) & (norms < 1e15)))
+        if len(odd):
+            y = x[odd].astype(np.float64)
+            largest = np.abs(y).max(axis=1, initial=1e-300)
+            y /= largest[:, None]
+            norms[odd] = largest * np.sqrt(np.einsum("nd,nd->n", y, y))
+    return norms
+
+
+def _divided(x: np.ndarray, norms: NDArray[np.float64]) -> np.ndarray:
+    out = np.empty(x.shape, x.dtype)
+    usual = norms.min(initial=1.0) > 1e-15 and norms.max(initial=1.0) < 1e15
+    for a in range(0, len(x), 1024):  # a piece that stays in cache
+        rows = slice(a, a + 1024)
+        if usual:
+            np.multiply(x[rows], (1.0 / norms[rows, None]).astype(x.dtype), out=out[rows])
+        else:
+            np.divide(x[rows], norms[rows, None], out=out[rows], casting="unsafe", dtype=np.float64)
+    return out
+
+
+def mapped_root(X: object) -> np.memmap | None:
+    """The outermost mapped array that an array is a view of; None where it lies in memory."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap) and not isinstance(X.base, np.ndarray):
+            return X
+        X = X.base
+    return None

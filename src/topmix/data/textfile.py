@@ -1,23 +1,27 @@
-"""Text files, plain or gzip: reading in blocks of whole lines for the native parsers, and writing.
+"""Text files, plain or gzip: reading in blocks of whole lines for the native parsers, and writing, also of CSV.
 
-A file must end with a newline. Without it, the last number may be cut short, and no parser could see that.
+A file of numbers must end with a newline. Without it, the last number may be cut short, and no parser could see that.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
+
+if TYPE_CHECKING:
+    from _csv import Writer
 
 BLOCK = 1 << 22
 
@@ -132,6 +136,20 @@ def write_text(path: Path) -> Iterator[IO[bytes]]:
                 yield packed  # type: ignore[misc]
         else:
             yield file
+
+
+def csv_writer(file: TextIO, delimiter: str = ",") -> Writer:
+    """A csv.writer whose lines end with a newline. Cells with a carriage return are quoted, too, so that they read back
+    as they were: the module does that only where lines end with one."""
+    return csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
+
+
+class _Lines:
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, line: str) -> int:
+        return self._file.write(line.removesuffix("\r\n") + "\n")
 
 
 def _after_last_newline(buffer: NDArray[np.uint8], begin: int, end: int) -> int:

@@ -23,39 +23,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from topmix.data.corpus import Corpus
+from topmix.data.documents import Document, Fields, document_of, field_list, first_and_all, is_hidden
 from topmix.data.errors import CorpusError
-from topmix.data.fields import Document, Fields, document_of, field_list, is_hidden
-from topmix.data.items import first_and_all
-from topmix.data.parquet_texts import SUFFIX, ParquetTexts, parquet_files
-from topmix.data.remote_file import is_remote, local_copy
-from topmix.data.vectorize import Vectorizer
+from topmix.data.parquet_texts import SUFFIX, ParquetTexts
+from topmix.data.sources import TEXT_SUFFIXES, Source, fetched, text_files, text_format
 
-FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".txt": "lines", ".text": "lines"}
-TEXT_FORMATS = ("folder", "jsonl", "csv", "tsv", "lines", "parquet")
 OTHER_TEXTS = (".md", ".rst", ".tex", ".html", ".htm", ".xml", ".eml", ".log")  # texts that a folder may hold, too
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 _CSV_LIMIT = 1 << 30  # characters per field; the limit of the csv module is 128 KB, too short for a book
 
 
-def text_format(path: str | PathLike[str]) -> str | None:
-    """The text format by the name of the path: "jsonl", "csv", "tsv", "lines" or "folder"; "parquet" for a folder of
-    such files. None if it is not text."""
-    path = Path(path)
-    if path.is_dir():
-        if any(True for _ in _text_files(path, None)):
-            return "folder"
-        return "parquet" if parquet_files(path) else None
-    suffixes = [s.lower() for s in path.suffixes]
-    if suffixes[-1:] == [".gz"]:
-        suffixes.pop()
-    return FORMATS.get(suffixes[-1]) if suffixes else None
-
-
 def read_texts(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | Source,
     *,
     format: str | None = None,
     field: Fields = None,
@@ -68,6 +49,7 @@ def read_texts(
 
     Parameters
     ----------
+    path : path, URL, or what `topmix.data.sources.look` found there
     format : {"folder", "jsonl", "csv", "tsv", "lines", "parquet"} or None
         The format. None recognises it by the name of the path.
     field : str, several, or None
@@ -81,7 +63,8 @@ def read_texts(
     pattern : str or None
         For a folder: the files to read, such as "*.md". None reads *.txt and *.text, compressed or not.
     """
-    path = fetched(path)
+    format = path.texts if isinstance(path, Source) and format is None else format
+    path = path.path if isinstance(path, Source) else fetched(path)
     if isinstance(path, str):
         return ParquetTexts(path, field, id_field).documents()
     if not path.exists():
@@ -89,7 +72,7 @@ def read_texts(
     if pattern is not None and not path.is_dir():
         raise ValueError(f"{path}: pattern= is for folders, but this is a file")
     kind = format or (text_format(path) if pattern is None else "folder")
-    if kind == "folder" and next(_text_files(path, pattern), None) is None:
+    if kind == "folder" and next(text_files(path, pattern), None) is None:
         missing = f"no file matches {pattern!r}" if pattern else "no *.txt or *.text file; choose files with pattern="
         raise CorpusError(f"{path}: {missing}")
     if kind == "folder":
@@ -107,34 +90,7 @@ def read_texts(
         _refuse_fields(path, field, id_field)
         return ((str(n), line.rstrip("\r\n")) for n, line in _lines(path, encoding, errors))
     problem = "holds no *.txt files; choose files with pattern=" if path.is_dir() else "not a known kind of text file"
-    raise ValueError(f"{path}: {problem} (known are folders and {', '.join(FORMATS)}, also with .gz)")
-
-
-def fetched(path: str | PathLike[str]) -> Path | str:
-    """The path; for a URL that of its copy on this machine, or itself for Parquet, which is read where it is."""
-    if not is_remote(path):
-        return Path(path)
-    return path if path.lower().endswith(SUFFIX) or parquet_files(path) != [path] else local_copy(path)
-
-
-def corpus_from_path(
-    path: str | PathLike[str],
-    *,
-    format: str | None = None,
-    out: str | PathLike[str] | None = None,
-    field: Fields = None,
-    id_field: str | None = None,
-    encoding: str = "utf-8",
-    errors: str = "strict",
-    pattern: str | None = None,
-    **settings: Any,
-) -> Corpus:
-    """The corpus of a file or folder of raw text. `settings` are the parameters of `Vectorizer`."""
-    vectorizer = Vectorizer(**settings)
-    documents = read_texts(
-        path, format=format, field=field, id_field=id_field, encoding=encoding, errors=errors, pattern=pattern
-    )
-    return vectorizer._fit_documents(documents, out)
+    raise ValueError(f"{path}: {problem} (known are folders and {', '.join(TEXT_SUFFIXES)}, also with .gz)")
 
 
 def _open(path: Path, encoding: str, errors: str, newline: str | None = None) -> IO[str]:
@@ -203,7 +159,7 @@ def _delimiter(header: str, expected: str) -> str:
     return expected if expected in header else max(expected, *";\t|", key=header.count)
 
 
-def _next_row(rows: Any) -> list[str] | None:
+def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
     """The next row, or None. The field limit of the csv module is global, and other threads read too: it is raised and
     never lowered again."""
     if csv.field_size_limit() < _CSV_LIMIT:
@@ -212,7 +168,7 @@ def _next_row(rows: Any) -> list[str] | None:
 
 
 def _read_folder(folder: Path, pattern: str | None, encoding: str, errors: str) -> Iterator[Document]:
-    for path in sorted(_text_files(folder, pattern), key=lambda p: p.relative_to(folder).parts):
+    for path in sorted(text_files(folder, pattern), key=lambda p: p.relative_to(folder).parts):
         try:
             with _open(path, encoding, errors) as f:
                 yield path.relative_to(folder).as_posix(), f.read()
@@ -239,14 +195,6 @@ def _warn_of_others(folder: Path) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def _text_files(folder: Path, pattern: str | None) -> Iterator[Path]:
-    for path in folder.rglob(pattern or "*"):
-        if is_hidden(path, folder) or not path.is_file():
-            continue
-        if pattern is not None or text_format(path) == "lines":
-            yield path
 
 
 def _refuse_fields(path: Path, field: Fields, id_field: str | None) -> None:

@@ -8,19 +8,21 @@ escapes except \w \W \d \D \s \S. `(?u)` may come first. Two `\b` may surround C
 
     (?u)\b\w\w+\b    \w{3,}    [a-z]{3,}    \b[a-zA-Z]+\b    [^\W\d_]{2,}    [a-z_-]+
 
-The pattern "auto" is the default one, and pairs of characters in scripts without spaces (data/scripts.py). In ASCII
-text the two are the same.
+The pattern "auto" is the default one, and pairs of characters in scripts that write no spaces between words: Chinese,
+Japanese, Thai, Lao, Khmer, Burmese. A run of their characters is cut into pairs of neighbours, as search engines do
+without a dictionary: "国际象棋" is 国际, 际象, 象棋. In ASCII text the two patterns are the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
-
-from topmix.data.scripts import find_pairs, has_unspaced
-from topmix.data.time_limit import time_limit
+from types import FrameType
+from typing import NamedTuple, NoReturn, TypeVar
 
 Tokenizer = Callable[[str], Iterable[str]]
 T = TypeVar("T")
@@ -36,6 +38,18 @@ _NATIVE = re.compile(
         (?: \+ | \{ (?P<least>\d+) ,\} ) (?P<right>\\b)?""",
     re.VERBOSE,
 )
+UNSPACED = (
+    "\u3005\u3041-\u3096\u3099\u309a\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u31f0-\u31ff\uff66-\uff9f"  # kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ece"  # Thai, Lao
+    "\u1000-\u103f\u1050-\u109f\u1780-\u17d3"  # Burmese, Khmer
+)
+_WORD = rf"[^\W{UNSPACED}]"
+# A look-ahead finds pairs that overlap, and a word where no letter of it stands before.
+PAIRS_PATTERN = rf"(?=([{UNSPACED}]{{2}}|(?<!{_WORD}){_WORD}{{2,}}))"
+has_unspaced = re.compile(f"[{UNSPACED}]").search
+find_pairs = re.compile(PAIRS_PATTERN).findall
+_runs = re.compile(f"[{UNSPACED}]+").findall
 
 
 class NativeRule(NamedTuple):
@@ -44,6 +58,9 @@ class NativeRule(NamedTuple):
     chars: bytes  # [128] 1 for each ASCII character that a token may hold
     min_length: int
     whole_words: bool  # the pattern has \b on both sides
+
+
+NO_RULE = NativeRule(bytes(128), 1, False)  # finds no token in a text: tokens are given
 
 
 @lru_cache(maxsize=64)
@@ -66,6 +83,33 @@ def native_rule(pattern: str) -> NativeRule | None:
         return NativeRule(chars, min_length, False)
     within_words = all(w for c, w in zip(chars, word) if c)  # otherwise \b lets `re` backtrack into the run
     return NativeRule(chars, min_length, True) if bounds == 2 and within_words else None
+
+
+@contextmanager
+def time_limit(seconds: float, message: str) -> Iterator[None]:
+    """Raises ValueError(message) when the block takes longer. Regular expressions can be interrupted by signals alone.
+    So there is no limit outside of the main thread, on Windows, or where somebody else uses the alarm of the process.
+    """
+    if not _is_free():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise ValueError(message)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _is_free() -> bool:
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        return False
+    return signal.getsignal(signal.SIGALRM) == signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
 def in_time(search: Callable[[str], list[T]], token_pattern: str) -> Callable[[str], list[T]]:
@@ -141,6 +185,13 @@ _find_words = re.compile(DEFAULT_PATTERN).findall
 
 def _words_or_pairs(text: str) -> list[str]:
     return find_pairs(text) if has_unspaced(text) else _find_words(text)  # the second is several times faster
+
+
+def are_unspaced(texts: Iterable[object]) -> bool:
+    """Whether at least a fifth of the characters of these texts are written without spaces."""
+    plain = [text for text in texts if isinstance(text, str)]
+    found = sum(len(run) for text in plain if not text.isascii() for run in _runs(text))
+    return found > 0 and 5 * found >= sum(map(len, plain))
 
 
 class _Stems:

@@ -8,12 +8,14 @@ one block of texts, and the rows if the corpus is built in memory.
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import chain
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,34 +23,35 @@ from numpy.typing import NDArray
 
 from topmix import _core
 from topmix.data.atomic import check_plain_file
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
+from topmix.data.documents import Blocks, Text, document_blocks, text_blocks
 from topmix.data.languages import looks_english, resolve_stop_words, stemmer_of
-from topmix.data.scripts import are_unspaced
 from topmix.data.strings import Strings
-from topmix.data.text_blocks import Blocks, Document, Text, document_blocks, text_blocks
-from topmix.data.tokens import DEFAULT_PATTERN, NativeRule, Tokenization, Tokenizer
-from topmix.data.transformer import TransformerParameters
+from topmix.data.tokens import DEFAULT_PATTERN, NO_RULE, Tokenization, Tokenizer, are_unspaced
 from topmix.data.vocabulary import Terms, check_cut, given_vocabulary, packed_terms, select_terms
 from topmix.numerics.threads import threads
 
-_NO_RULE = NativeRule(bytes(128), 1, False)
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 # Vectorizers of fitted models, and the words and settings that they were made from. With a large vocabulary
 # making one takes longer than most texts.
-_MADE: WeakKeyDictionary[Any, tuple[Any, Any, Vectorizer]] = WeakKeyDictionary()
+_MADE: WeakKeyDictionary[object, tuple[object, object, Vectorizer]] = WeakKeyDictionary()
+
+
+StopWords = str | Iterable[str] | None
 
 
 class KnownTerms(NamedTuple):
     """A vocabulary, and what was made of it."""
 
     vocabulary: Sequence[str]
-    settings: tuple[Any, ...]
+    settings: tuple[object, ...]
     words: Strings
     counter: _core.TermCounter
 
 
-class Vectorizer(TransformerParameters):
+class Vectorizer:
     """Counts the words of texts. A scikit-learn transformer, for a Pipeline or alone.
 
     The parameters have the meaning and the defaults of `CountVectorizer` in scikit-learn; `stemmer`, `phrases` and
@@ -100,14 +103,14 @@ class Vectorizer(TransformerParameters):
     """
 
     vocabulary_: Sequence[str]
-    stop_words_: str | list[str] | None
+    stop_words_: StopWords
 
     def __init__(
         self,
         *,
         lowercase: bool = True,
         token_pattern: str = DEFAULT_PATTERN,
-        stop_words: str | Iterable[str] | None = None,
+        stop_words: StopWords = None,
         ngram_range: tuple[int, int] = (1, 1),
         min_df: int | float | str = 1,
         max_df: int | float | str = 1.0,
@@ -160,7 +163,7 @@ class Vectorizer(TransformerParameters):
     def fit_transform(
         self,
         X: Iterable[Text],
-        y: Any = None,
+        y: object = None,
         *,
         names: Iterable[str] | None = None,
         out: str | PathLike[str] | None = None,
@@ -174,15 +177,48 @@ class Vectorizer(TransformerParameters):
         """Count the words of the vocabulary. Other words are dropped, and `n_unknown_` is their number."""
         return self._count(text_blocks(X, names), out, self._known_vocabulary())
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """The words, in the order of the columns."""
         return np.array(list(self._known_vocabulary()), dtype=object)
 
+    def fit(self, X: Iterable[Text], y: object = None) -> Self:
+        """`fit_transform`, without its result."""
+        self.fit_transform(X)
+        return self
+
+    # scikit-learn's API without its base classes: importing them would take four times as long as the rest of
+    # topmix.data. Pipeline, clone and GridSearchCV ask for methods, not for a base class.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name. `deep` is scikit-learn's; no parameter is an estimator."""
+        return {name: vars(self)[name] for name in _defaults()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Changes parameters; what was learned stays until the next fit."""
+        for name in params:
+            if name not in _defaults():
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(_defaults())}")
+        type(self)(**self.get_params() | params)  # the constructor checks them
+        vars(self).update(params)
+        return self
+
+    def __repr__(self) -> str:
+        """The parameters that differ from their defaults."""
+        given = [f"{name}={_short(vars(self)[name])}" for name, default in _defaults().items()
+                 if not _same(vars(self)[name], default)]  # fmt: skip
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def __sklearn_tags__(self) -> Tags:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        inputs = InputTags(one_d_array=True, two_d_array=False, string=True)
+        return Tags(None, TargetTags(required=False), TransformerTags(), input_tags=inputs)
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "vocabulary_") or self.vocabulary is not None
+        return "vocabulary_" in vars(self) or self.vocabulary is not None
 
     def _known_vocabulary(self) -> Sequence[str]:
-        if hasattr(self, "vocabulary_"):
+        if "vocabulary_" in vars(self):
             return self.vocabulary_
         if self.vocabulary is None:
             raise ValueError("this Vectorizer has no vocabulary: call fit_transform first, or pass vocabulary=")
@@ -191,24 +227,16 @@ class Vectorizer(TransformerParameters):
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON can hold them, without the vocabulary. A tokenizer is represented by its name."""
-        named = (
-            "lowercase",
-            "token_pattern",
-            "min_df",
-            "max_df",
-            "max_features",
-            "strip_accents",
-            "stemmer",
-            "phrases",
-        )
-        settings: dict[str, Any] = {name: getattr(self, name) for name in named}
-        settings["lowercase"] = bool(self.lowercase)
-        stop_words = getattr(self, "stop_words_", self.stop_words)
+        settings = self.get_params()
+        del settings["vocabulary"]
+        stop_words = vars(self).get("stop_words_", self.stop_words)
         is_name = stop_words is None or isinstance(stop_words, str)
-        settings["stop_words"] = stop_words if is_name else resolve_stop_words(stop_words)
-        settings["ngram_range"] = [int(n) for n in self.ngram_range]
-        settings["tokenizer"] = None if self.tokenizer is None else _qualified_name(self.tokenizer)
-        return settings
+        return settings | {
+            "lowercase": bool(self.lowercase),
+            "stop_words": stop_words if is_name else resolve_stop_words(stop_words),
+            "ngram_range": [int(n) for n in self.ngram_range],
+            "tokenizer": None if self.tokenizer is None else _qualified_name(self.tokenizer),
+        }
 
     @classmethod
     def from_dict(
@@ -230,7 +258,7 @@ class Vectorizer(TransformerParameters):
             raise ValueError(f"these are not the settings of a Vectorizer: {error}") from error
 
     @classmethod
-    def of(cls, model: Any, *, tokenizer: Tokenizer | None = None) -> Vectorizer:
+    def of(cls, model: object, *, tokenizer: Tokenizer | None = None) -> Vectorizer:
         """The Vectorizer that cuts new texts into the words of a fitted model.
 
         It uses the settings with which the training texts were cut. A model that was fitted on counts does not store
@@ -261,7 +289,7 @@ class Vectorizer(TransformerParameters):
         twin._known, twin.n_unknown_ = self._known, 0
         return twin
 
-    def _fit_documents(self, documents: Iterable[Document], out: str | PathLike[str] | None) -> Corpus:
+    def _fit_documents(self, documents: Iterable[tuple[str, Text]], out: str | PathLike[str] | None) -> Corpus:
         return self._fit_blocks(document_blocks(documents), out)
 
     def _fit_blocks(
@@ -287,7 +315,7 @@ class Vectorizer(TransformerParameters):
     ) -> Corpus:
         if out is not None:
             check_plain_file(out)  # before a text is read
-        if not hasattr(self, "stop_words_"):
+        if "stop_words_" not in vars(self):
             first = next(blocks, None)
             texts = [] if first is None else first[1]
             self._warn_of_unspaced(self._finds_sentences(texts))
@@ -328,13 +356,13 @@ class Vectorizer(TransformerParameters):
         self.vocabulary_ = packed_terms(terms, kept)
         return remap
 
-    def _meta(self) -> dict[str, Any]:
+    def _meta(self) -> dict[str, object]:
         return {"tokenizer": self.to_dict()}
 
     def _new_counter(
         self, tokenization: Tokenization, stop_words: list[str], vocabulary: Sequence[str] | None
     ) -> _core.TermCounter:
-        rule = tokenization.rule or _NO_RULE
+        rule = tokenization.rule or NO_RULE
         shortest, longest = (int(n) for n in self.ngram_range)
         return _core.TermCounter(*rule, bool(self.lowercase), stop_words, shortest, longest, vocabulary)
 
@@ -349,13 +377,13 @@ class Vectorizer(TransformerParameters):
 
     def _ready(self) -> tuple[Tokenization, KnownTerms]:
         """For those who count one text after another: what `transform` makes before it counts."""
-        if not hasattr(self, "stop_words_"):
+        if "stop_words_" not in vars(self):
             self.stop_words_ = self._decided_stop_words([])
         stop_words = resolve_stop_words(self.stop_words_)
         tokenization = self._tokenization(stop_words)
         return tokenization, self._known_terms(tokenization, stop_words, self._known_vocabulary())
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_known"}
 
     def _tokenization(self, stop_words: list[str]) -> Tokenization:
@@ -376,18 +404,18 @@ class Vectorizer(TransformerParameters):
                 stacklevel=2,
             )
 
-    def _decided_stop_words(self, texts: list[Text]) -> Any:
+    def _decided_stop_words(self, texts: list[Text]) -> StopWords:
         """The stop words as given; "auto" is decided by the first block of texts."""
         if not _is_auto(self.stop_words):
             return self.stop_words
         tokenization = Tokenization(self.token_pattern, bool(self.lowercase), self.strip_accents, self.tokenizer)
-        counter = _core.TermCounter(*(tokenization.rule or _NO_RULE), bool(self.lowercase), [], 1, 1, None)
+        counter = _core.TermCounter(*(tokenization.rule or NO_RULE), bool(self.lowercase), [], 1, 1, None)
         counter.count(tokenization.documents(texts), threads())
         terms = counter.terms(np.arange(counter.n_terms, dtype=np.int32))
         return "english" if looks_english(zip(terms, counter.term_frequency().tolist())) else None
 
 
-def _made_for(model: Any) -> tuple[Any, Any, Vectorizer] | None:
+def _made_for(model: object) -> tuple[object, object, Vectorizer] | None:
     try:
         return _MADE.get(model)
     except TypeError:  # it cannot be a key
@@ -405,9 +433,23 @@ def from_texts(
     return Vectorizer(**settings).fit_transform(texts, names=names, out=out)
 
 
-def _is_auto(stop_words: Any) -> bool:
+def _is_auto(stop_words: object) -> bool:
     return isinstance(stop_words, str) and stop_words == "auto"
 
 
-def _qualified_name(function: Any) -> str:
+def _qualified_name(function: object) -> str:
     return f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+
+@cache
+def _defaults() -> dict[str, object]:
+    return {p.name: p.default for p in inspect.signature(Vectorizer).parameters.values()}
+
+
+def _same(value: object, default: object) -> bool:
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."

@@ -1,18 +1,57 @@
-"""Shards of a table. The rows stay in the table, in memory or on disk, until a kernel reads them."""
+"""Shards of a table. The rows stay in the table, in memory or on disk, until a kernel reads them. Rows of a mapped file
+go to other processes as the path of the file and their numbers."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from topmix.data.saved_rows import MappedArray
-from topmix.data.sparse_table import SparseArray
+from topmix.data.errors import CorpusError
+from topmix.data.table import SparseArray, mapped_root
+
+MAPPED_FILES = 8  # that a process keeps open, of each kind
+
+
+@dataclass(frozen=True)
+class MappedArray:
+    """A whole array of a mapped file."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int  # bytes
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> MappedArray | None:
+        """None where the array is in memory, or not laid out as a file is."""
+        root = mapped_root(array)
+        if root is None or root.filename is None or not array.flags.c_contiguous:
+            return None
+        begin = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+        return cls(os.path.abspath(root.filename), array.dtype.str, array.shape, root.offset + begin)
+
+    def open(self) -> np.ndarray:
+        try:
+            about = os.stat(self.path)
+        except OSError as error:
+            raise CorpusError(
+                f"{self.path}: this machine cannot read the table: {error.strerror}. Every machine that computes needs "
+                "the file under the same path"
+            ) from error
+        if about.st_size < self.offset + int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize:
+            raise CorpusError(f"{self.path}: has {about.st_size} bytes, too few for rows of {self.shape}")
+        return mapped_array(self, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=MAPPED_FILES)
+def mapped_array(of: MappedArray, changed: int) -> np.ndarray:
+    return np.memmap(of.path, of.dtype, "r", of.offset, of.shape).view(np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -59,7 +98,7 @@ class VectorShard:
             part = slice((rows.start or 0) + a, (rows.start or 0) + b) if isinstance(rows, slice) else rows[a:b]
             yield VectorShard(self.data, part, None if self.weight is None else self.weight[a:b])
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Rows of a mapped file pickle as the path of the file and their numbers; others as themselves, without the
         rest of their table."""
         mapped = MappedArray.of(self.data) if isinstance(self.data, np.ndarray) else None
@@ -72,6 +111,6 @@ class VectorShard:
             "weight": self.weight,
         }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         data = state["data"]
         self.__dict__.update(state | {"data": data.open() if isinstance(data, MappedArray) else data})

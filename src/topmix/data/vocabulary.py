@@ -1,12 +1,14 @@
-"""The terms that become columns: a given vocabulary, or the counted terms after pruning by min_df and max_df."""
+"""The terms that become columns: a given vocabulary, or the counted terms after pruning by min_df and max_df; and words
+in the columns of others, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topmix.data.strings import Strings
 from topmix.numerics.threads import threads
@@ -25,17 +27,49 @@ def given_vocabulary(vocabulary: Iterable[str] | Mapping[str, int]) -> list[str]
         words = sorted(vocabulary) if isinstance(vocabulary, AbstractSet) else list(vocabulary)
     if not words:
         raise ValueError("vocabulary is empty: pass at least one word, or None to learn the words")
-    seen: set[str] = set()
     for word in words:
         if not isinstance(word, str):
             raise TypeError(f"the vocabulary holds {word!r}, which is not a string")
-        if word in seen:
-            raise ValueError(f"the vocabulary holds {word!r} twice")
-        seen.add(word)
+    if (twice := _first_twice(words)) is not None:
+        raise ValueError(f"the vocabulary holds {twice!r} twice")
     return words
 
 
-def check_cut(name: str, cut: Any) -> int | float | str:
+def _first_twice(words: Iterable[str]) -> str | None:
+    """The first word that was there before."""
+    seen: set[str] = set()
+    for word in words:
+        if word in seen:
+            return word
+        seen.add(word)
+    return None
+
+
+def columns_of(words: Iterable[str | int], names: Sequence[str] | None, n_words: int) -> list[int]:
+    """The columns of words that are given by name or as columns; -1 for those that do not exist."""
+    column = {} if names is None else {str(name): v for v, name in enumerate(names)}
+    found = (int(word) if isinstance(word, int | np.integer) else column.get(word, -1) for word in words)
+    return [v if 0 <= v < n_words else -1 for v in found]
+
+
+def columns_of_all(
+    words: Sequence[str], known: Sequence[str], *, keep_new: bool = False
+) -> tuple[NDArray[np.int64], list[str]]:
+    """The column of each word among the known words, and the names of all columns. A word that is not known has -1, or
+    with `keep_new` a column after the others. Every name must stand for one column."""
+    names = [str(word) for word in known]
+    for columns in (words, names):
+        if (twice := _first_twice(columns)) is not None:
+            raise ValueError(f"{twice!r} is in the vocabulary twice, so documents cannot be matched by their words")
+    column = {name: v for v, name in enumerate(names)}
+    if keep_new:
+        found = [column.setdefault(word, len(column)) for word in words]
+    else:
+        found = [column.get(word, -1) for word in words]
+    return np.array(found, dtype=np.int64), list(column)
+
+
+def check_cut(name: str, cut: object) -> int | float | str:
     """The value of min_df or max_df: a number of documents (int), a share of the documents (float), or "auto"."""
     if isinstance(cut, str) and cut == "auto":
         return cut
@@ -72,7 +106,7 @@ class Terms(Protocol):
     def term_frequency(self) -> np.ndarray: ...
     def sort(self, ids: np.ndarray, threads: int = 1) -> np.ndarray: ...
     def packed(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
-    def terms(self, ids: np.ndarray) -> list[Any]: ...
+    def terms(self, ids: np.ndarray) -> list[str]: ...
 
 
 def packed_terms(counter: Terms, ids: np.ndarray) -> Strings:

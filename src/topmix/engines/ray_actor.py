@@ -18,8 +18,7 @@ from ray import ObjectRef
 
 from topmix import _core
 from topmix._version import __version__
-from topmix.data.saved_rows import forget_mapped_files
-from topmix.data.shard import SavedShard
+from topmix.data.shard import SavedShard, forget_mapped_files
 from topmix.engines.engine import Memory
 from topmix.engines.local import Worker
 from topmix.engines.ray_nomad import NomadHost

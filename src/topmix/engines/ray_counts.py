@@ -9,7 +9,6 @@ import os
 import secrets
 import shutil
 import tempfile
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -66,7 +65,7 @@ def count_on_workers(
         corpus = count_in_parts(texts, parts, vectorizer, vocabulary, home / "parts", file, run)
         if out is None:
             _remove(home / "parts")
-            weakref.finalize(corpus._stored.file, _remove, home)  # type: ignore[attr-defined]
+            corpus.when_gone(_remove, home)
             keep = True
         return corpus
     finally:

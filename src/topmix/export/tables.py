@@ -9,7 +9,7 @@ from typing import IO
 
 import numpy as np
 
-from topmix.data.csv_lines import csv_writer
+from topmix.data.textfile import csv_writer
 
 Columns = Mapping[str, Sequence[object] | np.ndarray]  # by name, all of one length
 

@@ -28,8 +28,8 @@ class CheckedReader:
     def __init__(
         self,
         arrays: dict[str, tuple[str, tuple[int, ...]]],  # name -> (dtype as safetensors spells it, shape)
-        read: Callable[[str], NDArray[Any]],
-        about: dict[str, Any],
+        read: Callable[[str], np.ndarray],
+        about: dict[str, object],
     ):
         self.arrays, self.read, self.about, self.prefix = arrays, read, about, ""
         self.left = set(arrays)  # not taken yet
@@ -39,15 +39,6 @@ class CheckedReader:
         inner = copy.copy(self)
         inner.prefix = f"{self.prefix}{name}."
         return inner
-
-    def rename(self, names: dict[str, str]) -> None:
-        """Arrays of an older format under the names of this one, {old: new}. Names without an array are passed over."""
-        stored = {new: old for old, new in names.items() if old in self.arrays}
-        for new, old in stored.items():
-            self.arrays[new] = self.arrays.pop(old)
-        self.left = set(self.arrays)
-        read = self.read
-        self.read = lambda name: read(stored.get(name, name))
 
     def has(self, name: str) -> bool:
         """Whether there is an array of this name that was not taken yet."""
@@ -65,7 +56,7 @@ class CheckedReader:
             raise ModelFileError(f"array {name!r} is {dtype} of {found}, expected F64 of {wanted}")
         return self._take(name, SMALLEST if positive else -LARGEST)
 
-    def any_array(self, name: str) -> NDArray[Any]:
+    def any_array(self, name: str) -> np.ndarray:
         """Finite doubles or whole numbers, of one to three dimensions."""
         name = self.prefix + name
         dtype, shape = self.arrays[name]
@@ -73,7 +64,7 @@ class CheckedReader:
             raise ModelFileError(f"array {name!r} is {dtype} of {shape}, expected F64 or I64 of 1 to 3 dimensions")
         return self._take(name, -LARGEST)
 
-    def vector(self, name: str, dtype: str, length: int | None = None) -> NDArray[Any]:
+    def vector(self, name: str, dtype: str, length: int | None = None) -> np.ndarray:
         """Finite numbers of this type (as safetensors spells it), as many as asked for."""
         name = self.prefix + name
         if name not in self.left:
@@ -105,11 +96,8 @@ class CheckedReader:
             raise ModelFileError(f"{self.prefix}{name} is {str(value)[:60]}, expected true or false")
         return value
 
-    def choice(self, name: str, choices: tuple[str, ...], missing: str | None = None) -> str:
-        """One of these words; `missing` is used where files of older versions have no such value."""
-        extra = self.about.get("extra")
-        is_missing = missing and isinstance(extra, dict) and self.prefix + name not in extra
-        value = missing if is_missing else self._extra(name)
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        value = self._extra(name)
         if value not in choices:
             raise ModelFileError(f"{self.prefix}{name} is {str(value)[:60]!r}, expected one of {', '.join(choices)}")
         return str(value)
@@ -126,7 +114,7 @@ class CheckedReader:
             raise ModelFileError(f"{name!r} is not a list of tables")
         return value
 
-    def table(self, name: str, missing: Any = "refused") -> dict[str, Any] | None:
+    def table(self, name: str, missing: str | None = "refused") -> dict[str, Any] | None:
         value = self.about.get(name)
         if not isinstance(value, dict) and (value is not None or missing == "refused"):
             raise ModelFileError(f"{name!r} is not a table")
@@ -150,19 +138,19 @@ class CheckedReader:
             raise ModelFileError(f"{self.prefix}topic has topics that are not from 0 to {K - 1}")
         return indptr, topic
 
-    def _extra(self, name: str) -> Any:
+    def _extra(self, name: str) -> object:
         name = self.prefix + name
         extra = self.about.get("extra")
         if not isinstance(extra, dict) or name not in extra:
             raise ModelFileError(f"does not say {name!r}")
         return extra[name]
 
-    def _integer(self, value: Any, name: str, low: int, high: int) -> int:
+    def _integer(self, value: object, name: str, low: int, high: int) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ModelFileError(f"{name} is {str(value)[:60]}, expected an integer from {low} to {high}")
         return value
 
-    def _take(self, name: str, low: float) -> NDArray[Any]:
+    def _take(self, name: str, low: float) -> np.ndarray:
         self.left.discard(name)
         array = self.read(name)
         if array.size and not (float(array.min()) >= low and float(array.max()) <= LARGEST):  # not true of NaN either

@@ -13,12 +13,11 @@ import json
 import math
 import mmap
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topmix._version import __version__
 from topmix.data.atomic import atomic_write
@@ -27,15 +26,15 @@ from topmix.data.layout import DTYPES, encode_header, map_array, metadata_crc, p
 from topmix.files.reader import CheckedReader, ModelFileError
 
 MODEL, CHECKPOINT = "topmix-model", "topmix-checkpoint"
-FORMAT_VERSION = 3  # 2: components by name; 3: counts of words may be sparse
+FORMAT_VERSION = 1
 BLOCK = 1 << 23  # bytes written at a time
 
 
 def write_file(
     path: Path,
     kind: str,
-    arrays: dict[str, NDArray[Any]],
-    about: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    about: Mapping[str, object],
     read_back: Callable[[IO[bytes]], None] | None = None,
 ) -> None:
     """Arrays, and a table that JSON can hold. Atomic: the file is the old one or this one.
@@ -71,30 +70,30 @@ def write_file(
             read_back(file)
 
 
-def open_file(file: IO[bytes], path: Path, kind: str, *, mapped: bool = False) -> tuple[CheckedReader, int]:
-    """The parts of a file, each read when it is taken; and the version of its format.
+def open_file(file: IO[bytes], path: Path, kind: str, *, mapped: bool = False) -> CheckedReader:
+    """The parts of a file, each read when it is taken.
 
     With `mapped`, arrays are read-only views of the file. Processes that map the same file share its memory.
     """
     entries, metadata, start = read_header(file, path)
-    about, checksums, version = _check_metadata(metadata, kind)
+    about, checksums = _check_metadata(metadata, kind)
     if checksums.keys() != entries.keys():
         raise ModelFileError("the checksums are not those of the arrays in the file")
 
     pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else None
 
-    def read(name: str) -> NDArray[Any]:
+    def read(name: str) -> np.ndarray:
         entry = entries[name]
         array = read_array(file, path, entry, start) if pages is None else map_array(pages, entry, start)
         if f"{zlib.crc32(array.data):08x}" != checksums[name]:
             raise ModelFileError(f"array {name!r} does not match its checksum: the file is corrupt")
         return array
 
-    return CheckedReader({name: (e.dtype, e.shape) for name, e in entries.items()}, read, about), version
+    return CheckedReader({name: (e.dtype, e.shape) for name, e in entries.items()}, read, about)
 
 
-def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[dict[str, Any], dict[str, str], int]:
-    """(the JSON, checksums of the arrays, version), once the metadata is known to be ours, readable and whole."""
+def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """(the JSON, checksums of the arrays), once the metadata is known to be ours, readable and whole."""
     if metadata.get("format") != kind:
         hints = {
             "topmix-corpus": ": open it with topmix.data.Corpus.open",
@@ -105,16 +104,15 @@ def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[dict[str, Any]
     version = metadata.get("format_version", "")
     if not (version.isascii() and version.isdecimal() and len(version) < 6):
         raise ModelFileError(f"format version {version[:60]!r} is not a number")
-    if int(version) > FORMAT_VERSION:
+    if int(version) != FORMAT_VERSION:
         raise ModelFileError(
             f"written by topmix {metadata.get('library_version', '?')[:20]} in format version {version}; topmix "
-            f"{__version__} reads up to version {FORMAT_VERSION}. A newer topmix will read it."
+            f"{__version__} reads version {FORMAT_VERSION}. A newer topmix may read it."
         )
     rest = {k: v for k, v in metadata.items() if k != "metadata_crc32"}
     if metadata.get("metadata_crc32") != metadata_crc(rest):
         raise ModelFileError("the metadata does not match its checksum: the file is corrupt")
-    about, checksums = (_parse(metadata.get(key, ""), key) for key in ("model", "crc32"))
-    return about, checksums, int(version)
+    return _parse(metadata.get("model", ""), "model"), _parse(metadata.get("crc32", ""), "crc32")
 
 
 def _parse(text: str, what: str) -> dict[str, Any]:
@@ -127,7 +125,7 @@ def _parse(text: str, what: str) -> dict[str, Any]:
     return value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """The same value for JSON, which knows neither NumPy's numbers nor numbers that are not finite."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -140,7 +138,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _special_float(value: dict[str, Any]) -> Any:
+def _special_float(value: dict[str, object]) -> object:
     if value.keys() == {"float"} and value["float"] in ("inf", "-inf", "nan"):
         return float(value["float"])
     return value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 
@@ -12,7 +10,7 @@ class Writer:
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
-        self.values: dict[str, Any] = {}  # numbers, flags and words, for JSON
+        self.values: dict[str, object] = {}  # numbers, flags and words, for JSON
         self.prefix = ""
 
     def at(self, name: str) -> Writer:
@@ -23,5 +21,5 @@ class Writer:
     def array(self, name: str, array: np.ndarray) -> None:
         self.arrays[self.prefix + name] = array
 
-    def value(self, name: str, value: Any) -> None:
+    def value(self, name: str, value: object) -> None:
         self.values[self.prefix + name] = value

@@ -17,7 +17,7 @@ from topmix.fitted.documents import Solver, proportions, score
 from topmix.fitted.seeds import STRENGTH, Seed, Word, seed_counts, seed_weights, word_places
 from topmix.fitted.tables import checked_topic
 from topmix.fitted.topics import FittedTopics
-from topmix.metrics.hellinger import hellinger
+from topmix.metrics.matching import hellinger
 from topmix.models import edit
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import count_of_components

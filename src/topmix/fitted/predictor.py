@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix import _core
+from topmix.data.documents import Text
 from topmix.data.shard import Shard
-from topmix.data.text_blocks import Text
 from topmix.data.vectorize import Vectorizer
 from topmix.fitted.names import EMPTY, WORDS_PER_NAME, best_words, candidates, distinct
 from topmix.fitted.topics import FittedTopics

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from topmix.fitted.names import RELEVANCE, distinct
 from topmix.fitted.view import TopicView
-from topmix.metrics.hellinger import hellinger
+from topmix.metrics.matching import hellinger
 
 
 class Branch(NamedTuple):

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.metrics.top_words import top_ids
+from topmix.metrics.counts import top_ids
 
 LEAST_TOKENS = 1.0  # a topic with fewer is empty
 

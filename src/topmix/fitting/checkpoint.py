@@ -103,7 +103,7 @@ class Checkpoint:
         """What `write` wrote, or None where there is no file. `model` is an empty one of the kind that is expected."""
         try:
             with self.names_the_file(), open(self.path, "rb") as opened:
-                file, _ = open_file(opened, self.path, CHECKPOINT)
+                file = open_file(opened, self.path, CHECKPOINT)
                 self._compare(file.table("fit") or {})
                 return _progress(file, model)
         except FileNotFoundError:

@@ -19,8 +19,7 @@ import numpy as np
 
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard, Shards
-from topmix.data.sparse_table import SparseTable
-from topmix.data.table import Table
+from topmix.data.table import SparseTable, Table
 from topmix.data.vectors import VectorShard
 from topmix.engines import Ray
 from topmix.engines.nomad_ledger import LedgerError

@@ -16,8 +16,7 @@ import numpy as np
 from topmix import _core
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard
-from topmix.data.sparse_table import SparseTable
-from topmix.data.table import Table
+from topmix.data.table import SparseTable, Table
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.categorical import Categorical
 from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats

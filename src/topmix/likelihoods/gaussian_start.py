@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topmix.data.sparse_table import SparseTable
-from topmix.data.table import Table
+from topmix.data.table import SparseTable, Table
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.covariance import Shape
 from topmix.likelihoods.first_rows import lloyd, means, nearest, spread_rows

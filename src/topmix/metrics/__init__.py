@@ -4,13 +4,17 @@ Every function takes plain arrays (topics as a K × V matrix, documents as count
 library.
 """
 
-from topmix.metrics.agreement import adjusted_rand, nmi
 from topmix.metrics.coherence import cv_coherence, npmi_coherence, umass_coherence
-from topmix.metrics.completion import DocumentScores, completion_score, completion_scores, half_split_score
+from topmix.metrics.completion import (
+    DocumentScores,
+    completion_score,
+    completion_scorer,
+    completion_scores,
+    half_split_score,
+)
 from topmix.metrics.diversity import duplicate_topics, empty_topics, largest_share, topic_diversity
 from topmix.metrics.likelihood import discrete_log_likelihood, token_log_likelihood
-from topmix.metrics.matching import TopicMatch, match_topics, topic_recovery_error
-from topmix.metrics.scorer import completion_scorer
+from topmix.metrics.matching import TopicMatch, adjusted_rand, match_topics, nmi, topic_recovery_error
 from topmix.metrics.splits import split_tokens, split_types
 
 __all__ = [

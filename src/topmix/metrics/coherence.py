@@ -17,22 +17,24 @@ except in three cases:
   words count too little.
 
 ε changes the value of a pair that never occurs together: n = −1 + log(p_i p_j) / log ε, about −0.67 for two words that
-are each in 1% of the documents. eps=0 gives −1, as in the definition of NPMI.
+are each in 1% of the documents. eps=0 gives −1, as in the definition of NPMI. A window is some consecutive tokens of a
+text, or the whole text if the text is shorter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.metrics.cooccurrence import CoOccurrence, in_documents, in_windows
-from topmix.metrics.counts import Floats, as_counts, as_topics
+from topmix.data.corpus import Corpus
+from topmix.metrics.counts import Floats, as_counts, as_topics, top_ids
 from topmix.metrics.engine import MeasuringEngine, checked
-from topmix.metrics.top_words import top_ids
 
+_ENTRIES = 1 << 22  # entries of the boolean matrix of windows that is in memory at a time
 EPSILON = 1e-12  # as in gensim
 Topics = ArrayLike | Sequence[Sequence[str]] | Sequence[Sequence[int]]
 Texts = Iterable[Sequence[str]]
@@ -40,7 +42,7 @@ Texts = Iterable[Sequence[str]]
 
 def npmi_coherence(
     topics: Topics,
-    X: Any = None,
+    X: object = None,
     *,
     texts: Texts | None = None,
     vocabulary: Sequence[str] | None = None,
@@ -82,7 +84,7 @@ def npmi_coherence(
 
 def umass_coherence(
     topics: Topics,
-    X: Any = None,
+    X: object = None,
     *,
     texts: Texts | None = None,
     vocabulary: Sequence[str] | None = None,
@@ -102,7 +104,7 @@ def umass_coherence(
 
 def cv_coherence(
     topics: Topics,
-    X: Any = None,
+    X: object = None,
     *,
     texts: Texts | None = None,
     vocabulary: Sequence[str] | None = None,
@@ -161,7 +163,7 @@ def _mean(values: list[float], per_topic: bool) -> float | Floats:
 
 def _co_occurrences(
     topics: Topics,
-    X: Any,
+    X: object,
     texts: Texts | None,
     vocabulary: Sequence[str] | None,
     window_size: int | None,
@@ -174,7 +176,7 @@ def _co_occurrences(
     if checked(engine) is not None and X is None:
         raise ValueError("engine= counts documents X: windows of texts are counted by the processor")
     if vocabulary is None:
-        vocabulary = getattr(X, "vocabulary", None)
+        vocabulary = X.vocabulary if isinstance(X, Corpus) else None
     found: CoOccurrence
     if texts is None:
         found = in_documents(_as_ids(topics, vocabulary, top_n), as_counts(X), engine)
@@ -188,7 +190,7 @@ def _co_occurrences(
     return ((c, found.n) for c in found.together)
 
 
-def _top(topics: Topics, top_n: int) -> list[list[Any]]:
+def _top(topics: Topics, top_n: int) -> list[list[str]] | list[list[int]]:
     """The top words of each topic, as ids or as strings."""
     if top_n < 2:
         raise ValueError(f"top_n={top_n}: coherence needs pairs of words; pass at least 2")
@@ -222,3 +224,97 @@ def _as_words(topics: Topics, vocabulary: Sequence[str] | None, top_n: int) -> l
     if vocabulary is None:
         raise ValueError("the topics are ids, but texts holds words: pass vocabulary=")
     return [[vocabulary[i] for i in t] for t in lists]
+
+
+class CoOccurrence(NamedTuple):
+    """Counts for each topic, over n documents or windows."""
+
+    together: list[NDArray[np.int64]]  # per topic: [words, words]; the diagonal counts each word alone
+    n: int
+
+
+def in_documents(
+    topics: Sequence[NDArray[np.intp]], X: sp.csr_array, engine: MeasuringEngine | None = None
+) -> CoOccurrence:
+    """Counts in documents X [D, V], including empty ones. `topics` are word ids, that is columns of X."""
+    if engine is not None:
+        _check_words(np.concatenate(topics), X.shape[1])
+        return CoOccurrence(engine.together(topics, X.shape[1], X.indptr, X.indices), X.shape[0])
+    return _count(topics, [X])
+
+
+def in_windows(
+    topics: Sequence[NDArray[np.intp]], words: Sequence[str], texts: Iterable[Sequence[str]], size: int | None
+) -> CoOccurrence:
+    """Counts in windows of `size` tokens, or in whole texts if None. `topics` are positions in `words`.
+
+    An empty text is one window.
+    """
+    if size is not None and size < 1:
+        raise ValueError(f"window_size={size}: pass at least 1, or None for whole texts")
+    return _count(topics, _windows(texts, {w: i for i, w in enumerate(words)}, size))
+
+
+def _count(topics: Sequence[NDArray[np.intp]], parts: Iterable[sp.csr_array]) -> CoOccurrence:
+    used, ids = np.unique(np.concatenate(topics), return_inverse=True)
+    local = np.split(ids.astype(np.intp), np.cumsum([len(t) for t in topics])[:-1])
+    together = [np.zeros((len(t), len(t)), dtype=np.int64) for t in topics]
+    n = 0
+    for part in parts:
+        _check_words(used, part.shape[1])
+        present = sp.csc_array(part[:, used] > 0, dtype=np.int64)
+        for k, t in enumerate(local):
+            columns = present[:, t]
+            together[k] += (columns.T @ columns).toarray()
+        n += part.shape[0]
+    return CoOccurrence(together, n)
+
+
+def _check_words(used: NDArray[np.intp], n_words: int) -> None:
+    if len(used) and used.max() >= n_words:
+        raise ValueError(f"a top word is not among the {n_words} words of the documents")
+
+
+def _windows(texts: Iterable[Sequence[str]], ids: dict[str, int], size: int | None) -> Iterator[sp.csr_array]:
+    """Boolean matrices [windows, words] with about _ENTRIES entries each."""
+    rows: list[NDArray[np.int64]] = []
+    cols: list[NDArray[np.int64]] = []
+    n = entries = 0
+    for text in texts:
+        first, last, word, n_windows = _intervals(text, ids, size)
+        length = last - first + 1
+        begin = np.cumsum(length) - length
+        rows.append(n + np.repeat(first - begin, length) + np.arange(length.sum()))
+        cols.append(np.repeat(word, length))
+        n, entries = n + n_windows, entries + int(length.sum())
+        if entries >= _ENTRIES:
+            yield _booleans(rows, cols, n, len(ids))
+            rows, cols, n, entries = [], [], 0, 0
+    if n:
+        yield _booleans(rows, cols, n, len(ids))
+
+
+def _intervals(
+    text: Sequence[str], ids: dict[str, int], size: int | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
+    """(first, last, word, n_windows): the windows first..last of one text hold the word. Intervals are disjoint.
+
+    A token at position p is in the windows that start at p - size + 1 to p. A window that also holds the previous copy
+    of the word belongs to the interval of that copy.
+    """
+    tokens = [(w, p) for p, t in enumerate(text) if (w := ids.get(t)) is not None]
+    word, p = np.array(tokens, dtype=np.int64).reshape(-1, 2).T
+    order = np.argsort(word, kind="stable")
+    word, p = word[order], p[order]
+    size = len(text) if size is None else min(size, len(text))
+    n_windows = len(text) - size + 1
+    previous = np.where(np.diff(word, prepend=-1) == 0, np.roll(p, 1), -1)
+    first = np.maximum(np.maximum(p - size, previous) + 1, 0)
+    last = np.minimum(p, n_windows - 1)
+    some = first <= last
+    return first[some], last[some], word[some], n_windows
+
+
+def _booleans(rows: list[NDArray[np.int64]], cols: list[NDArray[np.int64]], n_rows: int, n_cols: int) -> sp.csr_array:
+    r, c = np.concatenate(rows), np.concatenate(cols)
+    return sp.csr_array((np.ones(len(r), dtype=np.int8), (r, c)), shape=(n_rows, n_cols))

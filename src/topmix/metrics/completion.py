@@ -37,8 +37,8 @@ class DocumentScores(NamedTuple):
 
 
 def completion_score(
-    topic_word: Any,
-    X: Any,
+    topic_word: object,
+    X: object,
     *,
     doc_topic_prior: ArrayLike | None = None,
     fraction: float = 0.8,
@@ -79,8 +79,8 @@ def completion_score(
 
 
 def completion_scores(
-    topic_word: Any,
-    X: Any,
+    topic_word: object,
+    X: object,
     *,
     doc_topic_prior: ArrayLike | None = None,
     fraction: float = 0.8,
@@ -96,8 +96,8 @@ def completion_scores(
 
 
 def half_split_score(
-    topic_word: Any,
-    X: Any,
+    topic_word: object,
+    X: object,
     *,
     doc_topic_prior: ArrayLike | None = None,
     random_state: RandomState = 0,
@@ -116,7 +116,7 @@ def half_split_score(
 
 
 def predict(
-    topic_word: ArrayLike,
+    topic_word: object,
     A: sp.csr_array,
     B: sp.csr_array,
     doc_topic_prior: ArrayLike | None = None,
@@ -148,3 +148,20 @@ def predict(
             gamma = alpha + fold_in(table[id_a[a]], A.data[a], alpha, max_iter=max_iter, tol=tol)
             log_likelihood[d] = B.data[b] @ np.log(table[id_b[b]] @ (gamma / gamma.sum()))
     return DocumentScores(log_likelihood, n_tokens)
+
+
+def completion_scorer(estimator: Any, X: object, y: object = None) -> float:
+    """Mean log probability of held-out words of X under the topics of a fitted estimator, in nats per token. A scorer
+    for GridSearchCV, cross_val_score and other tuners.
+
+    Pass it as `scoring=`. `score` of a topic model is a bound that has seen the words; it is not a held-out score, and
+    cannot be compared between two kinds of inference. A model with engine="cuda" is scored on the GPU. The last step of
+    a Pipeline must be a topic model.
+    """
+    *steps, (_, model) = getattr(estimator, "steps", [("", estimator)])
+    for _, step in steps:
+        X = X if step is None or step == "passthrough" else step.transform(X)
+    if not hasattr(model, "topic_word_"):
+        raise ValueError(f"completion_scorer needs a fitted topic model, and a {type(model).__name__} has no topics")
+    engine = model._engine() if hasattr(model, "_engine") else None
+    return completion_score(model, X, engine=engine if isinstance(engine, MeasuringEngine) else None)

@@ -1,24 +1,31 @@
-"""Checks of the arguments of the metrics: counts, topics and priors."""
+"""The arguments of the metrics, checked: counts, topics and their top words, priors."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.parameters.sparse import check_sparse
+from topmix.data.corpus import Corpus
+from topmix.data.matrices import check_sparse
+from topmix.parameters.checks import prior_of
 
 Floats = NDArray[np.float64]
 RandomState = int | np.random.Generator | None
 
 
-def as_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
+@runtime_checkable
+class Estimator(Protocol):
+    def fit(self, X: object, y: object = None) -> object: ...
+
+
+def as_counts(X: object, n_words: int | None = None) -> sp.csr_array:
     """[D, V] float64 rows without duplicates and zeros, from a Corpus, a sparse matrix or an array."""
     if isinstance(X, str) or (isinstance(X, list | tuple) and X and isinstance(X[0], str)):
         raise ValueError("X is texts: pass counts of their words, model.counts(texts)")
-    X = X.to_scipy() if hasattr(X, "to_scipy") else X
+    X = X.to_scipy() if isinstance(X, Corpus) else X
     if sp.issparse(X):
         check_sparse(X)
     rows = sp.csr_array(X if sp.issparse(X) else np.atleast_2d(np.asarray(X)), dtype=np.float64, copy=True)
@@ -33,9 +40,9 @@ def as_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
     return rows
 
 
-def topics_and_documents(topic_word: Any, X: Any) -> tuple[Any, Any]:
+def topics_and_documents(topic_word: object, X: object) -> tuple[object, object]:
     """Topics [K, V] and counts [D, V]. A fitted topic model has both: its topics, and how it reads documents."""
-    if not hasattr(topic_word, "fit"):
+    if not isinstance(topic_word, Estimator):
         return topic_word, X
     if not hasattr(topic_word, "topic_word_"):
         raise ValueError(
@@ -44,9 +51,9 @@ def topics_and_documents(topic_word: Any, X: Any) -> tuple[Any, Any]:
     return topic_word.topic_word_, topic_word.counts(X) if hasattr(topic_word, "counts") else X
 
 
-def as_topics(topic_word: ArrayLike, name: str = "topic_word") -> Floats:
+def as_topics(topic_word: object, name: str = "topic_word") -> Floats:
     """[K, V] float64. Rows are not normalised: they are probabilities or pseudo-counts."""
-    if hasattr(topic_word, "fit"):
+    if isinstance(topic_word, Estimator):
         raise ValueError(f"{name} is a {type(topic_word).__name__}: pass its topics, model.topic_word_")
     phi = np.asarray(topic_word, dtype=np.float64)
     if phi.ndim != 2 or 0 in phi.shape:
@@ -56,7 +63,7 @@ def as_topics(topic_word: ArrayLike, name: str = "topic_word") -> Floats:
     return phi
 
 
-def as_distributions(topic_word: ArrayLike, name: str = "topic_word") -> Floats:
+def as_distributions(topic_word: object, name: str = "topic_word") -> Floats:
     """[K, V] rows that sum to one."""
     phi = as_topics(topic_word, name)
     return phi / row_sums(phi, name)[:, None]
@@ -71,9 +78,18 @@ def row_sums(phi: Floats, name: str = "topic_word") -> Floats:
 
 def as_prior(doc_topic_prior: ArrayLike | None, K: int) -> Floats:
     """[K] α. None means 0.5 / K."""
-    alpha = np.asarray(0.5 / K if doc_topic_prior is None else doc_topic_prior, dtype=np.float64)
-    if alpha.shape not in ((), (K,)):
-        raise ValueError(f"doc_topic_prior has the shape {alpha.shape}; it must be a number or have {K} entries")
-    if not np.all(np.isfinite(alpha)) or not np.all(alpha > 0):
-        raise ValueError("doc_topic_prior must be positive and finite")
-    return np.broadcast_to(alpha, (K,)).copy()
+    return prior_of(0.5 / K if doc_topic_prior is None else doc_topic_prior, "doc_topic_prior", K)
+
+
+def top_ids(topic_word: NDArray[np.float64], top_n: int) -> NDArray[np.intp]:
+    """[K, top_n] word ids, most probable first. Of equally probable words, the smaller id comes first."""
+    K, V = topic_word.shape
+    if not 1 <= top_n <= V:
+        raise ValueError(f"top_n={top_n}: pass a number from 1 to the {V} words of the vocabulary")
+    # Take all words with at least the top_n-th largest value: then ties at the cut are broken by id.
+    cut = -np.partition(-topic_word, top_n - 1, axis=1)[:, top_n - 1]
+    out = np.empty((K, top_n), dtype=np.intp)
+    for k, row in enumerate(topic_word):
+        ids = np.flatnonzero(row >= cut[k])
+        out[k] = ids[np.argsort(-row[ids], kind="stable")[:top_n]]
+    return out

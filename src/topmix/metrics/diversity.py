@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topmix.metrics.counts import as_topics
-from topmix.metrics.top_words import top_ids
+from topmix.metrics.counts import as_topics, top_ids
 
 
 def topic_diversity(topic_word: ArrayLike, top_n: int = 10) -> float:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from topmix.metrics.counts import as_counts, as_distributions
 
 
-def token_log_likelihood(doc_topic: ArrayLike, topic_word: ArrayLike, X: Any) -> float:
+def token_log_likelihood(doc_topic: ArrayLike, topic_word: ArrayLike, X: object) -> float:
     """Mean over tokens of log Σ_k θ_dk φ_kw, for methods that infer θ themselves.
 
     Parameters
@@ -32,7 +30,7 @@ def token_log_likelihood(doc_topic: ArrayLike, topic_word: ArrayLike, X: Any) ->
     return float(total / _tokens(rows.data))
 
 
-def discrete_log_likelihood(topic_word: ArrayLike, X: Any, assignments: ArrayLike) -> float:
+def discrete_log_likelihood(topic_word: ArrayLike, X: object, assignments: ArrayLike) -> float:
     """Mean over tokens of log φ_{z,w}, where each token has one topic, as in k-means.
 
     Parameters

@@ -1,14 +1,30 @@
-"""Pairs of corresponding topics of two models, by the Hungarian algorithm."""
+"""Agreement: of two labellings of the same tokens or rows, and of the topics of two models, in pairs by the Hungarian
+algorithm."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 
 from topmix.metrics.counts import Floats, as_distributions
+
+
+def nmi(true: ArrayLike, predicted: ArrayLike) -> float:
+    """Normalized mutual information, from 0 to 1: I divided by the arithmetic mean of the two entropies. The values of
+    the labels do not matter."""
+    from sklearn.metrics import normalized_mutual_info_score  # here, because it comes with half of SciPy
+
+    return float(normalized_mutual_info_score(np.ravel(true), np.ravel(predicted)))
+
+
+def adjusted_rand(true: ArrayLike, predicted: ArrayLike) -> float:
+    """Adjusted Rand index: 1 for equal partitions, about 0 for independent ones. It may be negative."""
+    from sklearn.metrics import adjusted_rand_score
+
+    return float(adjusted_rand_score(np.ravel(true), np.ravel(predicted)))
 
 
 class TopicMatch(NamedTuple):
@@ -53,7 +69,22 @@ def topic_recovery_error(estimated: ArrayLike, true: ArrayLike) -> float:
     return float((match.distance.sum() + 2.0 * (K - len(match.a))) / K)
 
 
+def hellinger(a: NDArray[np.floating], b: NDArray[np.floating] | None = None, block: int = 4096) -> Floats:
+    """[K_a, K_b] Hellinger distances of distributions over V words, from 0 (equal) to 1 (no common word); without b,
+    [K_a, K_a] among those of a. Memory holds `block` words at a time."""
+    affinity = np.zeros((len(a), len(a if b is None else b)))
+    for begin in range(0, a.shape[1], block):
+        roots = np.sqrt(a[:, begin : begin + block])
+        affinity += roots @ (roots if b is None else np.sqrt(b[:, begin : begin + block])).T
+    distance: Floats = np.sqrt(np.maximum(1.0 - affinity, 0.0))
+    if b is None:
+        np.fill_diagonal(distance, 0.0)
+    return distance
+
+
 def _l1(p: Floats, q: Floats) -> Floats:
+    from scipy.spatial.distance import cdist
+
     return cdist(p, q, "cityblock")
 
 
@@ -62,8 +93,4 @@ def _cosine(p: Floats, q: Floats) -> Floats:
     return np.maximum(1.0 - p @ q.T, 0.0)
 
 
-def _hellinger(p: Floats, q: Floats) -> Floats:
-    return np.sqrt(np.maximum(1.0 - np.sqrt(p) @ np.sqrt(q).T, 0.0))
-
-
-_METRICS = {"l1": _l1, "cosine": _cosine, "hellinger": _hellinger}
+_METRICS: dict[str, Callable[[Floats, Floats], Floats]] = {"l1": _l1, "cosine": _cosine, "hellinger": hellinger}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from topmix.metrics.counts import RandomState, as_counts
 
 
-def split_types(X: Any, *, fraction: float = 0.8, random_state: RandomState = 0) -> tuple[sp.csr_array, sp.csr_array]:
+def split_types(
+    X: object, *, fraction: float = 0.8, random_state: RandomState = 0
+) -> tuple[sp.csr_array, sp.csr_array]:
     """A and B, both [D, V]: a random `fraction` of the distinct words of each document is in A, with all their tokens.
 
     A gets ceil(fraction n) of n distinct words, and at most n - 1. Documents with fewer than two distinct words are
@@ -28,7 +28,7 @@ def split_types(X: Any, *, fraction: float = 0.8, random_state: RandomState = 0)
     return _with_data(rows, rows.data * in_a), _with_data(rows, rows.data * (split & ~in_a))
 
 
-def split_tokens(X: Any, *, random_state: RandomState = 0) -> tuple[sp.csr_array, sp.csr_array]:
+def split_tokens(X: object, *, random_state: RandomState = 0) -> tuple[sp.csr_array, sp.csr_array]:
     """A and B, both [D, V]: random halves of the tokens of each document. A is larger if their number is odd.
 
     A word may be in both. Documents with fewer than two tokens are empty in both. Counts must be whole numbers.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from topmix.metrics.hellinger import hellinger
+from topmix.metrics.matching import hellinger
 
 __all__ = ["hellinger", "plane_positions"]
 

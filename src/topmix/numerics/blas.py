@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import threadpoolctl
 from scipy.linalg import cython_blas, cython_lapack
 
 from topmix import _core
 
+if TYPE_CHECKING:
+    from typing_extensions import CapsuleType
+
 NAMES = {cython_blas: ("sgemm", "dgemm", "ssyrk", "dsyrk"), cython_lapack: ("dpotrf", "dpotri")}
 
 
-def capsules() -> list[Any]:
+def capsules() -> list[CapsuleType]:
     """The addresses that SciPy publishes, for `_core.set_blas`."""
     return [library.__pyx_capi__[name] for library, names in NAMES.items() for name in names]
 
@@ -29,7 +32,7 @@ _core.set_blas(*capsules())
 
 _lock = threading.Lock()
 _inside = 0
-_limit: Any = None
+_limit = ExitStack()
 
 
 @cache
@@ -40,20 +43,21 @@ def _controller() -> threadpoolctl.ThreadpoolController:
 def _take_control() -> None:
     """From version 3.8 on, threadpoolctl lets the first thread that ever limits OpenBLAS do so, and silently ignores
     all others. Here any thread may be the first to enter and any other the last to leave; our lock keeps them apart."""
-    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
-    if hasattr(openblas, "clear_controlling_thread"):
-        openblas.clear_controlling_thread(force=True)
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(openblas, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Inside, BLAS runs on the thread that calls it. May be nested, and entered by several threads at once: the last
     to leave gives the library its threads back."""
-    global _inside, _limit
+    global _inside
     with _lock:
         if _inside == 0:
             _take_control()
-            _limit = _controller().limit(limits=1)
+            _limit.enter_context(_controller().limit(limits=1))
         _inside += 1
     try:
         yield
@@ -62,4 +66,4 @@ def one_thread() -> Iterator[None]:
             _inside -= 1
             if _inside == 0:
                 _take_control()
-                _limit.restore_original_limits()
+                _limit.close()

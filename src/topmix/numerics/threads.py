@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import joblib
 import numpy as np
@@ -34,7 +33,7 @@ def use_threads(n: int) -> Iterator[None]:
         _threads.reset(token)
 
 
-def count_of_threads(n_jobs: Any) -> int:
+def count_of_threads(n_jobs: object) -> int:
     """n_jobs as a number: None and -1 are all cores that this process may use, -2 all but one."""
     if n_jobs is None:
         n_jobs = -1

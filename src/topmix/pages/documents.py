@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
-from topmix.data.scripts import PAIRS_PATTERN
-from topmix.data.tokens import AUTO_PATTERN, DEFAULT_PATTERN, in_time
+from topmix.data.tokens import AUTO_PATTERN, DEFAULT_PATTERN, PAIRS_PATTERN, in_time
 from topmix.views.model import ModelView
 
 SHOWN_TOPICS = 8  # of a document

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ LEAST_POSITIVE, MOST_POSITIVE = 1e-30, 1e30  # of what a user sets: kernels comp
 LARGEST_COUNT = 2**31 - 1  # of what kernels count with 32 bits
 
 
-def whole_number(value: Any, parameter: str, *, least: int = 1, most: int = LARGEST_WHOLE) -> int:
+def whole_number(value: object, parameter: str, *, least: int = 1, most: int = LARGEST_WHOLE) -> int:
     """An integer from `least` to `most`; 2.0 is one."""
     number = as_declared(value, int)
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
@@ -27,7 +26,7 @@ def whole_number(value: Any, parameter: str, *, least: int = 1, most: int = LARG
     return number
 
 
-def whole_number_or_none(value: Any, parameter: str, *, least: int = 1, most: int = LARGEST_WHOLE) -> int | None:
+def whole_number_or_none(value: object, parameter: str, *, least: int = 1, most: int = LARGEST_WHOLE) -> int | None:
     if value is None:
         return None
     try:
@@ -36,7 +35,7 @@ def whole_number_or_none(value: Any, parameter: str, *, least: int = 1, most: in
         raise ValueError(str(error).replace("must be ", "must be None or ")) from None
 
 
-def positive_number(value: Any, parameter: str, *, least: float = 0.0) -> float:
+def positive_number(value: object, parameter: str, *, least: float = 0.0) -> float:
     """A number larger than `least`, and of a size that kernels can compute with."""
     number = _number(value)
     if number is None or not least < number < np.inf:
@@ -46,7 +45,7 @@ def positive_number(value: Any, parameter: str, *, least: float = 0.0) -> float:
     return number
 
 
-def number_from(value: Any, parameter: str, low: float, high: float = np.inf) -> float:
+def number_from(value: object, parameter: str, low: float, high: float = np.inf) -> float:
     """A number from `low` to `high`, both included; never NaN."""
     number = _number(value)
     if number is None or not low <= number <= high:
@@ -55,7 +54,7 @@ def number_from(value: Any, parameter: str, low: float, high: float = np.inf) ->
     return number
 
 
-def any_number(value: Any, parameter: str) -> float:
+def any_number(value: object, parameter: str) -> float:
     """A number, which may be infinite."""
     number = _number(value)
     if number is None or np.isnan(number):
@@ -63,21 +62,21 @@ def any_number(value: Any, parameter: str) -> float:
     return number
 
 
-def one_of(value: Any, choices: Iterable[str], parameter: str) -> str:
+def one_of(value: object, choices: Iterable[str], parameter: str) -> str:
     names = list(choices)
     if not isinstance(value, str) or value not in names:
         raise ValueError(f"{parameter}={value!r} is not one of {', '.join(map(repr, names))}")
     return str(value)
 
 
-def count_of_components(n_components: Any) -> int:
+def count_of_components(n_components: object) -> int:
     number = as_declared(n_components, int)
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _core.MAX_TOPICS:
         raise ValueError(f"n_components must be an integer from 1 to {_core.MAX_TOPICS}, got {n_components!r}")
     return number
 
 
-def count_of_active(n_active: Any, K: int) -> int:
+def count_of_active(n_active: object, K: int) -> int:
     """L, the clusters kept: None keeps all K, and more than K means K."""
     number = whole_number_or_none(n_active, "n_active")
     return K if number is None else min(number, K)
@@ -88,7 +87,17 @@ def numbers_in_range(values: np.ndarray) -> bool:
     return bool(np.all((values >= LEAST_POSITIVE) & (values <= MOST_POSITIVE)))  # not true of NaN
 
 
-def _number(value: Any) -> float | None:
+def prior_of(prior: object, parameter: str, n: int) -> np.ndarray:
+    """[n] float64, positive and finite, from one number or n of them."""
+    values = np.asarray(prior, dtype=np.float64)
+    if values.shape not in ((), (n,)):
+        raise ValueError(f"{parameter} has the shape {values.shape}; it must be a number or have {n} entries")
+    if not np.all(values > 0) or not np.all(np.isfinite(values)):
+        raise ValueError(f"{parameter} must be positive and finite")
+    return np.broadcast_to(values, (n,)).copy()
+
+
+def _number(value: object) -> float | None:
     """None where it is not a number; a whole number that no double holds is infinite."""
     number = plain(value)
     if isinstance(number, bool) or not isinstance(number, int | float):

@@ -8,7 +8,7 @@ that runs; a string is short for the object with its defaults.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, cast
 
 from topmix.parameters.declared import all_as_declared, declared_types
@@ -28,14 +28,11 @@ class Component:
 
     def settings(self) -> dict[str, Any]:
         """Every field by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {f.name: vars(self)[f.name] for f in fields(self)}
 
     def __repr__(self) -> str:
-        changed = [
-            f"{f.name}={getattr(self, f.name)!r}"
-            for f in fields(self)
-            if f.default is MISSING or getattr(self, f.name) != f.default
-        ]
+        defaults = {f.name: f.default for f in fields(self)}
+        changed = [f"{name}={value!r}" for name, value in self.settings().items() if value != defaults[name]]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -47,7 +44,7 @@ C = TypeVar("C", bound=Component)
 Family = Mapping[str, type[C]]  # short names -> classes
 
 
-def resolved(given: Any, family: Family[C], parameter: str) -> C:
+def resolved(given: object, family: Family[C], parameter: str) -> C:
     """The component that a user's setting stands for: the object itself, or the one that the string names.
 
     An object of the user's own class will do, where that class extends the base of the family, for instance Engine.
@@ -68,7 +65,7 @@ def _base(family: Family[C]) -> type[C]:
     return ancestors[ancestors.index(Component) - 1]
 
 
-def with_settings(component: C, changes: Mapping[str, Any], parameter: str) -> C:
+def with_settings(component: C, changes: Mapping[str, object], parameter: str) -> C:
     """The component with some fields changed; an unknown field is a ValueError."""
     known = component.settings()
     for name in changes:

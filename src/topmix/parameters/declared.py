@@ -7,7 +7,7 @@ Everything below the door sees Python's own int, float, bool and str, and so do 
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any
@@ -15,11 +15,17 @@ from typing import Any
 import numpy as np
 
 LARGEST_WHOLE = 2**63 - 1  # of whole numbers: what 64 bits hold
-NAMES = {int: "an integer", float: "a number", bool: "True or False", str: "a string", NoneType: "None"}
+NAMES: dict[object, str] = {
+    int: "an integer",
+    float: "a number",
+    bool: "True or False",
+    str: "a string",
+    NoneType: "None",
+}
 
 
 @cache
-def declared_types(owner: Any) -> dict[str, Any]:
+def declared_types(owner: type | Callable[..., object]) -> dict[str, Any]:
     """Types by name: of the fields of a dataclass, or of the arguments of a function."""
     try:
         return typing.get_type_hints(owner)
@@ -27,7 +33,7 @@ def declared_types(owner: Any) -> dict[str, Any]:
         return {}
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """NumPy's scalars, and arrays without dimensions, as Python has them."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
@@ -36,7 +42,7 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def as_declared(value: Any, hint: Any) -> Any:
+def as_declared(value: object, hint: object) -> object:
     """The value in the declared type, if it can be had without a change of what it says; else as it is."""
     value, kinds = plain(value), _kinds(hint)
     if hint is Any or isinstance(value, bool) or type(value) in kinds:
@@ -50,7 +56,7 @@ def as_declared(value: Any, hint: Any) -> Any:
     return value
 
 
-def fits(value: Any, hint: Any) -> bool:
+def fits(value: object, hint: object) -> bool:
     """Whether a value is of the declared type. An integer passes for a float, true and false for either, and 0 and 1
     for true and false."""
     kinds = _kinds(hint)
@@ -62,7 +68,7 @@ def fits(value: Any, hint: Any) -> bool:
     return (NoneType if value is None else type(value)) in kinds
 
 
-def all_as_declared(parameters: Mapping[str, Any], hints: Mapping[str, Any]) -> dict[str, Any]:
+def all_as_declared(parameters: Mapping[str, object], hints: Mapping[str, object]) -> dict[str, object]:
     """Parameters in their declared types. One that is of another type is a ValueError.
 
     Parameters that may be objects, and those that may be anything, are left to whoever uses them.
@@ -77,7 +83,7 @@ def all_as_declared(parameters: Mapping[str, Any], hints: Mapping[str, Any]) -> 
     return found
 
 
-def _kinds(hint: Any) -> tuple[Any, ...]:
+def _kinds(hint: object) -> tuple[object, ...]:
     """The types of a union; a type alone."""
     is_union = typing.get_origin(hint) in (typing.Union, UnionType)
     return typing.get_args(hint) if is_union else (hint,)

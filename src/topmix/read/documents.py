@@ -18,17 +18,22 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _get_feature_names
 
-from topmix.data.anndata import from_anndata, is_anndata, open_anndata
 from topmix.data.corpus import Corpus
+from topmix.data.documents import (
+    DEFAULT_TEXT_FIELD,
+    Blocks,
+    document_blocks,
+    first_and_all,
+    is_texts,
+    plain,
+    text_blocks,
+)
 from topmix.data.errors import CorpusError
-from topmix.data.fields import DEFAULT_TEXT_FIELD
-from topmix.data.from_table import counts_of, text_columns, texts_of
-from topmix.data.items import first_and_all, is_texts, plain
+from topmix.data.libraries import from_anndata, is_anndata, open_anndata
 from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.readers import kind_of_text, read_corpus
 from topmix.data.remote_file import is_remote, local_copy
-from topmix.data.tabular import BLOCK_CELLS, Tabular, as_tabular
-from topmix.data.text_blocks import Blocks, document_blocks, text_blocks
+from topmix.data.tabular import BLOCK_CELLS, Tabular, as_tabular, counts_of, text_columns, texts_of
 from topmix.data.texts import read_texts
 from topmix.data.vectorize import Vectorizer
 from topmix.data.vocabulary import cuts_for

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_n_features, check_array, check_non_negative, validate_data
 
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
-from topmix.data.sparse_checks import check_sparse
-from topmix.data.sparse_table import SparseTable
-from topmix.data.table import Table
+from topmix.data.matrices import check_sparse
+from topmix.data.table import SparseTable, Table
 from topmix.data.tabular import BLOCK_CELLS
 from topmix.read.reading import Reading, kind_of_frame
 

@@ -76,7 +76,7 @@ def read(folder: Path) -> Kept | None:
         return None
     try:
         with open(path, "rb") as opened:
-            file, _ = open_file(opened, path, KIND)
+            file = open_file(opened, path, KIND)
             return _kept(folder, file)
     except (CorpusError, TypeError, ValueError, RecursionError) as error:
         raise ModelFileError(f"{path}: {error}") from error

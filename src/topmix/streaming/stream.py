@@ -14,7 +14,7 @@ from sklearn.base import clone
 from topmix.api.checkpoints import NOT_COMPARED, described_parameters
 from topmix.api.variational import VariationalTopics
 from topmix.data.corpus import Corpus
-from topmix.data.items import is_texts, plain
+from topmix.data.documents import is_texts, plain
 from topmix.data.vectorize import Vectorizer
 from topmix.fitted.edits import keep_words
 from topmix.fitted.topics import FittedTopics

@@ -14,7 +14,7 @@ from topmix.api.mixture import MixtureEstimator
 from topmix.api.topics import TopicEstimator
 from topmix.api.variational import VariationalTopics
 from topmix.data.corpus import Corpus
-from topmix.data.items import is_texts
+from topmix.data.documents import is_texts
 from topmix.fitted.mixture import FittedMixture
 from topmix.fitted.topics import FittedTopics
 from topmix.fitted.view import TopicView

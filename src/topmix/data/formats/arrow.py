@@ -14,17 +14,19 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.formats.arrow_file import open_batches, open_table, pyarrow
 from topmix.data.formats.format import Format, Options, find_vocabulary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 BLOCK_ROWS = 4096
 KEY = b"topmix"
@@ -101,7 +103,7 @@ class _Ids:
     def words(self) -> list[str]:
         return list(self._id)
 
-    def __call__(self, column: Any) -> NDArray[Any]:
+    def __call__(self, column: pa.Array) -> np.ndarray:
         pa = pyarrow()
         _no_nulls(column, "words")
         if pa.types.is_integer(column.type):
@@ -122,7 +124,7 @@ class _Ids:
         return table[coded.indices.to_numpy(zero_copy_only=False)] if len(table) else np.empty(0, np.int64)
 
 
-def _read_lists(batches: Iterator[Any], ids: _Ids, builder: CorpusBuilder, named: bool) -> None:
+def _read_lists(batches: Iterator[pa.RecordBatch], ids: _Ids, builder: CorpusBuilder, named: bool) -> None:
     for batch in batches:
         words, counts = batch.column("words"), batch.column("counts")
         for what, column in (("words", words), ("counts", counts)):
@@ -138,9 +140,9 @@ def _read_lists(batches: Iterator[Any], ids: _Ids, builder: CorpusBuilder, named
         builder.append(indptr, ids(words.flatten()), _numbers(counts.flatten()), names)
 
 
-def _read_entries(batches: Iterator[Any], ids: _Ids, builder: CorpusBuilder) -> None:
+def _read_entries(batches: Iterator[pa.RecordBatch], ids: _Ids, builder: CorpusBuilder) -> None:
     seen: set[object] = set()
-    held: tuple[list[object], NDArray[Any], NDArray[Any]] = [], np.empty(0, np.int64), np.empty(0)
+    held: tuple[list[object], np.ndarray, np.ndarray] = [], np.empty(0, np.int64), np.empty(0)
     for batch in batches:
         doc = batch.column("doc")
         _no_nulls(doc, "doc")
@@ -156,7 +158,7 @@ def _read_entries(batches: Iterator[Any], ids: _Ids, builder: CorpusBuilder) -> 
 
 
 def _append_entries(
-    builder: CorpusBuilder, keys: list[object], word: NDArray[Any], count: NDArray[Any], seen: set[object]
+    builder: CorpusBuilder, keys: list[object], word: np.ndarray, count: np.ndarray, seen: set[object]
 ) -> None:
     starts = [i for i in range(len(keys)) if i == 0 or keys[i] != keys[i - 1]]
     names = [keys[i] for i in starts]
@@ -167,26 +169,25 @@ def _append_entries(
     builder.append(np.array([*starts, len(keys)] if keys else [0], np.int64), word, count, [str(n) for n in names])
 
 
-def _numbers(column: Any) -> NDArray[Any]:
+def _numbers(column: pa.Array) -> np.ndarray:
     _no_nulls(column, "counts")
-    numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    numbers: np.ndarray = column.to_numpy(zero_copy_only=False)
     if numbers.dtype.kind not in "iufb":
         raise CorpusError(f"counts must be real numbers, not {column.type}")
     return numbers
 
 
-def _no_nulls(column: Any, what: str) -> None:
+def _no_nulls(column: pa.Array, what: str) -> None:
     if column.null_count:
         raise CorpusError(f"{column.null_count} values in the column {what} are missing (null)")
 
 
-def _writer(path: Path, file: Any, schema: Any) -> Any:
-    pa = pyarrow()
+def _writer(path: Path, file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter | pa.RecordBatchWriter:
     if path.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
 
         return pq.ParquetWriter(file, schema, write_page_checksum=True)
-    return pa.ipc.new_file(file, schema)
+    return pyarrow().ipc.new_file(file, schema)
 
 
 ARROW = Format("parquet", (".parquet", ".arrow", ".feather"), matches, read, write)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, Any, NamedTuple
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from topmix.data.errors import CorpusError
 from topmix.data.remote_file import open_binary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 
@@ -39,7 +43,7 @@ class ArrowFile:
 
     def batches(
         self, n_rows: int = 1 << 16, columns: Sequence[str] | None = None, begin: int = 0, end: int | None = None
-    ) -> Iterator[Any]:
+    ) -> Iterator[pa.RecordBatch]:
         """Validated record batches of up to `n_rows` in Parquet: reading an unchecked batch could crash. Row groups are
         read through a buffer: one may be larger than memory. Rows before `begin` are decoded and left out."""
         at = announced = 0
@@ -95,15 +99,17 @@ def open_table(path: str | os.PathLike[str]) -> Iterator[ArrowFile]:
 
 
 @contextmanager
-def open_batches(path: str | os.PathLike[str], n_rows: int = 1 << 16) -> Iterator[tuple[Any, Iterator[Any]]]:
+def open_batches(
+    path: str | os.PathLike[str], n_rows: int = 1 << 16
+) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
     """The schema, and an iterator of all rows in batches of up to `n_rows`."""
     with open_table(path) as table:
         yield table.schema, table.batches(n_rows)
 
 
-def pyarrow() -> Any:
+def pyarrow() -> ModuleType:
     try:
-        import pyarrow as pa
+        import pyarrow
     except ImportError as error:
         raise ImportError("Parquet and Arrow files need pyarrow: pip install 'topmix[parquet]'") from error
-    return pa
+    return pyarrow

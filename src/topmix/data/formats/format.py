@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.textfile import read_lines, write_lines
@@ -15,6 +18,7 @@ from topmix.data.textfile import read_lines, write_lines
 # Endings of files of counts whose words lie beside them.
 COUNTS = (".mtx", ".mm", ".ldac", ".dat", ".npz", ".svmlight", ".svm", ".libsvm")
 
+LINES = 2048  # documents that are written as text at a time
 UCI = "vocab.{}.txt"  # the words of docword.{}.txt
 
 VocabularyLike = Sequence[str] | str | os.PathLike[str] | Literal[False] | None
@@ -139,3 +143,16 @@ def check_whole_counts(corpus: Corpus, what: str) -> None:
             raise CorpusError(
                 f"{what} holds integer counts only, but this corpus has fractions: write Matrix Market (.mtx)"
             )
+
+
+def number_texts(value: NDArray[np.float32]) -> list[str]:
+    """The shortest texts that read back as the same float32 numbers."""
+    if (value == value.round()).all() and (value < 2**53).all():
+        return [str(x) for x in value.astype(np.int64).tolist()]
+    return [_number_text(x) for x in value]
+
+
+def _number_text(x: np.float32) -> str:
+    if x == np.finfo(np.float32).max:
+        return "3.4028234e+38"  # the shortest text, 3.4028235e+38, is above the maximum when it is read as a double
+    return np.format_float_scientific(x, trim="-") if x >= 1e16 else np.format_float_positional(x, trim="-")

@@ -1,4 +1,8 @@
-"""The reader of UCI and Matrix Market: lines "doc word count", in any order.
+"""Lines "doc word count", in any order: UCI bags of words and Matrix Market.
+
+UCI is `docword.X.txt` or `.txt.gz`, with the words in `vocab.X.txt` in the same folder: three header lines (documents
+D, words W, entries NNZ), then NNZ lines with ids from 1. Matrix Market coordinate files, `.mtx` or `.mtx.gz`, have one
+document per row; MmCorpus of gensim writes them too.
 
 Entries in the order of documents go to the corpus directly. Otherwise the entries are first put into buckets of
 consecutive documents, and each bucket is sorted in memory. With `out` the buckets are temporary files.
@@ -6,8 +10,10 @@ consecutive documents, and each bucket is sorted in memory. With `out` the bucke
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +21,20 @@ from numpy.typing import NDArray
 
 from topmix import _core
 from topmix.data.atomic import temporary_path
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.builder import Spool
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
-from topmix.data.formats.format import Options, find_vocabulary
+from topmix.data.formats.format import (
+    LINES,
+    Format,
+    Options,
+    check_whole_counts,
+    find_vocabulary,
+    number_texts,
+    write_vocabulary,
+)
 from topmix.data.rows import MAX_WORDS
-from topmix.data.spool import Spool
-from topmix.data.textfile import TextFile
+from topmix.data.textfile import TextFile, write_text
 from topmix.numerics.threads import threads
 
 ENTRY = np.dtype([("doc", "<i8"), ("word", "<i4"), ("value", "<f4")])
@@ -44,7 +57,7 @@ class _OutOfOrder(Exception):
     pass
 
 
-def read_triples(path: Path, read_header: Callable[[TextFile], Header], options: Options) -> Corpus:
+def read_triples(read_header: Callable[[TextFile], Header], path: Path, options: Options) -> Corpus:
     try:
         return _read(path, read_header, options, _in_order)
     except _OutOfOrder:  # most files that are not in order show it early, so reading again costs little
@@ -187,3 +200,82 @@ def _in_buckets(file: TextFile, header: Header, builder: CorpusBuilder, out: Pat
     finally:
         for bucket in buckets:
             bucket.close()
+
+
+def triple_lines(corpus: Corpus) -> Iterator[bytes]:
+    """Lines "doc word count" with ids from 1."""
+    for begin in range(0, corpus.n_docs, LINES):
+        block = corpus[begin : begin + LINES]
+        doc = np.repeat(np.arange(begin + 1, begin + 1 + block.n_docs), np.diff(block.indptr))
+        words = (block.index + np.int64(1)).tolist()
+        lines = [f"{d} {w} {x}\n" for d, w, x in zip(doc.tolist(), words, number_texts(block.value))]
+        yield "".join(lines).encode()
+
+
+def write_uci(corpus: Corpus, path: Path) -> None:
+    check_whole_counts(corpus, "UCI docword")
+    write_vocabulary(corpus, path)
+    with write_text(path) as file:
+        file.write(f"{corpus.n_docs}\n{corpus.n_words}\n{corpus.nnz}\n".encode())
+        for lines in triple_lines(corpus):
+            file.write(lines)
+
+
+def write_matrix_market(corpus: Corpus, path: Path) -> None:
+    write_vocabulary(corpus, path)
+    with write_text(path) as file:
+        file.write(b"%%MatrixMarket matrix coordinate real general\n")
+        file.write(f"{corpus.n_docs} {corpus.n_words} {corpus.nnz}\n".encode())
+        for lines in triple_lines(corpus):
+            file.write(lines)
+
+
+def _uci_header(file: TextFile) -> Header:
+    numbers = []
+    for what in ("the number of documents", "the number of words", "the number of entries"):
+        text = file.readline(what).strip()
+        if not re.fullmatch(rb"\d{1,18}", text):
+            raise file.error(f"expected {what}, found {text[:24].decode(errors='replace')!r}", file.line - 1)
+        numbers.append(int(text))
+    n_docs, n_words, nnz = numbers
+    check_header(file, n_docs, n_words, nnz)
+    return Header(n_docs, n_words, nnz, whole=True)
+
+
+def _matrix_market_header(file: TextFile) -> Header:
+    banner = file.readline("%%MatrixMarket").decode(errors="replace").lower().split()
+    if banner[:1] != ["%%matrixmarket"] or len(banner) != 5:
+        raise file.error("expected '%%MatrixMarket matrix coordinate real general'", 1)
+    what, layout, kind, symmetry = banner[1:]
+    if (
+        (what, layout) != ("matrix", "coordinate")
+        or symmetry != "general"
+        or kind not in ("real", "integer", "pattern")
+    ):
+        raise file.error(
+            f"expected a general coordinate matrix of real, integer or pattern entries, found {' '.join(banner[1:])!r}",
+            1,
+        )
+    expected = "three numbers: rows, columns, entries"
+    text = b"%"
+    while not text or text.startswith(b"%"):
+        text = file.readline(expected).strip()
+    if not re.fullmatch(rb"\d{1,18}\s+\d{1,18}\s+\d{1,18}", text):
+        raise file.error(f"expected {expected}, found {text[:40].decode(errors='replace')!r}", file.line - 1)
+    n_docs, n_words, nnz = (int(x) for x in text.split())
+    check_header(file, n_docs, n_words, nnz)
+    return Header(n_docs, n_words, nnz, has_value=kind != "pattern")
+
+
+def is_uci(head: bytes) -> bool:
+    return re.match(rb"\s*\d+\s*\n\s*\d+\s*\n\s*\d+\s*\n", head) is not None
+
+
+def is_matrix_market(head: bytes) -> bool:
+    return head[:14].lower() == b"%%matrixmarket"
+
+
+UCI = Format("uci", (), is_uci, partial(read_triples, _uci_header), write_uci, prefix="docword.")
+MATRIX_MARKET = Format(
+    "mtx", (".mtx", ".mm"), is_matrix_market, partial(read_triples, _matrix_market_header), write_matrix_market
+)

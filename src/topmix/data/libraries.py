@@ -1,26 +1,30 @@
-"""Single cells: AnnData objects, in memory or backed by an .h5ad file, as corpora of cells x genes (or regions)."""
+"""Corpora from objects of other libraries: documents of gensim, and single cells of AnnData, which may be backed by an
+.h5ad file."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
 
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
-from topmix.data.sparse_checks import check_sparse
+from topmix.data.matrices import check_sparse
+
+if TYPE_CHECKING:
+    from anndata import AnnData
 
 BLOCK_ENTRIES = 1 << 24  # numbers of a backed file in memory at a time
 
 
-def is_anndata(X: Any) -> bool:
+def is_anndata(X: object) -> TypeGuard[AnnData]:
     return type(X).__name__ == "AnnData" and hasattr(X, "obs_names") and hasattr(X, "var_names")
 
 
-def open_anndata(path: str | PathLike[str]) -> Any:
+def open_anndata(path: str | PathLike[str]) -> AnnData:
     """An .h5ad file, backed: its numbers are read when they are used."""
     try:
         import anndata
@@ -30,7 +34,7 @@ def open_anndata(path: str | PathLike[str]) -> Any:
 
 
 def from_anndata(
-    adata: Any, layer: str | None = None, *, out: str | PathLike[str] | None = None, most_entries: int | None = None
+    adata: AnnData, layer: str | None = None, *, out: str | PathLike[str] | None = None, most_entries: int | None = None
 ) -> Corpus:
     """Cells as documents and genes (or regions) as words, with their names.
 
@@ -68,3 +72,28 @@ def from_anndata(
             rows = sp.csr_array(counts[begin : begin + step])
             builder.append(rows.indptr, rows.indices, rows.data, names[begin : begin + step])
         return builder.finish(words)
+
+
+def from_gensim(
+    corpus: Iterable[Iterable[tuple[int, float]]],
+    id2word: Mapping[int, str] | Sequence[str] | None = None,
+    *,
+    out: str | PathLike[str] | None = None,
+) -> Corpus:
+    """A corpus from a gensim corpus (in memory or streamed) and its Dictionary or any other mapping of id to word.
+
+    With `out` the corpus is built in that file, in bounded memory, and mapped from it.
+    """
+    return Corpus.from_rows(corpus, None if id2word is None else _words(id2word), out=out)
+
+
+def _words(id2word: Mapping[int, str] | Sequence[str]) -> list[str]:
+    if isinstance(id2word, Sequence):
+        return list(id2word)
+    ids = sorted(id2word.keys())
+    for expected, v in enumerate(ids):
+        if v != expected:
+            raise CorpusError(
+                f"id2word has no word {expected}: call compactify() of gensim's Dictionary to close the gaps"
+            )
+    return [id2word[v] for v in ids]

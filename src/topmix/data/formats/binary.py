@@ -1,4 +1,5 @@
-"""Sparse matrices of scipy.sparse.save_npz. CSR is read in blocks; other layouts are loaded into memory first."""
+"""Binary files of one corpus: the `.topmix` of this library (data/store.py), sparse matrices of scipy.sparse.save_npz,
+of which CSR is read in blocks and other layouts are loaded into memory first, and X of .h5ad files of single cells."""
 
 from __future__ import annotations
 
@@ -8,28 +9,27 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write
-from topmix.data.builder import CorpusBuilder
-from topmix.data.corpus import Corpus
+from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Format, Options, find_vocabulary, write_vocabulary
+from topmix.data.libraries import from_anndata, open_anndata
+from topmix.data.matrices import check_sparse
 from topmix.data.rows import check_n_words
-from topmix.data.sparse_checks import check_sparse
 
 BLOCK_ROWS = 1 << 14
 
 
-def matches(head: bytes) -> bool:
+def is_npz(head: bytes) -> bool:
     return head[:4] == b"PK\x03\x04"
 
 
-def read(path: Path, options: Options) -> Corpus:
+def read_npz(path: Path, options: Options) -> Corpus:
     # Members that are not read to their end would keep a file of the archive's own open.
     with _errors(path), open(path, "rb") as file, zipfile.ZipFile(file) as archive:
         if damaged := archive.testzip():
@@ -55,7 +55,7 @@ def read(path: Path, options: Options) -> Corpus:
             return builder.finish(vocabulary, n_words)
 
 
-def write(corpus: Corpus, path: Path) -> None:
+def write_npz(corpus: Corpus, path: Path) -> None:
     write_vocabulary(corpus, path)
     with atomic_write(path) as file:
         sp.save_npz(file, corpus.to_scipy())
@@ -101,13 +101,13 @@ class _Member:
     def __len__(self) -> int:
         return int(self.shape[0]) if self.shape else 1
 
-    def take(self, n: int) -> NDArray[Any]:
+    def take(self, n: int) -> np.ndarray:
         data = self._file.read(n * self.dtype.itemsize)
         if len(data) != n * self.dtype.itemsize:
             raise EOFError("an array is shorter than its header says")
         return np.frombuffer(data, self.dtype)
 
-    def rest(self) -> NDArray[Any]:
+    def rest(self) -> np.ndarray:
         return self.take(len(self)).reshape(self.shape)
 
 
@@ -123,4 +123,41 @@ def _errors(path: Path) -> Iterator[None]:
         raise CorpusError(f"{path}: not a complete scipy .npz file: {error}") from error
 
 
-NPZ = Format("npz", (".npz",), matches, read, write)
+def is_saved(head: bytes) -> bool:
+    return head[8:9] == b"{" and b"topmix-corpus" in head
+
+
+def read_saved(path: Path, options: Options) -> Corpus:
+    _refuse_options(path, "a saved corpus", options)
+    corpus = Corpus.open(path, verify=options.verify)
+    if options.out is None:
+        return corpus
+    corpus.save(options.out)
+    return Corpus.open(options.out, verify=False)  # its rows were checked a moment ago, and are checked again when used
+
+
+def is_h5ad(head: bytes) -> bool:
+    return head[:8] == b"\x89HDF\r\n\x1a\n"
+
+
+def read_h5ad(path: Path, options: Options) -> Corpus:
+    _refuse_options(path, "an h5ad file", options)
+    adata = open_anndata(path)
+    try:
+        return from_anndata(adata, out=options.out)
+    finally:
+        adata.file.close()
+
+
+def write_h5ad(corpus: Corpus, path: Path) -> None:
+    raise ValueError(f"{path}: topmix reads .h5ad files and does not write them: write Matrix Market (.mtx)")
+
+
+def _refuse_options(path: Path, what: str, options: Options) -> None:
+    if options.vocabulary or options.n_words is not None or options.first_id is not None:
+        raise CorpusError(f"{path}: {what} holds its words; leave out vocabulary, n_words and first_id")
+
+
+SAVED = Format("topmix", (".topmix",), is_saved, read_saved, Corpus.save)
+NPZ = Format("npz", (".npz",), is_npz, read_npz, write_npz)
+H5AD = Format("h5ad", (".h5ad",), is_h5ad, read_h5ad, write_h5ad)

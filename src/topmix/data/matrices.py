@@ -1,20 +1,65 @@
-"""Sparse matrices of SciPy, checked before SciPy converts them.
+"""Matrices of counts in memory, sparse, dense or as DataFrames: checked, and as the rows of a corpus.
 
-A matrix in memory is whatever somebody has put into its arrays. Conversions (`tocsr`, sums, slices) run in C++ and
-trust them: an index that lies outside makes them write outside. SciPy checks indices only when it is asked to.
+A sparse matrix in memory is whatever somebody has put into its arrays. Conversions of SciPy (`tocsr`, sums, slices) run
+in C++ and trust them: an index that lies outside makes them write outside. SciPy checks indices only when it is asked
+to. So `check_sparse` comes first.
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import NoReturn, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 
 from topmix import _core
+from topmix.data.errors import CorpusError
+from topmix.data.rows import Rows, as_rows, check_n_words
+
+Sparse: TypeAlias = sp.sparray | sp.spmatrix
 
 
-def check_sparse(X: Any) -> None:
-    """Raise ValueError unless the arrays of a sparse matrix describe a matrix of its shape."""
+@runtime_checkable
+class Frame(Protocol):
+    """A DataFrame of pandas or polars."""
+
+    @property
+    def columns(self) -> Sequence[object]: ...
+    def to_numpy(self) -> np.ndarray: ...
+
+
+def rows_from_array(X: object) -> tuple[Rows, int, Sequence[str] | None, Sequence[str] | None]:
+    """The rows, n_words, vocabulary and names; the last two from a DataFrame.
+
+    The rows may be unsorted and may hold duplicates and zeros.
+    """
+    vocabulary = names = None
+    numbers: np.ndarray | Sparse = X
+    if isinstance(X, Frame):
+        vocabulary = [str(c) for c in X.columns]
+        index = getattr(X, "index", None)  # which polars does not have
+        if index is not None and type(index).__name__ != "RangeIndex":
+            names = [str(i) for i in index]
+        sparse = getattr(X, "sparse", None)  # pandas has it where all columns are sparse
+        numbers = X.to_numpy() if sparse is None or not len(X.columns) else sparse.to_coo()
+    if sp.issparse(numbers):
+        check_sparse(numbers)
+    else:
+        numbers = np.asarray(numbers)
+        if numbers.ndim != 2:
+            raise CorpusError(
+                f"expected an array of shape (documents, words), found an array with {numbers.ndim} dimensions"
+            )
+    if numbers.dtype.kind not in "iufb":
+        raise CorpusError(f"counts must be real numbers, not {numbers.dtype}")
+    rows = sp.csr_array(numbers)  # sums the duplicates of COO; keeps NaN, which a later check reports
+    n_words = check_n_words(int(rows.shape[1]))
+    return as_rows(rows.indptr, rows.indices, rows.data), n_words, vocabulary, names
+
+
+def check_sparse(X: Sparse) -> None:
+    """Raise CorpusError unless the arrays of a sparse matrix describe a matrix of its shape."""
     if len(X.shape) != 2:
         _refuse(X, f"has {len(X.shape)} dimensions; expected a matrix of shape (documents, words)")
     n_rows, n_cols = (int(n) for n in X.shape)
@@ -43,14 +88,14 @@ def check_sparse(X: Any) -> None:
             _refuse(X, f"has {len(offsets)} offsets for diagonals of shape {X.data.shape}")
 
 
-def _check_compressed(X: Any, n_major: int, n_minor: int, minor: str) -> None:
+def _check_compressed(X: Sparse, n_major: int, n_minor: int, minor: str) -> None:
     _check_offsets(X, n_major)
     if np.ndim(X.data) != 1 or len(X.data) < int(X.indptr[-1]):
         _refuse(X, f"has {np.shape(X.data)} numbers for {X.indptr[-1]} entries")
     _check_numbers(X, minor, X.indices, n_minor)
 
 
-def _check_blocks(X: Any, n_rows: int, n_cols: int) -> None:
+def _check_blocks(X: Sparse, n_rows: int, n_cols: int) -> None:
     if np.ndim(X.data) != 3:
         _refuse(X, f"has blocks of shape {np.shape(X.data)}")
     _, height, width = X.data.shape
@@ -62,7 +107,7 @@ def _check_blocks(X: Any, n_rows: int, n_cols: int) -> None:
     _check_numbers(X, "column of blocks", X.indices, n_cols // width)
 
 
-def _check_offsets(X: Any, n: int) -> None:
+def _check_offsets(X: Sparse, n: int) -> None:
     indptr, indices = np.asarray(X.indptr), np.asarray(X.indices)
     if indptr.ndim != 1 or len(indptr) != n + 1 or indptr.dtype.kind not in "iu":
         _refuse(X, f"has an indptr of {indptr.dtype} and shape {indptr.shape}; expected {n + 1} whole numbers")
@@ -70,7 +115,7 @@ def _check_offsets(X: Any, n: int) -> None:
         _refuse(X, f"has an indptr that does not rise from 0 to {len(indices)}")
 
 
-def _check_numbers(X: Any, what: str, numbers: Any, n: int) -> None:
+def _check_numbers(X: Sparse, what: str, numbers: np.ndarray, n: int) -> None:
     a = np.asarray(numbers)
     if a.ndim != 1 or (a.dtype.kind not in "iu" and a.size):
         _refuse(X, f"has {what} numbers of {a.dtype} and shape {a.shape}; expected whole numbers")
@@ -81,7 +126,7 @@ def _check_numbers(X: Any, what: str, numbers: Any, n: int) -> None:
         _refuse(X, f"has the {what} {a[at]} at entry {at}, but its {what}s go from 0 to {n - 1}")
 
 
-def _check_lists(X: Any, n_rows: int, n_cols: int) -> None:
+def _check_lists(X: Sparse, n_rows: int, n_cols: int) -> None:
     if np.shape(X.rows) != (n_rows,) or np.shape(X.data) != (n_rows,):
         _refuse(X, f"does not have one list for each of its {n_rows} rows")
     for d, (columns, numbers) in enumerate(zip(X.rows, X.data)):
@@ -92,5 +137,5 @@ def _check_lists(X: Any, n_rows: int, n_cols: int) -> None:
                 _refuse(X, f"has the column {column!r} in row {d}, but its columns go from 0 to {n_cols - 1}")
 
 
-def _refuse(X: Any, problem: str) -> NoReturn:
-    raise ValueError(f"the sparse matrix ({X.format}) {problem}")
+def _refuse(X: Sparse, problem: str) -> NoReturn:
+    raise CorpusError(f"the sparse matrix ({X.format}) {problem}")
