@@ -76,7 +76,7 @@ def merge(model: Any, topics: Iterable[int]) -> Any:
     return _made(model, {"do": "merge", "topics": group}, lambda now: now.merge_topics([group]))
 
 
-def split(model: Any, corpus: Any, topic: int, *, seed: int = 0) -> Any:
+def split(model: Any, corpus: object, topic: int, *, seed: int = 0) -> Any:
     """Two topics of one, by the documents that have most of it; the second is the last topic."""
     edit = {"do": "split", "topic": int(topic), "seed": int(seed)}
     return _made(model, edit, lambda now: now.split_topic(corpus, int(topic), random_state=int(seed)))
@@ -106,7 +106,7 @@ def pin(model: Any, topic: int, words: Sequence[str]) -> Any:
     return _made(model, edit, lambda now: now.pin_words(int(topic), edit["words"]))
 
 
-def move(model: Any, corpus: Any, document: int, topic: int) -> Any:
+def move(model: Any, corpus: object, document: int, topic: int) -> Any:
     """Puts all tokens of a document into one topic. It stays there while the model learns on if it fits."""
     edit = {"do": "move", "document": int(document), "topic": int(topic)}
     return _made(model, edit, lambda now: now.move_document(corpus, int(document), int(topic)))
@@ -122,7 +122,7 @@ def unfreeze(model: Any, topic: int) -> Any:
     return _made(model, {"do": "unfreeze", "topic": int(topic)}, lambda now: now.unfreeze_topics([int(topic)]))
 
 
-def learn(model: Any, corpus: Any, *, passes: int, seed: int = 0, callbacks: Sequence[Callback] = ()) -> Any:
+def learn(model: Any, corpus: object, *, passes: int, seed: int = 0, callbacks: Sequence[Callback] = ()) -> Any:
     """Learns on from the topics as they are. The number of topics stays. A callback may end it before: the edit that
     is remembered has the passes that were made."""
     now, before = copy.copy(model), model._found()
@@ -202,7 +202,7 @@ def checked(edit: Any) -> Edit:
     return found
 
 
-def apply(model: Any, edit: Edit, corpus: Any = None, **more: Any) -> Any:
+def apply(model: Any, edit: Edit, corpus: object = None, **more: Any) -> Any:
     """The model after one edit. `corpus` are the documents, which `split`, `move` and `learn` look at."""
     edit = checked(edit)
     operation = OPERATIONS[edit["do"]]
@@ -214,7 +214,7 @@ def apply(model: Any, edit: Edit, corpus: Any = None, **more: Any) -> Any:
     return operation.function(model, *([corpus] if operation.needs_documents else []), **arguments, **more)
 
 
-def replay(model: Any, edits: Iterable[Edit], corpus: Any = None) -> Any:
+def replay(model: Any, edits: Iterable[Edit], corpus: object = None) -> Any:
     """The model after all edits, one after another."""
     for edit in edits:
         model = apply(model, edit, corpus)

@@ -157,11 +157,11 @@ class CombinatorialLDA(TopicEstimator):
     @with_sklearn_callbacks
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
         text: str | Sequence[str] | None = None,
-        vectorizer: Any = None,
+        vectorizer: object = None,
         feature_names: Sequence[str] | None = None,
         layer: str | None = None,
     ) -> Self:
@@ -170,7 +170,7 @@ class CombinatorialLDA(TopicEstimator):
         clock, how = Clock(), How(text, vectorizer, feature_names, layer)
         return self._learn(lambda: self._declared()._fit(X, how, clock))
 
-    def _fit(self, X: Any, how: How, clock: Clock) -> FittedTopics:
+    def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
         if warm is None:
             corpus, reading = read(X, how, owner=type(self).__name__)
@@ -223,18 +223,18 @@ class CombinatorialLDA(TopicEstimator):
             raise ValueError(f"init must have token_topics_, one topic per token; this {type(init).__name__} has none")
         return checked_topics(topics, hard.n_tokens, K)
 
-    def assign(self, X: Any) -> np.ndarray:
+    def assign(self, X: object) -> np.ndarray:
         """A topic for each token of X, in the order of token_topics_, by the algorithm Word under these topics."""
         f, corpus = self._found(), self._read_known(X)
         assert isinstance(f.model, HardModel)
         return placed(f.model, corpus, self._threads())[0].z.astype(np.int32)
 
-    def _read_known(self, X: Any) -> Corpus:
+    def _read_known(self, X: object) -> Corpus:
         corpus = super()._read_known(X)
         check_whole_counts(corpus, type(self).__name__)
         return corpus
 
-    def _parts(self, X: Any) -> Iterator[Corpus]:
+    def _parts(self, X: object) -> Iterator[Corpus]:
         for corpus in super()._parts(X):
             check_whole_counts(corpus, type(self).__name__)
             yield corpus

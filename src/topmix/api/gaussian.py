@@ -274,7 +274,7 @@ class GaussianMixture(MixtureEstimator):
         tags.input_tags.sparse = self.covariance_type == "diag" or not (learner and learner.travels)
         return tags
 
-    def _read_data(self, X: Any, how: How, known: Reading | None) -> tuple[Table, Reading]:
+    def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Table, Reading]:
         return read_rows(X, owner=type(self).__name__, known=known)
 
     def _prepared(self, data: Table, weight: np.ndarray | None, K: int) -> Gaussian:

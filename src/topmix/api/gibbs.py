@@ -163,11 +163,11 @@ class GibbsLDA(TopicEstimator):
     @with_sklearn_callbacks
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
         text: str | Sequence[str] | None = None,
-        vectorizer: Any = None,
+        vectorizer: object = None,
         feature_names: Sequence[str] | None = None,
         layer: str | None = None,
     ) -> Self:
@@ -176,7 +176,7 @@ class GibbsLDA(TopicEstimator):
         clock, how = Clock(), How(text, vectorizer, feature_names, layer)
         return self._learn(lambda: self._declared()._fit(X, how, clock))
 
-    def _fit(self, X: Any, how: How, clock: Clock) -> FittedTopics:
+    def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
         if warm is None:
             corpus, reading = read(X, how, owner=type(self).__name__, engine=self._engine())

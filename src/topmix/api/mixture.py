@@ -72,7 +72,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
     lower_bound_ = learned[float](lambda f: f.lower_bound)
 
     @abstractmethod
-    def _read_data(self, X: Any, how: How, known: Reading | None) -> tuple[Corpus | Table, Reading]:
+    def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Corpus | Table, Reading]:
         """X, checked."""
 
     @abstractmethod
@@ -92,7 +92,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
     def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Any: ...
 
     @with_sklearn_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Learns the clusters of X, of shape (n_samples, n_features).
 
         Warns with scikit-learn's ConvergenceWarning where `max_iter` passes were not enough; not where `tol` is
@@ -100,7 +100,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         """
         return self._fit_as(X, How(), sample_weight)
 
-    def _fit_as(self, X: Any, how: How, sample_weight: Any) -> Self:
+    def _fit_as(self, X: object, how: How, sample_weight: object) -> Self:
         clock = Clock()
         self._learn(lambda: self._declared()._fit(X, how, sample_weight, clock))
         f = self._found()
@@ -108,7 +108,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
             warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
         return self
 
-    def _fit(self, X: Any, how: How, sample_weight: Any, clock: Clock) -> FittedMixture:
+    def _fit(self, X: object, how: How, sample_weight: object, clock: Clock) -> FittedMixture:
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
         tol, before = any_number(self.tol, "tol"), self._fitted if self._is_warm() else None
         warm = None if before is None else self._warm(before, K)
@@ -161,12 +161,12 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         """With what an estimator has to say of the data that it was fitted to."""
         return f
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read
         off the data, their priors; `total_samples` of `Stochastic` says how many rows the stream stands for."""
         return self._learn(lambda: self._declared()._step(X, sample_weight))
 
-    def _step(self, X: Any, sample_weight: Any) -> FittedMixture:
+    def _step(self, X: object, sample_weight: object) -> FittedMixture:
         K, threads, f = count_of_components(self.n_components), self._threads(), self._fitted
         data, reading = self._read_data(X, How(), None if f is None else f.reading)
         weight = _weights(sample_weight, data)
@@ -195,15 +195,15 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
     def _stream(self) -> Any:
         return stream_of(self._component("learner"))
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+    def fit_predict(self, X: object, y: object = None, sample_weight: object = None) -> np.ndarray:
         """`fit`, then `predict`."""
         return self.fit(X, sample_weight=sample_weight).predict(X)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """The most probable cluster of each row."""
         return np.concatenate([a.cluster[:, 0] for a in self._assigned(X, 1)])
 
-    def predict_proba(self, X: Any, *, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
+    def predict_proba(self, X: object, *, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
         """Posterior probabilities of shape (n_samples, n_components); at most n_active of a row are not zero."""
         K = self._found().model.n_components
         L = count_of_active(self.n_active, K)
@@ -218,21 +218,21 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
             return sp.vstack(list(parts), format="csr")
         return np.concatenate([part.toarray() for part in parts])
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: object) -> np.ndarray:
         """The log likelihood of each row under the fitted clusters; with objective "vb" a lower bound on it."""
         K = self._found().model.n_components
         return np.concatenate([a.likelihood for a in self._assigned(X, K, keep_clusters=False)])
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """The mean of score_samples."""
         return float(np.mean(self.score_samples(X)))
 
-    def bic(self, X: Any) -> float:
+    def bic(self, X: object) -> float:
         """Bayesian information criterion on X; the lower the better."""
         s = self.score_samples(X)
         return float(-2 * s.sum() + self._n_parameters() * np.log(len(s)))
 
-    def aic(self, X: Any) -> float:
+    def aic(self, X: object) -> float:
         """Akaike information criterion on X; the lower the better."""
         return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
 
@@ -276,7 +276,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
     def _local_step(self, K: int) -> LocalStep:
         return MixtureStep(self._likelihood, count_of_active(self.n_active, K))
 
-    def _assigned(self, X: Any, L: int, *, keep_clusters: bool = True) -> Iterator[Assigned]:
+    def _assigned(self, X: object, L: int, *, keep_clusters: bool = True) -> Iterator[Assigned]:
         """The clusters of all rows, a shard at a time, by the engine's workers."""
         f, threads = self._found(), self._threads()
         with use_threads(threads):
@@ -327,7 +327,7 @@ def count_of_samples(n_samples: Any) -> int:
         raise ValueError(f"Invalid value for 'n_samples': {error}") from None
 
 
-def _weights(sample_weight: Any, data: Corpus | Table) -> np.ndarray | None:
+def _weights(sample_weight: object, data: Corpus | Table) -> np.ndarray | None:
     if sample_weight is None:
         return None
     rows = data.to_scipy() if isinstance(data, Corpus) else data.data

@@ -144,12 +144,12 @@ class MultinomialMixture(MixtureEstimator):
     @with_sklearn_callbacks
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
         *,
         text: str | Sequence[str] | None = None,
-        vectorizer: Any = None,
+        vectorizer: object = None,
         feature_names: Sequence[str] | None = None,
         layer: str | None = None,
     ) -> Self:
@@ -170,7 +170,7 @@ class MultinomialMixture(MixtureEstimator):
         rows = [sp.csr_array(rng.multinomial(length, self.topic_word_[k])[None]) for k in labels]
         return sp.vstack(rows, format="csr"), labels
 
-    def _read_data(self, X: Any, how: How, known: Reading | None) -> tuple[Corpus, Reading]:
+    def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Corpus, Reading]:
         owner, engine = type(self).__name__, self._engine()
         if known is not None:
             return read_known(X, known, owner=owner, engine=engine), known

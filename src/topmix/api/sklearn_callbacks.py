@@ -36,7 +36,7 @@ def with_sklearn_callbacks(fit: Fit) -> Fit:
     """For `fit` methods of estimators with `callbacks` and `max_iter`."""
 
     @wraps(fit)
-    def run(self: Any, X: Any, *args: Any, **more: Any) -> Any:
+    def run(self: Any, X: object, *args: Any, **more: Any) -> Any:
         if not getattr(self, "_skl_callbacks", None):
             return fit(self, X, *args, **more)
         own = self.callbacks
@@ -55,7 +55,7 @@ def with_sklearn_callbacks(fit: Fit) -> Fit:
 class _Bridge:
     """A callback of ours that calls those of scikit-learn. It ends the fit when one of them asks for that."""
 
-    def __init__(self, estimator: Any, context: Any, X: Any):
+    def __init__(self, estimator: Any, context: Any, X: object):
         self.estimator, self.context, self.X = estimator, context, X
 
     def __call__(self, record: Record, view: PassView) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -56,25 +56,25 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """Who solves new documents."""
         return Solver(Threads(), self._threads())
 
-    def _read_known(self, X: Any) -> Corpus:
+    def _read_known(self, X: object) -> Corpus:
         with use_threads(self._threads()):
             return read_known(X, self._found().reading, owner=type(self).__name__, engine=self._engine())
 
-    def _parts(self, X: Any) -> Iterator[Corpus]:
+    def _parts(self, X: object) -> Iterator[Corpus]:
         return read_parts(X, self._found().reading, owner=type(self).__name__, engine=self._engine())
 
-    def counts(self, X: Any) -> Corpus:
+    def counts(self, X: object) -> Corpus:
         """X as the model reads it: a Corpus in the words of the model."""
         return self._read_known(X)
 
     def fit_transform(
-        self, X: Any, y: Any = None, *, normalize: bool = True, **reading: Any
+        self, X: object, y: object = None, *, normalize: bool = True, **reading: Any
     ) -> np.ndarray | sp.csr_array:
         """`fit`, which takes `reading`, then `transform`."""
         refuse_iterator(X)
         return self.fit(X, **reading).transform(X, normalize=normalize)
 
-    def transform(self, X: Any, *, normalize: bool = True, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
+    def transform(self, X: object, *, normalize: bool = True, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
         """Topic proportions of documents, shape (n_samples, n_components).
 
         normalize=False gives pseudo-counts, tokens plus prior. With sparse_output only the topics that a document uses
@@ -86,7 +86,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
             for corpus in self._parts(X)
         )
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
 
         scikit-learn adds the cost of the topics themselves, -KL(q(phi) || p(phi)), the same number for any X.
@@ -94,7 +94,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """
         return documents.score(self._solved(), self._read_known(X), self._solver())
 
-    def predict(self, X: Any, *, min_weight: float = 0.0) -> np.ndarray:
+    def predict(self, X: object, *, min_weight: float = 0.0) -> np.ndarray:
         """The main topic of each document; -1 where it has no known word, or where the weight of its main topic is less
         than `min_weight`, from 0 to 1."""
         f, solver, least = self._solved(), self._solver(), number_from(min_weight, "min_weight", 0.0, 1.0)
@@ -106,7 +106,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         return np.concatenate(parts)
 
     @where_documents_mix
-    def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
+    def perplexity(self, X: object, sub_sampling: bool = False) -> float:
         """exp(-score per token): of the documents' own words, after they were seen. Not a held-out measure by itself.
 
         For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on, or
@@ -138,7 +138,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         best = np.argsort(-f.components, axis=1, kind="stable")[:, :n]
         return [[f.words[v] for v in row] for row in best.tolist()]
 
-    def topic_info(self, X: Any = None, *, n_words: int = 10, relevance: float = RELEVANCE) -> Any:
+    def topic_info(self, X: object = None, *, n_words: int = 10, relevance: float = RELEVANCE) -> Any:
         """A table of the topics, largest first: topic, name, size, share, coherence, words and nearest topics.
 
         `size` is in tokens of the training data. `words` are the most relevant words: probable in the topic and, the
@@ -151,7 +151,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         corpus = None if X is None else self._read_known(X)
         return self._frame(tables.topic_info(f, corpus, n_words=n, relevance=weight))
 
-    def document_info(self, X: Any, *, n_topics: int = 3) -> Any:
+    def document_info(self, X: object, *, n_topics: int = 3) -> Any:
         """A table of documents: their name or number, main topic, its name and weight, entropy, the top topics and
         their weights, and how many tokens the model knows.
 
@@ -170,7 +170,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         return self._frame(tables.word_info(self._found(), word, n_topics=whole_number(n_topics, "n_topics")))
 
     def topics_over_time(
-        self, X: Any, column: Any, *, freq: str = "month", level: float = 0.95, random_state: int = 0
+        self, X: object, column: str | Iterable[object], *, freq: str = "month", level: float = 0.95, random_state: int = 0
     ) -> Any:
         """How much of the documents of each period belongs to each topic: a table with one row per period and topic.
 
@@ -194,7 +194,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """
         return self._by(X, lambda: periods_of(column_of(X, column), freq), level, random_state)
 
-    def topics_by(self, X: Any, column: Any, *, level: float = 0.95, random_state: int = 0) -> Any:
+    def topics_by(self, X: object, column: str | Iterable[object], *, level: float = 0.95, random_state: int = 0) -> Any:
         """How much of the documents of each group belongs to each topic: a table with one row per group and topic.
 
         `column` has the groups: the name of a column of X, or one value per document. The rest is as in
@@ -202,13 +202,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """
         return self._by(X, lambda: groups.groups_of(column_of(X, column)), level, random_state)
 
-    def _by(self, X: Any, values: Callable[[], np.ndarray], level: float, random_state: int) -> Any:
+    def _by(self, X: object, values: Callable[[], np.ndarray], level: float, random_state: int) -> Any:
         refuse_iterator(X)
         f, level = self._solved(), number_from(level, "level", 0.0, 1.0)
         columns = groups.topics_by(f, values(), self._parts(X), self._solver(), level=level, random_state=random_state)
         return self._frame(columns)
 
-    def words_by(self, X: Any, column: Any, topic: int, *, n_words: int = 10) -> Any:
+    def words_by(self, X: object, column: str | Iterable[object], topic: int, *, n_words: int = 10) -> Any:
         """The words of one topic that a group uses more than the other groups do, for each group, strongest first.
 
         `count` are tokens of the word in the topic and group. `z` is the log odds of the word in the group against the

@@ -99,11 +99,11 @@ class VariationalTopics(TopicEstimator):
     @with_sklearn_callbacks
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
         text: str | Sequence[str] | None = None,
-        vectorizer: Any = None,
+        vectorizer: object = None,
         feature_names: Sequence[str] | None = None,
         layer: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -132,7 +132,7 @@ class VariationalTopics(TopicEstimator):
         every, how = whole_number(checkpoint_every, "checkpoint_every"), How(text, vectorizer, feature_names, layer)
         return self._learn(lambda: self._declared()._fit(X, how, clock, checkpoint, every))
 
-    def _fit(self, X: Any, how: How, clock: Clock, path: str | os.PathLike[str] | None, every: int) -> FittedTopics:
+    def _fit(self, X: object, how: How, clock: Clock, path: str | os.PathLike[str] | None, every: int) -> FittedTopics:
         learner, inference = self._learner(), self._inference()
         corpus, reading = self._read_first(X, how)
         warn_of_odd_data(corpus, self._topics_asked_for())
@@ -169,7 +169,7 @@ class VariationalTopics(TopicEstimator):
             edits=made,
         )
 
-    def _read_first(self, X: Any, how: How) -> tuple[Corpus, Reading]:
+    def _read_first(self, X: object, how: How) -> tuple[Corpus, Reading]:
         """The documents of a fit; of one with a warm start, in the words of the last."""
         if self._is_warm():
             return self._read_known(X), self._found().reading
@@ -177,11 +177,11 @@ class VariationalTopics(TopicEstimator):
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
         text: str | Sequence[str] | None = None,
-        vectorizer: Any = None,
+        vectorizer: object = None,
         feature_names: Sequence[str] | None = None,
         layer: str | None = None,
     ) -> Self:
@@ -197,7 +197,7 @@ class VariationalTopics(TopicEstimator):
         how = How(text, vectorizer, feature_names, layer)
         return self._learn(lambda: self._declared()._step(X, how))
 
-    def _step(self, X: Any, how: How) -> FittedTopics:
+    def _step(self, X: object, how: How) -> FittedTopics:
         learner, inference, f = self._learner(), self._inference(), self._fitted
         learner.check_stream()
         about: dict[str, Any] = {"owner": type(self).__name__, "engine": self._engine()}
@@ -333,7 +333,7 @@ class VariationalTopics(TopicEstimator):
         """
         return self._edited(edits.merge(self._found(), groups))
 
-    def suggest_merges(self, X: Any, *, n_pairs: int = 10, max_docs: int = 2000, random_state: int = 0) -> Any:
+    def suggest_merges(self, X: object, *, n_pairs: int = 10, max_docs: int = 2000, random_state: int = 0) -> Any:
         """The nearest pairs of topics, and what merging each alone would do to the objective of documents X: a table.
 
         `distance` is the Hellinger distance of the two topics, and `share` what both have of all tokens. `change` is
@@ -345,7 +345,7 @@ class VariationalTopics(TopicEstimator):
         corpus = self._sampled(X, max_docs, random_state)
         return self._frame(edits.suggest_merges(f, corpus, self._solver(), n))
 
-    def split_topic(self, X: Any, topic: int, *, max_docs: int = 5000, random_state: int = 0) -> Self:
+    def split_topic(self, X: object, topic: int, *, max_docs: int = 5000, random_state: int = 0) -> Self:
         """Makes two topics of one, by the documents X that have most of it: their words in it fall into two kinds.
 
         The topic keeps its place and its name, and the other kind of words becomes the last topic. Another
@@ -397,7 +397,7 @@ class VariationalTopics(TopicEstimator):
         """Lets topics learn again."""
         return self._edited(edits.freeze(self._found(), topics, is_frozen=False))
 
-    def move_document(self, X: Any, document: int, topic: int) -> Self:
+    def move_document(self, X: object, document: int, topic: int) -> Self:
         """Takes the tokens of one document, a row of X, out of the topics that it uses now, and puts them all into one
         topic. It is meant for documents that the model was fitted on.
 
@@ -407,7 +407,7 @@ class VariationalTopics(TopicEstimator):
         f = self._solved()
         return self._edited(edits.move(f, self._read_known(X), self._solver(), document, topic))
 
-    def _sampled(self, X: Any, max_docs: int, random_state: int) -> Corpus:
+    def _sampled(self, X: object, max_docs: int, random_state: int) -> Corpus:
         seed = whole_number(random_state, "random_state", least=0)
         return edits.sampled(self._read_known(X), whole_number(max_docs, "max_docs"), seed)
 

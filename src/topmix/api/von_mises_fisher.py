@@ -181,7 +181,7 @@ class VonMisesFisherMixture(MixtureEstimator):
     def _finished(self, f: FittedMixture, data: Corpus | Table) -> FittedMixture:
         return replace(f, labels=self._with(f).predict(data))
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+    def fit_predict(self, X: object, y: object = None, sample_weight: object = None) -> np.ndarray:
         """`fit`, then its labels."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
@@ -196,7 +196,7 @@ class VonMisesFisherMixture(MixtureEstimator):
         ]
         return np.concatenate(rows), labels
 
-    def _read_data(self, X: Any, how: How, known: Reading | None) -> tuple[Directions, Reading]:
+    def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Directions, Reading]:
         if isinstance(X, Directions):
             if known is None:
                 names = None if X.feature_names is None else np.asarray(X.feature_names, dtype=object)

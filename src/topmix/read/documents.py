@@ -48,7 +48,7 @@ MOST_ENTRIES = 1 << 25  # of counts that are kept in memory, 268 MB; more go to 
 AS_IT_IS = How()
 
 
-def read(X: Any, how: How = AS_IT_IS, *, owner: str = "LDA", engine: Engine | None = None) -> tuple[Corpus, Reading]:
+def read(X: object, how: How = AS_IT_IS, *, owner: str = "LDA", engine: Engine | None = None) -> tuple[Corpus, Reading]:
     """The documents of a first fit, and how they were read. `owner` is the name of the estimator, for errors."""
     data, vectorizer = _Read(X) if isinstance(X, Corpus) else _Door(how, owner, engine).read(X)
     if not isinstance(data, Corpus):
@@ -62,14 +62,14 @@ def read(X: Any, how: How = AS_IT_IS, *, owner: str = "LDA", engine: Engine | No
     return corpus, replace(reading, text=text, layer=how.layer, frame=kind_of_frame(X))
 
 
-def read_known(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> Corpus:
+def read_known(X: object, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> Corpus:
     """More documents, in the words of those that were read first."""
     if isinstance(X, Corpus):
         return in_known_words(X, known, owner)
     return _checked(_Door(known.more(), owner, engine, known).read(X).data, known, owner)
 
 
-def read_parts(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> Iterator[Corpus]:
+def read_parts(X: object, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> Iterator[Corpus]:
     """What `read_known` gives, in parts: texts are counted some at a time, and counts are one part."""
     if isinstance(X, Corpus):
         yield in_known_words(X, known, owner)
@@ -78,7 +78,7 @@ def read_parts(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | N
         yield _checked(part, known, owner)
 
 
-def read_growing(X: Any, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> tuple[Corpus, Reading]:
+def read_growing(X: object, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> tuple[Corpus, Reading]:
     """Documents of a stream, in the columns of those that were read before and as many more as they have new words.
 
     In texts, and in a Corpus with a vocabulary, words are known by their names: they may come in any order, not all of
@@ -119,7 +119,7 @@ class _Read(NamedTuple):
     """Data that was read: a Corpus, or a matrix as it was given; and the vectorizer, if it was text."""
 
     data: Any
-    vectorizer: Any = None
+    vectorizer: object = None
 
 
 class _Source(NamedTuple):
@@ -138,13 +138,13 @@ class _Door:
     engine: Engine | None = None
     known: Reading | None = None
 
-    def read(self, X: Any) -> _Read:
+    def read(self, X: object) -> _Read:
         if (counted := self._counted_by_workers(X)) is not None:
             return counted
         source = self._opened(X)
         return self._counts(X, source.table) if source.texts is None else self._count(source.texts)
 
-    def parts(self, X: Any) -> Iterator[Any]:
+    def parts(self, X: object) -> Iterator[Any]:
         """Texts as corpora of bounded size, in their order. Other data is one part. There is at least one."""
         if (counted := self._counted_by_workers(X)) is not None:
             yield counted.data
@@ -219,7 +219,7 @@ class _Door:
             return _Read(X)  # small: scikit-learn checks it
         return _Read(counts_of(table, table.names, self._most_entries))
 
-    def _counted_by_workers(self, X: Any) -> _Read | None:
+    def _counted_by_workers(self, X: object) -> _Read | None:
         """The texts of Parquet files, counted by an engine whose workers read them; None for other data and engines."""
         given, engine = self.how.vectorizer, self.engine
         if engine is None or not engine.counts_texts or not isinstance(X, str | os.PathLike):
@@ -274,7 +274,7 @@ def _renamed(corpus: Corpus, names: Sequence[str]) -> Corpus:
     )
 
 
-def _with_new_words(X: Any, known: Reading, owner: str, engine: Engine | None) -> Any:
+def _with_new_words(X: object, known: Reading, owner: str, engine: Engine | None) -> Any:
     """Texts, tables and files as counts; of texts, words that are not known are counted too, if there are enough of
     them in X for the vectorizer."""
     how = known.more()
@@ -366,7 +366,7 @@ def _settings(vectorizer: Any) -> dict[str, Any]:
     return Vectorizer().to_dict() | {"tokenizer": f"{kind.__module__}:{kind.__qualname__}"}
 
 
-def _explain(X: Any, text: str | Sequence[str] | None) -> None:
+def _explain(X: object, text: str | Sequence[str] | None) -> None:
     """Errors that say what to pass instead, for data that cannot be counts."""
     if text is not None:
         raise ValueError(f"text= names a column of a table, but X is a {type(X).__name__} without named columns")
