@@ -148,7 +148,6 @@ def _construct(cls: type[Any], file: CheckedReader) -> Any:
     parameters = dict(file.table("parameters") or {})
     for name, value in parameters.items():
         if name in known and name in FAMILIES and isinstance(value, dict):
-            value.pop("exclude", None)  # Collapsed had it in earlier files
             parameters[name] = from_dict(value, FAMILIES[name], name)
         elif not isinstance(value, Component) and (
             name not in known or name == "callbacks" or not _may_be(value, hints[name])

@@ -170,7 +170,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         return self._frame(tables.word_info(self._found(), word, n_topics=whole_number(n_topics, "n_topics")))
 
     def topics_over_time(
-        self, X: object, column: str | Iterable[object], *, freq: str = "month", level: float = 0.95, random_state: int = 0
+        self,
+        X: object,
+        column: str | Iterable[object],
+        *,
+        freq: str = "month",
+        level: float = 0.95,
+        random_state: int = 0,
     ) -> Any:
         """How much of the documents of each period belongs to each topic: a table with one row per period and topic.
 
@@ -194,7 +200,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """
         return self._by(X, lambda: periods_of(column_of(X, column), freq), level, random_state)
 
-    def topics_by(self, X: object, column: str | Iterable[object], *, level: float = 0.95, random_state: int = 0) -> Any:
+    def topics_by(
+        self, X: object, column: str | Iterable[object], *, level: float = 0.95, random_state: int = 0
+    ) -> Any:
         """How much of the documents of each group belongs to each topic: a table with one row per group and topic.
 
         `column` has the groups: the name of a column of X, or one value per document. The rest is as in

@@ -78,7 +78,9 @@ def read_parts(X: object, known: Reading, *, owner: str = "LDA", engine: Engine 
         yield _checked(part, known, owner)
 
 
-def read_growing(X: object, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> tuple[Corpus, Reading]:
+def read_growing(
+    X: object, known: Reading, *, owner: str = "LDA", engine: Engine | None = None
+) -> tuple[Corpus, Reading]:
     """Documents of a stream, in the columns of those that were read before and as many more as they have new words.
 
     In texts, and in a Corpus with a vocabulary, words are known by their names: they may come in any order, not all of

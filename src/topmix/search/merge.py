@@ -20,7 +20,7 @@ from topmix.search.documents import Documents, renamed_prior
 
 NEIGHBOURS = 4  # of each topic, by the cosine of their words, that are looked at
 AT_A_TIME = 256  # pairs
-PATIENCE = 16  # pairs in a row that would not gain, the best first: those after them would gain less still
+MOST_IN_VAIN = 16  # pairs in a row that would not gain, the best first: those after them would gain less still
 
 Pair = tuple[int, int]
 
@@ -48,7 +48,7 @@ def candidates(here: Documents, refused: Iterable[Pair] = ()) -> list[Pair]:
             found.append(pair)
             used.update(pair)
             in_vain = 0
-        elif (in_vain := in_vain + 1) == PATIENCE:
+        elif (in_vain := in_vain + 1) == MOST_IN_VAIN:
             break
     return found
 
@@ -69,7 +69,7 @@ def decide(here: Documents, pairs: list[Pair], lost: np.ndarray) -> Merged:
             merged.append(pairs[i])
             gains[pairs[i]] = gain
             taken, before, in_vain = taken + float(lost[i]), after, 0
-        elif (in_vain := in_vain + 1) == PATIENCE:
+        elif (in_vain := in_vain + 1) == MOST_IN_VAIN:
             break
     return Merged(_names(K, merged), taken, gains)
 
