@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -83,7 +84,7 @@ def stale() -> list[str]:
 
 
 def prepare() -> None:
-    """A copy of the tracked files as they are now, with the native module that is in use."""
+    """A copy of the tracked files as they are now, with the native modules that are in use."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     names = [name for name in os.fsdecode(listed).split("\0") if name and (ROOT / name).is_file()]
     for name in names:
@@ -98,22 +99,22 @@ def prepare() -> None:
             path.unlink()
     (WORK / "site").mkdir(exist_ok=True)
     (WORK / "site" / "sitecustomize.py").write_text(SITE)
-    install(module_in_use())
+    install(modules_in_use())
 
 
 @cache
-def module_in_use() -> Path:
-    """The file of the native module that topmix loads here."""
-    name = "next(module for name, module in sys.modules.items() if name.startswith('topmix._core_'))"
-    code = f"import sys, topmix._core; print({name}.__file__)"
+def modules_in_use() -> tuple[Path, ...]:
+    """The files of the native modules that are installed here."""
+    code = "import topmix._cpu; print(topmix._cpu.__file__)"
     found = subprocess.run([sys.executable, "-c", code], cwd=WORK, capture_output=True, text=True, check=True)
-    return Path(found.stdout.strip())
+    return tuple(Path(found.stdout.strip()).parent.glob("_c*.so"))
 
 
-def install(module: Path) -> None:
-    for old in (TREE / "src" / "topmix").glob("_core_*.so"):
+def install(modules: Iterable[Path]) -> None:
+    for old in (TREE / "src" / "topmix").glob("_c*.so"):
         old.unlink()
-    shutil.copy(module, TREE / "src" / "topmix" / module.name)
+    for module in modules:
+        shutil.copy(module, TREE / "src" / "topmix" / module.name)
 
 
 def environment() -> dict[str, str]:
@@ -157,7 +158,7 @@ def build_module() -> None:
     where = [sys.executable, "-m", "nanobind", "--cmake_dir"]
     nanobind = subprocess.run(where, capture_output=True, text=True, check=True)
     configure(
-        "module", "-DCMAKE_BUILD_TYPE=Release", "-DTOPMIX_ISAS=", f"-DPython_EXECUTABLE={sys.executable}",
+        "module", "-DCMAKE_BUILD_TYPE=Release", "-DTOPMIX_ISAS=native", f"-DPython_EXECUTABLE={sys.executable}",
         f"-Dnanobind_DIR={nanobind.stdout.strip()}",
     )  # fmt: skip
     built, out = str(WORK / "module"), str(WORK / "out")
@@ -165,11 +166,13 @@ def build_module() -> None:
         status, said = run(["cmake", *command], seconds=3600)
         if status:
             raise RuntimeError(f"cmake {command[0]}: {said}")
-    install(next((WORK / "out").rglob("_core_base*.so")))
+    install((WORK / "out").rglob("_c*.so"))
 
 
 def fails(tests: tuple[str, ...]) -> Outcome:
     status, said = run([sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests])
+    if status < 0:
+        return Outcome(True, f"the tests were ended by signal {-status}")
     if status not in (0, 1):  # no such test, for instance
         raise RuntimeError(f"pytest {' '.join(tests)} ended with {status}:\n{said[-3000:]}")
     failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
@@ -200,7 +203,7 @@ def attempt(mutant: Mutant) -> Outcome:
     finally:
         path.write_text(before, encoding="utf-8")
         if in_cpp and others:
-            install(module_in_use())
+            install(modules_in_use())
 
 
 def main(argv: list[str] | None = None) -> int:
