@@ -313,7 +313,7 @@ for kind, width in MIXTURES.items():
 
 # Functions without whole numbers that could lead anywhere.
 PLAIN = {
-    *("supported_isas", "exp", "log", "digamma", "lgamma", "exp_digamma", "random_uniform", "sum", "crc32_joined"),
+    *("exp", "log", "digamma", "lgamma", "exp_digamma", "random_uniform", "sum", "crc32_joined"),
     *("add_scaled", "set_blas", "update_precisions", "to_frame"),
     *("TermCounter", "TermCounter.count", "TermCounter.document_frequency", "TermCounter.term_frequency"),
     *("DocumentOptions", "SCVB0Options", "TopicScratch"),
