@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from topmix.numerics.bessel import bounds_of_inverse_ratio, inverse_ratio, log_iv, log_ive, ratio
+from topmix.numerics.bessel import bounds_of_inverse_ratio, inverse_ratio, log_ive, ratio
 
 DIMENSIONS = [1, 2, 3, 4, 5, 10, 33, 61, 62, 63, 100, 256, 784, 1024, 4002]
 
@@ -24,7 +24,8 @@ def exact(nu, x):
 @pytest.mark.parametrize("D", DIMENSIONS)
 def test_logarithms_and_ratios_are_those_of_mpmath(D):
     nu, x = D / 2 - 1, grid(D)
-    log_I, scaled, A = log_iv(nu, x), log_ive(nu, x), ratio(D, x)
+    scaled, A = log_ive(nu, x), ratio(D, x)
+    log_I = scaled + x
     for i in range(len(x)):
         below, above = exact(nu, x[i]), exact(nu + 1, x[i])
         with mpmath.workdps(60):
@@ -67,6 +68,6 @@ def test_ends():
 
 
 def test_shapes_are_kept():
-    assert log_iv(2.5, 3.0).shape == ()
+    assert log_ive(2.5, 3.0).shape == ()
     assert ratio(7, np.ones((2, 3))).shape == (2, 3)
     assert inverse_ratio(7, np.full((4, 1), 0.5)).shape == (4, 1)

@@ -1,6 +1,6 @@
 """Modified Bessel functions of the first kind, as directional statistics needs them.  docs/math.md, section V.
 
-    log I_nu(x),    A_D(x) = I_{D/2}(x) / I_{D/2-1}(x),    A_D^{-1}(r)
+    log (I_nu(x) exp(-x)),    A_D(x) = I_{D/2}(x) / I_{D/2-1}(x),    A_D^{-1}(r)
 
 for orders nu >= -1/2 (dimensions D >= 1) and x > 0. I_nu itself under- and overflows as soon as nu or x is in the
 hundreds, so nothing here leaves the logarithm. One expansion does most of the work: Debye's, which is uniform in nu and
@@ -21,12 +21,6 @@ Array = NDArray[np.float64]
 FAR = 30.0  # hypot(nu, x) from which Debye's expansion has all digits
 TERMS = 16  # of it: the first that is left out is below 1e-15
 LARGEST = 1e8  # concentration that `inverse_ratio` returns at most: beyond, 1 - r has too few digits
-
-
-def log_iv(nu: float, x: ArrayLike) -> Array:
-    """log I_nu(x)."""
-    x = np.asarray(x, np.float64)
-    return log_ive(nu, x) + x
 
 
 def log_ive(nu: float, x: ArrayLike) -> Array:
