@@ -154,8 +154,8 @@ def run_with_atheris(name: str, seconds: float) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["topmix"]):
-        pass
-
+        import topmix.api
+        import topmix.data  # noqa: F401
 
     found = ROOT / "build" / "fuzz" / name
     found.mkdir(parents=True, exist_ok=True)

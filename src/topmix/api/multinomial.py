@@ -55,10 +55,10 @@ class MultinomialMixture(MixtureEstimator):
         warns with scikit-learn's ConvergenceWarning.
     tol : float
         Stop when a pass lifts the bound by less than this, per row.
-    n_init : int
-        Starts to try; the one with the best bound is kept.
     max_time : float or None
         Seconds for the whole fit, all starts together. None: no limit.
+    n_init : int
+        Starts to try; the one with the best bound is kept.
     warm_start : bool
         Start `fit` from the clusters of the last one.
     n_jobs : int or None

@@ -70,14 +70,14 @@ class VonMisesFisherMixture(MixtureEstimator):
         warns with scikit-learn's ConvergenceWarning.
     tol : float
         Stop when a pass lifts the objective by less than this, per row.
+    max_time : float or None
+        Seconds for the whole fit, all starts together. None: no limit.
     n_init : int
         Starts to try; the one with the best objective is kept.
     init : {"auto", "k-means++", "random_from_data"} or array
         Where clusters start: rows far from each other, or random rows, then a few rounds of spherical k-means on a
         sample. "auto" tries both and takes the one that is closer to its rows. Or responsibilities
         (n_samples, n_components), or labels (n_samples,).
-    max_time : float or None
-        Seconds for the whole fit, all starts together. None: no limit.
     warm_start : bool
         Start `fit` from the clusters of the last one.
     n_jobs : int or None
