@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.harness import arguments, datasets
+from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import PassTimes
 from topmix import LDA
@@ -58,11 +59,12 @@ def main(argv: list[str] | None = None) -> int:
             settings["inference"] = Collapsed(sweeps=a.sweeps)
         if a.inference:
             settings["inference"] = a.inference
+        n_passes = a.passes if a.inference else ours.with_sweeps(a.passes, a.sweeps)
         X = data.train if a.copies == 1 else sp.vstack([data.train] * a.copies, format="csr")
         documents, n_topics = Corpus.from_scipy(X), int(K or a.K)
-        found = measured(documents, n_topics, a.passes, n_jobs=a.threads, **settings)
+        found = measured(documents, n_topics, n_passes, n_jobs=a.threads, **settings)
         if a.scores:
-            found["scores"] = scored(documents, n_topics, a.passes, data, n_jobs=a.threads, **settings)
+            found["scores"] = scored(documents, n_topics, n_passes, data, n_jobs=a.threads, **settings)
             after = np.cumsum([found["start"], *found["passes"]])
             print(" ".join(f"{x:.4f} after {s:.3f} s" for x, s in zip(found["scores"], after)), flush=True)
         if a.measures:

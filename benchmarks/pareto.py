@@ -23,7 +23,7 @@ from topmix.metrics import completion_score
 DEFAULT = "default"
 SETTINGS: dict[str, tuple[str, list[Any]]] = {
     "η": ("topic_word_prior", [0.01, 0.03, 0.15]),
-    "σ": ("smoothing", [0.005, 0.08]),
+    "σ": ("inference__smoothing", [0.005, 0.08]),
     "ε": ("inference__min_topic_mass", [1.0, 2.0, 4.0, 8.0]),
     "L": ("n_active", [4, 8, 32]),
     "δ": ("inference__own_discount", [0.0, 0.25, 1.0]),
@@ -70,7 +70,8 @@ def main(argv: list[str] | None = None) -> int:
             for knob, parameter, value in wanted:
                 settings = {parameter: value} if parameter else {}
                 if knob == "η":
-                    settings["smoothing"] = min(value, ours.default("smoothing", K))  # as by default: one at a time
+                    usual = ours.default("inference__smoothing", K)  # as by default: one setting at a time
+                    settings["inference__smoothing"] = min(value, usual)
                 runs = [outcome(data, K, seed, a, settings) for seed in range(a.seeds)]
                 o = Outcome(corpus, K, knob, value, *np.mean(runs, axis=0).tolist())
                 setting = knob if value is None else f"{knob} = {value}"
@@ -87,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def outcome(data: datasets.Dataset, K: int, seed: int, a: argparse.Namespace, settings: dict[str, Any]) -> list[float]:
-    common = {"random_state": seed, "n_jobs": a.threads, "max_iter": a.passes, "tol": -np.inf}
+    common = {"random_state": seed, "n_jobs": a.threads, "max_iter": ours.with_sweeps(a.passes), "tol": -np.inf}
     topics = ours.topics_of(ours.lda(K, **common, **settings).fit(data.train))
     found = evaluate.describe(topics.topic_word, topics.tokens, data)
     found["score"] = completion_score(topics.topic_word, data.scored)

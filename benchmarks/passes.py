@@ -53,7 +53,7 @@ def measure(data: datasets.Dataset, K: int, L: int, passes: int, threads: int) -
     wall, processor = PassTimes(), PassTimes(time.process_time)
     engine = TimedThreads()
     lda = ours.lda(
-        K, n_active=L, max_iter=passes, tol=-float("inf"), n_jobs=threads, random_state=0,
+        K, n_active=L, max_iter=ours.with_sweeps(passes), tol=-float("inf"), n_jobs=threads, random_state=0,
         callbacks=[wall, processor], engine=engine,
     ).fit(data.train)  # fmt: skip
     times = engine.times

@@ -75,8 +75,8 @@ def compare(corpus: Corpus, a: Any) -> dict[str, float]:
         for name, kind in (("threads", "threads"), ("ray", engine)):
             used: list[float] = []
             fits[name] = ours.lda(
-                a.K, max_iter=a.passes, tol=-float("inf"), random_state=0, learner=learner, engine=kind,
-                n_jobs=a.threads, callbacks=[lambda *_, used=used: used.append(time.process_time())],
+                a.K, max_iter=ours.with_sweeps(a.passes), tol=-float("inf"), random_state=0, learner=learner,
+                engine=kind, n_jobs=a.threads, callbacks=[lambda *_, used=used: used.append(time.process_time())],
             ).fit(corpus)  # fmt: skip
             ends = [record.seconds for record in fits[name].history_]
             visits = [record.workers.get("processor", 0.0) for record in fits[name].history_]

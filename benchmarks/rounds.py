@@ -58,7 +58,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def score(data: datasets.Dataset, a: object, learner: Memoized, seed: int) -> float:
     K, passes, threads = (getattr(a, name) for name in ("K", "passes", "threads"))
-    model = ours.lda(K, max_iter=passes, random_state=seed, learner=learner, n_jobs=threads).fit(data.train)
+    model = ours.lda(K, max_iter=ours.with_sweeps(passes), random_state=seed, learner=learner, n_jobs=threads).fit(
+        data.train
+    )
     return float(completion_score(model.topic_word_, data.scored))
 
 

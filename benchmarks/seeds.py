@@ -13,9 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.harness import arguments, datasets
+from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from benchmarks.harness.stopwatch import Stopwatch
-from topmix import LDA
+from topmix import LDA, Seeds
 from topmix.inference import Collapsed
 from topmix.metrics import completion_score
 
@@ -47,11 +48,11 @@ def main(argv: list[str] | None = None) -> int:
     out = Results(a.out, "seeds")
     for seed in range(a.seeds):
         found = {}
-        for name, seeds in (("without", None), ("with", lists)):
+        for name, seeds in (("without", None), ("with", Seeds(lists, strength=a.strength))):
             watch = Stopwatch()
             model = LDA(
-                a.K, seeds=seeds, seed_strength=a.strength, inference=Collapsed(sweeps=a.sweeps), max_iter=a.passes,
-                n_jobs=a.threads, random_state=seed,
+                a.K, seeds=seeds, inference=Collapsed(sweeps=a.sweeps), n_jobs=a.threads, random_state=seed,
+                max_iter=ours.with_sweeps(a.passes, a.sweeps),
             ).fit(data.train, feature_names=words)  # fmt: skip
             found[f"{name}_seconds"] = watch.seconds
             found[name] = completion_score(model.topic_word_, data.scored)

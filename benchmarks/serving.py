@@ -102,7 +102,7 @@ def as_texts(X: sp.csr_array, words: list[str]) -> list[str]:
 
 
 def measure(path: str, texts: str, calls: int, callers: int) -> dict[str, Any]:
-    import topmix.estimators
+    import topmix
 
     asked, memory = json.loads(Path(texts).read_text()), {}
 
@@ -112,7 +112,7 @@ def measure(path: str, texts: str, calls: int, callers: int) -> dict[str, Any]:
 
     remember("imports and texts")
     began = time.perf_counter()
-    predictor = topmix.estimators.load_predictor(path)
+    predictor = topmix.api.load_predictor(path)
     opened = time.perf_counter() - began
     remember("model")
     predictor(asked[0])

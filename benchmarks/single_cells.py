@@ -65,14 +65,15 @@ def main(argv: list[str] | None = None) -> int:
 def measure(path: str, topics: int, passes: int, sweeps: int | None, mapped: bool, threads: int) -> dict[str, float]:
     """One fit in this process."""
     import anndata
-    from topmix.estimators.reading import Reading, read
 
+    from benchmarks.harness.methods import ours
     from topmix import LDA
     from topmix.data import from_anndata
     from topmix.inference import Collapsed
+    from topmix.read import read
 
     inference = Collapsed() if sweeps is None else Collapsed(sweeps=sweeps)
-    lda = LDA(topics, inference=inference, max_iter=passes, n_jobs=threads, random_state=0)
+    lda = LDA(topics, inference=inference, max_iter=ours.with_sweeps(passes, sweeps), n_jobs=threads, random_state=0)
     with PeakMemory() as peak:
         watch, cpu = Stopwatch(), time.process_time()
         if mapped:
@@ -82,7 +83,7 @@ def measure(path: str, topics: int, passes: int, sweeps: int | None, mapped: boo
                 reading = watch.seconds
                 lda.fit(corpus)
         else:
-            corpus = read(lda, path, Reading(), fitted=False).data  # as `fit(path)` does
+            corpus = read(path)[0]  # as `fit(path)` does
             reading = watch.seconds
             lda.fit(corpus)
         seconds, cpu = watch.seconds, time.process_time() - cpu
@@ -91,7 +92,7 @@ def measure(path: str, topics: int, passes: int, sweeps: int | None, mapped: boo
         "seconds": seconds,
         "cpu_seconds": cpu,
         "reading_seconds": reading,
-        "passes": lda.n_iter_,
+        "passes": sum(record.phase != "exploring" for record in lda.history_),
         "entries": entries,
         "resident_mb": peak.resident,
         "anonymous_mb": peak.anonymous,

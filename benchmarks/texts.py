@@ -68,11 +68,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[str, float]:
-    from topmix.estimators.reading import DEFAULTS, Reading, read
-
     from topmix import LDA
     from topmix.data import read_corpus
     from topmix.numerics.threads import use_threads
+    from topmix.read import read
+    from topmix.read.documents import DEFAULTS
 
     pids: list[int] = []
     lda = LDA(20, learner="stochastic", max_iter=1, n_jobs=threads, random_state=0)
@@ -82,7 +82,7 @@ def measure(what: str, case: str, path: str, rows: int, threads: int) -> dict[st
         def work() -> Any:
             if case == "as fit reads it":
                 with use_threads(threads):
-                    return read(lda, path, Reading(), fitted=False).data
+                    return read(path)[0]
             with use_threads(threads), tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
                 out = None if case == "in memory" else Path(folder) / "big.topmix"
                 return read_corpus(path, out=out, **DEFAULTS).nnz

@@ -21,6 +21,7 @@ from benchmarks.harness.synthetic import SYNTHETIC, synthetic
 from papers import everything
 from papers.anchor import anchor_topics
 from topmix import MultinomialMixture, presets
+from topmix.chains import Parallel, Sequential
 from topmix.chains.hard_topics import place
 from topmix.data import Corpus, sample_lda
 from topmix.metrics import (
@@ -81,7 +82,7 @@ def fitted_gibbs(
     end = time.time() + budget.at_most(1e9)
     calls = [lambda record, view: time.time() > end, *change.pop("callbacks", [])]
     settings = {"max_iter": sweeps, "burn_in": sweeps * 10 // 11, "thin": max(1, sweeps // 110), "callbacks": calls}
-    settings["sampler"] = "sequential" if exact else "parallel"
+    settings["sampler"] = Sequential(annealing=0) if exact else Parallel(annealing=0)
     return presets.gibbs(K, alpha, eta).set_params(random_state=0, n_jobs=1, **settings | change).fit(X)
 
 

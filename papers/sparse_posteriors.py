@@ -88,7 +88,7 @@ def figure_4_runs(corpus: str, K: int) -> dict[str, Any]:
     light = {"inference__selection": "last", "inference__min_topic_mass": None, "inference__restarts": 0}
     runs["MVI, L = 8, ours"] = preset("sparse_lda", n_active=8, batch_size=n, change=light)
     runs["LDA, our defaults"] = {"within_passes": True}
-    sampler = {"sampler": "parallel", "max_iter": 100_000, "burn_in": 99_999}
+    sampler = {"sampler": "parallel", "sampler__annealing": 0, "max_iter": 100_000, "burn_in": 99_999}
     runs["Gibbs sampling"] = preset(
         "gibbs", within=False, change=sampler, doc_topic_prior=0.5 / K, topic_word_prior=0.1
     )

@@ -79,12 +79,13 @@ def test_code_blocks_run(page, tmp_path, monkeypatch, demo_cache, capsys):
 # Base classes, registries and protocols are for people who extend topmix; the parts of a fit are the estimators' own.
 NOT_FOR_USERS = {
     "INFERENCES", "Inference", "LEARNERS", "Learner", "PassResult", "Passes", "State", "Task", "ENGINES", "Engine",
-    "ShardResult", "Watched", "Workers", "SEARCHES", "Callback", "FitProgress", "StopOnInterrupt",
+    "ShardResult", "Watched", "Workers", "SEARCHES", "SAMPLERS", "Sampler", "Callback",
+    "FitProgress", "StopOnInterrupt",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "module", ["inference", "learners", "engines", "search", "fitting", "data", "metrics", "model_selection"]
+    "module", ["inference", "learners", "engines", "search", "chains", "fitting", "data", "metrics", "model_selection"]
 )
 def test_every_public_name_is_on_the_api_page(module):
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")

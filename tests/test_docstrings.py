@@ -9,25 +9,28 @@ import pkgutil
 import re
 
 import pytest
-import topmix.estimators
 
+import topmix.api
+import topmix.chains
 import topmix.engines
 import topmix.inference
 import topmix.learners
 import topmix.search
 from topmix.api import ESTIMATORS
+from topmix.chains import SAMPLERS
 from topmix.engines import ENGINES
+from topmix.fitted.seeds import Seeds
 from topmix.inference import INFERENCES
 from topmix.learners import LEARNERS
 from topmix.search import SEARCHES
 
-PACKAGES = (topmix.estimators, topmix.learners, topmix.inference, topmix.search, topmix.engines)
+PACKAGES = (topmix.api, topmix.chains, topmix.learners, topmix.inference, topmix.search, topmix.engines)
 MODULES = sorted(
-    {"topmix.fitting.view", "topmix.model_selection.fits", "topmix.fitted.clusters"}
+    {"topmix.fitting.view", "topmix.model_selection.fits", "topmix.fitted.clusters", "topmix.fitted.seeds"}
     | {f"{package.__name__}.{module.name}" for package in PACKAGES for module in pkgutil.iter_modules(package.__path__)}
 )
-COMPONENTS = [cls for family in (LEARNERS, INFERENCES, ENGINES, SEARCHES) for cls in family.values()]
-PUBLIC = [*ESTIMATORS.values(), *COMPONENTS]
+COMPONENTS = [cls for family in (LEARNERS, INFERENCES, ENGINES, SEARCHES, SAMPLERS) for cls in family.values()]
+PUBLIC = [*ESTIMATORS.values(), *COMPONENTS, Seeds]
 public = pytest.mark.parametrize("cls", PUBLIC, ids=lambda cls: cls.__name__)
 
 

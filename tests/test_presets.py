@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from topmix import CombinatorialLDA, GibbsLDA, presets
+from topmix.chains import Sequential
 from topmix.data import sample_lda
 from topmix.metrics import topic_recovery_error
 
@@ -64,13 +65,8 @@ def test_scvb0_has_the_step_sizes_of_the_paper():
 
 def test_gibbs_is_the_plain_exact_chain():
     chain = presets.gibbs(5, 0.1, 0.1)
-    assert (chain.sampler, chain.annealing, chain.max_iter, chain.burn_in, chain.thin) == (
-        "sequential",
-        0,
-        3300,
-        3000,
-        30,
-    )
+    assert chain.sampler == Sequential(annealing=0)
+    assert (chain.max_iter, chain.burn_in, chain.thin) == (3300, 3000, 30)
     assert isinstance(chain, GibbsLDA)
 
 

@@ -22,11 +22,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SEEDS = ROOT / "tests" / "fuzz_seeds"
-MODELS = ROOT / "tests" / "formats"  # old models, which other tests hold too
+MODELS = ROOT / "build" / "fuzz" / "models"
 MOST = 1 << 16  # bytes of an input
 
 
@@ -101,8 +102,23 @@ TARGETS: dict[str, Callable[[bytes, Path], None]] = {
 
 
 def seeds(name: str) -> list[Path]:
-    own = sorted((SEEDS / name).glob("*"))
-    return own + (sorted(MODELS.glob("*.topmix")) if name == "model" else [])
+    return models() if name == "model" else sorted((SEEDS / name).glob("*"))
+
+
+@cache
+def models() -> list[Path]:
+    """Small models, saved now: a file of another version would be refused at its first bytes."""
+    import topmix
+    from topmix.data import sample_lda
+
+    corpus, common = sample_lda(30, 20, 2, random_state=0).corpus, {"max_iter": 2, "random_state": 0, "n_jobs": 1}
+    found = [topmix.LDA(2, **common), topmix.GibbsLDA(2, **common), topmix.MultinomialMixture(2, **common)]
+    MODELS.mkdir(parents=True, exist_ok=True)
+    for model in found:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # two passes are few
+            model.fit(corpus).save(MODELS / f"{type(model).__name__}.topmix")
+    return [MODELS / f"{type(model).__name__}.topmix" for model in found]
 
 
 def changed(data: bytes, rng: random.Random) -> bytes:
@@ -154,14 +170,17 @@ def run_with_atheris(name: str, seconds: float) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["topmix"]):
-        pass
+        import topmix.api
+        import topmix.data  # noqa: F401
 
     found = ROOT / "build" / "fuzz" / name
     found.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="topmix-fuzz-"))
     warnings.simplefilter("ignore")
     known = [str(SEEDS / name)] if (SEEDS / name).exists() else []
-    known += [str(MODELS)] if name == "model" else []
+    if name == "model":
+        models()
+        known.append(str(MODELS))
     given = [f"-max_total_time={int(seconds)}", f"-max_len={MOST}", "-timeout=30", "-rss_limit_mb=4096"]
     given += [f"-artifact_prefix={found}/failed-", "-print_final_stats=1", "-verbosity=0", str(found)]
     atheris.Setup([sys.argv[0], *given, *known], lambda data: TARGETS[name](data, folder))

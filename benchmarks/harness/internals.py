@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from topmix.estimators.first_topics import first_topics
 
 from benchmarks.harness.methods import ours
 from benchmarks.harness.stopwatch import best_of
 from topmix import _core
+from topmix.api.starts import first_topics
 from topmix.data import Corpus, Table
 from topmix.data.shard import Shard
 from topmix.engines import Threads
+from topmix.fitted.topics import FittedTopics
 from topmix.inference import Variational
 from topmix.learners import Task
 from topmix.learners.asynchronous_mixture import AsynchronousMixture
@@ -29,20 +30,22 @@ from topmix.likelihoods.gaussian import Gaussian
 from topmix.local.solve import Solved, solve
 from topmix.numerics.dirichlet import expected_log, log_normaliser
 from topmix.numerics.threads import use_threads
+from topmix.read import Reading
 
 # Topics
 
 
 def first_model(lda: Any, corpus: Corpus, rng: np.random.Generator) -> Any:
     """The model that a fit of this LDA would start from."""
-    return first_topics(lda, lda._empty_model(corpus.n_words), corpus, rng, sparse=False)
+    empty = lda._empty_model(corpus.n_words)
+    return first_topics(lda.init, empty, corpus, rng, seeds=None, names=None, sparse=False)
 
 
 def bound_of_topics(counts: np.ndarray, lda: Any, eta: float, X: Any) -> float:
     """The bound on X under q(phi) = Dir(counts + eta), counts [K, V], with documents at their best for this LDA."""
     topics = clone(lda).set_params(init=counts, topic_word_prior=eta, callbacks=None)
-    topics._set_model(first_model(topics, Corpus.from_scipy(X), np.random.default_rng(0)))
-    topics.n_features_in_ = X.shape[1]
+    start = first_model(topics, Corpus.from_scipy(X), np.random.default_rng(0))
+    topics._fitted = FittedTopics(reading=Reading(X.shape[1]), model=start)
     lam = counts.T + eta
     prior = np.full_like(lam, eta)
     kl = log_normaliser(lam) - log_normaliser(prior) + ((lam - prior) * expected_log(lam)).sum(axis=0)
@@ -109,7 +112,7 @@ def asynchronous_mixture(
     """Workers on rows that have made their first pass; `native` is there, and not started."""
     data, K, rows = Table(X), estimator.n_components, [slice(0, len(X))]
     start, pseudo_counts = estimator._started(estimator._prepared(data, weight, K), data, weight, K, rng)
-    task = Task(data, start, rows, estimator._step(K), Threads(), threads, L, max_iter=1, weight=weight)
+    task = Task(data, start, rows, estimator._local_step(K), Threads(), threads, L, max_iter=1, weight=weight)
     mixture = AsynchronousMixture(task, workers, rows_per_update, seed)
     model, _ = mixture.rows.first_pass(start, pseudo_counts, threads)
     mixture.native = mixture._opened(model)

@@ -70,5 +70,5 @@ assert error < 0.1
 
 # %% [markdown]
 # Genes that must not define a programme, such as those of the cell cycle, can be banned from topics, and known markers
-# pinned to one: `LDA(4, word_rules=WordRules(pin={0: ["gene0"]}))`. Files larger than memory are read in blocks: see
+# pinned to one: `LDA(4, seeds=Seeds(pin={0: ["gene0"]}))`. Files larger than memory are read in blocks: see
 # [Single cells](../single-cells.md).

@@ -40,14 +40,14 @@ plot.top_words(lda, largest, n=12)
 
 # %% [markdown]
 # You know better than the model which words belong together? Seed a topic, ban a word from one, or pin a word to one,
-# and learn again. Rules hold whatever the documents say.
+# and learn again. Bans and pins hold whatever the documents say.
 
 # %%
-from topmix import WordRules
+from topmix import Seeds
 
-rules = WordRules(pin={0: ["matrix", "eigenvalues"]}, ban={0: ["file"]})
-seeds = [["matrix", "eigenvalues", "decomposition"]]
-steered = LDA(20, seeds=seeds, word_rules=rules, inference=Collapsed(sweeps=0), random_state=0)
+words = [["matrix", "eigenvalues", "decomposition"]]
+seeds = Seeds(words, pin={0: ["matrix", "eigenvalues"]}, ban={0: ["file"]})
+steered = LDA(20, seeds=seeds, inference=Collapsed(sweeps=0), random_state=0)
 steered.fit(corpus)
 print("topic 0:", " ".join(steered.top_words(10)[0]))
 

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 import topmix
-from topmix import WordRules
+from topmix import Seeds
 from topmix.cli import app
 from topmix.cli.seeds import read_seeds
 
@@ -23,29 +23,27 @@ def docs(tmp_path):
 
 def test_seeds_from_a_file(docs, tmp_path):
     (tmp_path / "seeds.txt").write_text("# topics\nchess rook\nboat, sail\n")
-    options = ["-k", "2", "--seeds", tmp_path / "seeds.txt", "--seed-strength", "1", "--max-iter", "5", "--quiet"]
+    options = ["-k", "2", "--seeds", tmp_path / "seeds.txt", "--seeds.strength", "1", "--max-iter", "5", "--quiet"]
     done = CliRunner().invoke(app, ["fit", str(docs), "-o", str(tmp_path / "model"), *map(str, options)])
     assert done.exit_code == 0, done.output
     model = topmix.load(tmp_path / "model")
-    assert model.seeds == [["chess", "rook"], ["boat", "sail"]]
-    assert model.seed_strength == 1
+    assert model.seeds == Seeds([["chess", "rook"], ["boat", "sail"]], strength=1)
     assert set(model.top_words(2)[0]) <= {"chess", "rook", "pawn", "king"}
 
 
 def test_forms_of_seed_files(tmp_path):
     (tmp_path / "seeds.json").write_text(json.dumps([None, {"boat": 2.0}]))
-    assert read_seeds(tmp_path / "seeds.json") == {"seeds": [None, {"boat": 2.0}]}
+    assert read_seeds(tmp_path / "seeds.json") == Seeds([None, {"boat": 2.0}])
     (tmp_path / "seeds.txt").write_text("\nnew york, sail\n")
-    assert read_seeds(tmp_path / "seeds.txt") == {"seeds": [None, ["new york", "sail"]]}
+    assert read_seeds(tmp_path / "seeds.txt") == Seeds([None, ["new york", "sail"]])
     (tmp_path / "seeds.txt").write_text("sail -rook\n=new york, chess, - mast\n=king\n")
-    assert read_seeds(tmp_path / "seeds.txt") == {
-        "seeds": [["sail"], ["chess"], None],
-        "word_rules": WordRules(ban={0: ["rook"], 1: ["mast"]}, pin={1: ["new york"], 2: ["king"]}),
-    }
+    assert read_seeds(tmp_path / "seeds.txt") == Seeds(
+        [["sail"], ["chess"], None], ban={0: ["rook"], 1: ["mast"]}, pin={1: ["new york"], 2: ["king"]}
+    )
     (tmp_path / "seeds.txt").write_text("=sail\n")
-    assert read_seeds(tmp_path / "seeds.txt") == {"seeds": None, "word_rules": WordRules(pin=[["sail"]])}
+    assert read_seeds(tmp_path / "seeds.txt") == Seeds(pin=[["sail"]])
     (tmp_path / "seeds.json").write_text(json.dumps({"pin": [["sail"]]}))
-    assert read_seeds(tmp_path / "seeds.json") == {"seeds": None, "word_rules": WordRules(pin=[["sail"]])}
+    assert read_seeds(tmp_path / "seeds.json") == Seeds(pin=[["sail"]])
 
 
 @pytest.mark.parametrize(
@@ -64,7 +62,7 @@ def test_words_are_pinned_and_banned_by_a_file(docs, tmp_path):
     assert done.exit_code == 0, done.output
     model = topmix.load(tmp_path / "model")
     word = list(model.feature_names_in_).index
-    assert model.seeds == [["chess"]]
+    assert model.seeds == Seeds([["chess"]], ban=[["sail"]], pin=[["rook"]])
     assert model.topic_word_[0, word("sail")] < 1e-9 < model.topic_word_[0, word("rook")]
     assert model.topic_word_[1, word("rook")] < 1e-9
 

@@ -12,12 +12,17 @@ import copy
 from typing import Any
 
 import numpy as np
-from topmix.estimators.priors import WORD_PRIOR, collapsed_word_prior
 
 import topmix
 from benchmarks.harness.methods.method import Topics
-from topmix.fitting import PassView
+from topmix.api.priors import WORD_PRIOR, collapsed_word_prior
+from topmix.fitted.mixture import FittedMixture
+from topmix.fitted.topics import FittedTopics
+from topmix.fitting.explore import FIRST_PASSES, LAST_PASSES
+from topmix.inference import Collapsed
 from topmix.inference.fixed_point import MIN_TOPIC_MASS
+from topmix.models.topics import TopicModel
+from topmix.read import Reading
 
 Settings = dict[str, Any]
 
@@ -53,6 +58,13 @@ def preset(K: int, preset: str, arguments: Settings | None = None, **settings: A
     return model.set_params(**{name: v for name, v in settings.items() if name in known or name != "tol"})
 
 
+def with_sweeps(passes: int, sweeps: int | None = None) -> int:
+    """The max_iter of an LDA that makes so many passes and, if they are not too few, sampling sweeps between them.
+    Scripts count the two apart, as the rows of results do."""
+    most = Collapsed().sweeps if sweeps is None else sweeps
+    return passes + most if passes >= FIRST_PASSES + LAST_PASSES else passes
+
+
 ESTIMATORS = {"LDA": lda, "HDP": hdp, "preset": preset}
 
 
@@ -73,7 +85,7 @@ def default(name: str, K: int) -> Any:
     """The value of one of LDA's settings when nobody gives it."""
     derived = {
         "topic_word_prior": collapsed_word_prior(K),
-        "smoothing": min(WORD_PRIOR, collapsed_word_prior(K)),
+        "inference__smoothing": min(WORD_PRIOR, collapsed_word_prior(K)),
         "inference__min_topic_mass": MIN_TOPIC_MASS,
     }
     return derived[name] if name in derived else topmix.LDA(K).get_params()[name]
@@ -93,6 +105,10 @@ def gaussians_of(fitted: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def fitted_with(estimator: Any, model: Any) -> Any:
     """A fitted copy of an estimator with the model that its learner has in the middle of a pass. The estimator itself
     has learned nothing before the fit ends."""
-    begun = copy.copy(estimator)
-    begun.history_ = []
-    return PassView(model, begun._fitted_copy).fitted().set_params(engine="threads")
+    now = copy.deepcopy(model.on_host())
+    if isinstance(now, TopicModel):
+        V = len(now.words.total.held)
+        found: Any = FittedTopics(reading=Reading(V), model=estimator._reported(now))
+    else:
+        found = FittedMixture(reading=Reading(now.n_features), model=now)
+    return estimator._with(found).set_params(engine="threads")

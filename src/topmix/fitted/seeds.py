@@ -29,6 +29,8 @@ Names = NDArray[np.object_] | None
 class Seeds(Component):
     """What words have to do with topics. A list of lists of words is short for `Seeds(words)`.
 
+    A document whose topics all lack a word still has its tokens in one of them; the topic does not learn it.
+
     Parameters
     ----------
     words : list of lists of words, dict or None
@@ -41,8 +43,6 @@ class Seeds(Component):
         Words that do not belong to a topic, as {topic: words} or as a list with the words of topics 0, 1, ...
     pin : dict, list of lists of words or None
         Words that belong to this topic and to no other; a word that is pinned to several belongs to those.
-
-    A document whose topics all lack a word still has its tokens in one of them; the topic does not learn it.
 
     Examples
     --------
