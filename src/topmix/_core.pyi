@@ -8,9 +8,6 @@ from numpy.typing import NDArray
 from typing_extensions import CapsuleType
 
 
-def supported_isas() -> list[str]:
-    """Instruction sets that this processor runs, best first."""
-
 @overload
 def exp(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None: ...
 
@@ -336,6 +333,82 @@ class AsynchronousGaussian64:
     def visits(self) -> int:
         """Of blocks, by all workers."""
 
+class NomadicGaussian32:
+    """
+    Rows of one process, visited by blocks of Gaussian clusters that come and go.
+    """
+
+    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters of those that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to these clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for these clusters, and they follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
+
+class NomadicGaussian64:
+    """
+    Rows of one process, visited by blocks of Gaussian clusters that come and go.
+    """
+
+    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters of those that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to these clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for these clusters, and they follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
+
 class AsynchronousCategorical:
     """Workers that own rows of counts, visited by blocks of clusters."""
 
@@ -415,6 +488,78 @@ class AsynchronousSparseGaussian:
     @property
     def visits(self) -> int:
         """Of blocks, by all workers."""
+
+class NomadicCategorical:
+    """Rows of counts, visited by blocks of clusters that come and go."""
+
+    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters of those that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to these clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for these clusters, and they follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
+
+class NomadicSparseGaussian:
+    """Sparse rows, visited by blocks of Gaussian clusters that come and go."""
+
+    def __init__(self, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
+    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """A block arrives: the numbers of each cluster, N first."""
+
+    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
+        """A block leaves."""
+
+    def forget(self) -> None:
+        """Rows have no clusters any more."""
+
+    def compare(self, blocks: Sequence[int]) -> None:
+        """Rows keep the best clusters of those that came."""
+
+    def settle(self) -> None:
+        """All came: scores become shares."""
+
+    def contribute(self, blocks: Sequence[int]) -> None:
+        """Rows add what they have to these clusters."""
+
+    def visit(self, blocks: Sequence[int]) -> None:
+        """Rows are solved for these clusters, and they follow."""
+
+    def entropy(self) -> float:
+        """Of the rows' shares."""
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Clusters and shares of the rows, [rows, L] each."""
+
+    @property
+    def of_rows(self) -> int:
+        """Bytes of what stays."""
 
 class Shard:
     """Rows with local word ids, and their entries word by word."""
@@ -584,154 +729,6 @@ class NomadicTopics:
     def of_documents(self) -> int:
         """Bytes that documents need, after the last visits."""
 
-class NomadicGaussian32:
-    """
-    Rows of one process, visited by blocks of Gaussian clusters that come and go.
-    """
-
-    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
-
-    @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
-
-class NomadicGaussian64:
-    """
-    Rows of one process, visited by blocks of Gaussian clusters that come and go.
-    """
-
-    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
-
-    @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
-
-class NomadicCategorical:
-    """Rows of counts, visited by blocks of clusters that come and go."""
-
-    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
-
-    @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
-
-class NomadicSparseGaussian:
-    """Sparse rows, visited by blocks of Gaussian clusters that come and go."""
-
-    def __init__(self, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
-
-    def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """A block arrives: the numbers of each cluster, N first."""
-
-    def take(self, block: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]:
-        """A block leaves."""
-
-    def forget(self) -> None:
-        """Rows have no clusters any more."""
-
-    def compare(self, blocks: Sequence[int]) -> None:
-        """Rows keep the best clusters of those that came."""
-
-    def settle(self) -> None:
-        """All came: scores become shares."""
-
-    def contribute(self, blocks: Sequence[int]) -> None:
-        """Rows add what they have to these clusters."""
-
-    def visit(self, blocks: Sequence[int]) -> None:
-        """Rows are solved for these clusters, and they follow."""
-
-    def entropy(self) -> float:
-        """Of the rows' shares."""
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Clusters and shares of the rows, [rows, L] each."""
-
-    @property
-    def of_rows(self) -> int:
-        """Bytes of what stays."""
-
 class SCVB0Options:
     """Step sizes of documents; see cpp/local/scvb0.hpp."""
 
@@ -806,3 +803,6 @@ def distance_of_tokens(word: Annotated[NDArray[numpy.int32], dict(shape=(None, N
 
 isa: str
 """The instruction set that was loaded."""
+
+def supported_isas() -> list[str]:
+    """Instruction sets that this processor runs, best first."""
