@@ -18,7 +18,7 @@ from topmix.data import Corpus, Vectorizer, sample_lda
 from topmix.files.reader import ModelFileError
 from topmix.learners import Stochastic
 from topmix.streaming.folder import STATE
-from topmix.streaming.words import Words, bounded, in_columns
+from topmix.streaming.words import Words, bounded
 
 WORDS, SIZE = 60, 40
 NAMES = [f"w{v}" for v in range(WORDS)]
@@ -71,7 +71,7 @@ def test_ids_and_records_are_bounded(batches):
 
 
 def test_where_all_words_are_known_a_stream_is_partial_fit(batches):
-    named = [in_columns(batch, NAMES) for batch in batches]
+    named = [batch.in_words(NAMES).corpus for batch in batches]
     named[0] = Corpus.from_scipy(named[0].to_scipy().toarray() + np.eye(SIZE, WORDS) + np.eye(SIZE, WORDS, 20), NAMES)
     stream, model = Stream(lda(), admit=1), lda()
     for batch in named:
@@ -107,7 +107,7 @@ def test_the_rarest_words_retire(batches):
     assert info["retired"].sum() > 0
     assert model.components_.shape == (4, 25) == (4, len(model.feature_names_in_))
     assert len(stream._kept.words.waiting) <= 25
-    rows = [in_columns(batch, NAMES).to_scipy() for batch in batches]
+    rows = [batch.in_words(NAMES).corpus.to_scipy() for batch in batches]
     fade = 0.5 ** (SIZE / 200)
     seen = np.zeros(WORDS)
     for X in rows:
@@ -301,7 +301,7 @@ def test_one_value_per_word_cannot_lose_words(batches):
     words = Words(["a", "b"], np.array([1.0, 2.0]))
     assert words.unknown(Corpus.from_scipy(np.ones((1, 2)), vocabulary=["a", "c"])) == 0.5
     stream = Stream(lda(topic_word_prior=np.full(30, 0.1)), admit=1, max_words=30)
-    first = in_columns(batches[0], NAMES[:30])
+    first = batches[0].in_words(NAMES[:30]).corpus
     stream.learn(Corpus.from_scipy(first.to_scipy().toarray() + np.eye(SIZE, 30), NAMES[:30]))
     with pytest.raises(ValueError, match=r"one value per word|one per word"):
         stream.learn(Corpus.from_scipy(np.ones((99, 1)), vocabulary=["new"]))

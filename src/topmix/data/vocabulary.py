@@ -45,7 +45,7 @@ def _first_twice(words: Iterable[str]) -> str | None:
     return None
 
 
-def columns_of(words: Iterable[str | int], names: Sequence[str] | None, n_words: int) -> list[int]:
+def columns_of(words: Iterable[str | int], names: Iterable[str] | None, n_words: int) -> list[int]:
     """The columns of words that are given by name or as columns; -1 for those that do not exist."""
     column = {} if names is None else {str(name): v for v, name in enumerate(names)}
     found = (int(word) if isinstance(word, int | np.integer) else column.get(word, -1) for word in words)

@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from topmix.data.corpus import Corpus
+from topmix.data.vocabulary import columns_of
 from topmix.fitted.documents import Solver, proportions, score
-from topmix.fitted.seeds import STRENGTH, Seed, Word, seed_counts, seed_weights, word_places
+from topmix.fitted.seeds import STRENGTH, Seed, Word, seed_counts, seed_weights
 from topmix.fitted.tables import checked_topic
 from topmix.fitted.topics import FittedTopics
 from topmix.metrics.matching import hellinger
@@ -203,7 +204,7 @@ def _seed_column(f: FittedTopics, words: Seed, strength: float) -> sp.csc_array:
 
 def _word_ids(f: FittedTopics, words: list[Word]) -> list[int]:
     names, V = f.reading.words, f.reading.n_features
-    ids = word_places(words, names, V)
+    ids = columns_of(words, names, V)
     unknown = [word for word, v in zip(words, ids) if v < 0]
     if unknown:
         listed = ", ".join(map(repr, unknown[:5])) + (" and others" if len(unknown) > 5 else "")

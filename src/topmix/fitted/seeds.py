@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
+from topmix.data.vocabulary import columns_of
 from topmix.likelihoods.held_words import HeldWords
 from topmix.parameters.checks import positive_number
 from topmix.parameters.component import Component
@@ -87,7 +88,7 @@ class Seeds(Component):
             if seed is None:
                 continue
             weights = seed_weights(seed)
-            places = word_places(list(weights), names, corpus.n_words)
+            places = columns_of(list(weights), names, corpus.n_words)
             known = [(v, weight) for v, weight in zip(places, weights.values()) if v >= 0]
             unknown += [word for word, v in zip(weights, places) if v < 0]
             if not known:
@@ -158,13 +159,6 @@ def seed_counts(weights: Iterable[float], tokens: np.ndarray, strength: float) -
     return np.maximum(strength * np.fromiter(weights, np.float64) * tokens, 1.0)
 
 
-def word_places(words: Sequence[Word], names: Names, n_words: int) -> list[int]:
-    """The columns of words, which are given by name or as columns; -1 for those that there are not."""
-    place: dict[Any, int] = {} if names is None else {str(word): v for v, word in enumerate(names)}
-    ids = [int(word) if isinstance(word, int | np.integer) else place.get(word, -1) for word in words]
-    return [v if 0 <= v < n_words else -1 for v in ids]
-
-
 def _by_topic(given: Any, name: str) -> list[list[Any] | None] | None:
     """One list of words, or None, for each topic from the first. Words with weights are pairs, which files hold."""
     if given is None:
@@ -208,7 +202,7 @@ def _pairs(by_topic: list[list[Word] | None] | None, name: str, names: Names, V:
     if len(by_topic or ()) > K:
         raise ValueError(f"{name} has words of topic {len(by_topic or ()) - 1}, but there are {K} topics")
     for k, words in enumerate(by_topic or ()):
-        places = word_places(words or [], names, V)
+        places = columns_of(words or [], names, V)
         unknown = [word for word, v in zip(words or [], places) if v < 0]
         if unknown:
             hint = " (the data has no names of words: give column numbers)" if names is None else ""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _get_feature_names
@@ -36,7 +35,7 @@ from topmix.data.remote_file import is_remote, local_copy
 from topmix.data.tabular import BLOCK_CELLS, Tabular, as_tabular, counts_of, text_columns, texts_of
 from topmix.data.texts import read_texts
 from topmix.data.vectorize import Vectorizer
-from topmix.data.vocabulary import cuts_for
+from topmix.data.vocabulary import columns_of_all, cuts_for
 from topmix.engines import Engine
 from topmix.read.reading import How, Reading, kind_of_frame
 from topmix.read.rows import checked_names, in_known_words, read_matrix
@@ -94,7 +93,7 @@ def read_growing(
         if len(X.vocabulary) == len(words) and all(a == b for a, b in zip(X.vocabulary, words)):
             return in_known_words(X, known, owner), known
         in_known_words(X, None, owner)
-        return _grown(_by_name(X, X.vocabulary, words.tolist()), known)
+        return _grown(X.in_words(words.tolist(), keep_new=True).corpus, known)
     if _width(X) <= n_known:
         return read_known(X, known, owner=owner, engine=engine), known  # or its error
     names = None if isinstance(X, Corpus) else _get_feature_names(X)
@@ -105,7 +104,7 @@ def read_growing(
                 "name: give a Corpus with a vocabulary, or a DataFrame"
             )
         read_known(_safe_indexing(X, slice(n_known), axis=1), known, owner=owner)  # the known ones, or its error
-        _refuse_twice(names)
+        columns_of_all([str(name) for name in names], words.tolist())  # or its error, where a name is there twice
     corpus, _ = read(X, owner=owner, engine=engine)  # checked as first documents are
     new = None if words is None or names is None else [str(name) for name in names]
     return _grown(Corpus.trusted(corpus.indptr, corpus.index, corpus.value, corpus.n_words, new), known)
@@ -300,24 +299,6 @@ def _grown(corpus: Corpus, known: Reading) -> tuple[Corpus, Reading]:
     if corpus.n_words == known.n_features:
         return corpus, known
     return corpus, known.renamed(corpus.vocabulary, corpus.n_words)
-
-
-def _by_name(X: Corpus, vocabulary: Sequence[str], known: list[str]) -> Corpus:
-    _refuse_twice(vocabulary)
-    _refuse_twice(known)
-    place = {word: v for v, word in enumerate(known)}
-    column = np.array([place.setdefault(word, len(place)) for word in vocabulary], dtype=np.int64)
-    rows = sp.csr_array((X.value.copy(), column[X.index], X.indptr), shape=(X.n_docs, len(place)))
-    rows.sort_indices()
-    return Corpus.from_scipy(rows, vocabulary=list(place), names=X.names)
-
-
-def _refuse_twice(words: Sequence[Any]) -> None:
-    seen: set[Any] = set()
-    for word in words:
-        if word in seen:
-            raise ValueError(f"{str(word)!r} is in the vocabulary twice, so documents cannot be matched by their words")
-        seen.add(word)
 
 
 def _width(X: Any) -> int:

@@ -26,7 +26,7 @@ from topmix.streaming.age import day_number
 from topmix.streaming.folder import Kept
 from topmix.streaming.record import BatchId, BatchRecord
 from topmix.streaming.topics import Drift, score
-from topmix.streaming.words import Words, in_columns
+from topmix.streaming.words import Words
 
 
 class Stream:
@@ -146,7 +146,7 @@ class Stream:
         learner = model.learner
         if self.half_life_days is not None:
             model.learner = replace(stream_of(model._learner()), half_life=half_life)
-        now = model.partial_fit(in_columns(corpus, words.names))._found()
+        now = model.partial_fit(corpus.in_words(words.names).corpus)._found()
         model.learner = learner
         change = Drift() if known is None else Drift.between(known.topics.weights(), _shares(now))
         record = BatchRecord(
@@ -155,7 +155,7 @@ class Stream:
             documents=corpus.n_docs,
             tokens=float(corpus.n_tokens),
             unknown=before.words.unknown(corpus),
-            score=float("nan") if known is None else score(before.model, in_columns(corpus, before.words.names)),
+            score=float("nan") if known is None else score(before.model, corpus.in_words(before.words.names).corpus),
             drift=change.distance,
             grown=change.grown,
             shrunk=change.shrunk,
@@ -178,7 +178,7 @@ class Stream:
 
         Words that the model does not have are left out.
         """
-        return score(self.model, in_columns(self._counted(batch), self._kept.words.names))
+        return score(self.model, self._counted(batch).in_words(self._kept.words.names).corpus)
 
     def info(self) -> Any:
         """One row per batch, the last ones, as a DataFrame: the fields of `BatchRecord`."""

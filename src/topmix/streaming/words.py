@@ -66,15 +66,3 @@ def bounded(counts: dict[str, float], most: int) -> dict[str, float]:
         return counts
     cut = float(np.partition(np.fromiter(counts.values(), float, len(counts)), -most - 1)[-most - 1])
     return {word: n - cut for word, n in counts.items() if n > cut}
-
-
-def in_columns(corpus: Corpus, names: list[str]) -> Corpus:
-    """The same documents with these words, in this order, and no others."""
-    column = {word: v for v, word in enumerate(names)}
-    place = np.array([column.get(word, -1) for word in corpus.vocabulary or ()], dtype=np.int32)
-    index = place[corpus.index]
-    used = index >= 0
-    indptr = np.concatenate([[0], np.cumsum(used)])[corpus.indptr]
-    index, value, row = index[used], corpus.value[used], np.repeat(np.arange(corpus.n_docs), np.diff(indptr))
-    order = np.lexsort((index, row))
-    return Corpus.trusted(indptr, index[order], value[order], len(names), names, corpus.names, meta=corpus.meta)
