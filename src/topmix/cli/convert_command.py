@@ -7,12 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import one_line_errors
+from topmix.cli.command import (
+    AsJson,
+    Seed,
+    Threads,
+    app_of,
+    check_output,
+    check_output_folder,
+    note,
+    one_line_errors,
+    print_json,
+)
 from topmix.cli.flags import Flag, with_flags
 from topmix.cli.models import PREFERRED, component_flags, configure, estimator_class, load_model, model_flags
-from topmix.cli.options import AsJson, Seed, Threads, check_output, check_output_folder
-from topmix.cli.output import note, print_json
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_all_for, read_to_fit
 from topmix.data import CorpusError, write_corpus
 from topmix.data.formats import FORMATS
@@ -36,8 +43,7 @@ def convert(
         ),
     ] = None,
     corpus: Annotated[
-        Path | None,
-        typer.Option(help="For a model: documents that pyldavis and mallet need.", metavar="DOCS"),
+        Path | None, typer.Option(help="For a model: documents that pyldavis and mallet need.", metavar="DOCS")
     ] = None,
     seed: Seed = 0,
     threads: Threads = None,

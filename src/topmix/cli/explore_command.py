@@ -10,16 +10,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import one_line_errors
+from topmix.cli.command import AsJson, ModelFile, Seed, Threads, app_of, number, one_line_errors, print_json, tell
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.options import AsJson, ModelFile, Seed, Threads
-from topmix.cli.output import print_json, tell
 from topmix.cli.sources import READ_GROUPS, read_all_for, texts_at
 from topmix.data.columns import column_of
 
-Port = Annotated[int, typer.Option(help="Port to listen at; 0 takes one that is free.", min=0, max=65535, metavar="N")]
+Port = Annotated[int, number(help="Port to listen at; 0 takes one that is free.", min=0, max=65535)]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")]
 
 

@@ -16,8 +16,21 @@ from topmix.api import ESTIMATORS
 from topmix.api.components import FAMILIES
 from topmix.api.estimator import Estimator
 from topmix.api.variational import PASSES
-from topmix.cli.command import app_of
-from topmix.cli.errors import INTERRUPTED, one_line_errors
+from topmix.cli.command import (
+    INTERRUPTED,
+    AsJson,
+    Documents,
+    Seed,
+    Threads,
+    app_of,
+    check_output,
+    file,
+    note,
+    number,
+    one_line_errors,
+    print_json,
+    tell,
+)
 from topmix.cli.explore_command import open_session, serve, until_interrupt
 from topmix.cli.flags import Flag, with_flags
 from topmix.cli.models import (
@@ -29,8 +42,6 @@ from topmix.cli.models import (
     load_model,
     model_flags,
 )
-from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
-from topmix.cli.output import note, print_json, tell
 from topmix.cli.seeds import read_seeds
 from topmix.cli.sources import (
     CLI_DEFAULTS,
@@ -48,6 +59,7 @@ from topmix.fitting.progress import FitProgress
 from topmix.views.describe import describe_model, model_table
 
 SMALL = 2_000_000  # tokens of all starts together, where the user does not say how many: a second or two
+ONE_START = ("HDP", "GibbsLDA", "CombinatorialLDA")  # which explore by themselves, and take long
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 
 MODEL, FIT, MORE, PRIORS = "Model", "Fit", "More settings", "Priors"  # headings
@@ -98,10 +110,9 @@ def fit(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
+        file(
             help="Save the progress in this file after each pass. If the file exists, the fit continues from it: run "
             "the same command again after a crash, and the result has the same bits.",
-            metavar="FILE",
             rich_help_panel=FIT,
         ),
     ] = None,
@@ -115,27 +126,20 @@ def fit(
             "--explore", help="Watch the fit in a browser, and go on from there; Ctrl-C ends it.", rich_help_panel=FIT
         ),
     ] = False,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.", metavar="FILE")],
+    output: Annotated[Path, file("-o", "--output", help="The model file to write.")],
     seed: Seed = 0,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor topics.")] = False,
     as_json: AsJson = False,
     port: Annotated[
-        int,
-        typer.Option(
-            help="Port of --explore; 0 takes one that is free.", min=0, max=65535, metavar="N", rich_help_panel=MORE
-        ),
+        int, number(help="Port of --explore; 0 takes one that is free.", min=0, max=65535, rich_help_panel=MORE)
     ] = 0,
     browser: Annotated[
         bool,
         typer.Option("--browser/--no-browser", help="Whether --explore opens a browser.", rich_help_panel=MORE),
     ] = True,
-    checkpoint_every: Annotated[
-        int, typer.Option(help="Passes between two checkpoints.", min=1, metavar="N", rich_help_panel=MORE)
-    ] = 1,
-    words: Annotated[
-        int, typer.Option(help="Words to show of each topic.", min=1, metavar="N", rich_help_panel=MORE)
-    ] = 8,
+    checkpoint_every: Annotated[int, number(help="Passes between two checkpoints.", min=1, rich_help_panel=MORE)] = 1,
+    words: Annotated[int, number(help="Words to show of each topic.", min=1, rich_help_panel=MORE)] = 8,
     **settings: Any,
 ) -> None:
     """Learn topics (or clusters) and save them in a file.
@@ -172,7 +176,8 @@ def fit(
         data = _read(estimator, source, settings, start)
         explorer = _explorer(data, source, reading, output, port, browser) if explore else None
         if "n_init" not in chosen:
-            estimator.set_params(n_init=1 if resume or checkpoint else starts(data))
+            is_one = resume or checkpoint or type(estimator).__name__ in ONE_START
+            estimator.set_params(n_init=1 if is_one else starts(data))
         estimator.set_params(random_state=seed, n_jobs=threads)
         if resume:
             estimator.set_params(warm_start=True)

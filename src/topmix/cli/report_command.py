@@ -8,12 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import one_line_errors
+from topmix.cli.command import AsJson, ModelFile, Seed, Threads, app_of, check_output, file, one_line_errors, print_json
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.options import AsJson, ModelFile, Seed, Threads, check_output
-from topmix.cli.output import print_json
 from topmix.cli.sources import READ_GROUPS, read_all_for, texts_at
 from topmix.data.columns import column_of
 from topmix.report import write_report
@@ -22,7 +19,7 @@ from topmix.report import write_report
 @with_flags(READ_GROUPS)
 def report(
     model: ModelFile,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.", metavar="FILE")],
+    output: Annotated[Path, file("-o", "--output", help="The HTML file to write.")],
     corpus: Annotated[
         Path | None,
         typer.Option(
