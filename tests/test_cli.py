@@ -74,7 +74,7 @@ def test_demo_loads_only_what_it_needs(small):
     """Modules are counted, not seconds, which depend on the machine."""
     done = run({**small, "PYTHONPROFILEIMPORTTIME": "1"}, "demo", "--topics", "7")
     loaded = [line.split("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
-    assert "topmix.estimators.lda" in loaded
+    assert "topmix.api.lda" in loaded
     heavy = {
         *("scipy.stats._stats_py", "scipy.optimize", "scipy.interpolate", "pandas.core.api"),
         *(
