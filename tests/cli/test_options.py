@@ -116,6 +116,7 @@ WRONG = {
     "two components'": (["--batch-size", "9"], ["--learner.batch-size, --sampler.batch-size"]),
     "another model's": (["--sampler", "parallel"], ["LDA has no such option; it belongs to GibbsLDA"]),
     "no search to set": (["--model", "hdp", "--search", "none", "--search.polish", "2"], ["leave out `--search none`"]),
+    "no seeds to set": (["--seeds.strength", "1"], ["give --seeds FILE"]),
     "not a number": (["--inference.min-topic-mass", "much"], ["'much' is not a number or none"]),
     "out of range": (["--inference.own-discount", "2"], ["--inference.own-discount", "from 0 to 1"]),
     "no such component": (["--inference", "exact"], ["'exact' is not one of collapsed, variational, cvb0, scvb0"]),

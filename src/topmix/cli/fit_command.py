@@ -6,16 +6,15 @@ import re
 import warnings
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from rich.console import Console
+from sklearn.base import BaseEstimator
 
 from topmix.api import ESTIMATORS
 from topmix.api.components import FAMILIES
-from topmix.api.estimator import Estimator
-from topmix.api.variational import PASSES
 from topmix.cli.command import (
     INTERRUPTED,
     AsJson,
@@ -32,7 +31,7 @@ from topmix.cli.command import (
     tell,
 )
 from topmix.cli.explore_command import open_session, serve, until_interrupt
-from topmix.cli.flags import Flag, with_flags
+from topmix.cli.flags import Flag, Settings, with_flags
 from topmix.cli.models import (
     PREFERRED,
     can_checkpoint,
@@ -58,6 +57,10 @@ from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress
 from topmix.views.describe import describe_model, model_table
 
+if TYPE_CHECKING:  # they need starlette
+    from topmix.explorer import Explorer
+    from topmix.pages.explorer.live import Watch
+
 SMALL = 2_000_000  # tokens of all starts together, where the user does not say how many: a second or two
 ONE_START = ("HDP", "GibbsLDA", "CombinatorialLDA")  # which explore by themselves, and take long
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
@@ -81,7 +84,7 @@ def grouped() -> dict[str, list[Flag]]:
     return groups
 
 
-def model_option(names: Collection[str]) -> Any:
+def model_option(names: Collection[str]) -> object:
     """--model NAME, with these names in its help and for a shell to complete."""
     return typer.Option(
         help=f"One of {', '.join(names)}.",
@@ -221,20 +224,27 @@ class Stopped(Exception):
 
 
 def learn(
-    estimator: Any, data: Any, limit: float | None, quiet: bool, extra: dict[str, Any], explorer: Any = None
+    estimator: BaseEstimator,
+    data: Corpus | Table,
+    limit: float | None,
+    quiet: bool,
+    extra: Settings,
+    explorer: Explorer | None = None,
 ) -> str | None:
     """Fits with a progress bar. Returns what ended the fit early: "Ctrl-C", "time limit", "stop" or None. Raises
     Stopped. An `explorer` shows the passes, and has a say about the time."""
-    n_passes = (estimator.max_iter or PASSES) * estimator.n_init
-    n_tokens = data.n_tokens if isinstance(data, Corpus) else len(data)
-    vocabulary = data.vocabulary if isinstance(data, Corpus) else None
+    most = estimator.max_iter
+    if most is None:
+        _, most = estimator._sweeps(data, estimator._learner(), estimator._inference())
+    unit = "token" if isinstance(data, Corpus) else "row"
+    size, words = (data.n_tokens, data.vocabulary) if isinstance(data, Corpus) else (len(data), None)
     console = Console(stderr=True, quiet=quiet)
-    time_limit: Any = None if limit is None else TimeLimit(limit)
+    time_limit: TimeLimit | Watch | None = None if limit is None else TimeLimit(limit)
     lost: int | None = None
     with (
         StopOnInterrupt() as stop,
         FitProgress(
-            n_passes, n_tokens, title="Learning", lines=False, words=vocabulary, unit=_unit(data), console=console
+            most * estimator.n_init, size, title="Learning", lines=False, words=words, unit=unit, console=console
         ) as progress,
     ):
         if explorer is not None:
@@ -254,7 +264,7 @@ def learn(
         raise Stopped(lost)
     if stop.stopped:
         return "Ctrl-C"
-    if explorer is not None and time_limit.stopped:
+    if explorer is not None and explorer.session.watch is not None and explorer.session.watch.stopped:
         return "stop"
     return "time limit" if time_limit and time_limit.reached and not has_converged(estimator) else None
 
@@ -265,11 +275,11 @@ def starts(data: Corpus | Table) -> int:
     return int(min(max(SMALL // max(size, 1), 1), 10))
 
 
-def has_converged(estimator: Estimator[Any]) -> bool:
+def has_converged(estimator: BaseEstimator) -> bool:
     return estimator._fitted is not None and bool(estimator._fitted.converged)
 
 
-def describe_data(data: Corpus | Table) -> dict[str, Any]:
+def describe_data(data: Corpus | Table) -> dict[str, float]:
     if isinstance(data, Table):
         return {"n_rows": data.shape[0], "n_features": data.shape[1]}
     return {"n_docs": data.n_docs, "n_words": data.n_words, "n_tokens": data.n_tokens}
@@ -283,7 +293,7 @@ def seconds(text: str) -> float:
     return float(found[1]) * UNITS[found[2]]
 
 
-def _read(estimator: Any, source: Path, settings: dict[str, Any], start: Any) -> Corpus | Table:
+def _read(estimator: BaseEstimator, source: Path, settings: Settings, start: BaseEstimator | None) -> Corpus | Table:
     with Console(stderr=True).status(f"Reading {source} ..."):
         if not takes_counts(estimator):
             return read_table(source, settings)
@@ -298,7 +308,9 @@ def _read(estimator: Any, source: Path, settings: dict[str, Any], start: Any) ->
     return corpus
 
 
-def _explorer(data: Any, source: Path, reading: dict[str, Any], output: Path, port: int, browser: bool) -> Any:
+def _explorer(
+    data: Corpus | Table, source: Path, reading: Settings, output: Path, port: int, browser: bool
+) -> Explorer:
     """An explorer that waits for the first pass."""
     if not isinstance(data, Corpus):
         raise typer.BadParameter("there is nothing to explore in clusters of rows of numbers", param_hint="--explore")
@@ -311,7 +323,7 @@ def _explorer(data: Any, source: Path, reading: dict[str, Any], output: Path, po
     return explorer
 
 
-def _checkpoint(cls: Any, path: Path | None, every: int, resume: bool) -> dict[str, Any]:
+def _checkpoint(cls: type[BaseEstimator], path: Path | None, every: int, resume: bool) -> Settings:
     if path is None:
         return {}
     if not can_checkpoint(cls):
@@ -327,7 +339,7 @@ def _checkpoint(cls: Any, path: Path | None, every: int, resume: bool) -> dict[s
     return {"checkpoint": path, "checkpoint_every": every}
 
 
-def _show(estimator: Any, result: dict[str, Any], n_words: int) -> None:
+def _show(estimator: BaseEstimator, result: Settings, n_words: int) -> None:
     console = Console()
     console.print(model_table(estimator, console.width, n_words=n_words, n_shown=20))
     ended = (
@@ -355,16 +367,12 @@ def _what_was_lost(n_passes: int, checkpoint: Path | None) -> str:
     return f"{made}; no model was saved. The first Ctrl-C alone saves the model when its pass ends."
 
 
-def _passes(estimator: Any) -> str:
+def _passes(estimator: BaseEstimator) -> str:
     return _count(estimator.n_iter_)
 
 
 def _count(n_passes: int) -> str:
     return f"{n_passes} pass{'es' if n_passes != 1 else ''}"
-
-
-def _unit(data: Any) -> str:
-    return "token" if isinstance(data, Corpus) else "row"
 
 
 app = app_of(fit)

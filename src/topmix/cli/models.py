@@ -106,7 +106,7 @@ def _no_setting(estimator: BaseEstimator, family: str, setting: str) -> str | No
     if family not in estimator.get_params(deep=False):
         return f"{type(estimator).__name__} has no {family}; it belongs to {_models_with(family)}"
     if getattr(estimator, family) is None:
-        return f"--{family} is none; leave out `--{family} none`"
+        return "there are no seeds: give --seeds FILE" if family == "seeds" else f"leave out `--{family} none`"
     component = estimator._component(family)
     if setting in component.settings():
         return None

@@ -6,17 +6,19 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import typer
 from sklearn.base import BaseEstimator
 
 from topmix.cli.flags import Flag, Settings, flags_of, option_of
 from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
+from topmix.data.columns import column_of
 from topmix.data.documents import Document, NamedTexts
 from topmix.data.formats.format import Options, find_vocabulary
 from topmix.data.languages import CODES, resolve_stop_words
@@ -142,6 +144,25 @@ def read_for(model: BaseEstimator, path: Path, settings: Settings, *, whole: boo
 def read_all_for(model: BaseEstimator, path: Path, settings: Settings) -> Read:
     """All documents in one corpus."""
     return next(read_for(model, path, settings, whole=True))
+
+
+class Shown(NamedTuple):
+    """Documents, as pages show them."""
+
+    corpus: Corpus | None = None
+    texts: Iterator[str] | None = None
+    columns: dict[str, list[object]] | None = None
+
+
+def read_to_show(model: BaseEstimator, path: Path | None, columns: Sequence[str], settings: Settings) -> Shown:
+    """Documents in the columns of a model, their texts, and what stands beside the texts; nothing without a path."""
+    if path is not None:
+        corpus = read_all_for(model, path, dict(settings)).corpus
+        beside = {name: column_of(path, name, corpus.n_docs) for name in columns}
+        return Shown(corpus, texts_at(path, dict(settings)), beside)
+    if columns:
+        raise typer.BadParameter("columns are of documents: pass --corpus too", param_hint="--column")
+    return Shown()
 
 
 def read_table(path: Path, settings: Settings) -> Table:
