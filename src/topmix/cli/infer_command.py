@@ -47,7 +47,7 @@ class Shares(NamedTuple):
 
     names: list[str]
     shares: np.ndarray  # [documents, K]
-    n_unknown: int = 0  # tokens
+    n_unknown: float = 0  # tokens
     n_empty: int = 0  # documents
 
 
@@ -88,7 +88,8 @@ def infer(
             raise typer.BadParameter(
                 "the summary and the rows would both go to standard output: give -o FILE as well", param_hint="--json"
             )
-        n_docs = n_unknown = n_empty = 0
+        n_docs = n_empty = 0
+        n_unknown: float = 0
         began, quiet = time.perf_counter(), output == STANDARD_OUTPUT  # the rows show the progress
         with Console(stderr=True, quiet=quiet).status("Reading ...") as status:
 

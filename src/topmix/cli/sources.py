@@ -26,7 +26,7 @@ from topmix.data.readers import kind_of_text
 from topmix.data.sources import text_format
 from topmix.data.texts import OTHER_TEXTS
 from topmix.engines import Engine
-from topmix.read import DEFAULTS, How, Reading, matched, read, read_known, read_parts
+from topmix.read import DEFAULTS, How, Reading, read, read_known, read_parts
 
 STANDARD_INPUT = Path("-")
 LOOKED_FOR = (*OTHER_TEXTS, "")  # suffixes to look for in a folder without *.txt
@@ -51,7 +51,7 @@ class Read(NamedTuple):
     """Documents in the columns of a model, and how many tokens were left out."""
 
     corpus: Corpus
-    n_unknown: int  # tokens that are not in the vocabulary of the model
+    n_unknown: float  # tokens that are not in the vocabulary of the model
 
 
 class Source(NamedTuple):
@@ -201,7 +201,7 @@ def takes_counts(estimator: BaseEstimator) -> bool:
 def _in_columns(corpus: Corpus, known: Reading) -> Read:
     """Counts in the columns of a model: by the names of words where there are some, else as they are."""
     if known.words is not None and corpus.vocabulary is not None:
-        return Read(*matched(corpus, known))
+        return Read(*corpus.in_words(known.words.tolist()))
     if corpus.n_words != known.n_features:
         raise ValueError(
             f"the documents have {corpus.n_words} words and the model has {known.n_features}; to match them by name, "

@@ -82,15 +82,6 @@ def read_parts(
         yield _checked(part, known, owner)
 
 
-def matched(X: Corpus, known: Reading) -> tuple[Corpus, int]:
-    """Counts with names, in the words of those that were read first, and how many tokens of other words they have."""
-    assert X.vocabulary is not None
-    assert known.words is not None
-    rows = _by_name(X, X.vocabulary, known.words.tolist())
-    n_unknown = int(rows.value[rows.index >= known.n_features].sum())
-    return rows.keep_words(np.arange(rows.n_words) < known.n_features), n_unknown
-
-
 def read_growing(
     X: object, known: Reading, *, owner: str = "LDA", engine: Engine | None = None
 ) -> tuple[Corpus, Reading]:
