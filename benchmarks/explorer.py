@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     begin = time.perf_counter()
     with topmix.explore(model, corpus, browser=False) as explorer:
         print(f"ready after {time.perf_counter() - begin:.2f} s")
-        while explorer.session.snapshot.mixes() is None:
+        while explorer.session.snapshot.mixes is None:
             time.sleep(0.05)
         print(f"topics of all documents after {time.perf_counter() - begin:.2f} s")
         out.add(ask(explorer, corpus, a.times, "idle"), settings)

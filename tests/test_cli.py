@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import topmix.cli.demo
+import topmix.cli.demo_command
 from topmix.cli import app
-from topmix.cli.demo import NEXT_STEPS, shorten
+from topmix.cli.demo_command import NEXT_STEPS, shorten
 from topmix.data import from_texts
 from topmix.data.demo import cache_path
 
@@ -74,7 +74,7 @@ def test_demo_loads_only_what_it_needs(small):
     """Modules are counted, not seconds, which depend on the machine."""
     done = run({**small, "PYTHONPROFILEIMPORTTIME": "1"}, "demo", "--topics", "7")
     loaded = [line.split("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
-    assert "topmix.estimators.lda" in loaded
+    assert "topmix.api.lda" in loaded
     heavy = {
         *("scipy.stats._stats_py", "scipy.optimize", "scipy.interpolate", "pandas.core.api"),
         *(
@@ -178,7 +178,7 @@ def test_a_terminal_sees_progress(small):
 
 
 def test_the_first_interrupt_ends_the_fit_and_shows_what_there_is(small, monkeypatch):
-    monkeypatch.setattr(topmix.cli.demo.FitProgress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(topmix.cli.demo_command.FitProgress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT))
     before = signal.getsignal(signal.SIGINT)
     done = CliRunner().invoke(app, ["demo", "--topics", "7"])
     assert done.exit_code == 130
@@ -188,7 +188,7 @@ def test_the_first_interrupt_ends_the_fit_and_shows_what_there_is(small, monkeyp
 
 
 def test_an_interrupt_before_the_first_pass_is_one_line(small, monkeypatch):
-    monkeypatch.setattr(topmix.cli.demo, "demo_corpus", lambda: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(topmix.cli.demo_command, "demo_corpus", lambda: signal.raise_signal(signal.SIGINT))
     done = CliRunner().invoke(app, ["demo"])
     assert done.exit_code == 130
     assert done.output.strip() == "topmix: stopped by Ctrl-C before there was a result"

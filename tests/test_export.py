@@ -248,11 +248,10 @@ def test_tables_read_back_whatever_words_hold(odd, tmp_path, write, delimiter):
 
 
 def test_shares_read_back_whatever_names_hold(tmp_path):
-    from topmix.cli.rows import open_writer
+    from topmix.cli.infer_command import Shares, write_shares
 
     for kind, delimiter in (("csv", ","), ("tsv", "\t")):
-        with open_writer(tmp_path / kind, kind, None) as write:
-            write(ODD, np.ones((8, 2)))
+        write_shares([Shares(ODD, np.ones((8, 2)))], tmp_path / kind, kind, None)
         with open(tmp_path / kind, encoding="utf-8", newline="") as file:
             assert [row[0] for row in csv.reader(file, delimiter=delimiter, strict=True)] == ["id", *ODD]
 

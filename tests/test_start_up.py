@@ -48,7 +48,7 @@ def test_a_short_command_leaves_out_what_scikit_learn_imports_for_others(command
 def test_a_module_that_waits_is_whole_when_it_is_used():
     code = """
 import sys
-from topmix.cli.deferred import unused_modules_deferred
+from topmix.cli import unused_modules_deferred
 with unused_modules_deferred():
     import pandas, scipy.stats
 assert "pandas.core.api" not in sys.modules

@@ -101,6 +101,8 @@ def interrupt_at(monkeypatch, *passes):
 
 
 def test_a_second_ctrl_c_says_what_was_lost(small, tmp_path, monkeypatch):
+    """Of a model that is too large to be copied after each pass."""
+    monkeypatch.setattr("topmix.fitting.loop.MOST_KEPT", 0)
     interrupt_at(monkeypatch, 3, 3)
     more = ["--model", "MultinomialMixture", "--n-init", "1"]
     done = call("fit", small / "c.topmix", "-k", "3", "-o", tmp_path / "m", "--tol=-1", "--max-iter", "9", *more)
@@ -132,7 +134,7 @@ def test_a_second_ctrl_c_saves_topics_that_are_whole(small, tmp_path, monkeypatc
 
 
 def test_ctrl_c_before_the_first_pass_says_so(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("topmix.fitting.topic_fit.TopicFit.run", lambda _: [signal.raise_signal(signal.SIGINT)] * 2)
+    monkeypatch.setattr("topmix.fitting.loop.Course.run", lambda *_: [signal.raise_signal(signal.SIGINT)] * 2)
     monkeypatch.setattr("topmix.fitting.interrupt.StopOnInterrupt._remember", signal.default_int_handler)
     done = call("fit", small / "c.topmix", "-k", "3", "-o", tmp_path / "m")
     assert done.exit_code == 130

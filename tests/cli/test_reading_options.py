@@ -14,6 +14,7 @@ import topmix
 from topmix import LDA
 from topmix.cli import app
 from topmix.data import Corpus, from_texts, read_corpus, sample_lda, write_corpus
+from topmix.views.model import view_of
 
 TEXTS = ["Red fox fox", "red owl fox", "blue owl", "Größe 1234 fox"]
 
@@ -175,7 +176,7 @@ def test_words_and_relevance_choose_the_words_of_a_topic(tmp_path):
         for options in ([], ["--words", "3"], ["--words", "8", "--relevance", "0"])
     )
     assert short["words"] == plain["words"][:3]
-    view = topmix.views.model.view_of(topmix.load(tmp_path / "m"))
+    view = view_of(topmix.load(tmp_path / "m"))
     lift = view.topic_word[plain["topic"]] / view.frequency
     found = lift[[view.words.index(word) for word in specific["words"]]]
     np.testing.assert_allclose(found, np.sort(lift)[::-1][:8])  # words may be equally specific

@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from topmix import LDA
+from topmix import LDA, Seeds
 from topmix.cli import app
 
 QUICK = ("--inference.sweeps", "0", "--max-iter", "4")
@@ -60,8 +60,7 @@ def test_words_steer_every_fit(work, tmp_path, monkeypatch):
     seen.clear()
     done = call(work / "docs", "-k", "3,4", "--seeds", "1", "--seed-words", tmp_path / "seeds.txt", *QUICK)
     assert done.exit_code == 0, done.output
-    assert [model.seeds for model in seen] == [[[words[0], words[1]], None, None]] * 2
-    assert all(model.word_rules.ban for model in seen)
+    assert [model.seeds for model in seen] == [Seeds([[words[0], words[1]]], ban={2: [words[2]]})] * 2
     done = call(work / "docs", "-k", "3", "--seed-words", tmp_path / "none.txt", *QUICK)
     assert (done.exit_code, "--seed-words" in done.output) == (2, True)
 

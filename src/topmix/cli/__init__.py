@@ -1,21 +1,26 @@
 """The command `topmix`.
 
 Each command is one function with typed options, in a file `<name>_command.py`; its docstring is its help. The work is
-done elsewhere in the library. Commands share options (options.py), error messages (errors.py) and output (output.py).
-The file of a command is imported when the command is used, so `topmix --help` answers at once.
+done elsewhere in the library. What commands share is in command.py. The file of a command is imported when the command
+is used, so `topmix --help` answers at once. For short commands some modules wait until something in them is used:
+scikit-learn imports scipy.stats and pandas for a few functions that such commands never call, and these two are half of
+what a command would load.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-
-from topmix.cli.deferred import unused_modules_deferred
 
 HELP = """Topics and mixtures, fast.
 
@@ -54,8 +59,29 @@ COMMANDS = {
     "demo": "Learn topics from documents that are already on this machine.",
 }
 
-# Commands of a second or two, in one thread of Python: modules that they do not need wait (deferred.py).
-SHORT = ("topics", "infer", "eval", "demo")
+SHORT = ("topics", "infer", "eval", "demo")  # a second or two, in one thread of Python
+UNUSED = ("scipy.stats", "pandas")  # by these
+
+
+class _Deferring(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname in UNUSED else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+
+@contextmanager
+def unused_modules_deferred() -> Iterator[None]:
+    """What is imported in the block gets modules of UNUSED that load themselves later."""
+    finder = _Deferring()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
 
 
 class Commands(TyperGroup):

@@ -1,14 +1,55 @@
-"""A command with two levels of help: `--help` for the usual options, `--help-all` for every option."""
+"""What the commands share: help on two levels, options that mean the same everywhere, errors in one line, and output.
+
+`--help` shows the usual options, and `--help-all` shows every option. Results go to stdout, messages to stderr. The
+exit code is 0 (done), 1 (an error), 2 (wrong options) or 130 (Ctrl-C).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+import json
+import math
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated, ClassVar, Protocol
 
 import typer
 from typer.core import TyperCommand
 
+from topmix.data.atomic import check_can_write
+
 EVERY_OPTION = "topmix.every_option"  # in the context of the command: whether help shows all headings
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+PARAMETER = r"\b([a-z]+(?:_[a-z]+)*)="
+OTHER_NAMES = {"text": "field"}  # of parameters of `fit` that the command has under the name that files have for them
+
+number, fraction, file = (partial(typer.Option, metavar=name) for name in ("N", "X", "FILE"))  # options by their kind
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Seed = Annotated[int, number(help="Random seed: the same seed gives the same result.", min=0)]
+Threads = Annotated[
+    int | None,
+    number(help="Number of threads; all cores if not given. The result is the same.", min=1),
+]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `topmix fit -o MODEL` writes it.")]
+Documents = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DOCS",
+        help="A folder of text files; a CSV, TSV, JSON lines or text file; a saved corpus; any format of counts.",
+    ),
+]
+
+
+class Formatter(Protocol):
+    """Typer's, of which it has no public name."""
+
+    def section(self, name: str, /) -> AbstractContextManager[None]: ...
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, /) -> None: ...
 
 
 class Command(TyperCommand):
@@ -16,7 +57,7 @@ class Command(TyperCommand):
 
     more_headings: ClassVar[frozenset[str]] = frozenset()  # shown by --help-all only
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: typer.Context, formatter: Formatter) -> None:  # type: ignore[override]
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if (record := parameter.get_help_record(ctx)) is not None:
@@ -26,9 +67,9 @@ class Command(TyperCommand):
         for heading, records in sections.items():
             if heading not in self.more_headings or ctx.meta.get(EVERY_OPTION):
                 with formatter.section(heading):
-                    formatter.write_dl(records, col_max=28)
+                    formatter.write_dl(records, 28)
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter.__base__ as error:  # type: ignore[misc]
@@ -58,9 +99,88 @@ HelpAll = Annotated[
 ]
 
 
-def app_of(function: Callable[..., Any]) -> typer.Typer:
+def app_of(function: Callable[..., None]) -> typer.Typer:
     """An app with one command. `more_headings` of the function are those that only --help-all shows."""
     kind = type("Command", (Command,), {"more_headings": getattr(function, "more_headings", frozenset())})
     app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
     app.command(cls=kind, context_settings={"help_option_names": ["-h", "--help"]})(function)
     return app
+
+
+def check_output(path: Path) -> None:
+    """Raises ValueError or OSError before the work begins if the file cannot be written."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give the name of a file to write")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{path}: the folder {path.absolute().parent} does not exist; make it first")
+    check_can_write(path)
+
+
+def check_output_folder(path: Path) -> None:
+    """The same for a folder, which may have to be made."""
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{path} is a file; give the name of a folder to write")
+    there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.is_dir())
+    check_can_write(there / "topmix")
+
+
+@contextmanager
+def one_line_errors(on_interrupt: str = "stopped by Ctrl-C before there was a result") -> Iterator[None]:
+    """Turns errors and warnings of the library into lines on stderr, without a traceback. Other errors are bugs, and
+    pass."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")  # the columns of a file are named
+            warnings.showwarning = lambda message, *_, **__: tell(f"warning: {message}")
+            yield
+    except KeyboardInterrupt:
+        tell(on_interrupt)
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        raise
+    except MemoryError as error:
+        tell(f"not enough memory: {error}")
+        raise typer.Exit(1) from error
+    except OSError as error:
+        tell(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+        raise typer.Exit(1) from error
+    except (ImportError, ValueError) as error:
+        tell(str(error))
+        raise typer.Exit(1) from error
+
+
+def tell(text: str) -> None:
+    """Prints a message for the person. Parameters that the library names in it become options."""
+    typer.echo(f"topmix: {as_options(text)}", err=True)
+
+
+def note(text: str) -> None:
+    """The same, but only on a terminal."""
+    if sys.stderr.isatty():
+        tell(text)
+
+
+def as_options(text: str) -> str:
+    """learner='batch' -> --learner batch, search=None -> --search none, and pattern= -> --pattern"""
+
+    def option(found: re.Match[str]) -> str:
+        return "--" + OTHER_NAMES.get(found[1], found[1]).replace("_", "-")
+
+    text = re.sub(PARAMETER + r"""(['"])([\w+.-]+)\2""", lambda found: f"{option(found)} {found[3]}", text)
+    text = re.sub(PARAMETER + r"None\b", lambda found: f"{option(found)} none", text)
+    return re.sub(PARAMETER + r"(?=[\s,;.)]|$)", option, text)
+
+
+def print_json(value: object) -> None:
+    typer.echo(json.dumps(finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def finite(value: object) -> object:
+    """JSON has no NaN and no infinity: they become null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {k: finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(v) for v in value]
+    return value

@@ -7,12 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import one_line_errors
-from topmix.cli.flags import Flag, with_flags
+from topmix.cli.command import (
+    AsJson,
+    Seed,
+    Threads,
+    app_of,
+    check_output,
+    check_output_folder,
+    note,
+    one_line_errors,
+    print_json,
+)
+from topmix.cli.flags import Flag, Settings, with_flags
 from topmix.cli.models import PREFERRED, component_flags, configure, estimator_class, load_model, model_flags
-from topmix.cli.options import AsJson, Seed, Threads, check_output, check_output_folder
-from topmix.cli.output import note, print_json
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_all_for, read_to_fit
 from topmix.data import CorpusError, write_corpus
 from topmix.data.formats import FORMATS
@@ -36,8 +43,7 @@ def convert(
         ),
     ] = None,
     corpus: Annotated[
-        Path | None,
-        typer.Option(help="For a model: documents that pyldavis and mallet need.", metavar="DOCS"),
+        Path | None, typer.Option(help="For a model: documents that pyldavis and mallet need.", metavar="DOCS")
     ] = None,
     seed: Seed = 0,
     threads: Threads = None,
@@ -68,11 +74,11 @@ def convert(
             found = load_model(source, threads)
             documents = None if corpus is None else read_all_for(found, corpus, settings).corpus
             export(found, output, to, documents)
-            result = {"source": str(source), "output": str(output), "estimator": type(found).__name__}
+            about: dict[str, object] = {"estimator": type(found).__name__}
         else:
-            result = {"source": str(source), "output": str(output), **_convert_corpus(source, output, to, settings)}
+            about = {**_convert_corpus(source, output, to, settings)}
         if as_json:
-            print_json(result)
+            print_json({"source": str(source), "output": str(output), **about})
         else:
             note(f"wrote {output}")
 
@@ -87,7 +93,7 @@ def is_model(path: Path) -> bool:
         return False
 
 
-def _convert_corpus(source: Path, output: Path, to: str | None, settings: dict[str, Any]) -> dict[str, Any]:
+def _convert_corpus(source: Path, output: Path, to: str | None, settings: Settings) -> dict[str, float]:
     ours = to == "topmix" or (to is None and output.suffix == ".topmix")
     can_be_read = output.is_file() or not output.exists()  # not a device
     estimator = estimator_class(PREFERRED)()

@@ -10,14 +10,22 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as Lines
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import one_line_errors
+from topmix.cli.command import (
+    AsJson,
+    Documents,
+    ModelFile,
+    Seed,
+    Threads,
+    app_of,
+    number,
+    one_line_errors,
+    print_json,
+    tell,
+)
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.options import AsJson, Documents, ModelFile, Seed, Threads
-from topmix.cli.output import print_json, tell
 from topmix.cli.sources import READ_GROUPS, read_all_for, read_table, takes_counts
-from topmix.views.evaluate import MEANINGS, are_training_documents, evaluate_rows, evaluate_topics
+from topmix.views.evaluate import MEANINGS, Scores, are_training_documents, evaluate_rows, evaluate_topics
 
 
 @with_flags(READ_GROUPS)
@@ -30,14 +38,9 @@ def evaluate(
             help="Documents for coherence, such as the training documents; DOCS if not given.", metavar="DOCS"
         ),
     ] = None,
-    words: Annotated[
-        int, typer.Option("-n", "--words", help="Words per topic, for coherence and diversity.", min=2, metavar="N")
-    ] = 10,
+    words: Annotated[int, number("-n", "--words", help="Words per topic, for coherence and diversity.", min=2)] = 10,
     max_docs: Annotated[
-        int,
-        typer.Option(
-            help="Largest number of documents for the completion score; they are chosen at random.", min=1, metavar="N"
-        ),
+        int, number(help="Largest number of documents for the completion score; they are chosen at random.", min=1)
     ] = 2000,
     seed: Seed = 0,
     threads: Threads = None,
@@ -72,24 +75,21 @@ def evaluate(
             Console().print(_table(result))
 
 
-def _table(result: dict[str, Any]) -> Lines:
+def _table(result: Scores) -> Lines:
     table = Lines(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for heading, justify in (("measure", "left"), ("value", "right"), ("meaning", "left")):
         table.add_column(heading, justify=justify, style="dim" if heading == "meaning" else "")  # type: ignore[arg-type]
     for name, value in result.items():
-        text = (
-            "yes"
-            if value is True
-            else "no"
-            if value is False
-            else f"{value:,}"
-            if isinstance(value, int)
-            else f"{value:,.4f}"
-            if value is not None
-            else "-"
-        )
-        table.add_row(name.replace("_", " "), text, MEANINGS.get(name, ""))
+        table.add_row(name.replace("_", " "), _shown(value), MEANINGS.get(name, ""))
     return table
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4f}"
 
 
 app = app_of(evaluate)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import one_line_errors
+from topmix.cli.command import AsJson, ModelFile, Seed, Threads, app_of, number, one_line_errors, print_json, tell
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.options import AsJson, ModelFile, Seed, Threads
-from topmix.cli.output import print_json, tell
-from topmix.cli.sources import READ_GROUPS, read_all_for, texts_at
-from topmix.data.columns import column_of
+from topmix.cli.sources import READ_GROUPS, read_all_for, read_to_show
+from topmix.data import Corpus
 
-Port = Annotated[int, typer.Option(help="Port to listen at; 0 takes one that is free.", min=0, max=65535, metavar="N")]
+if TYPE_CHECKING:  # it needs starlette
+    from topmix.explorer import Explorer
+
+Port = Annotated[int, number(help="Port to listen at; 0 takes one that is free.", min=0, max=65535)]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")]
 
 
@@ -68,15 +68,8 @@ def explore(
 
         found = load_model(model, threads)
         with Console(stderr=True).status("Reading the documents ..."):
-            documents = texts = columns = unseen = None
-            if corpus is not None:
-                documents = read_all_for(found, corpus, dict(settings)).corpus
-                texts = texts_at(corpus, dict(settings))
-                columns = {name: column_of(corpus, name, documents.n_docs) for name in column or ()}
-            elif column:
-                raise typer.BadParameter("columns are of documents: pass --corpus too", param_hint="--column")
-            if held_out is not None:
-                unseen = read_all_for(found, held_out, dict(settings)).corpus
+            documents, texts, columns = read_to_show(found, corpus, column or (), settings)
+            unseen = None if held_out is None else read_all_for(found, held_out, dict(settings)).corpus
             explorer = open_explorer(
                 found, documents, texts=texts, columns=columns, held_out=unseen, other=other, path=model,
                 title=title or model.stem, port=port, browser=False,
@@ -88,7 +81,7 @@ def explore(
         serve(explorer, browser)
 
 
-def serve(explorer: Any, browser: bool) -> None:
+def serve(explorer: Explorer, browser: bool) -> None:
     """Says the address, and waits for Ctrl-C."""
     tell(f"the explorer is at {explorer.url} (Ctrl-C ends it)")
     if browser:
@@ -97,7 +90,7 @@ def serve(explorer: Any, browser: bool) -> None:
 
 
 @contextmanager
-def until_interrupt(explorer: Any) -> Iterator[None]:
+def until_interrupt(explorer: Explorer) -> Iterator[None]:
     """Ctrl-C is the ordinary end of what is done inside, at any moment of it. Then the explorer is closed."""
     try:
         yield
@@ -107,7 +100,7 @@ def until_interrupt(explorer: Any) -> Iterator[None]:
         explorer.close()
 
 
-def open_session(corpus: Any, texts: Iterable[str] | None, title: str, port: int) -> Any:
+def open_session(corpus: Corpus, texts: Iterable[str] | None, title: str, port: int) -> Explorer:
     """An explorer for a fit that is about to begin."""
     from topmix.explorer import Explorer, Library, Session
 

@@ -6,20 +6,32 @@ import re
 import warnings
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from rich.console import Console
+from sklearn.base import BaseEstimator
 
 from topmix.api import ESTIMATORS
 from topmix.api.components import FAMILIES
-from topmix.api.estimator import Estimator
-from topmix.api.variational import PASSES
-from topmix.cli.command import app_of
-from topmix.cli.errors import INTERRUPTED, one_line_errors
+from topmix.cli.command import (
+    INTERRUPTED,
+    AsJson,
+    Documents,
+    Seed,
+    Threads,
+    app_of,
+    check_output,
+    file,
+    note,
+    number,
+    one_line_errors,
+    print_json,
+    tell,
+)
 from topmix.cli.explore_command import open_session, serve, until_interrupt
-from topmix.cli.flags import Flag, with_flags
+from topmix.cli.flags import Flag, Settings, with_flags
 from topmix.cli.models import (
     PREFERRED,
     can_checkpoint,
@@ -29,8 +41,6 @@ from topmix.cli.models import (
     load_model,
     model_flags,
 )
-from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
-from topmix.cli.output import note, print_json, tell
 from topmix.cli.seeds import read_seeds
 from topmix.cli.sources import (
     CLI_DEFAULTS,
@@ -47,7 +57,12 @@ from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress
 from topmix.views.describe import describe_model, model_table
 
+if TYPE_CHECKING:  # they need starlette
+    from topmix.explorer import Explorer
+    from topmix.pages.explorer.live import Watch
+
 SMALL = 2_000_000  # tokens of all starts together, where the user does not say how many: a second or two
+ONE_START = ("HDP", "GibbsLDA", "CombinatorialLDA")  # which explore by themselves, and take long
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 
 MODEL, FIT, MORE, PRIORS = "Model", "Fit", "More settings", "Priors"  # headings
@@ -69,7 +84,7 @@ def grouped() -> dict[str, list[Flag]]:
     return groups
 
 
-def model_option(names: Collection[str]) -> Any:
+def model_option(names: Collection[str]) -> object:
     """--model NAME, with these names in its help and for a shell to complete."""
     return typer.Option(
         help=f"One of {', '.join(names)}.",
@@ -98,10 +113,9 @@ def fit(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
+        file(
             help="Save the progress in this file after each pass. If the file exists, the fit continues from it: run "
             "the same command again after a crash, and the result has the same bits.",
-            metavar="FILE",
             rich_help_panel=FIT,
         ),
     ] = None,
@@ -115,27 +129,20 @@ def fit(
             "--explore", help="Watch the fit in a browser, and go on from there; Ctrl-C ends it.", rich_help_panel=FIT
         ),
     ] = False,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.", metavar="FILE")],
+    output: Annotated[Path, file("-o", "--output", help="The model file to write.")],
     seed: Seed = 0,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor topics.")] = False,
     as_json: AsJson = False,
     port: Annotated[
-        int,
-        typer.Option(
-            help="Port of --explore; 0 takes one that is free.", min=0, max=65535, metavar="N", rich_help_panel=MORE
-        ),
+        int, number(help="Port of --explore; 0 takes one that is free.", min=0, max=65535, rich_help_panel=MORE)
     ] = 0,
     browser: Annotated[
         bool,
         typer.Option("--browser/--no-browser", help="Whether --explore opens a browser.", rich_help_panel=MORE),
     ] = True,
-    checkpoint_every: Annotated[
-        int, typer.Option(help="Passes between two checkpoints.", min=1, metavar="N", rich_help_panel=MORE)
-    ] = 1,
-    words: Annotated[
-        int, typer.Option(help="Words to show of each topic.", min=1, metavar="N", rich_help_panel=MORE)
-    ] = 8,
+    checkpoint_every: Annotated[int, number(help="Passes between two checkpoints.", min=1, rich_help_panel=MORE)] = 1,
+    words: Annotated[int, number(help="Words to show of each topic.", min=1, rich_help_panel=MORE)] = 8,
     **settings: Any,
 ) -> None:
     """Learn topics (or clusters) and save them in a file.
@@ -172,7 +179,8 @@ def fit(
         data = _read(estimator, source, settings, start)
         explorer = _explorer(data, source, reading, output, port, browser) if explore else None
         if "n_init" not in chosen:
-            estimator.set_params(n_init=1 if resume or checkpoint else starts(data))
+            is_one = resume or checkpoint or type(estimator).__name__ in ONE_START
+            estimator.set_params(n_init=1 if is_one else starts(data))
         estimator.set_params(random_state=seed, n_jobs=threads)
         if resume:
             estimator.set_params(warm_start=True)
@@ -216,20 +224,27 @@ class Stopped(Exception):
 
 
 def learn(
-    estimator: Any, data: Any, limit: float | None, quiet: bool, extra: dict[str, Any], explorer: Any = None
+    estimator: BaseEstimator,
+    data: Corpus | Table,
+    limit: float | None,
+    quiet: bool,
+    extra: Settings,
+    explorer: Explorer | None = None,
 ) -> str | None:
     """Fits with a progress bar. Returns what ended the fit early: "Ctrl-C", "time limit", "stop" or None. Raises
     Stopped. An `explorer` shows the passes, and has a say about the time."""
-    n_passes = (estimator.max_iter or PASSES) * estimator.n_init
-    n_tokens = data.n_tokens if isinstance(data, Corpus) else len(data)
-    vocabulary = data.vocabulary if isinstance(data, Corpus) else None
+    most = estimator.max_iter
+    if most is None:
+        _, most = estimator._sweeps(data, estimator._learner(), estimator._inference())
+    unit = "token" if isinstance(data, Corpus) else "row"
+    size, words = (data.n_tokens, data.vocabulary) if isinstance(data, Corpus) else (len(data), None)
     console = Console(stderr=True, quiet=quiet)
-    time_limit: Any = None if limit is None else TimeLimit(limit)
+    time_limit: TimeLimit | Watch | None = None if limit is None else TimeLimit(limit)
     lost: int | None = None
     with (
         StopOnInterrupt() as stop,
         FitProgress(
-            n_passes, n_tokens, title="Learning", lines=False, words=vocabulary, unit=_unit(data), console=console
+            most * estimator.n_init, size, title="Learning", lines=False, words=words, unit=unit, console=console
         ) as progress,
     ):
         if explorer is not None:
@@ -249,7 +264,7 @@ def learn(
         raise Stopped(lost)
     if stop.stopped:
         return "Ctrl-C"
-    if explorer is not None and time_limit.stopped:
+    if explorer is not None and explorer.session.watch is not None and explorer.session.watch.stopped:
         return "stop"
     return "time limit" if time_limit and time_limit.reached and not has_converged(estimator) else None
 
@@ -260,11 +275,11 @@ def starts(data: Corpus | Table) -> int:
     return int(min(max(SMALL // max(size, 1), 1), 10))
 
 
-def has_converged(estimator: Estimator[Any]) -> bool:
+def has_converged(estimator: BaseEstimator) -> bool:
     return estimator._fitted is not None and bool(estimator._fitted.converged)
 
 
-def describe_data(data: Corpus | Table) -> dict[str, Any]:
+def describe_data(data: Corpus | Table) -> dict[str, float]:
     if isinstance(data, Table):
         return {"n_rows": data.shape[0], "n_features": data.shape[1]}
     return {"n_docs": data.n_docs, "n_words": data.n_words, "n_tokens": data.n_tokens}
@@ -278,7 +293,7 @@ def seconds(text: str) -> float:
     return float(found[1]) * UNITS[found[2]]
 
 
-def _read(estimator: Any, source: Path, settings: dict[str, Any], start: Any) -> Corpus | Table:
+def _read(estimator: BaseEstimator, source: Path, settings: Settings, start: BaseEstimator | None) -> Corpus | Table:
     with Console(stderr=True).status(f"Reading {source} ..."):
         if not takes_counts(estimator):
             return read_table(source, settings)
@@ -293,7 +308,9 @@ def _read(estimator: Any, source: Path, settings: dict[str, Any], start: Any) ->
     return corpus
 
 
-def _explorer(data: Any, source: Path, reading: dict[str, Any], output: Path, port: int, browser: bool) -> Any:
+def _explorer(
+    data: Corpus | Table, source: Path, reading: Settings, output: Path, port: int, browser: bool
+) -> Explorer:
     """An explorer that waits for the first pass."""
     if not isinstance(data, Corpus):
         raise typer.BadParameter("there is nothing to explore in clusters of rows of numbers", param_hint="--explore")
@@ -306,7 +323,7 @@ def _explorer(data: Any, source: Path, reading: dict[str, Any], output: Path, po
     return explorer
 
 
-def _checkpoint(cls: Any, path: Path | None, every: int, resume: bool) -> dict[str, Any]:
+def _checkpoint(cls: type[BaseEstimator], path: Path | None, every: int, resume: bool) -> Settings:
     if path is None:
         return {}
     if not can_checkpoint(cls):
@@ -322,7 +339,7 @@ def _checkpoint(cls: Any, path: Path | None, every: int, resume: bool) -> dict[s
     return {"checkpoint": path, "checkpoint_every": every}
 
 
-def _show(estimator: Any, result: dict[str, Any], n_words: int) -> None:
+def _show(estimator: BaseEstimator, result: Settings, n_words: int) -> None:
     console = Console()
     console.print(model_table(estimator, console.width, n_words=n_words, n_shown=20))
     ended = (
@@ -350,16 +367,12 @@ def _what_was_lost(n_passes: int, checkpoint: Path | None) -> str:
     return f"{made}; no model was saved. The first Ctrl-C alone saves the model when its pass ends."
 
 
-def _passes(estimator: Any) -> str:
+def _passes(estimator: BaseEstimator) -> str:
     return _count(estimator.n_iter_)
 
 
 def _count(n_passes: int) -> str:
     return f"{n_passes} pass{'es' if n_passes != 1 else ''}"
-
-
-def _unit(data: Any) -> str:
-    return "token" if isinstance(data, Corpus) else "row"
 
 
 app = app_of(fit)

@@ -21,6 +21,8 @@ import typer
 
 from topmix.cli.command import HelpAll
 
+Settings = dict[str, Any]  # options that were given, by the names of parameters, as the library takes them
+
 SHORT = {"n_components": ["-k"], "n_active": ["-L"]}
 CHOICES = re.compile(r"\{([^}]*)\}")
 
@@ -30,8 +32,8 @@ class Flag:
     """One parameter as an option."""
 
     name: str  # as set_params takes it
-    hint: Any  # its annotation
-    default: Any
+    hint: object  # its annotation
+    default: object
     text: str = ""  # what --help says of it
     choices: tuple[str, ...] = ()
     is_closed: bool = False  # whether a string must be one of the choices
@@ -54,7 +56,7 @@ class Flag:
         unset = self.default is None or self.default is inspect.Parameter.empty
         return self.text if unset else f"{self.text} [{shown(self.default)}]".strip()
 
-    def parse(self, given: Any) -> Any:
+    def parse(self, given: object) -> object:
         """The value that an argument of the command line stands for."""
         if not isinstance(given, str):
             return given
@@ -83,7 +85,7 @@ def option_of(name: str) -> str:
     return "--" + name.replace("__", ".").replace("_", "-")
 
 
-def flags_of(function: Callable[..., Any], leave_out: Iterable[str] = ()) -> dict[str, Flag]:
+def flags_of(function: Callable[..., object], leave_out: Iterable[str] = ()) -> dict[str, Flag]:
     """The parameters of a function or class, by name."""
     call = function.__init__ if inspect.isclass(function) else function
     hints = typing.get_type_hints(call)
@@ -145,28 +147,28 @@ def gist(text: str) -> str:
     return " ".join([sentences[0], *(s for s in sentences[1:] if re.match("None\\b", s))])
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A default as one would type it."""
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else "none" if value is None else str(value)
 
 
 def with_flags(
     groups: Mapping[str, Iterable[Flag]], defaults: Mapping[str, str] | None = None, main: Collection[str] = ()
-) -> Callable[..., Any]:
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Gives a command that takes **settings an option for each flag, under the heading of its group.
 
     `--help` shows the groups in `main`, and `--help-all` shows all of them. Settings arrive parsed, and only those
     that were given. `defaults` tells what the command does without an option where it is not the library's default.
     """
 
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
         flags = {flag.name: flag for group in groups.values() for flag in group}
 
         @wraps(command)
-        def run(**given: Any) -> Any:
+        def run(**given: object) -> None:
             given.pop("help_all")
             settings = {n: flags[n].parse(given.pop(n)) for n in flags if given.get(n) is not None}
-            return command(**{n: v for n, v in given.items() if n not in flags}, **settings)
+            command(**{n: v for n, v in given.items() if n not in flags}, **settings)
 
         own = typing.get_type_hints(command, include_extras=True)
         parameters = [
@@ -195,9 +197,9 @@ def _is_described(flag: Flag) -> bool:
     return bool(flag.text) and not flag.text.startswith("As in ")
 
 
-def _annotation(flag: Flag, heading: str, default: str | None) -> Any:
+def _annotation(flag: Flag, heading: str, default: str | None) -> object:
     text = flag.help if default is None else f"{flag.text} [{default}]"
-    settings: dict[str, Any] = {"help": text, "rich_help_panel": heading, "show_default": False}
+    settings: Settings = {"help": text, "rich_help_panel": heading, "show_default": False}
     if flag.hint is bool:
         family, dot, setting = flag.option[2:].rpartition(".")
         return Annotated[bool | None, typer.Option(f"{flag.option}/--{family}{dot}no-{setting}", **settings)]

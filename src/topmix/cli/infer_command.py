@@ -2,43 +2,67 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
 from rich.console import Console
+from sklearn.base import BaseEstimator
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import one_line_errors
-from topmix.cli.flags import with_flags
+from topmix.cli.command import (
+    Documents,
+    ModelFile,
+    Seed,
+    Threads,
+    app_of,
+    check_output,
+    file,
+    note,
+    number,
+    one_line_errors,
+    print_json,
+)
+from topmix.cli.flags import Settings, with_flags
 from topmix.cli.models import load_model
-from topmix.cli.options import Documents, ModelFile, Seed, Threads, check_output
-from topmix.cli.output import note, print_json
-from topmix.cli.rows import WRITERS, open_writer
 from topmix.cli.sources import READ_GROUPS, read_for, read_table, takes_counts
+from topmix.data.atomic import atomic_write
+from topmix.export.tables import Columns, write_csv_table, write_parquet_table
 from topmix.fitting.progress import in_short
 from topmix.views.model import proportions
 
 BLOCK_ROWS = 1 << 14
+STANDARD_OUTPUT = Path("-")
+FORMATS = ("jsonl", "csv", "tsv", "parquet")
+SUFFIXES = {f".{name}": name for name in FORMATS} | {".ndjson": "jsonl", ".json": "jsonl"}
+
+
+class Shares(NamedTuple):
+    """Topic shares of some documents."""
+
+    names: list[str]
+    shares: np.ndarray  # [documents, K]
+    n_unknown: float = 0  # tokens
+    n_empty: int = 0  # documents
 
 
 @with_flags(READ_GROUPS)
 def infer(
     model: ModelFile,
     source: Documents,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="The file to write; - is standard output.", metavar="FILE")
-    ] = Path("-"),
+    output: Annotated[Path, file("-o", "--output", help="The file to write; - is standard output.")] = STANDARD_OUTPUT,
     to: Annotated[
         str | None,
         typer.Option(
-            help=f"Format: {', '.join(WRITERS)}. If not given, the name of the file decides.", metavar="FORMAT"
+            help=f"Format: {', '.join(FORMATS)}. If not given, the name of the file decides.", metavar="FORMAT"
         ),
     ] = None,
-    top: Annotated[
-        int | None, typer.Option(help="Write only the N largest topics of a document.", min=1, metavar="N")
-    ] = None,
+    top: Annotated[int | None, number(help="Write only the N largest topics of a document.", min=1)] = None,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary of what was written as JSON.")] = False,
@@ -58,20 +82,28 @@ def infer(
     """
     with one_line_errors("stopped by Ctrl-C; nothing was written"):
         found = load_model(model, threads)
-        if str(output) != "-":
+        if output != STANDARD_OUTPUT:
             check_output(output)
         elif as_json:
             raise typer.BadParameter(
                 "the summary and the rows would both go to standard output: give -o FILE as well", param_hint="--json"
             )
-        n_docs = n_unknown = n_empty = 0
-        began, quiet = time.perf_counter(), str(output) == "-"  # the rows show the progress
-        with open_writer(output, to, top) as write, Console(stderr=True, quiet=quiet).status("Reading ...") as status:
-            for names, X, unknown, empty in _blocks(found, source, settings):
-                write(names, proportions(found, X))
-                n_docs, n_unknown, n_empty = n_docs + len(names), n_unknown + unknown, n_empty + empty
-                speed = in_short(n_docs / max(time.perf_counter() - began, 1e-9))
-                status.update(f"{n_docs:,} documents, {speed}/s")
+        n_docs = n_empty = 0
+        n_unknown: float = 0
+        began, quiet = time.perf_counter(), output == STANDARD_OUTPUT  # the rows show the progress
+        with Console(stderr=True, quiet=quiet).status("Reading ...") as status:
+
+            def counted() -> Iterator[Shares]:
+                nonlocal n_docs, n_unknown, n_empty
+                for block in _blocks(found, source, settings):
+                    yield block
+                    n_docs += len(block.names)
+                    n_unknown += block.n_unknown
+                    n_empty += block.n_empty
+                    speed = in_short(n_docs / max(time.perf_counter() - began, 1e-9))
+                    status.update(f"{n_docs:,} documents, {speed}/s")
+
+            write_shares(counted(), output, to, top)
         if as_json:
             print_json({"output": str(output), "n_docs": n_docs, "n_unknown_tokens": n_unknown, "n_empty": n_empty})
         else:
@@ -81,20 +113,73 @@ def infer(
             )
 
 
-def _blocks(model: Any, source: Path, settings: dict[str, Any]) -> Any:
-    if takes_counts(model):
-        n = 0
-        for corpus, unknown in read_for(model, source, settings):
-            for begin in range(0, corpus.n_docs, BLOCK_ROWS):
-                part = corpus[begin : begin + BLOCK_ROWS]
-                names = [str(n + d) for d in range(part.n_docs)] if part.names is None else list(part.names)
-                yield names, part, unknown if begin == 0 else 0, int((part.indptr[1:] == part.indptr[:-1]).sum())
-                n += part.n_docs
-    else:
+def _blocks(model: BaseEstimator, source: Path, settings: Settings) -> Iterator[Shares]:
+    if not takes_counts(model):
         table = read_table(source, settings)
         for begin in range(0, len(table), BLOCK_ROWS):
             rows = table[begin : begin + BLOCK_ROWS]
-            yield [str(begin + d) for d in range(len(rows))], rows, 0, 0
+            yield Shares([str(begin + d) for d in range(len(rows))], proportions(model, rows))
+        return
+    n = 0
+    for corpus, unknown in read_for(model, source, settings):
+        for begin in range(0, corpus.n_docs, BLOCK_ROWS):
+            part = corpus[begin : begin + BLOCK_ROWS]
+            names = [str(n + d) for d in range(part.n_docs)] if part.names is None else list(part.names)
+            n_empty = int((part.indptr[1:] == part.indptr[:-1]).sum())
+            yield Shares(names, proportions(model, part), unknown if begin == 0 else 0, n_empty)
+            n += part.n_docs
+
+
+def write_shares(blocks: Iterable[Shares], path: Path, format: str | None, top: int | None) -> None:
+    """Writes blocks one below the other. The file appears when all blocks are written, or not at all."""
+    kind = format or (SUFFIXES.get(path.suffix.lower()) if path != STANDARD_OUTPUT else "jsonl")
+    if kind not in FORMATS:
+        raise ValueError(f"{path}: choose a format with --to: {', '.join(FORMATS)}")
+    if kind == "parquet" and path == STANDARD_OUTPUT:
+        raise ValueError("Parquet cannot go to standard output: give -o FILE")
+    with nullcontext(sys.stdout.buffer) if path == STANDARD_OUTPUT else atomic_write(path) as file:
+        if kind == "jsonl":
+            for block in blocks:
+                file.writelines(_json_lines(block, top))
+        elif kind == "parquet":
+            write_parquet_table(file, (_lists(block, top) for block in blocks))
+        else:
+            write_csv_table(file, (_cells(block, top) for block in blocks), "\t" if kind == "tsv" else ",")
+        file.flush()
+
+
+def _json_lines(block: Shares, top: int | None) -> Iterator[bytes]:
+    for name, row in zip(block.names, block.shares):
+        if top is None:
+            cells = '"theta": [' + ", ".join(map("%.6g".__mod__, row.tolist())) + "]"
+        else:
+            cells = '"topics": [' + ", ".join(f"[{k}, {row[k]:.6g}]" for k in _largest(row[None], top)[0]) + "]"
+        yield f'{{"id": {json.dumps(name, ensure_ascii=False)}, {cells}}}\n'.encode(errors="replace")
+
+
+def _cells(block: Shares, top: int | None) -> Columns:
+    """For CSV: id, topic_0, topic_1, ...; with `top`, id, best_1, share_1, best_2, ..."""
+    if top is None:
+        return {"id": block.names} | {f"topic_{k}": shares for k, shares in enumerate(block.shares.T.tolist())}
+    best = _largest(block.shares, top)
+    shares = np.take_along_axis(block.shares, best, axis=1)
+    pairs = enumerate(zip(best.T.tolist(), shares.T.tolist()), 1)
+    columns = {f"{what}_{n}": column for n, pair in pairs for what, column in zip(("best", "share"), pair)}
+    return {"id": block.names, **columns}
+
+
+def _lists(block: Shares, top: int | None) -> Columns:
+    """For Parquet: id, and theta, a list of K shares; with `top`, lists of topics and of their shares."""
+    shares = block.shares.astype(np.float32)
+    if top is None:
+        return {"id": block.names, "theta": list(shares)}
+    best = _largest(block.shares, top).astype(np.int32)
+    return {"id": block.names, "topics": list(best), "shares": list(np.take_along_axis(shares, best, axis=1))}
+
+
+def _largest(shares: np.ndarray, top: int) -> np.ndarray:
+    """[documents, top] topics, the largest first."""
+    return np.argsort(-shares, axis=1, kind="stable")[:, :top]
 
 
 app = app_of(infer)

@@ -6,13 +6,13 @@ import inspect
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import typer
+from sklearn.base import BaseEstimator
 
 from topmix.api import ESTIMATORS, load
 from topmix.api.components import FAMILIES
-from topmix.cli.flags import Flag, flags_of, merged, option_of
+from topmix.cli.flags import Flag, Settings, flags_of, merged, option_of
 from topmix.parameters.component import Component
 
 # Parameters that are options of the command itself (--seed, --threads, --resume, --max-time), or cannot be typed.
@@ -44,7 +44,7 @@ def component_flags(family: str) -> dict[str, Flag]:
     return found
 
 
-def estimator_class(name: str) -> Any:
+def estimator_class(name: str) -> type[BaseEstimator]:
     """By its name in any spelling: gaussian-mixture is GaussianMixture."""
     wanted = re.sub(r"[-_ ]", "", name).lower()
     for known, cls in ESTIMATORS.items():
@@ -53,7 +53,7 @@ def estimator_class(name: str) -> Any:
     raise typer.BadParameter(f"{name!r} is not one of {', '.join(ESTIMATORS)}", param_hint="--model")
 
 
-def configure(estimator: Any, settings: dict[str, Any]) -> None:
+def configure(estimator: BaseEstimator, settings: Settings) -> None:
     """Sets parameters and settings of components. An option that does not apply is an error that says what does."""
     own = {name: value for name, value in settings.items() if "__" not in name}
     for name in own:
@@ -72,7 +72,7 @@ def configure(estimator: Any, settings: dict[str, Any]) -> None:
             raise typer.BadParameter(str(error), param_hint=", ".join(map(option_of, part))) from error
 
 
-def load_model(path: Path, threads: int | None = None) -> Any:
+def load_model(path: Path, threads: int | None = None) -> BaseEstimator:
     """The model in a file, set to use this many threads."""
     check_model_file(path)
     model = load(path)
@@ -89,11 +89,11 @@ def check_model_file(path: Path) -> None:
         raise ValueError(f"{path}: there is no such model file; `topmix fit ... -o {path}` writes one")
 
 
-def can_checkpoint(cls: Any) -> bool:
+def can_checkpoint(cls: type[BaseEstimator]) -> bool:
     return "checkpoint" in inspect.signature(cls.fit).parameters
 
 
-def _no_parameter(estimator: Any, name: str) -> str:
+def _no_parameter(estimator: BaseEstimator, name: str) -> str:
     """Why an estimator does not take a parameter, and what to pass instead."""
     inner = [option_of(n) for n in estimator.get_params(deep=True) if n.partition("__")[2] == name]
     if inner:
@@ -101,12 +101,12 @@ def _no_parameter(estimator: Any, name: str) -> str:
     return f"{type(estimator).__name__} has no such option; it belongs to {_models_with(name)}"
 
 
-def _no_setting(estimator: Any, family: str, setting: str) -> str | None:
+def _no_setting(estimator: BaseEstimator, family: str, setting: str) -> str | None:
     """Why the component in use does not have a setting, and what it has; None if it has it."""
     if family not in estimator.get_params(deep=False):
         return f"{type(estimator).__name__} has no {family}; it belongs to {_models_with(family)}"
     if getattr(estimator, family) is None:
-        return f"--{family} is none; leave out `--{family} none`"
+        return "there are no seeds: give --seeds FILE" if family == "seeds" else f"leave out `--{family} none`"
     component = estimator._component(family)
     if setting in component.settings():
         return None

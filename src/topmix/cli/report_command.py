@@ -8,21 +8,17 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import one_line_errors
+from topmix.cli.command import AsJson, ModelFile, Seed, Threads, app_of, check_output, file, one_line_errors, print_json
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
-from topmix.cli.options import AsJson, ModelFile, Seed, Threads, check_output
-from topmix.cli.output import print_json
-from topmix.cli.sources import READ_GROUPS, read_all_for, texts_at
-from topmix.data.columns import column_of
+from topmix.cli.sources import READ_GROUPS, read_to_show
 from topmix.report import write_report
 
 
 @with_flags(READ_GROUPS)
 def report(
     model: ModelFile,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.", metavar="FILE")],
+    output: Annotated[Path, file("-o", "--output", help="The HTML file to write.")],
     corpus: Annotated[
         Path | None,
         typer.Option(
@@ -53,13 +49,7 @@ def report(
         check_output(output)
         found = load_model(model, threads)
         with Console(stderr=True).status("Writing the report ..."):
-            documents = texts = columns = None
-            if corpus is not None:
-                documents = read_all_for(found, corpus, dict(settings)).corpus
-                texts = texts_at(corpus, dict(settings))
-                columns = {name: column_of(corpus, name, documents.n_docs) for name in column or ()}
-            elif column:
-                raise typer.BadParameter("columns are of documents: pass --corpus too", param_hint="--column")
+            documents, texts, columns = read_to_show(found, corpus, column or (), settings)
             write_report(found, output, documents, texts=texts, columns=columns, title=title or model.stem)
         if as_json:
             print_json({"output": str(output), "bytes": output.stat().st_size})

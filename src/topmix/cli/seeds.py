@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from topmix.api import Seeds
+from topmix.cli.flags import Settings
 
 MARKS = {"-": "ban", "=": "pin"}  # before a word
 
 
-def read_seeds(given: Any, option: str = "--seeds") -> Seeds:
+def read_seeds(given: object, option: str = "--seeds") -> Seeds:
     """What a file says, as the parameter `seeds`.
 
     It has one line per topic with its words, separated by commas or else by spaces. A word after - is banned from the
@@ -24,14 +24,14 @@ def read_seeds(given: Any, option: str = "--seeds") -> Seeds:
     if not path.is_file():
         raise typer.BadParameter(f"there is no file {path} with seed words, one line per topic", param_hint=option)
     text = path.read_text(encoding="utf-8-sig")
-    kinds: dict[str, Any] = _from_json(path, text, option) if path.suffix.lower() == ".json" else _from_lines(text)
+    kinds = _from_json(path, text, option) if path.suffix.lower() == ".json" else _from_lines(text)
     try:
         return Seeds(kinds.get("seeds"), ban=kinds.get("ban"), pin=kinds.get("pin"))
     except ValueError as error:
         raise typer.BadParameter(f"{path}: {error}", param_hint=option) from error
 
 
-def _from_json(path: Path, text: str, option: str) -> dict[str, Any]:
+def _from_json(path: Path, text: str, option: str) -> Settings:
     try:
         read = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -43,8 +43,8 @@ def _from_json(path: Path, text: str, option: str) -> dict[str, Any]:
     return read
 
 
-def _from_lines(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"seeds": [], "ban": [], "pin": []}
+def _from_lines(text: str) -> Settings:
+    found: Settings = {"seeds": [], "ban": [], "pin": []}
     for line in [line.strip() for line in text.rstrip().splitlines() if not line.startswith("#")]:
         of_topic: dict[str, list[str]] = {kind: [] for kind in found}
         for word in line.split("," if "," in line else None):

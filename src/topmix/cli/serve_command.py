@@ -6,11 +6,8 @@ from typing import Annotated
 
 import typer
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import one_line_errors
+from topmix.cli.command import ModelFile, Seed, Threads, app_of, number, one_line_errors, print_json, tell
 from topmix.cli.models import check_model_file
-from topmix.cli.options import ModelFile, Seed, Threads
-from topmix.cli.output import print_json, tell
 
 MEGABYTE = 1 << 20
 
@@ -21,9 +18,7 @@ def serve(
         str,
         typer.Option(help="The address to listen at. The default is seen by this machine alone.", metavar="ADDRESS"),
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(help="The port; 0 takes one that is free.", min=0, max=65535, metavar="N")
-    ] = 8000,
+    port: Annotated[int, number(help="The port; 0 takes one that is free.", min=0, max=65535)] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
@@ -40,7 +35,7 @@ def serve(
             metavar="NAME",
         ),
     ] = None,
-    max_body: Annotated[int, typer.Option(help="Megabytes of a request, at most.", min=1, max=1024, metavar="N")] = 1,
+    max_body: Annotated[int, number(help="Megabytes of a request, at most.", min=1, max=1024)] = 1,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the address and the token as JSON.")] = False,

@@ -1,30 +1,37 @@
-"""Reads documents and tables: for a fit, or in the columns of a fitted model."""
+"""Reads documents and tables: for a fit, or in the columns of a fitted model. `topmix.read` does the work, so that the
+command learns from the same words as `fit` in Python."""
 
 from __future__ import annotations
 
-import os
+import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import typer
+from sklearn.base import BaseEstimator
 
-from topmix.cli.flags import Flag, flags_of, option_of
+from topmix.cli.flags import Flag, Settings, flags_of, option_of
 from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
-from topmix.data.documents import Document
+from topmix.data.columns import column_of
+from topmix.data.documents import Document, NamedTexts
+from topmix.data.formats.format import Options, find_vocabulary
 from topmix.data.languages import CODES, resolve_stop_words
-from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.readers import kind_of_text
 from topmix.data.sources import text_format
 from topmix.data.texts import OTHER_TEXTS
 from topmix.engines import Engine
+from topmix.read import DEFAULTS, How, Reading, read, read_known, read_parts
 
 STANDARD_INPUT = Path("-")
 LOOKED_FOR = (*OTHER_TEXTS, "")  # suffixes to look for in a folder without *.txt
-BLOCK_TEXTS = 2048  # documents in memory at a time when a fitted model reads them
+WITHOUT_WIDTH = ("ldac", "svmlight")  # formats that do not have the number of words
+SUFFIXES_WITHOUT_WIDTH = (".ldac", ".dat", ".svmlight", ".svm", ".libsvm")
 
 # Options for reading texts, for tokenizing them, and for reading counts.
 READING = flags_of(read_texts, leave_out=("path", "format"))
@@ -34,7 +41,7 @@ READ_GROUPS: dict[str, list[Flag]] = {"Reading": [*COUNTS.values(), *READING.val
 FIT_GROUPS: dict[str, list[Flag]] = {**READ_GROUPS, "Words (of text)": list(CUTTING.values())}
 CLI_DEFAULTS = {
     "token_pattern": "auto",
-    "stop_words": "english",
+    "stop_words": "auto: english if the texts are English",
     "min_df": "5 for 1000 documents or more, 2 for 20 or more, else 1",
     "max_df": "0.5; 1.0 for fewer than 20 documents",
 }
@@ -44,60 +51,63 @@ class Read(NamedTuple):
     """Documents in the columns of a model, and how many tokens were left out."""
 
     corpus: Corpus
-    n_unknown: int  # tokens that are not in the vocabulary of the model
+    n_unknown: float  # tokens that are not in the vocabulary of the model
 
 
-def split(settings: dict[str, Any], *groups: dict[str, Flag]) -> list[dict[str, Any]]:
-    """The settings of each group of flags; they are removed from `settings`."""
-    taken = [{name: settings.pop(name) for name in group if name in settings} for group in groups]
-    for group in taken:
-        if "," in (group.get("field") or ""):
-            group["field"] = group["field"].split(",")
-    return taken
+class Source(NamedTuple):
+    """Whether texts or counts are at a path, and how to read them."""
+
+    is_text: bool
+    how: How  # for counts its options are those of `read_corpus`
 
 
-def read_to_fit(path: Path, settings: dict[str, Any], out: Path | None = None, engine: Engine | None = None) -> Corpus:
-    """The corpus at a path. Common and rare words of texts are left out unless the settings say otherwise. Workers of
-    an engine that can count texts do so."""
-    reading, cutting, counts = split(settings, READING, CUTTING, COUNTS)
-    form = text_at(path, reading, counts.pop("format", None))
-    kind = kind_of_text(path, form)
-    if kind is None:
-        stop_words = resolve_stop_words(_stop_words(cutting.pop("stop_words", None)))
-        out = None if stop_words else out
-        corpus = read_corpus(path, format=form, **counts, **reading, **cutting, out=out)  # options for texts: an error
-        return corpus.drop_words(stop_words) if stop_words else corpus
-    cutting = {"token_pattern": "auto", "stop_words": "english", "min_df": "auto", "max_df": "auto"} | cutting
-    cutting["stop_words"] = _stop_words(cutting["stop_words"])
-    if kind == "parquet" and engine is not None and engine.counts_texts and not counts:
-        vectorizer = Vectorizer(**cutting)
-        texts = ParquetTexts(os.path.abspath(path), reading.get("field"), reading.get("id_field"))
-        if (counted := engine.count_texts(texts, vectorizer, vectorizer._begin_fit(), out)) is not None:
-            return counted
-    return read_corpus(path, format=form, **counts, **reading, **cutting, out=out)
-
-
-def text_at(path: Path, reading: dict[str, Any], form: str | None) -> str | None:
-    """The format of a path; None: guess it. For a folder, the pattern of its text files is set in `reading`."""
+def source_at(path: Path, settings: Settings) -> Source:
+    """As the options say, which are removed from `settings`."""
     if not path.exists():
         raise ValueError(f"{path}: there is no such file or folder")
-    if not path.is_dir():
-        return form
-    pattern = reading.get("pattern") or pattern_of(path)
-    if pattern in (None, "*") and "pattern" not in reading and text_format(path) == "parquet":
-        return form or "parquet"
-    if pattern is not None:
-        reading["pattern"] = pattern
-    return form or "folder"
-
-
-def texts_at(path: Path, settings: dict[str, Any]) -> Iterator[str] | None:
-    """The texts of the documents at a path, in order; None where it holds counts."""
-    [reading] = split(settings, READING)
-    form = text_at(path, reading, settings.get("format"))
+    reading, counts = taken(settings, READING), taken(settings, COUNTS)
+    form = counts.pop("format", None)
+    if path.is_dir():
+        pattern = reading.get("pattern") or pattern_of(path)
+        is_parquet = pattern in (None, "*") and "pattern" not in reading and text_format(path) == "parquet"
+        form = form or ("parquet" if is_parquet else "folder")
+        if pattern is not None and not is_parquet:
+            reading["pattern"] = pattern
     if kind_of_text(path, form) is None:
+        return Source(False, How(format=form, file={**counts, **reading}))
+    if counts:
+        options = ", ".join(map(option_of, counts))
+        raise ValueError(f"{options}: for files of counts, but {path} is read as text")
+    fields = reading.pop("field", None)
+    text = fields.split(",") if fields and "," in fields else fields
+    return Source(True, How(text=text, format=form, file=reading))
+
+
+def taken(settings: Settings, group: Mapping[str, Flag]) -> Settings:
+    """The settings of a group of flags; they are removed from `settings`."""
+    return {name: settings.pop(name) for name in group if name in settings}
+
+
+def read_to_fit(path: Path, settings: Settings, out: Path | None = None, engine: Engine | None = None) -> Corpus:
+    """The corpus at a path. Common and rare words of texts are left out unless the settings say otherwise. Workers of
+    an engine that can count texts do so. With `out`, the corpus is built in that file."""
+    cutting, (is_text, how) = taken(settings, CUTTING), source_at(path, settings)
+    if "stop_words" in cutting:
+        cutting["stop_words"] = _stop_words(cutting["stop_words"])
+    if is_text:
+        return read(path, replace(how, vectorizer=Vectorizer(**DEFAULTS | cutting), out=out), engine=engine)[0]
+    stop_words = resolve_stop_words(cutting.pop("stop_words", None))
+    options = {**how.file, **cutting, "out": None if stop_words else out}  # options for texts: an error
+    corpus = read_corpus(path, format=how.format, **options)
+    return corpus.drop_words(stop_words) if stop_words else corpus
+
+
+def texts_at(path: Path, settings: Settings) -> Iterator[str] | None:
+    """The texts of the documents at a path, in order; None where it holds counts."""
+    is_text, how = source_at(path, settings)
+    if not is_text:
         return None
-    return (text for _, text in read_texts(path, format=form, **reading))
+    return (text for _, text in read_texts(path, format=how.format, field=how.text, **how.file))
 
 
 def pattern_of(folder: Path) -> str | None:
@@ -110,45 +120,52 @@ def pattern_of(folder: Path) -> str | None:
     return (f"*{best}" if best else "*") if suffixes[best] else None
 
 
-def read_for(model: Any, path: Path, settings: dict[str, Any]) -> Iterator[Read]:
-    """Documents in the columns of a fitted model, block by block. "-" is standard input, with one text or JSON
-    object per line."""
-    reading, counts = split(settings, READING, COUNTS)
-    if path != STANDARD_INPUT:
-        form = text_at(path, reading, counts.pop("format", None))
-        if kind_of_text(path, form) is None:
-            yield _in_columns(model, read_corpus(path, format=form, **_width(model, path, form, counts), **reading))
-            return
-        documents: Iterator[Document] = read_texts(path, format=form, **reading)
+def read_for(model: BaseEstimator, path: Path, settings: Settings, *, whole: bool = False) -> Iterator[Read]:
+    """Documents in the columns of a fitted model, in parts of bounded size, or as a whole. "-" is standard input, with
+    one text or JSON object per line."""
+    known: Reading = model._found().reading
+    documents: Path | NamedTexts = path
+    if path == STANDARD_INPUT:
+        documents, how = NamedTexts(_standard_input(taken(settings, READING))), How()
     else:
-        documents = _standard_input(reading)
-    vectorizer = Vectorizer.of(model)
-    while block := list(islice(documents, BLOCK_TEXTS)):
-        names, texts = zip(*block)
-        yield Read(vectorizer.transform(texts, names=names), vectorizer.n_unknown_)
+        is_text, how = source_at(path, settings)
+        if not is_text:
+            yield _in_columns(read_corpus(path, format=how.format, **_with_width(path, how, known)), known)
+            return
+    counter, owner = known.counter(), type(model).__name__
+    how = replace(how, vectorizer=counter)
+    if whole:
+        yield Read(read_known(documents, known, how, owner=owner), counter.n_unknown_)
+        return
+    for part in read_parts(documents, known, how, owner=owner):
+        yield Read(part, counter.n_unknown_)
 
 
-def read_all_for(model: Any, path: Path, settings: dict[str, Any]) -> Read:
-    """All blocks in one corpus."""
-    blocks = list(read_for(model, path, settings))
-    if not blocks:
-        raise ValueError(f"{path}: contains no documents")
-    return Read(joined([block.corpus for block in blocks]), sum(block.n_unknown for block in blocks))
+def read_all_for(model: BaseEstimator, path: Path, settings: Settings) -> Read:
+    """All documents in one corpus."""
+    return next(read_for(model, path, settings, whole=True))
 
 
-def joined(blocks: Sequence[Corpus]) -> Corpus:
-    """Corpora with the same words, one after another."""
-    if len(blocks) == 1:
-        return blocks[0]
-    starts = np.cumsum([0, *(block.nnz for block in blocks)])
-    indptr = np.concatenate([[0], *(block.indptr[1:] + start for block, start in zip(blocks, starts))])
-    index, value = (np.concatenate([getattr(b, a) for b in blocks]) for a in ("index", "value"))
-    names = [name for block in blocks for name in block.names or ()]
-    first = blocks[0]
-    return Corpus.trusted(indptr, index, value, first.n_words, first.vocabulary, names or None, meta=first.meta)
+class Shown(NamedTuple):
+    """Documents, as pages show them."""
+
+    corpus: Corpus | None = None
+    texts: Iterator[str] | None = None
+    columns: dict[str, list[object]] | None = None
 
 
-def read_table(path: Path, settings: dict[str, Any]) -> Table:
+def read_to_show(model: BaseEstimator, path: Path | None, columns: Sequence[str], settings: Settings) -> Shown:
+    """Documents in the columns of a model, their texts, and what stands beside the texts; nothing without a path."""
+    if path is not None:
+        corpus = read_all_for(model, path, dict(settings)).corpus
+        beside = {name: column_of(path, name, corpus.n_docs) for name in columns}
+        return Shown(corpus, texts_at(path, dict(settings)), beside)
+    if columns:
+        raise typer.BadParameter("columns are of documents: pass --corpus too", param_hint="--column")
+    return Shown()
+
+
+def read_table(path: Path, settings: Settings) -> Table:
     """Rows of numbers: a .npy file, or a CSV, TSV or Parquet file whose columns are all numbers."""
     if not path.exists():
         raise ValueError(f"{path}: there is no such file or folder")
@@ -176,48 +193,32 @@ def read_table(path: Path, settings: dict[str, Any]) -> Table:
     return Table(rows, [cell.strip('"') for cell in header] if named else None)
 
 
-def takes_counts(estimator: Any) -> bool:
+def takes_counts(estimator: BaseEstimator) -> bool:
     """Whether an estimator models counts, such as documents; others model rows of numbers."""
     return bool(estimator.__sklearn_tags__().input_tags.positive_only)
 
 
-def _in_columns(model: Any, corpus: Corpus) -> Read:
-    known = getattr(model, "feature_names_in_", None)
-    if known is None or corpus.vocabulary is None:
-        if corpus.n_words != model.n_features_in_:
-            raise ValueError(
-                f"the documents have {corpus.n_words} words and the model has {model.n_features_in_}; to match them "
-                "by name, give --vocabulary"
-            )
-        return Read(Corpus.trusted(corpus.indptr, corpus.index, corpus.value, corpus.n_words, None, corpus.names), 0)
-    place = {str(word): v for v, word in enumerate(known)}
-    column = np.array([place.get(word, -1) for word in corpus.vocabulary], dtype=np.int64)
-    rows = corpus.to_scipy().tocoo()
-    keep = column[rows.col] >= 0
-    import scipy.sparse as sp
-
-    shape = (corpus.n_docs, len(place))
-    X = sp.csr_array((rows.data[keep], (rows.row[keep], column[rows.col[keep]])), shape=shape)
-    words = [str(word) for word in known]
-    return Read(Corpus.from_scipy(X, vocabulary=words, names=corpus.names), int(rows.data[~keep].sum()))
+def _in_columns(corpus: Corpus, known: Reading) -> Read:
+    """Counts in the columns of a model: by the names of words where there are some, else as they are."""
+    if known.words is not None and corpus.vocabulary is not None:
+        return Read(*corpus.in_words(known.words.tolist()))
+    if corpus.n_words != known.n_features:
+        raise ValueError(
+            f"the documents have {corpus.n_words} words and the model has {known.n_features}; to match them by name, "
+            "give --vocabulary"
+        )
+    return Read(Corpus.trusted(corpus.indptr, corpus.index, corpus.value, corpus.n_words, None, corpus.names), 0)
 
 
-def _width(model: Any, path: Path, form: str | None, counts: dict[str, Any]) -> dict[str, Any]:
+def _with_width(path: Path, how: How, known: Reading) -> Settings:
     """LDA-C and svmlight files do not have the number of words: without a vocabulary it is that of the model."""
-    from topmix.data.formats.format import Options, find_vocabulary
-
-    vague = any(
-        path.name.removesuffix(".gz").endswith(suffix) for suffix in (".ldac", ".dat", ".svmlight", ".svm", ".libsvm")
-    )
-    vague = vague or form in ("ldac", "svmlight")
-    if vague and "n_words" not in counts and find_vocabulary(path, Options(counts.get("vocabulary"))) is None:
-        return counts | {"n_words": model.n_features_in_}
-    return counts
+    is_vague = path.name.removesuffix(".gz").endswith(SUFFIXES_WITHOUT_WIDTH) or how.format in WITHOUT_WIDTH
+    if is_vague and "n_words" not in how.file and find_vocabulary(path, Options(how.file.get("vocabulary"))) is None:
+        return {**how.file, "n_words": known.n_features}
+    return dict(how.file)
 
 
-def _standard_input(reading: dict[str, Any]) -> Iterator[Document]:
-    import json
-
+def _standard_input(reading: Settings) -> Iterator[Document]:
     field, id_field = reading.get("field", "text"), reading.get("id_field", "id")
     for n, line in enumerate(sys.stdin, 1):
         if not line.lstrip().startswith("{"):

@@ -10,13 +10,24 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import INTERRUPTED, one_line_errors
+from topmix.cli.command import (
+    INTERRUPTED,
+    AsJson,
+    Documents,
+    Seed,
+    Threads,
+    app_of,
+    check_output,
+    file,
+    fraction,
+    note,
+    number,
+    one_line_errors,
+    print_json,
+)
 from topmix.cli.fit_command import FIT, FLAGS, MODEL, grouped, model_option
 from topmix.cli.flags import Flag, with_flags
 from topmix.cli.models import PREFERRED, configure, estimator_class
-from topmix.cli.options import AsJson, Documents, Seed, Threads, check_output
-from topmix.cli.output import note, print_json
 from topmix.cli.seeds import read_seeds
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_to_fit
 from topmix.model_selection import sweep
@@ -43,8 +54,7 @@ def sweep_sizes(
         str, typer.Option("-k", "--n-components", help="The numbers of topics to try.", metavar="N,N,...")
     ] = "20,50,100,200",
     seeds: Annotated[
-        int,
-        typer.Option(help="Fits of each size, with different seeds. Stability needs two or more.", min=1, metavar="N"),
+        int, number(help="Fits of each size, with different seeds. Stability needs two or more.", min=1)
     ] = 3,
     held_out: Annotated[
         str | None,
@@ -54,19 +64,16 @@ def sweep_sizes(
         ),
     ] = None,
     tolerance: Annotated[
-        float, typer.Option(help="Scores that differ by less, in nats per token, count as equal.", min=0, metavar="X")
+        float, fraction(help="Scores that differ by less, in nats per token, count as equal.", min=0)
     ] = 0.01,
     page: Annotated[
-        Path | None,
-        typer.Option("--html", help="Write a page with the table, the curves and the recommendation.", metavar="FILE"),
+        Path | None, file("--html", help="Write a page with the table, the curves and the recommendation.")
     ] = None,
     model: Annotated[str, model_option(TOPIC_MODELS)] = PREFERRED,
     seed_words: Annotated[
         Path | None,
-        typer.Option(
-            help="A file with words that topics should have, as `topmix fit --seeds` takes it.",
-            metavar="FILE",
-            rich_help_panel=MODEL,
+        file(
+            help="A file with words that topics should have, as `topmix fit --seeds` takes it.", rich_help_panel=MODEL
         ),
     ] = None,
     seed: Seed = 0,
@@ -90,7 +97,7 @@ def sweep_sizes(
     """
     with one_line_errors("stopped by Ctrl-C before the first fit ended"):
         sizes = [_size(part) for part in n_components.split(",") if part.strip()]
-        share = None if held_out is None else NUMBER.parse(held_out)
+        share: Any = None if held_out is None else NUMBER.parse(held_out)
         if page is not None:
             check_output(page)
         estimator = estimator_class(model)()

@@ -7,11 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from topmix.cli.command import app_of
-from topmix.cli.errors import one_line_errors
+from topmix.cli.command import AsJson, ModelFile, Seed, Threads, app_of, fraction, number, one_line_errors, print_json
 from topmix.cli.models import load_model
-from topmix.cli.options import AsJson, ModelFile, Seed, Threads
-from topmix.cli.output import print_json
 from topmix.views.describe import describe_model, model_table
 
 SHOWN = 40
@@ -19,15 +16,14 @@ SHOWN = 40
 
 def topics(
     model: ModelFile,
-    words: Annotated[int, typer.Option("-n", "--words", help="Words to show of each topic.", min=1, metavar="N")] = 10,
+    words: Annotated[int, number("-n", "--words", help="Words to show of each topic.", min=1)] = 10,
     relevance: Annotated[
         float,
-        typer.Option(
+        fraction(
             help="1 sorts words by their probability in the topic; a smaller value prefers words that are rare in "
             "other topics. 0.6 is a good compromise.",
             min=0.0,
             max=1.0,
-            metavar="X",
         ),
     ] = 1.0,
     show_all: Annotated[bool, typer.Option("--all", help=f"Print all topics, not only the largest {SHOWN}.")] = False,

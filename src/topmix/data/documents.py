@@ -6,6 +6,7 @@ Texts go on in blocks: large enough for one native call, and small enough to str
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
@@ -101,6 +102,13 @@ def text_blocks(texts: Iterable[Text], names: Iterable[str] | None = None) -> Bl
     if names is not None:
         return document_blocks(_zip_names(texts, names))
     return _blocks((None, run) for run in _runs(texts))
+
+
+@dataclass(frozen=True)
+class NamedTexts:
+    """Documents that somebody reads one by one, for instance from a pipe."""
+
+    documents: Iterable[tuple[str, Text]]
 
 
 def document_blocks(documents: Iterable[tuple[str, Text]]) -> Blocks:

@@ -21,6 +21,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.documents import (
     DEFAULT_TEXT_FIELD,
     Blocks,
+    NamedTexts,
     document_blocks,
     first_and_all,
     is_texts,
@@ -61,19 +62,23 @@ def read(X: object, how: How = AS_IT_IS, *, owner: str = "LDA", engine: Engine |
     return corpus, replace(reading, text=text, layer=how.layer, frame=kind_of_frame(X))
 
 
-def read_known(X: object, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> Corpus:
-    """More documents, in the words of those that were read first."""
+def read_known(
+    X: object, known: Reading, how: How | None = None, *, owner: str = "LDA", engine: Engine | None = None
+) -> Corpus:
+    """More documents, in the words of those that were read first; and in the same way, unless `how` says another."""
     if isinstance(X, Corpus):
         return in_known_words(X, known, owner)
-    return _checked(_Door(known.more(), owner, engine, known).read(X).data, known, owner)
+    return _checked(_Door(how or known.more(), owner, engine, known).read(X).data, known, owner)
 
 
-def read_parts(X: object, known: Reading, *, owner: str = "LDA", engine: Engine | None = None) -> Iterator[Corpus]:
+def read_parts(
+    X: object, known: Reading, how: How | None = None, *, owner: str = "LDA", engine: Engine | None = None
+) -> Iterator[Corpus]:
     """What `read_known` gives, in parts: texts are counted some at a time, and counts are one part."""
     if isinstance(X, Corpus):
         yield in_known_words(X, known, owner)
         return
-    for part in _Door(known.more(), owner, engine, known).parts(X):
+    for part in _Door(how or known.more(), owner, engine, known).parts(X):
         yield _checked(part, known, owner)
 
 
@@ -167,7 +172,9 @@ class _Door:
 
     def _opened(self, X: Any) -> _Source:
         if isinstance(X, str | os.PathLike):
-            return _Source(None if _kind_of_path(X) is None else self._blocks(X))
+            return _Source(None if _kind_of_path(X, self.how.format) is None else self._blocks(X))
+        if isinstance(X, NamedTexts):
+            return _Source(document_blocks(X.documents))
         if is_anndata(X):
             return _Source()
         if is_texts(X):
@@ -186,7 +193,8 @@ class _Door:
 
     def _blocks(self, path: str | os.PathLike[str]) -> Blocks:
         with self._naming_columns():
-            yield from document_blocks(read_texts(path, field=self.how.text))
+            documents = read_texts(path, format=self.how.format, field=self.how.text, **self.how.file)
+            yield from document_blocks(documents)
 
     @contextmanager
     def _naming_columns(self) -> Iterator[None]:
@@ -203,7 +211,7 @@ class _Door:
         """Data that is not text."""
         if isinstance(X, str | os.PathLike):
             if Path(X).suffix.lower() != ".h5ad":
-                return _Read(read_corpus(X))
+                return _Read(read_corpus(X, format=self.how.format, **self.how.file))
             adata = open_anndata(local_copy(X) if is_remote(X) else Path(X))
             try:
                 return _Read(from_anndata(adata, self.how.layer, most_entries=self._most_entries))
@@ -225,13 +233,14 @@ class _Door:
         given, engine = self.how.vectorizer, self.engine
         if engine is None or not engine.counts_texts or not isinstance(X, str | os.PathLike):
             return None
-        if not (given is None or isinstance(given, Vectorizer)) or _kind_of_path(X) != "parquet":
+        if not (given is None or isinstance(given, Vectorizer)) or _kind_of_path(X, self.how.format) != "parquet":
             return None
-        texts = ParquetTexts(X if is_remote(X) else os.path.abspath(X), self.how.text)
+        path = X if is_remote(X) else os.path.abspath(X)
+        texts = ParquetTexts(path, self.how.text, self.how.file.get("id_field"))
         vectorizer = self._vectorizer()
         vocabulary = vectorizer._begin_fit() if self.known is None else vectorizer._known_vocabulary()
         with self._naming_columns():
-            corpus = engine.count_texts(texts, vectorizer, vocabulary)
+            corpus = engine.count_texts(texts, vectorizer, vocabulary, self.how.out)
         return None if corpus is None else _Read(corpus, given if self.known is not None else vectorizer)
 
     def _vectorizer(self) -> Any:
@@ -251,7 +260,7 @@ class _Door:
             return _Read(Corpus.from_scipy(vectorizer.transform(_texts(blocks)), vocabulary=_names(vectorizer)), given)
         if given is None or isinstance(given, Vectorizer):
             vectorizer = self._vectorizer()
-            return _Read(vectorizer._fit_blocks(blocks, most_entries=self._most_entries), vectorizer)
+            return _Read(vectorizer._fit_blocks(blocks, self.how.out, self._most_entries), vectorizer)
         if not hasattr(given, "fit_transform") or not hasattr(given, "get_feature_names_out"):
             raise ValueError(f"vectorizer= must be a topmix.data.Vectorizer, or one of scikit-learn, got {given!r}")
         vectorizer = clone(given)
@@ -320,12 +329,12 @@ def _until_full(blocks: Blocks) -> Iterator[Blocks]:
         yield iter(run)
 
 
-def _kind_of_path(path: str | os.PathLike[str]) -> str | None:
+def _kind_of_path(path: str | os.PathLike[str], format: str | None) -> str | None:
     """The format of texts; None for a file of counts."""
     if not is_remote(path) and not Path(path).exists():
         hint = "" if isinstance(path, os.PathLike) else ". To learn from texts, pass a list of strings: [text, ...]"
         raise FileNotFoundError(f"there is no such file or folder: {str(path)[:200]!r}{hint}")
-    return None if Path(path).suffix.lower() == ".h5ad" else kind_of_text(path)
+    return None if Path(path).suffix.lower() == ".h5ad" else kind_of_text(path, format)
 
 
 def _texts(blocks: Blocks) -> list[Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +28,9 @@ class How:
     vectorizer: Any = None  # counts the words of texts: a Vectorizer, or one of scikit-learn
     feature_names: Sequence[str] | None = None  # of the columns of a matrix
     layer: str | None = None  # of an AnnData
+    format: str | None = None  # of a file; None: by its name and first bytes
+    file: Mapping[str, Any] = field(default_factory=dict)  # other options of `read_texts`; of `read_corpus` for counts
+    out: Path | None = None  # the corpus of texts is built in this file
 
 
 @dataclass(frozen=True)
