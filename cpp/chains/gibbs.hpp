@@ -1,7 +1,7 @@
 // Collapsed Gibbs sampling, many documents at once. gibbs_sequential.hpp draws one token after another, exactly. Here
 // words and totals stand as they were when a block of documents began; local/group_sampler.hpp draws its tokens.
-// Counts of words are whole numbers, so that threads may add to them in any order, and random numbers belong to
-// tokens: the result is the same for any number of threads.
+// Blocks depend on data and settings alone, counts of words are whole numbers, so that threads may add to them in any
+// order, and random numbers belong to tokens: the result is the same for any number of threads.
 #pragma once
 #include <algorithm>
 #include <cstdint>

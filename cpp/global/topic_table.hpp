@@ -20,7 +20,8 @@
 
 namespace topmix {
 
-/// The least weight of a word in a topic, Eq. (3.4): a row of zeros would leave a token without a topic.
+/// The least weight of a word in a topic, Eq. (3.4): a row of zeros would leave a token without a topic. So no word is
+/// impossible, and no solver needs a second way in log space; topics that are more than 69 nats behind count as 69.
 constexpr float kLeast = 1e-30f;
 
 /// Rows of a table, one after another, in buffers of their own.

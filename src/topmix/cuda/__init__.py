@@ -3,4 +3,7 @@
 `kernels/` holds CUDA C++. `device.py` is the machine: arrays and launches. What a learner adds and subtracts is in
 `words.py` and `gaussian.py`; `topics.py` and `mixture.py` are the local steps. CuPy is not imported before a GPU
 is asked for.
+
+Kernels also run without a GPU: tests/cuda/emulate.hpp defines the words of CUDA that they use, for a host compiler. So
+the whole engine is tested everywhere, in several orders of the lanes, which shows missing barriers.
 """

@@ -3,6 +3,8 @@
 Nothing happens while there is room. Where an allocation fails, the array that was used most recently, but not in this
 visit or the last one, makes room: shards are visited in turn, so it is needed again last. Copies run beside the
 kernels: what the next shard needs is asked for while this one is solved (`prefetch`).
+
+A launch brings back the arrays that it is given, so no kernel and no learner knows of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The local steps of topic models on the device: the CUDA backends of TopicStep, FoldIn, CVB0Step and SCVB0Step."""
+"""The local steps of topic models on the device: the CUDA backends of TopicStep, FoldIn, CVB0Step and SCVB0Step.
+
+HDP is half there. Its documents are solved by the kernels of LDA, but statistics and topics of documents come back to
+the host, where moves read and edit them: counts stay exact on the device only where nobody edits them.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 Tokens are integers of 1 / unit, usually 2^-20, so that sums have the same bits in any order and what was added can be
 taken out exactly.
+
+`DeviceWordTotal` has the methods of `stats.WordTotal` that a fit asks for: models and learners do not know where counts
+are.
 """
 
 from __future__ import annotations

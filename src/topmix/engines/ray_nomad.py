@@ -1,8 +1,8 @@
 """What an actor does with blocks that visit it: fetch one when there is room, have its rows solved, send it on.
 
 A block waits where it was last, in the object store there, until the next worker has room for it: blocks that wait for
-a slow worker wait elsewhere. A worker takes in no more than its share, unless it has nothing else to do for a while: so
-no two workers wait for each other.
+a slow worker wait elsewhere. Blocks are pulled and not pushed, so that memory is bounded by who receives. A worker
+takes in no more than its share, unless it has nothing else to do for a while: so no two workers wait for each other.
 
 A worker takes in all blocks of a round before any of the next. Its post after a round therefore belongs to the blocks
 as they end that round, and all of it adds up to one state, although nobody stops.

@@ -1,4 +1,8 @@
-"""Topics of one text after another, for services: what a fitted topic model needs for that, and nothing else."""
+"""Topics of one text after another, for services: what a fitted topic model needs for that, and nothing else.
+
+It does for one text what `transform` does for many, with the same counter, tables and solver, in the calling thread.
+From a file it maps the model as `save` wrote it: there is no second format.
+"""
 
 from __future__ import annotations
 

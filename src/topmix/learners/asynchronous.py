@@ -3,7 +3,8 @@
 Extreme stochastic variational inference (Zhang et al. 2019). There are no statistics to blend and no step size: a
 worker that holds some parameters solves its own rows for them, puts the new statistics in the place of the old, and
 sends the parameters on. This learner therefore opens workers of its own, and what it yields are snapshots of a fit that
-goes on meanwhile.
+goes on meanwhile: sums of what each worker alone has written, which are consistent though nobody stopped. Who is first
+depends on timing, so with several workers the bits differ from run to run; with one they do not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What an engine offers that computes measures: `topmix.engines.Cuda` does. Others leave it to the processor."""
+"""What an engine offers that computes measures: `topmix.engines.Cuda` does. Others leave it to the processor.
+
+Metrics are below the engines and know no GPU: they take any object with these two methods.
+"""
 
 from __future__ import annotations
 

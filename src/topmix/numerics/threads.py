@@ -1,7 +1,8 @@
 """How many threads the kernels of this process may use.
 
 The number changes how long a kernel takes and not one bit of its result. It is therefore no part of any model or
-statistic: whoever runs kernels asks for it here.
+statistic: whoever runs kernels asks for it here. For the same reason n_jobs=None is all cores, where scikit-learn takes
+one.
 """
 
 from __future__ import annotations

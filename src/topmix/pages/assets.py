@@ -1,7 +1,9 @@
 """The files of the pages, and how they become one: scripts in one scope, styles, and JSON that a page can hold.
 
 A script defines names that the others use, so the scripts of a page are joined in this order inside one function.
-`source`, where the data comes from, is in embedded.js for the report, and in server.js for the explorer.
+`source`, where the data comes from, is in embedded.js for the report, and in server.js for the explorer, with the same
+functions: the report is the explorer with its data inside. There is no build step; tools/lint_pages.py checks the
+scripts as they are joined.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""A topic model that learns for months: each batch once, in bounded memory, and through crashes."""
+"""A topic model that learns for months: each batch once, in bounded memory, and through crashes.
+
+A stream is an object around an estimator, with what a single `partial_fit` cannot know, and not more parameters of it.
+Between two batches everything is in one value (`Kept`). A batch makes the next one, which is written before it is used:
+neither an error nor a kill leaves half a batch.
+
+The number of topics stays: births and mergers need a trial on the whole corpus, which a stream does not have. Topics
+that started again from badly explained documents did not help after a planted change, where forgetting does.
+"""
 
 from __future__ import annotations
 

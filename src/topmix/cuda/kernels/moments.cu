@@ -1,4 +1,5 @@
-// Moments of rows, cluster by cluster, of pairs that are sorted by cluster (segments.cu).
+// Moments of rows, cluster by cluster, of pairs that are sorted by cluster (segments.cu). Unlike log weights they are
+// no product of matrices: a row has L of K clusters, and a product would sum the other K - L too.
 //
 // A cluster's pairs are cut into parts. A block has a part and sums it about the cluster's centre, so that a small
 // cluster far from the origin keeps its digits in float32; then each cluster adds its parts in order, in double, and
