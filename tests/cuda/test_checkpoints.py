@@ -43,7 +43,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_interrupted_fit_has_the_same_bits(engine, kind, tmp_path, monkeypatch):
     monkeypatch.setattr(exploration, "EXCHANGE_EVERY", 1)
-    settings = SETTINGS | ({"tol": np.inf} if kind == "exploration" else {})
+    settings = SETTINGS | ({"tol": np.inf, "max_iter": 12} if kind == "exploration" else {})
     model = KINDS[kind].set_params(engine=engine, callbacks=None, **settings)
     whole = model.fit(CORPUS)
     want, passes = whole.components_, [record.objective for record in whole.history_]

@@ -5,6 +5,7 @@ import pytest
 
 from topmix import LDA, GibbsLDA
 from topmix.cuda.sampling import DeviceTokens
+from topmix.chains import Parallel
 from topmix.data import sample_lda
 from topmix.reference.gibbs import count, log_joint
 from topmix.reference.gibbs_cuda import sample_block
@@ -65,7 +66,7 @@ CORPUS = sample_lda(40, 40, 3, doc_length=25, random_state=0).corpus
 
 
 def test_the_objective_is_log_p_of_words_and_topics(engine):
-    model = GibbsLDA(3, max_iter=4, annealing=0, engine=engine, random_state=0).fit(CORPUS)
+    model = GibbsLDA(3, max_iter=4, sampler=Parallel(annealing=0), engine=engine, random_state=0).fit(CORPUS)
     words, first = tokens_of(CORPUS)
     doc = np.repeat(np.arange(len(CORPUS)), np.diff(first))
     alpha, eta = np.broadcast_to(model.doc_topic_prior_, 3), np.broadcast_to(model.topic_word_prior_, (40, 3))

@@ -25,6 +25,7 @@ from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
 from topmix.data.table import Table
+from topmix.engines import Workers
 from topmix.engines.rounds import rounds_of
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
@@ -178,22 +179,26 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         shards = Shards(data, in_order(data), weight)
         n_updates, n_seen = (0, 0.0) if f is None else (f.n_updates, f.n_seen)
         n_seen += shards.n_rows
-        step, stream = MixtureStep(self._likelihood, count_of_active(self.n_active, model.n_components)), self._stream()
+        step = MixtureStep(self._likelihood, count_of_active(self.n_active, model.n_components))
         with closing(self._engine().open(shards, step, threads)) as workers:
-            placed = workers.place(model)
-            total = placed.as_stats()
-            if f is None:
-                total = placed.no_stats().add(pseudo or total)
-            elif placed is model:
-                total = copy.deepcopy(total)  # the step is made in place
-            new, _ = rounds_of(workers, {}).visit_once(placed.tables, range(workers.n_shards))
-            size = stream.step_size(n_updates, new.n_rows)
-            model = placed.update(blend(total, new, size, stream.stands_for(n_seen), new.n_rows)).on_host()
+            model = self._stepped(workers, model, pseudo, n_updates, n_seen, is_first=f is None)
         before = FittedMixture(reading=reading, model=model) if f is None else f
         return replace(before, model=model, n_updates=n_updates + 1, n_seen=n_seen, labels=None)
 
-    def _stream(self) -> Any:
-        return stream_of(self._component("learner"))
+    def _stepped(
+        self, workers: Workers, model: Mixture, pseudo: Any, n_updates: int, n_seen: float, *, is_first: bool
+    ) -> Mixture:
+        """The model after one stochastic step on all that the workers have. What is on a device is known here alone, so
+        that it is gone when they close."""
+        placed, stream = workers.place(model), stream_of(self._component("learner"))
+        total = placed.as_stats()
+        if is_first:
+            total = placed.no_stats().add(pseudo or total)
+        elif placed is model:
+            total = copy.deepcopy(total)  # the step is made in place
+        new, _ = rounds_of(workers, {}).visit_once(placed.tables, range(workers.n_shards))
+        size = stream.step_size(n_updates, new.n_rows)
+        return placed.update(blend(total, new, size, stream.stands_for(n_seen), new.n_rows)).on_host()
 
     def fit_predict(self, X: object, y: object = None, sample_weight: object = None) -> np.ndarray:
         """`fit`, then `predict`."""
