@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -54,6 +54,9 @@ __all__ = [
     "unfreeze",
 ]
 
+T = TypeVar("T", bound=TopicEstimator)
+V = TypeVar("V", bound=VariationalTopics)
+
 LEARN_SETTINGS = {"warm_start": True, "n_init": 1, "tol": 0.0, "max_time": None, "search": None, "verbose": 0}
 DOCUMENTS = 400  # that the objective looks at, before an edit is accepted
 COMPLETED = 200  # whose words are predicted
@@ -64,65 +67,67 @@ def can_edit(model: object) -> bool:
     return isinstance(model, VariationalTopics) and model._fitted is not None
 
 
-def rename(model: Any, topic: int, name: str) -> Any:
+def rename(model: T, topic: int, name: str) -> T:
     """The topic has this name."""
     edit = {"do": "rename", "topic": int(topic), "name": checked_name(name)}
     return _made(model, edit, lambda now: now.name_topics({int(topic): name}))
 
 
-def merge(model: Any, topics: Iterable[int]) -> Any:
+def merge(model: V, topics: Iterable[int]) -> V:
     """One topic in the place of the lowest of these; later ones move up."""
     group = sorted({int(k) for k in topics})
     return _made(model, {"do": "merge", "topics": group}, lambda now: now.merge_topics([group]))
 
 
-def split(model: Any, corpus: object, topic: int, *, seed: int = 0) -> Any:
+def split(model: V, corpus: object, topic: int, *, seed: int = 0) -> V:
     """Two topics of one, by the documents that have most of it; the second is the last topic."""
     edit = {"do": "split", "topic": int(topic), "seed": int(seed)}
     return _made(model, edit, lambda now: now.split_topic(corpus, int(topic), random_state=int(seed)))
 
 
-def delete(model: Any, topic: int) -> Any:
+def delete(model: V, topic: int) -> V:
     """Without this topic; later ones move up. Its tokens go to others when documents are next visited."""
     return _made(model, {"do": "delete", "topic": int(topic)}, lambda now: now.drop_topics([int(topic)]))
 
 
-def seed(model: Any, words: Sequence[str], *, topic: int | None = None, strength: float = STRENGTH) -> Any:
+def seed(model: V, words: Sequence[str], *, topic: int | None = None, strength: float = STRENGTH) -> V:
     """Pulls a topic towards words, or adds one that starts from them. `strength` is a share of the words' tokens."""
     of, where = list(words), None if topic is None else [int(topic)]
     edit = {"do": "seed", "words": of, "topic": None if topic is None else int(topic), "strength": float(strength)}
     return _made(model, edit, lambda now: now.seed_topics([of], topics=where, strength=strength))
 
 
-def ban(model: Any, topic: int, words: Sequence[str]) -> Any:
+def ban(model: V, topic: int, words: Sequence[str]) -> V:
     """Keeps words out of a topic, also while it learns on."""
-    edit = {"do": "ban", "topic": int(topic), "words": list(words)}
-    return _made(model, edit, lambda now: now.ban_words(int(topic), edit["words"]))
+    of = list(words)
+    edit = {"do": "ban", "topic": int(topic), "words": of}
+    return _made(model, edit, lambda now: now.ban_words(int(topic), of))
 
 
-def pin(model: Any, topic: int, words: Sequence[str]) -> Any:
+def pin(model: V, topic: int, words: Sequence[str]) -> V:
     """Keeps words in a topic and out of all others, also while the model learns on."""
-    edit = {"do": "pin", "topic": int(topic), "words": list(words)}
-    return _made(model, edit, lambda now: now.pin_words(int(topic), edit["words"]))
+    of = list(words)
+    edit = {"do": "pin", "topic": int(topic), "words": of}
+    return _made(model, edit, lambda now: now.pin_words(int(topic), of))
 
 
-def move(model: Any, corpus: object, document: int, topic: int) -> Any:
+def move(model: V, corpus: object, document: int, topic: int) -> V:
     """Puts all tokens of a document into one topic. It stays there while the model learns on if it fits."""
     edit = {"do": "move", "document": int(document), "topic": int(topic)}
     return _made(model, edit, lambda now: now.move_document(corpus, int(document), int(topic)))
 
 
-def freeze(model: Any, topic: int) -> Any:
+def freeze(model: V, topic: int) -> V:
     """The words of the topic stay as they are while the model learns on."""
     return _made(model, {"do": "freeze", "topic": int(topic)}, lambda now: now.freeze_topics([int(topic)]))
 
 
-def unfreeze(model: Any, topic: int) -> Any:
+def unfreeze(model: V, topic: int) -> V:
     """The topic learns again."""
     return _made(model, {"do": "unfreeze", "topic": int(topic)}, lambda now: now.unfreeze_topics([int(topic)]))
 
 
-def learn(model: Any, corpus: object, *, passes: int, seed: int = 0, callbacks: Sequence[Callback] = ()) -> Any:
+def learn(model: V, corpus: object, *, passes: int, seed: int = 0, callbacks: Sequence[Callback] = ()) -> V:
     """Learns on from the topics as they are. The number of topics stays. A callback may end it before: the edit that
     is remembered has the passes that were made."""
     now, before = copy.copy(model), model._found()
@@ -202,7 +207,7 @@ def checked(edit: Any) -> Edit:
     return found
 
 
-def apply(model: Any, edit: Edit, corpus: object = None, **more: Any) -> Any:
+def apply(model: T, edit: Edit, corpus: object = None, **more: object) -> T:
     """The model after one edit. `corpus` are the documents, which `split`, `move` and `learn` look at."""
     edit = checked(edit)
     operation = OPERATIONS[edit["do"]]
@@ -211,10 +216,11 @@ def apply(model: Any, edit: Edit, corpus: object = None, **more: Any) -> Any:
     if operation.needs_documents and corpus is None:
         raise ValueError(f"{edit['do']} needs the documents")
     arguments = {name: value for name, value in edit.items() if name != "do"}
-    return operation.function(model, *([corpus] if operation.needs_documents else []), **arguments, **more)
+    edited: T = operation.function(model, *([corpus] if operation.needs_documents else []), **arguments, **more)
+    return edited
 
 
-def replay(model: Any, edits: Iterable[Edit], corpus: object = None) -> Any:
+def replay(model: T, edits: Iterable[Edit], corpus: object = None) -> T:
     """The model after all edits, one after another."""
     for edit in edits:
         model = apply(model, edit, corpus)
@@ -281,9 +287,9 @@ def effect_of(before: TopicEstimator, after: TopicEstimator, corpus: Corpus, hel
     return Effect(*scores)
 
 
-def _made(model: Any, edit: Edit, change: Callable[[Any], Any]) -> Any:
+def _made(model: T, edit: Edit, change: Callable[[T], object]) -> T:
     """A copy of the model, changed, that remembers the edit."""
     now = copy.copy(model)
     change(now)
-    now._fitted = replace(now._fitted, edits=(*model._found().edits, edit))
+    now._fitted = replace(now._found(), edits=(*model._found().edits, edit))
     return now

@@ -121,7 +121,7 @@ class CombinatorialLDA(TopicEstimator):
         self,
         n_components: int = 100,
         *,
-        penalty: Any = 8.0,
+        penalty: object = 8.0,
         algorithm: str = "word+refine",
         smoothing: float = 0.01,
         exchanges: bool = True,
@@ -130,10 +130,10 @@ class CombinatorialLDA(TopicEstimator):
         tol: float = 1e-4,
         max_time: float | None = None,
         n_init: int = 1,
-        init: Any = None,
+        init: object = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
         verbose: int = 0,
         callbacks: list[Callback] | None = None,
     ):
@@ -270,7 +270,7 @@ def topics_of_documents(corpus: Corpus, K: int, threads: int, rng: np.random.Gen
     return np.repeat(clusters.predict(corpus), row_sums(corpus.indptr, corpus.value).astype(np.int64))
 
 
-def penalty_for(given: Any, K: int, corpus: Corpus) -> float:
+def penalty_for(given: object, K: int, corpus: Corpus) -> float:
     """lambda, as given or from the data: to say which topic costs log K, and how many of N tokens it has log N."""
     if isinstance(given, str):
         if given != "auto":

@@ -157,7 +157,7 @@ def _construct(cls: type[Any], file: CheckedReader) -> Any:
         name, _, key = full_name.removeprefix("parameters.").partition(".")
         if not full_name.startswith("parameters."):
             continue
-        if name not in known or hints[name] is not Any or (name in parameters and not key):
+        if name not in known or hints[name] is not object or (name in parameters and not key):
             raise ModelFileError(f"{cls.__name__} has no parameter {name!r} that could be an array")
         array = file.any_array(full_name)
         if key:  # one entry of a table of arrays
@@ -189,15 +189,15 @@ def _parameters(estimator: Saved) -> tuple[dict[str, Any], dict[str, NDArray[Any
     return values, arrays, notes
 
 
-def _may_be(value: Any, hint: Any) -> bool:
-    return _is_json(value) if hint is Any else fits(value, hint)
+def _may_be(value: object, hint: object) -> bool:
+    return _is_json(value) if hint is object else fits(value, hint)
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.size > 0
 
 
-def _is_json(value: Any) -> bool:
+def _is_json(value: object) -> bool:
     if isinstance(value, list | tuple):
         return all(_is_json(v) for v in value)
     if isinstance(value, dict):

@@ -163,19 +163,19 @@ class GaussianMixture(MixtureEstimator):
         engine: str | Engine = "threads",
         weight_concentration_prior_type: str = "dirichlet_distribution",
         weight_concentration_prior: float | None = None,
-        mean_prior: Any = None,
+        mean_prior: object = None,
         mean_precision_prior: float | None = None,
         degrees_of_freedom_prior: float | None = None,
-        covariance_prior: Any = None,
+        covariance_prior: object = None,
         reg_covar: float = 1e-6,
-        init_params: Any = "auto",
+        init_params: object = "auto",
         max_iter: int = 100,
         tol: float = 1e-3,
         max_time: float | None = None,
         n_init: int = 1,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
         verbose: int = 0,
         callbacks: list[Callback] | None = None,
     ):
@@ -292,7 +292,7 @@ class GaussianMixture(MixtureEstimator):
         if r is not None:
             model = given(prepared, r, data, weight)
         else:
-            model = self._start_by(prepared, data, weight, how, rng)
+            model = self._start_by(prepared, data, weight, str(how), rng)
         weights, means, covariances = checked_start(self, K, data.shape[1])
         N = model.total.N
         if weights is None and means is None and covariances is None:

@@ -47,7 +47,7 @@ def priors(estimator: Any, D: int) -> dict[str, Any]:
     }
 
 
-def responsibilities(init: Any, n_rows: int, K: int, starts: Iterable[str], parameter: str) -> np.ndarray | None:
+def responsibilities(init: object, n_rows: int, K: int, starts: Iterable[str], parameter: str) -> np.ndarray | None:
     """[N, K] where init is an array; None where it is the name of a start."""
     if isinstance(init, str):
         one_of(init, starts, parameter)
@@ -90,7 +90,7 @@ def checked_start(
     return weights, means, np.linalg.inv(precisions) if is_matrix else 1.0 / precisions
 
 
-def by_hand(covariance_type: str, weights: Any, means: Any, precisions_cholesky: Any) -> Mixture:
+def by_hand(covariance_type: str, weights: object, means: object, precisions_cholesky: object) -> Mixture:
     """The mixture that has these parameters, in scikit-learn's shapes."""
     one_of(covariance_type, SHAPES, "covariance_type")
     means = np.asarray(means, dtype=np.float64)
@@ -125,7 +125,7 @@ def _shapes(K: int, D: int) -> dict[str, tuple[int, ...]]:
     return {"full": (K, D, D), "tied": (D, D), "diag": (K, D), "spherical": (K,)}
 
 
-def array(value: Any, shape: tuple[int, ...], parameter: str, where: str = "") -> np.ndarray:
+def array(value: object, shape: tuple[int, ...], parameter: str, where: str = "") -> np.ndarray:
     """Finite numbers of this shape. Errors are in scikit-learn's words, which people match on."""
     try:
         a = np.asarray(value, dtype=np.float64)
@@ -138,7 +138,7 @@ def array(value: Any, shape: tuple[int, ...], parameter: str, where: str = "") -
     return a
 
 
-def positive(value: Any, shape: tuple[int, ...], is_matrix: bool, parameter: str, where: str = "") -> np.ndarray:
+def positive(value: object, shape: tuple[int, ...], is_matrix: bool, parameter: str, where: str = "") -> np.ndarray:
     """Symmetric positive definite matrices, or positive numbers."""
     a = array(value, shape, parameter, where)
     if not is_matrix and a.min() > 0:

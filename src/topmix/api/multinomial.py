@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -119,7 +119,7 @@ class MultinomialMixture(MixtureEstimator):
         n_init: int = 1,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
         verbose: int = 0,
         callbacks: list[Callback] | None = None,
     ):

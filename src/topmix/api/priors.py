@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from topmix.parameters.checks import LEAST_POSITIVE, MOST_POSITIVE, numbers_in_range, positive_number
@@ -15,7 +13,7 @@ COLLAPSED_WORD_PRIOR = 0.08  # eta of collapsed topics while they are learned: w
 COLLAPSED_WORD_PRIOR_TOTAL = 16.0  # ... and its largest sum over topics: a large prior empties small topics
 
 
-def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
+def document_prior(given: object, K: int) -> tuple[np.ndarray, bool]:
     """alpha [K], and whether it is to be learned."""
     learned = isinstance(given, str)
     if learned and given != "auto":
@@ -30,7 +28,7 @@ def document_prior(given: Any, K: int) -> tuple[np.ndarray, bool]:
     return alpha, learned
 
 
-def _numbers(value: Any, parameter: str) -> np.ndarray:
+def _numbers(value: object, parameter: str) -> np.ndarray:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:  # a table, for instance from a file
@@ -42,14 +40,14 @@ def collapsed_word_prior(K: int) -> float:
     return min(COLLAPSED_WORD_PRIOR, COLLAPSED_WORD_PRIOR_TOTAL / K)
 
 
-def word_smoothing(given: Any, eta: np.ndarray, has_collapsed_prior: bool) -> float | None:
+def word_smoothing(given: object, eta: np.ndarray, has_collapsed_prior: bool) -> float | None:
     """What replaces eta in topic_word_; None: eta itself. A large prior learns better, a small one predicts better."""
     if given is not None:
         return positive_number(given, "smoothing")
     return min(WORD_PRIOR, float(eta[0, 0])) if has_collapsed_prior else None
 
 
-def word_prior(given: Any, V: int, K: int) -> tuple[np.ndarray, bool]:
+def word_prior(given: object, V: int, K: int) -> tuple[np.ndarray, bool]:
     """eta [V or 1, K or 1], and whether it is to be learned. Arrays come as [V] or [K, V]."""
     learned = isinstance(given, str)
     if learned and given != "auto":
@@ -78,7 +76,7 @@ def word_prior_as_given(eta: np.ndarray) -> float | np.ndarray:
     return float(eta[0, 0]) if eta.size == 1 else eta.T.squeeze(axis=tuple(np.flatnonzero(np.array(eta.T.shape) == 1)))
 
 
-def concentration(given: Any, default: float, parameter: str) -> tuple[float, bool]:
+def concentration(given: object, default: float, parameter: str) -> tuple[float, bool]:
     """One positive number, and whether it is to be learned."""
     learned = isinstance(given, str)
     if learned and given != "auto":

@@ -65,7 +65,7 @@ class VariationalTopics(TopicEstimator):
     inference: str | Inference
     doc_topic_prior: Any
     topic_word_prior: Any
-    seeds: Any = None
+    seeds: object = None
     tol: float
     init: Any
     warm_start: bool

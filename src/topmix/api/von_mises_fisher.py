@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -150,10 +149,10 @@ class VonMisesFisherMixture(MixtureEstimator):
         tol: float = 1e-3,
         max_time: float | None = None,
         n_init: int = 1,
-        init: Any = "auto",
+        init: object = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
         verbose: int = 0,
         callbacks: list[Callback] | None = None,
     ):
@@ -233,7 +232,7 @@ class VonMisesFisherMixture(MixtureEstimator):
     ) -> tuple[VonMisesFisher, np.ndarray]:
         r = responsibilities(self.init, len(data), K, STARTS, "init")
         if r is None:
-            model = start(prepared, data, weight, self.init, rng)
+            model = start(prepared, data, weight, str(self.init), rng)
         else:
             model = given(prepared, r, data, weight)
         return model, model.N

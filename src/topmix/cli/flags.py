@@ -61,17 +61,17 @@ class Flag:
         if not isinstance(given, str):
             return given
         kinds = typing.get_args(self.hint) or (self.hint,)
-        if given.lower() == "none" and (NoneType in kinds or self.hint is Any):
+        if given.lower() == "none" and (NoneType in kinds or self.hint in (Any, object)):
             return None
         if self.is_closed and given not in self.choices:
             raise typer.BadParameter(f"{given!r} is not one of {', '.join(self.choices)}", param_hint=self.option)
         for kind in (int, float) if typing.get_origin(self.hint) is not tuple else ():
-            if kind in kinds or self.hint is Any:
+            if kind in kinds or self.hint in (Any, object):
                 try:
                     return kind(given)
                 except ValueError:
                     pass
-        if str in kinds or self.hint is Any:
+        if str in kinds or self.hint in (Any, object):
             return given
         if typing.get_origin(self.hint) is tuple and re.fullmatch(r"\d+,\d+", given):
             return tuple(int(part) for part in given.split(","))

@@ -65,7 +65,7 @@ class Seeds(Component):
             object.__setattr__(self, name, _by_topic(getattr(self, name), name))
 
     @classmethod
-    def of(cls, given: Any) -> Seeds | None:
+    def of(cls, given: object) -> Seeds | None:
         """The object that a user's setting stands for."""
         if given is None or isinstance(given, Seeds):
             return given
@@ -159,7 +159,7 @@ def seed_counts(weights: Iterable[float], tokens: np.ndarray, strength: float) -
     return np.maximum(strength * np.fromiter(weights, np.float64) * tokens, 1.0)
 
 
-def _by_topic(given: Any, name: str) -> list[list[Any] | None] | None:
+def _by_topic(given: object, name: str) -> list[list[Any] | None] | None:
     """One list of words, or None, for each topic from the first. Words with weights are pairs, which files hold."""
     if given is None:
         return None

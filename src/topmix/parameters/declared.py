@@ -45,7 +45,7 @@ def plain(value: object) -> object:
 def as_declared(value: object, hint: object) -> object:
     """The value in the declared type, if it can be had without a change of what it says; else as it is."""
     value, kinds = plain(value), _kinds(hint)
-    if hint is Any or isinstance(value, bool) or type(value) in kinds:
+    if hint in (Any, object) or isinstance(value, bool) or type(value) in kinds:
         return value
     if isinstance(value, float) and int in kinds and value.is_integer():
         return int(value)
