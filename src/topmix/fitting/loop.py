@@ -82,6 +82,10 @@ class Schedule:
 PLAIN = Schedule()
 
 
+def no_passes() -> Passes:
+    yield from ()
+
+
 class Start(Protocol):
     """A start of a fit, ready for its first pass."""
 
@@ -150,6 +154,7 @@ class Course(Generic[F]):
                         found = self._passes(start, log)
                     finally:
                         start.passes.close()
+                        start.passes = no_passes()  # a closed generator may keep what it had, also on a device
                         start.close()
                 except KeyboardInterrupt:
                     raise Interrupted(log.last, log.last_pass) from None

@@ -12,7 +12,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches
 from topmix.data.table import Table
 from topmix.engines import Engine
-from topmix.fitting.loop import Log, Schedule, Stopping
+from topmix.fitting.loop import Log, Schedule, Stopping, no_passes
 from topmix.learners import Learner, Passes, State, Task
 from topmix.local import LocalStep
 from topmix.models.mixture import Mixture
@@ -45,7 +45,7 @@ class MixtureStart:
         self.stopping = Stopping(p.max_iter, p.least_gain, learner.direction, before=p.before)
         self.updates_per_pass = learner.updates_per_pass(len(p.batches))
         self.workers: Any = None
-        self.passes: Passes = _no_passes()
+        self.passes: Passes = no_passes()
         if p.max_iter == 0:
             return
         task = Task(
@@ -68,7 +68,3 @@ class MixtureStart:
     def close(self) -> None:
         if self.workers is not None:
             self.workers.close()
-
-
-def _no_passes() -> Passes:
-    yield from ()

@@ -55,11 +55,11 @@ class TopicStart:
                     _check_memory(self.found, paused)
                     paused.restore(self.found.memory)
                     model = self.schedule.resume(self.found, model)
-            self.model = self.workers.place(model)
+            self.model, placed = model, self.workers.place(model)
             if checkpoint and self.found:
                 with checkpoint.names_the_file():
-                    _resume_statistics(p.corpus, batches, paused, model, self.model)
-            self.passes = learner.passes(self.model, self.workers, state)
+                    _resume_statistics(p.corpus, batches, paused, model, placed)
+            self.passes = learner.passes(placed, self.workers, state)
         except BaseException:
             self.workers.close()
             raise
