@@ -40,11 +40,11 @@ def topic_model(X, alpha=None, seed=1, eta=None, K=K):
     return TopicModel(DocumentPrior(np.linspace(0.05, 0.3, K) if alpha is None else alpha, "variational"), words)
 
 
-def twin(X, model, workers=1, *, C, rest="best", settle=0, block_words=None):
+def twin(X, model, workers=1, *, C, tail="best", settle=0, block_words=None):
     blocks = Blocks.of(np.count_nonzero(X, axis=0), model.n_components, workers, block_words)
     words = [blocks.words[a:b] for a, b in itertools.pairwise(blocks.starts)]
     eta = np.broadcast_to(model.words.eta, model.words.shape)
-    twin = Twin(X.astype(np.float64), words, model.prior.alpha, eta, C, rest)
+    twin = Twin(X.astype(np.float64), words, model.prior.alpha, eta, C, tail)
     twin.begin(model.words.total.counts(), settle)
     return twin
 
@@ -61,30 +61,30 @@ def bounds(model, workers, n):
     return [sum(m.bound(total).values()) for m, total, _ in passes(model, workers, n)]
 
 
-@pytest.mark.parametrize(("C", "rest"), [(K, "best"), (3, "best"), (3, "mean"), (1, "best")])
-@pytest.mark.parametrize(("opening", "settle"), [(0, 0), (2, 0), (0, 2)])
-def test_kernel_equals_its_twin(core, monkeypatch, C, rest, opening, settle):
+@pytest.mark.parametrize(("C", "tail"), [(K, "best"), (3, "best"), (3, "mean"), (1, "best")])
+@pytest.mark.parametrize(("warm_up", "settle"), [(0, 0), (2, 0), (0, 2)])
+def test_kernel_equals_its_twin(core, monkeypatch, C, tail, warm_up, settle):
     monkeypatch.setattr("topmix.learners.asynchronous_topics._core", core)
     X = documents()
     eta = np.linspace(0.05, 0.2, X.shape[1])[:, None] if C == K else None
     model = topic_model(X, eta=eta)
-    want = twin(X, model, C=C, rest=rest, settle=settle)
-    workers = opened(X, model, 1, Plan(C, rest, opening, settle))
+    want = twin(X, model, C=C, tail=tail, settle=settle)
+    workers = opened(X, model, 1, Plan(C, tail, warm_up, settle))
     np.testing.assert_allclose(workers.native.now()[0], want.S, rtol=1e-4, atol=1e-4)
-    for (m, total, _), bound in zip(passes(model, workers, 4), want.passes(opening)):
+    for (m, total, _), bound in zip(passes(model, workers, 4), want.passes(warm_up)):
         np.testing.assert_allclose(total.S.raw, want.S, rtol=2e-3, atol=2e-3)
         assert pytest.approx(want.entropy(), rel=1e-3) == total.H
         assert sum(m.bound(total).values()) == pytest.approx(bound, rel=1e-5)
 
 
-@pytest.mark.parametrize(("C", "rest"), [(K, "best"), (3, "best"), (3, "mean")])
-def test_updates_by_token_equal_the_twin_and_climb(core, monkeypatch, C, rest):
+@pytest.mark.parametrize(("C", "tail"), [(K, "best"), (3, "best"), (3, "mean")])
+def test_updates_by_token_equal_the_twin_and_climb(core, monkeypatch, C, tail):
     """Algorithm 5 as it is written: words alone, which follow every token."""
     monkeypatch.setattr("topmix.learners.asynchronous_topics._core", core)
     X = documents(6, n_docs=23, V=19)
     model = topic_model(X)
-    want = twin(X, model, C=C, rest=rest, block_words=1)
-    workers = opened(X, model, 1, Plan(C, rest, 1, 0, 0, 1, True))
+    want = twin(X, model, C=C, tail=tail, block_words=1)
+    workers = opened(X, model, 1, Plan(C, tail, 1, 0, 0, 1, True))
     rise = []
     for (m, total, _), bound in zip(passes(model, workers, 4), want.passes(1, by_token=True)):
         np.testing.assert_allclose(total.S.raw, want.S, rtol=2e-3, atol=2e-3)
@@ -92,7 +92,7 @@ def test_updates_by_token_equal_the_twin_and_climb(core, monkeypatch, C, rest):
         assert rise[-1] == pytest.approx(bound, rel=1e-5)
     workers.native.audit()
     assert workers.native.visits_by_worker().shape[0] == np.count_nonzero(X.sum(axis=0))  # a block for each word
-    if rest == "best":
+    if tail == "best":
         assert np.all(np.diff(rise[1:]) > -1e-6 * abs(rise[0]))
 
 
@@ -137,7 +137,7 @@ def test_blocks_that_come_and_go_equal_the_twin(core, C):
         native.put(0, S[words[0]])
     for call in (
         lambda: native.visit(1, 0, "means"), lambda: native.visit(0, 99, "means"), lambda: native.visit(0, 0, "x"),
-        lambda: native.put(1, S), lambda: native.hear(np.ones(K + 1)), lambda: native.take(99),
+        lambda: native.put(1, S), lambda: native.apply_total(np.ones(K + 1)), lambda: native.take(99),
         lambda: native.begin(np.ones(2), model.words.eta, np.ones(K)), lambda: native.summary(1),
     ):  # fmt: skip
         with pytest.raises(ValueError):
@@ -175,25 +175,25 @@ def test_rows_of_several_vectors_equal_the_twin(core, monkeypatch, C, alpha):
         assert sum(m.bound(total).values()) == pytest.approx(bound, rel=1e-4)
 
 
-@pytest.mark.parametrize("rest", ["best", "mean"])
-def test_of_equal_topics_the_first_are_kept(rest):
+@pytest.mark.parametrize("tail", ["best", "mean"])
+def test_of_equal_topics_the_first_are_kept(tail):
     X = documents(7)
     counts = np.ones((X.shape[1], K))
     words = TopicWords(np.full((1, 1), ETA), WordTotal.of(counts), "variational")
     model = replace(topic_model(X), words=words)
-    workers = opened(X, model, 1, Plan(3, rest))
-    np.testing.assert_allclose(workers.native.now()[0], twin(X, model, C=3, rest=rest).S, rtol=1e-5, atol=1e-6)
+    workers = opened(X, model, 1, Plan(3, tail))
+    np.testing.assert_allclose(workers.native.now()[0], twin(X, model, C=3, tail=tail).S, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("C", "rest"), [(K, "best"), (3, "best"), (1, "best")])
+@pytest.mark.parametrize(("C", "tail"), [(K, "best"), (3, "best"), (1, "best")])
 @pytest.mark.parametrize("alpha", [0.5 / K, 0.5])
-def test_by_one_worker_the_bound_never_falls(C, rest, alpha):
+def test_by_one_worker_the_bound_never_falls(C, tail, alpha):
     X = documents(3)
     model = topic_model(X, np.full(K, alpha))
-    rise = bounds(model, opened(X, model, 1, Plan(C, rest, warm_up=0)), 60)
+    rise = bounds(model, opened(X, model, 1, Plan(C, tail, warm_up=0)), 60)
     assert np.all(np.diff(rise) > -1e-6 * abs(rise[0]))
     assert rise[-1] > rise[0]
-    exact = list(itertools.islice(twin(X, model, C=C, rest=rest).passes(), 12))
+    exact = list(itertools.islice(twin(X, model, C=C, tail=tail).passes(), 12))
     assert np.all(np.diff(exact) > -1e-10 * abs(exact[0]))
 
 
@@ -369,13 +369,13 @@ def test_the_native_class_checks_what_it_is_given():
     X = Corpus.from_scipy(documents())
     good = {
         "indptr": X.indptr, "index": X.index, "value": X.value, "bounds": np.array([0, len(X)]),
-        "block_starts": np.array([0, 31]), "words": np.arange(31, dtype=np.int32), "n_active": K, "rest": "best",
-        "counts": np.ones((31, K)), "alpha": np.ones(K), "eta": np.ones((1, 1)), "opening": 0, "settle": 0, "seed": 0,
+        "block_starts": np.array([0, 31]), "words": np.arange(31, dtype=np.int32), "n_active": K, "tail": "best",
+        "counts": np.ones((31, K)), "alpha": np.ones(K), "eta": np.ones((1, 1)), "warm_up": 0, "settle": 0, "seed": 0,
     }  # fmt: skip
     _core.AsynchronousTopics(**good)
     for name, bad in {
         "bounds": np.array([0, 3]), "block_starts": np.array([0, 30]), "words": np.zeros(31, np.int32),
-        "n_active": K + 1, "rest": "x", "by_token": True, "alpha": np.ones(2),
+        "n_active": K + 1, "tail": "x", "by_token": True, "alpha": np.ones(2),
         "eta": np.ones((3, 1)), "counts": np.ones((3, K)),
     }.items():  # fmt: skip
         with pytest.raises(ValueError):

@@ -234,11 +234,11 @@ DOORS = {
     "distance_of_tokens": Door(
         {"word": counts()["word"], "total": counts()["total"], **THREADS}, (), ("word", "total")),
     "AsynchronousTopics": Door(
-        {**ROWS, **BLOCKS, "n_active": L, "rest": "mean", "counts": TABLE.astype(np.float64),
-         "alpha": ALPHA.astype(np.float64), "eta": np.ones((1, 1)), "opening": 1, "settle": 1, "seed": 0},
+        {**ROWS, **BLOCKS, "n_active": L, "tail": "mean", "counts": TABLE.astype(np.float64),
+         "alpha": ALPHA.astype(np.float64), "eta": np.ones((1, 1)), "warm_up": 1, "settle": 1, "seed": 0},
         ("indptr", "index", "bounds", "block_starts", "words", "n_active")),
     "NomadicTopics": Door(
-        {**ROWS, **BLOCKS, "n_words": W, "n_topics": K, "n_active": L, "rest": "mean"},
+        {**ROWS, **BLOCKS, "n_words": W, "n_topics": K, "n_active": L, "tail": "mean"},
         ("indptr", "index", "bounds", "block_starts", "words", "n_words", "n_topics", "n_active"),
         bad={"n_words": [1], "n_topics": [0, 1, 2**17]}),
     "AsynchronousCategorical": Door(
@@ -318,14 +318,14 @@ PLAIN = {
     *("TermCounter", "TermCounter.count", "TermCounter.document_frequency", "TermCounter.term_frequency"),
     *("DocumentOptions", "SCVB0Options", "TopicScratch"),
     *(f"AsynchronousTopics.{m}" for m in ("start", "next", "stop", "now", "priors", "audit", "visits_by_worker")),
-    *("NomadicTopics.begin", "NomadicTopics.hear", "NomadicTopics.own"),
+    *("NomadicTopics.begin", "NomadicTopics.apply_total", "NomadicTopics.own"),
     *(f"Asynchronous{kind}.{m}" for kind in MIXTURES for m in ("start", "next", "stop", "now", "assignments", "audit")),
     *(f"Nomadic{kind}.{m}" for kind in MIXTURES for m in ("forget", "settle", "entropy", "assignments")),
 }
 # Single numbers that nothing is looked up by. The n of all_below and random_below is a limit, not a place.
 HARMLESS = {
     *("threads", "seed", "sweep", "pass_", "first", "first_row", "line", "n_docs", "first_id", "last_id", "crc", "n"),
-    *("second", "n_bytes", "min_length", "min_n", "max_n", "passes", "most", "rows_at_once", "opening", "settle"),
+    *("second", "n_bytes", "min_length", "min_n", "max_n", "passes", "most", "rows_at_once", "warm_up", "settle"),
     *("burn_in", "max_iter", "restarts", "restart_iter"),
 }
 LIMITS = {  # that an output was made for, or that are checked with the rows

@@ -188,7 +188,7 @@ def test_a_vectorizer_keeps_its_counter_until_its_words_or_settings_change(lda):
 
 
 def test_vectorizers_of_a_model_share_what_was_made_and_nothing_else(lda):
-    one, two = Vectorizer.of(lda), Vectorizer.of(lda)
+    one, two = (lda._fitted.reading.counter() for _ in range(2))
     assert one is not two
     assert one._known is two._known
     one.transform(["unheard"])
@@ -196,7 +196,7 @@ def test_vectorizers_of_a_model_share_what_was_made_and_nothing_else(lda):
     one.vocabulary_ = ["cow"]
     one.set_params(lowercase=False)
     assert two.transform(["Cat cow"]).n_tokens == Vectorizer.of(lda).transform(["Cat cow"]).n_tokens == 1
-    odd = SimpleNamespace(feature_names_in_=np.array(["cat", "cow"], object))  # which no table takes as a key
+    odd = SimpleNamespace(feature_names_in_=np.array(["cat", "cow"], object))
     assert Vectorizer.of(odd).transform(["cow"]).n_tokens == 1
     mine = Vectorizer.of(lda, tokenizer=str.split)
     assert mine._known_vocabulary() == list(lda.feature_names_in_)

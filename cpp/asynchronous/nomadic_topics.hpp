@@ -22,8 +22,8 @@ class NomadicTopics {
 
     /// Documents bounds[w] to bounds[w + 1] are worker w's.
     NomadicTopics(const Csr<float>& X, size_t V, std::span<const int64_t> bounds, WordBlocks blocks, size_t K, size_t C,
-                  Rest rest)
-        : V_(V), shared_(std::move(blocks), K, C, rest, 0, false), fresh_(shared_.blocks.size()), own_(K) {
+                  Tail tail)
+        : V_(V), shared_(std::move(blocks), K, C, tail, 0, false), fresh_(shared_.blocks.size()), own_(K) {
         const size_t T = bounds.size() - 1;
         workers_.resize(T);
         bytes_ = std::make_unique<std::atomic<size_t>[]>(T);
@@ -85,7 +85,7 @@ class NomadicTopics {
     TopicPost summary(size_t w) const { return workers_[w]->summary(); }
 
     /// Changes of the sums over words by other processes.
-    void hear(std::span<const double> delta) { shared_.total.add(delta); }
+    void apply_total(std::span<const double> delta) { shared_.total.add(delta); }
 
     /// Changes by this one, since `begin`.
     void own(std::span<double> out) const { own_.read(out); }

@@ -122,9 +122,9 @@ void refresh(const NormalWishart& p, size_t k, Cluster<T>& c, UpdateScratch& scr
                    : double(copies) * double(size) * std::log(nu);
     Elog -= log_det;
     const double repeat = kind == Quadratic::norm ? double(D) : 1.0;
-    const double wobble = p.bayes && means ? double(D) / beta : 0.0;
-    const double score =
-        0.5 * (repeat * Elog - wobble - mPm - double(D) * std::log(2 * std::numbers::pi));  // Eq. (G.4) where z = 0
+    const double uncertainty = p.bayes && means ? double(D) / beta : 0.0;
+    const double score = 0.5 * (repeat * Elog - uncertainty - mPm -
+                                double(D) * std::log(2 * std::numbers::pi));  // Eq. (G.4) where z = 0
     c.constant = T(score + p.expected_log(p.weight + N) - p.expected_log(p.weights));
 }
 

@@ -13,7 +13,7 @@ namespace topmix::asynchronous {
 
 /// The share of each topic that an entry does not keep: the mean of their phi, which leaves the kept ones unchanged
 /// (Zhang et al.), or the equal share that is best for the bound, exp(mean of log phi), renormalised.
-enum class Rest { mean, best };
+enum class Tail { mean, best };
 
 /// The worker that holds a block owns its rows.
 struct SharedTopics {
@@ -23,18 +23,18 @@ struct SharedTopics {
     std::vector<double> alpha, eta_data, eta_total;
     WordPrior eta{};
     size_t K, C;
-    Rest rest;
-    size_t opening;  // passes of each worker under means instead of exponentiated mean logarithms
+    Tail tail;
+    size_t warm_up;  // passes of each worker under means instead of exponentiated mean logarithms
     bool by_token;   // blocks are single words, whose row follows every token
 
-    SharedTopics(WordBlocks b, size_t topics, size_t keep, Rest r, size_t open, bool token)
+    SharedTopics(WordBlocks b, size_t topics, size_t keep, Tail r, size_t open, bool token)
         : blocks(std::move(b)),
           S(blocks.size()),
           total(topics),
           K(topics),
           C(keep),
-          rest(r),
-          opening(open),
+          tail(r),
+          warm_up(open),
           by_token(token) {}
 
     size_t numbers_in(size_t b) const { return size_t(blocks.starts[b + 1] - blocks.starts[b]) * K; }

@@ -19,7 +19,7 @@ namespace topmix::asynchronous {
 class TopicSolver {
   public:
     explicit TopicSolver(const SharedTopics& shared)
-        : tables(shared), doc(tables.vectors), K_(shared.K), C_(shared.C), rest_(shared.rest), u_(tables.vectors) {
+        : tables(shared), doc(tables.vectors), K_(shared.K), C_(shared.C), tail_(shared.tail), u_(tables.vectors) {
         for (size_t k = (tables.vectors - 1) * kWidth; k < K_; ++k) last_[k % kWidth] = kTrace;
     }
 
@@ -32,13 +32,13 @@ class TopicSolver {
 
     bool all() const { return C_ >= K_; }
     /// Whether what is not kept gets what is best for the bound: then tables need the sums of their logarithms.
-    bool is_best() const { return !all() && rest_ == Rest::best && !opening_; }
+    bool is_best() const { return !all() && tail_ == Tail::best && !warming_up_; }
 
-    /// A visit begins. In the opening, which does not climb the bound, `mean` does, and a few less than C may be kept.
-    void open(size_t rows, size_t entries, bool opening) {
-        opening_ = opening;
-        slack_ = opening ? C_ / 8 : 0;
-        rests_.clear();
+    /// A visit begins. In the warm-up, which does not climb the bound, `mean` does, and a few less than C may be kept.
+    void open(size_t rows, size_t entries, bool warm_up) {
+        warming_up_ = warm_up;
+        slack_ = warm_up ? C_ / 8 : 0;
+        tails_.clear();
         evens_.clear();
         word.assign(rows * tables.vectors, Vector{});
         spread.assign(rows, 0.0);
@@ -75,9 +75,9 @@ class TopicSolver {
             for (size_t k = 0; k < K_; ++k) cross += double(x[k]) * double(log_e[k]);
             if (is_best()) cross += spread[r] * tables.log_e_all[r];
         }
-        const float *rest = rests_.data(), *even = evens_.data();
+        const float *tail = tails_.data(), *even = evens_.data();
 #pragma omp simd reduction(+ : cross)
-        for (size_t i = 0; i < rests_.size(); ++i) cross += double(even[i]) * double(math::log(rest[i]));
+        for (size_t i = 0; i < tails_.size(); ++i) cross += double(even[i]) * double(math::log(tail[i]));
         entropy += logs - cross;
     }
 
@@ -104,7 +104,7 @@ class TopicSolver {
             } else {
                 const Share share = keep(z, row[i], cut[i]);
                 sums_[at_++] = share.sum;
-                const float even = count[i] * share.rest / share.sum;
+                const float even = count[i] * share.tail / share.sum;
                 const Vector a = count[i] / share.sum + Vector{}, b = even + Vector{}, t = share.cut + Vector{};
                 for (size_t j = 0; j < J; ++j) {
                     const Vector x = choose(u[j] >= t, larger(a * u[j] - b, Vector{}), Vector{});
@@ -114,7 +114,7 @@ class TopicSolver {
                 spread[row[i]] += double(even);
                 if (!is_best() && even > 0) {
                     entropy -= double(even) * double(share.kept_logs);
-                    rests_.push_back(share.rest);
+                    tails_.push_back(share.tail);
                     evens_.push_back(even * share.others);
                 }
             }
@@ -122,7 +122,7 @@ class TopicSolver {
     }
 
     struct Share {
-        float sum, cut, rest;             // of all u; what is kept is >= cut; each of the others counts as `rest` in it
+        float sum, cut, tail;             // of all u; what is kept is >= cut; each of the others counts as `tail` in it
         float others = 0, kept_logs = 0;  // how many; sum of log u over what is kept
     };
 
@@ -144,8 +144,8 @@ class TopicSolver {
         const float others = float(K_ - kept), kept_logs = topmix::sum(logs);
         if (!is_best()) return {z, t, topmix::sum(low) / others, others, kept_logs};
         const double left = tables.log_e_all[r] + tables.log_all - double(kept_logs);
-        const float rest = math::exp(float(left) / others);
-        return {topmix::sum(top) + others * rest, t, rest, others, kept_logs};
+        const float tail = math::exp(float(left) / others);
+        return {topmix::sum(top) + others * tail, t, tail, others, kept_logs};
     }
 
     struct Cut {
@@ -153,7 +153,7 @@ class TopicSolver {
         size_t kept;
     };
 
-    /// A number that C of u reach, or a few less in the opening, where n > C reach `least` and none is over `most`. The
+    /// A number that C of u reach, or a few less in the warm-up, where n > C reach `least` and none is over `most`. The
     /// first try is where it lay at the last visit, the next ones where it would be if logarithms were spread evenly.
     /// Of equal weights the first are kept; the others are made a little less.
     Cut threshold(float* u, float least, size_t n, float most, float guess) const {
@@ -177,13 +177,13 @@ class TopicSolver {
     }
 
     const size_t K_, C_;
-    const Rest rest_;
+    const Tail tail_;
     std::vector<Vector> u_;  // [vectors] weights of the entry at hand
     Vector last_{};          // the trace in the last vector: nothing beyond K
-    bool opening_ = false;
+    bool warming_up_ = false;
     size_t slack_ = 0;
     std::vector<float> sums_;           // [entries of the visit]
-    std::vector<float> rests_, evens_;  // of those that have others than what they keep, where not the best is done
+    std::vector<float> tails_, evens_;  // of those that have others than what they keep, where not the best is done
     size_t at_ = 0;
 };
 

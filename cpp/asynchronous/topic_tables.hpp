@@ -1,7 +1,7 @@
 // The two factors of Eq. (3.26) and their logarithms: a row e for each word of a block, as it was when the visit began,
 // and w for the document at hand.
 //
-//     e_vk = exp(psi(lambda_vk) - psi(sum_v lambda_vk)),   w_k = exp(psi(gamma_dk))     in the opening, x for exp
+//     e_vk = exp(psi(lambda_vk) - psi(sum_v lambda_vk)),   w_k = exp(psi(gamma_dk))     in the warm-up, x for exp
 //     psi(x)
 //
 // Rows are scaled to a largest entry of one: a factor that all topics share is seen by nothing. Once topics have

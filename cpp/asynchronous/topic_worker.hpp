@@ -87,7 +87,7 @@ class TopicWorker {
 
     void visit(std::span<const BlockId> held) {
         for (const BlockId b : held) {
-            const bool opens = visits_++ < shared_.opening * shared_.blocks.size();
+            const bool opens = visits_++ < shared_.warm_up * shared_.blocks.size();
             visit(b, opens ? Under::means : Under::logarithms);
         }
     }

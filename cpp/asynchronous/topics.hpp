@@ -21,10 +21,10 @@ class AsynchronousTopics {
   public:
     /// Documents bounds[w] to bounds[w + 1] are worker w's. counts [V, K] are the topics to start from.
     AsynchronousTopics(const Csr<float>& X, size_t V, std::span<const int64_t> bounds, WordBlocks blocks, size_t K,
-                       size_t C, Rest rest, Rows<const double> counts, std::span<const double> alpha,
-                       std::span<const double> eta, size_t eta_words, size_t opening, size_t settle, uint64_t seed,
+                       size_t C, Tail tail, Rows<const double> counts, std::span<const double> alpha,
+                       std::span<const double> eta, size_t eta_words, size_t warm_up, size_t settle, uint64_t seed,
                        bool by_token = false)
-        : V_(V), shared_(std::move(blocks), K, C, rest, opening, by_token) {
+        : V_(V), shared_(std::move(blocks), K, C, tail, warm_up, by_token) {
         priors(alpha, eta, eta_words);
         std::vector<double> total(K, 0.0);
         each_slot([&](size_t b, size_t s) {

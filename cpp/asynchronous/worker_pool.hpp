@@ -167,7 +167,7 @@ class WorkerPool {
                 held.push_back(b);
             }
             // With too few it waits for more, but not for ever: two workers may each hold what the other waits for.
-            if (held.empty() || (held.size() < std::min(hold_.least, room) && idle < kPatience)) {
+            if (held.empty() || (held.size() < std::min(hold_.least, room) && idle < kMostIdle)) {
                 rest(idle++);
                 continue;
             }
@@ -182,7 +182,7 @@ class WorkerPool {
         }
     }
 
-    static constexpr size_t kPatience = 200;
+    static constexpr size_t kMostIdle = 200;
 
     static void rest(size_t idle) {
         if (idle < 100) {

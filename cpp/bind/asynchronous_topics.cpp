@@ -18,7 +18,7 @@ namespace {
 
 using asynchronous::AsynchronousTopics;
 using asynchronous::NomadicTopics;
-using asynchronous::Rest;
+using asynchronous::Tail;
 
 using Words = std::tuple<Mat<double>, double, double, Vec<double>>;
 
@@ -28,11 +28,11 @@ Words give_snapshot(asynchronous::TopicSnapshot&& s, size_t K) {
 
 void make(AsynchronousTopics* self, Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
           Vec<const int64_t> bounds, Vec<const int64_t> block_starts, Vec<const int32_t> words, size_t n_active,
-          const std::string& rest, Mat<const double> counts, Vec<const double> alpha, Mat<const double> eta,
-          size_t opening, size_t settle, uint64_t seed, bool by_token) {
+          const std::string& tail, Mat<const double> counts, Vec<const double> alpha, Mat<const double> eta,
+          size_t warm_up, size_t settle, uint64_t seed, bool by_token) {
     const size_t V = counts.shape(0), K = counts.shape(1);
     const Csr<float> X = csr(indptr, index, value, V);
-    require(rest == "mean" || rest == "best", "rest must be 'mean' or 'best'");
+    require(tail == "mean" || tail == "best", "tail must be 'mean' or 'best'");
     require(1 <= K && K <= kMaxTopics && 1 <= n_active && n_active <= K, "need 1 <= n_active <= K <= MAX_TOPICS");
     check_priors(alpha, eta, V, K);
     require(rises_to(view(bounds), int64_t(X.rows())), "bounds must rise from 0 to the number of documents");
@@ -40,8 +40,8 @@ void make(AsynchronousTopics* self, Vec<const int64_t> indptr, Vec<const int32_t
     require(!by_token || blocks.size() == blocks.slots(), "updates by token need blocks of one word");
     nb::gil_scoped_release nogil;
     new (self)
-        AsynchronousTopics(X, V, view(bounds), std::move(blocks), K, n_active, rest == "best" ? Rest::best : Rest::mean,
-                           {view(counts), K}, view(alpha), view(eta), eta.shape(0), opening, settle, seed, by_token);
+        AsynchronousTopics(X, V, view(bounds), std::move(blocks), K, n_active, tail == "best" ? Tail::best : Tail::mean,
+                           {view(counts), K}, view(alpha), view(eta), eta.shape(0), warm_up, settle, seed, by_token);
 }
 
 std::optional<Words> next(AsynchronousTopics& self) {
@@ -74,16 +74,16 @@ NomadicTopics::Under under(const std::string& name) {
 
 void make_nomadic(NomadicTopics* self, Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
                   Vec<const int64_t> bounds, Vec<const int64_t> block_starts, Vec<const int32_t> words, size_t n_words,
-                  size_t n_topics, size_t n_active, const std::string& rest) {
+                  size_t n_topics, size_t n_active, const std::string& tail) {
     const Csr<float> X = csr(indptr, index, value, n_words);
-    require(rest == "mean" || rest == "best", "rest must be 'mean' or 'best'");
+    require(tail == "mean" || tail == "best", "tail must be 'mean' or 'best'");
     require(1 <= n_topics && n_topics <= kMaxTopics && 1 <= n_active && n_active <= n_topics,
             "need 1 <= n_active <= K <= MAX_TOPICS");
     require(rises_to(view(bounds), int64_t(X.rows())), "bounds must rise from 0 to the number of documents");
     asynchronous::WordBlocks blocks = word_blocks(block_starts, words, n_words);
     nb::gil_scoped_release nogil;
     new (self) NomadicTopics(X, n_words, view(bounds), std::move(blocks), n_topics, n_active,
-                             rest == "best" ? Rest::best : Rest::mean);
+                             tail == "best" ? Tail::best : Tail::mean);
 }
 
 void check_block(const NomadicTopics& self, size_t b) {
@@ -100,7 +100,7 @@ void check_visit(const NomadicTopics& self, size_t worker, size_t b) {
 void register_asynchronous_topics(nb::module_& m) {
     nb::class_<AsynchronousTopics>(m, "AsynchronousTopics", "Workers that own documents, visited by blocks of words.")
         .def("__init__", &make, "indptr"_a, "index"_a, "value"_a, "bounds"_a, "block_starts"_a, "words"_a, "n_active"_a,
-             "rest"_a, "counts"_a, "alpha"_a, "eta"_a, "opening"_a, "settle"_a, "seed"_a, "by_token"_a = false)
+             "tail"_a, "counts"_a, "alpha"_a, "eta"_a, "warm_up"_a, "settle"_a, "seed"_a, "by_token"_a = false)
         .def(
             "start", [](AsynchronousTopics& self, size_t passes) { self.workers().start(passes); }, "passes"_a,
             nb::call_guard<nb::gil_scoped_release>(),
@@ -142,7 +142,7 @@ void register_asynchronous_topics(nb::module_& m) {
 
     nb::class_<NomadicTopics>(m, "NomadicTopics", "Documents of one process, visited by blocks that come and go.")
         .def("__init__", &make_nomadic, "indptr"_a, "index"_a, "value"_a, "bounds"_a, "block_starts"_a, "words"_a,
-             "n_words"_a, "n_topics"_a, "n_active"_a, "rest"_a)
+             "n_words"_a, "n_topics"_a, "n_active"_a, "tail"_a)
         .def(
             "begin",
             [](NomadicTopics& self, Vec<const double> alpha, Mat<const double> eta, Vec<const double> total) {
@@ -205,10 +205,10 @@ void register_asynchronous_topics(nb::module_& m) {
             },
             "worker"_a, "Of a worker's documents: entropy, log Gammas and the rise of digammas.")
         .def(
-            "hear",
+            "apply_total",
             [](NomadicTopics& self, Vec<const double> delta) {
                 require(delta.size() == self.shared().K, "delta must have one value a topic");
-                self.hear(view(delta));
+                self.apply_total(view(delta));
             },
             "delta"_a, "Another process has changed the sums over words.")
         .def(

@@ -9,7 +9,7 @@
 
 using namespace topmix;
 using asynchronous::AsynchronousTopics;
-using asynchronous::Rest;
+using asynchronous::Tail;
 
 namespace {
 
@@ -43,7 +43,7 @@ void words_that_follow_every_token() {
     const Problem problem(17);
     for (size_t workers : {1, 3})
         for (size_t C : {17, 4}) {
-            const auto topics = problem.learner(workers, C, Rest::best, 1, true);
+            const auto topics = problem.learner(workers, C, Tail::best, 1, true);
             topics->workers().start(3);
             for (size_t n = 0; n < 3; ++n) {
                 const auto snapshot = topics->add_up(topics->workers().next());
@@ -69,7 +69,7 @@ void blocks_that_come_and_go() {
         const int64_t from = int64_t(p * n / 2), to = int64_t((p + 1) * n / 2);
         const Csr<float> half{X.indptr.subspan(size_t(from), size_t(to - from + 1)), X.index, X.value};
         const std::vector<int64_t> bounds{0, (to - from) / 3, to - from};
-        side.push_back(std::make_unique<NomadicTopics>(half, V, bounds, blocks, K, 5, Rest::best));
+        side.push_back(std::make_unique<NomadicTopics>(half, V, bounds, blocks, K, 5, Tail::best));
         side[p]->shared().priors(V, problem.alpha, problem.eta, 1);
     }
     for (size_t v = 0; v < V; ++v)
@@ -116,7 +116,7 @@ void nothing_is_lost_or_doubled() {
         const Problem problem(K);
         for (size_t workers : {1, 2, 5})
             for (size_t C : {K, (K + 2) / 3, size_t(1)})  // counts of pairs are dense, or packed
-                for (Rest rest : {Rest::mean, Rest::best}) {
+                for (Rest rest : {Tail::mean, Tail::best}) {
                     const auto topics = problem.learner(workers, C, rest, 2);
                     for (size_t leg = 1; leg <= 3; ++leg) {
                         topics->workers().start(100 * leg);

@@ -16,7 +16,6 @@ from functools import cache
 from itertools import chain
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 # Vectorizers of fitted models, and the words and settings that they were made from. With a large vocabulary
 # making one takes longer than most texts.
-_MADE: WeakKeyDictionary[object, tuple[object, object, Vectorizer]] = WeakKeyDictionary()
 
 
 StopWords = str | Iterable[str] | None
@@ -271,17 +269,8 @@ class Vectorizer:
                 "it on texts, a Corpus with a vocabulary or a DataFrame"
             )
         settings = getattr(model, "tokenizer_", None)
-        kept = _made_for(model) if tokenizer is None else None
-        if kept is None or kept[0] is not words or kept[1] is not settings:
-            how = {"lowercase": all(word == word.lower() for word in map(str, words))} if settings is None else settings
-            made = cls.from_dict(how, vocabulary=tuple(str(word) for word in words), tokenizer=tokenizer)
-            if tokenizer is not None or _is_auto(made.stop_words):
-                return made
-            made._ready()
-            kept = words, settings, made
-            with suppress(TypeError):  # a model that cannot be a key
-                _MADE[model] = kept
-        return kept[2]._twin()
+        how = {"lowercase": all(word == word.lower() for word in map(str, words))} if settings is None else settings
+        return cls.from_dict(how, vocabulary=tuple(str(word) for word in words), tokenizer=tokenizer)
 
     def _twin(self) -> Vectorizer:
         """A copy to change, which shares what was made of the vocabulary."""
@@ -413,13 +402,6 @@ class Vectorizer:
         counter.count(tokenization.documents(texts), threads())
         terms = counter.terms(np.arange(counter.n_terms, dtype=np.int32))
         return "english" if looks_english(zip(terms, counter.term_frequency().tolist())) else None
-
-
-def _made_for(model: object) -> tuple[object, object, Vectorizer] | None:
-    try:
-        return _MADE.get(model)
-    except TypeError:  # it cannot be a key
-        return None
 
 
 def from_texts(

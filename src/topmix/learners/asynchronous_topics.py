@@ -214,7 +214,7 @@ class TopicStation:
         return self.native.own()
 
     def apply_changes(self, delta: np.ndarray) -> None:
-        self.native.hear(delta)
+        self.native.apply_total(delta)
 
     def n_bytes(self) -> int:
         return self.native.of_documents

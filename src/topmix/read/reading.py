@@ -46,6 +46,10 @@ class Reading:
     named: bool = False  # names came with texts or beside a matrix, so a matrix without names is no mistake
     frame: str | None = None  # the library of the table that was read
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What was made when somebody asked for it is made again."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     def more(self) -> How:
         """How to read more of the same."""
         return How(self.text, self.vectorizer, None, self.layer)

@@ -17,13 +17,13 @@ from scipy.special import digamma, gammaln, logsumexp, xlogy
 Array = NDArray[np.float64]
 
 
-def solve(u: Array, C: int, rest: str) -> Array:
+def solve(u: Array, C: int, tail: str) -> Array:
     """phi from log weights u [K]: softmax, of which the C largest are kept and the others are all alike.  Eq. (3.28)"""
     K = len(u)
     if C >= K:
         return np.exp(u - logsumexp(u))
     others = np.argsort(-u, kind="stable")[C:]
-    if rest == "mean":
+    if tail == "mean":
         phi = np.exp(u - logsumexp(u))
         phi[others] = phi[others].mean()
         return phi
@@ -41,14 +41,14 @@ class AsynchronousTopics:
     alpha: Array  # [K]
     eta: Array  # [V, K]
     C: int
-    rest: str = "best"
+    tail: str = "best"
 
     def begin(self, counts: Array, settle: int = 0) -> None:
         share = counts + self.eta
         share = np.log(share / share.sum(axis=1, keepdims=True))
         self.phi = np.zeros((*self.X.shape, len(self.alpha)))
         for d, v in zip(*np.nonzero(self.X)):
-            self.phi[d, v] = solve(share[v], self.C, self.rest)
+            self.phi[d, v] = solve(share[v], self.C, self.tail)
         for _ in range(settle):
             self.sweep(counts)
         self.S = self.word_counts()
@@ -70,7 +70,7 @@ class AsynchronousTopics:
                 log_share = psi(self.alpha + self.X[d] @ self.phi[d])
                 for i, v in enumerate(words):
                     if self.X[d, v] > 0:
-                        self.phi[d, v] = solve(log_topic[i] + log_share, self.C, "mean" if means else self.rest)
+                        self.phi[d, v] = solve(log_topic[i] + log_share, self.C, "mean" if means else self.tail)
             if topics is None:
                 self.S[words] = np.einsum("dv,dvk->vk", self.X[:, words], self.phi[:, words])
 
@@ -82,14 +82,14 @@ class AsynchronousTopics:
                 lam = self.eta + self.S
                 u = psi(lam[v]) - psi(lam.sum(axis=0)) + psi(self.alpha + self.X[d] @ self.phi[d])
                 before = self.phi[d, v].copy()
-                self.phi[d, v] = solve(u, self.C, "mean" if means else self.rest)
+                self.phi[d, v] = solve(u, self.C, "mean" if means else self.tail)
                 self.S[v] += self.X[d, v] * (self.phi[d, v] - before)
 
-    def passes(self, opening: int = 0, by_token: bool = False) -> Iterator[float]:
+    def passes(self, warm_up: int = 0, by_token: bool = False) -> Iterator[float]:
         """The bound after each pass."""
         n_pass = 0
         while True:
-            (self.sweep_by_token if by_token else self.sweep)(means=n_pass < opening)
+            (self.sweep_by_token if by_token else self.sweep)(means=n_pass < warm_up)
             n_pass += 1
             yield self.bound()
 
