@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from topmix import LDA, GibbsLDA
-from topmix.cuda.sampling import DeviceTokens
 from topmix.chains import Parallel
+from topmix.cuda.sampling import DeviceTokens
 from topmix.data import sample_lda
 from topmix.reference.gibbs import count, log_joint
 from topmix.reference.gibbs_cuda import sample_block

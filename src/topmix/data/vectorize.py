@@ -11,7 +11,6 @@ import copy
 import inspect
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from itertools import chain
 from os import PathLike
