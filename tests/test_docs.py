@@ -47,7 +47,13 @@ def make_files(folder: Path) -> None:
     (folder / "reviews.csv").write_text("\n".join(["key,title,body", *rows]))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+FIRST = ("README", "index", "components", "texts")  # what people copy; the other pages are for `make test-all`
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=() if page.stem in FIRST else pytest.mark.slow, id=page.stem) for page in PAGES],
+)
 def test_code_blocks_run(page, tmp_path, monkeypatch, demo_cache, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOPMIX_CACHE", demo_cache["TOPMIX_CACHE"])

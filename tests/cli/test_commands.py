@@ -68,9 +68,9 @@ def test_the_command_learns_what_python_learns(tmp_path, language, stop_words, k
         rows = [f'{n},"{text}"' for n, text in enumerate(texts)]
         (tmp_path / "docs.csv").write_text("\n".join(["id,text", *rows]), encoding="utf-8")
     path = str(tmp_path / ("docs" if kind == "folder" else "docs.csv"))
-    out_of("fit", path, "-k", "3", "--seed", "0", "-o", tmp_path / "model", "-q")
+    out_of("fit", path, "-k", "3", "--seed", "0", "--n-init", "2", "--max-iter", "4", "-o", tmp_path / "model", "-q")
     found = topmix.load(tmp_path / "model")
-    expected = LDA(3, random_state=0, n_init=found.n_init).fit(path)
+    expected = LDA(3, random_state=0, n_init=2, max_iter=4).fit(path)
     assert found.tokenizer_ == expected.tokenizer_
     assert found.tokenizer_["stop_words"] == stop_words
     assert found.feature_names_in_.tolist() == expected.feature_names_in_.tolist()

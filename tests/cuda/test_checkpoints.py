@@ -40,7 +40,12 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+ALIKE = ("rounds", "batch", "variational")  # what is in the file is as in the others
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in ALIKE else ()) for kind in KINDS]
+)
 def test_an_interrupted_fit_has_the_same_bits(engine, kind, tmp_path, monkeypatch):
     monkeypatch.setattr(exploration, "EXCHANGE_EVERY", 1)
     settings = SETTINGS | ({"tol": np.inf, "max_iter": 12} if kind == "exploration" else {})
