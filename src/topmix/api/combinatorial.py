@@ -34,7 +34,7 @@ from topmix.parameters.checks import (
     positive_number,
     whole_number,
 )
-from topmix.read import How, read
+from topmix.read import How
 from topmix.stats.sparse_counts import SparseCounts, read_counts, write_counts
 
 
@@ -172,10 +172,7 @@ class CombinatorialLDA(TopicEstimator):
 
     def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
-        if warm is None:
-            corpus, reading = read(X, how, owner=type(self).__name__)
-        else:
-            corpus, reading = self._read_known(X), warm.reading
+        corpus, reading = self._read_first(X, how)
         check_whole_counts(corpus, type(self).__name__)
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter")
         warn_of_odd_data(corpus, K)

@@ -39,7 +39,7 @@ from topmix.likelihoods.topic_words import TopicWords
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import count_of_components, whole_number, whole_number_or_none
-from topmix.read import How, Reading, read
+from topmix.read import How, Reading
 from topmix.stats import PseudoCounts, WordTotal
 
 NEW_DOCUMENTS = DocumentOptions(n_active=32, exclude=True, tol=0.05)  # how documents are solved that were not sampled
@@ -178,10 +178,7 @@ class GibbsLDA(TopicEstimator):
 
     def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
-        if warm is None:
-            corpus, reading = read(X, how, owner=type(self).__name__, engine=self._engine())
-        else:
-            corpus, reading = self._read_known(X), warm.reading
+        corpus, reading = self._read_first(X, how)
         check_whole_counts(corpus, type(self).__name__)
         K = count_of_components(self.n_components)
         warn_of_odd_data(corpus, K)

@@ -336,4 +336,5 @@ def _weights(sample_weight: object, data: Corpus | Table) -> np.ndarray | None:
     if sample_weight is None:
         return None
     rows = data.to_scipy() if isinstance(data, Corpus) else data.data
+    # Private, and public nowhere: scikit-learn's own checks and errors of weights.
     return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))

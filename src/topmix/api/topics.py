@@ -24,7 +24,7 @@ from topmix.fitted.topics import FittedTopics
 from topmix.numerics import dirichlet
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import number_from, whole_number
-from topmix.read import read_known, read_parts, refuse_iterator
+from topmix.read import How, Reading, read, read_known, read_parts, refuse_iterator
 
 M = TypeVar("M", bound=Callable[..., Any])
 
@@ -59,6 +59,12 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     def _read_known(self, X: object) -> Corpus:
         with use_threads(self._threads()):
             return read_known(X, self._found().reading, owner=type(self).__name__, engine=self._engine())
+
+    def _read_first(self, X: object, how: How) -> tuple[Corpus, Reading]:
+        """The documents of a fit; of one with a warm start, in the words of the last."""
+        if self._is_warm():
+            return self._read_known(X), self._found().reading
+        return read(X, how, owner=type(self).__name__, engine=self._engine())
 
     def _parts(self, X: object) -> Iterator[Corpus]:
         return read_parts(X, self._found().reading, owner=type(self).__name__, engine=self._engine())

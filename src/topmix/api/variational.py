@@ -169,12 +169,6 @@ class VariationalTopics(TopicEstimator):
             edits=made,
         )
 
-    def _read_first(self, X: object, how: How) -> tuple[Corpus, Reading]:
-        """The documents of a fit; of one with a warm start, in the words of the last."""
-        if self._is_warm():
-            return self._read_known(X), self._found().reading
-        return read(X, how, owner=type(self).__name__, engine=self._engine())
-
     def partial_fit(
         self,
         X: object,

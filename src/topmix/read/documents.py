@@ -101,14 +101,15 @@ def read_growing(
         return _grown(X.in_words(words.tolist(), keep_new=True).corpus, known)
     if _width(X) <= n_known:
         return read_known(X, known, owner=owner, engine=engine), known  # or its error
-    names = None if isinstance(X, Corpus) else _get_feature_names(X)
+    names = None if isinstance(X, Corpus) else _get_feature_names(X)  # private: the rule by which fits take names
     if words is not None:
         if names is None:
             raise ValueError(
                 f"X has {_width(X)} columns, {_width(X) - n_known} of them new, but this {owner} knows its words by "
                 "name: give a Corpus with a vocabulary, or a DataFrame"
             )
-        read_known(_safe_indexing(X, slice(n_known), axis=1), known, owner=owner)  # the known ones, or its error
+        # The known columns, or the error of reading them. Private: columns of an array, a matrix and any DataFrame.
+        read_known(_safe_indexing(X, slice(n_known), axis=1), known, owner=owner)
         columns_of_all([str(name) for name in names], words.tolist())  # or its error, where a name is there twice
     corpus, _ = read(X, owner=owner, engine=engine)  # checked as first documents are
     new = None if words is None or names is None else [str(name) for name in names]
