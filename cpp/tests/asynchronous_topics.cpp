@@ -27,13 +27,13 @@ struct Problem {
         for (size_t b = 0; b <= B; ++b) out.starts.push_back(int64_t(b * shard.words() / B));
         return out;
     }
-    std::unique_ptr<AsynchronousTopics> learner(size_t workers, size_t C, Rest rest, size_t opening,
+    std::unique_ptr<AsynchronousTopics> learner(size_t workers, size_t C, Tail tail, size_t warm_up,
                                                 bool by_token = false) const {
         const size_t V = shard.words(), B = by_token ? V : std::min<size_t>(V, 11);
         std::vector<int64_t> bounds;
         for (size_t w = 0; w <= workers; ++w) bounds.push_back(int64_t(w * shard.rows().rows() / workers));
-        return std::make_unique<AsynchronousTopics>(shard.rows(), V, bounds, blocks(B), K, C, rest,
-                                                    Rows<const double>{counts, K}, alpha, eta, 1, opening, 1, 9,
+        return std::make_unique<AsynchronousTopics>(shard.rows(), V, bounds, blocks(B), K, C, tail,
+                                                    Rows<const double>{counts, K}, alpha, eta, 1, warm_up, 1, 9,
                                                     by_token);
     }
     double tokens() const { return std::accumulate(shard.value.begin(), shard.value.end(), 0.0); }
@@ -116,8 +116,8 @@ void nothing_is_lost_or_doubled() {
         const Problem problem(K);
         for (size_t workers : {1, 2, 5})
             for (size_t C : {K, (K + 2) / 3, size_t(1)})  // counts of pairs are dense, or packed
-                for (Rest rest : {Tail::mean, Tail::best}) {
-                    const auto topics = problem.learner(workers, C, rest, 2);
+                for (Tail tail : {Tail::mean, Tail::best}) {
+                    const auto topics = problem.learner(workers, C, tail, 2);
                     for (size_t leg = 1; leg <= 3; ++leg) {
                         topics->workers().start(100 * leg);
                         for (size_t n = 0; n < leg; ++n) {
