@@ -120,6 +120,20 @@ def test_an_interrupted_first_fit_has_its_last_pass(name):
     same(answers(model, X), answers(seen[-1], X))
 
 
+def test_an_interrupted_start_leaves_the_best_of_those_before():
+    X, seen = Corpus.from_scipy(COUNTS), []
+
+    def second(record, view):
+        seen.append(record.n_pass)
+        if seen.count(1) == 2:
+            raise KeyboardInterrupt
+
+    model = make("LDA", tol=-np.inf, n_init=3, callbacks=[second])
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="has the model of pass 5"):
+        model.fit(X)
+    same(answers(model, X), answers(make("LDA", tol=-np.inf).fit(X), X))
+
+
 STREAMS = ["LDA", "HDP", "GaussianMixture", "MultinomialMixture", "VonMisesFisherMixture"]
 
 

@@ -157,6 +157,8 @@ class Course(Generic[F]):
                         start.passes = no_passes()  # a closed generator may keep what it had, also on a device
                         start.close()
                 except KeyboardInterrupt:
+                    if best is not None and self.keeps_last:  # an earlier start is whole
+                        raise Interrupted(self.fitted(best.model, best.history), len(best.history)) from None
                     raise Interrupted(log.last, log.last_pass) from None
                 if best is None or start.stopping.better(found.history, best.history):
                     best = found
