@@ -15,14 +15,14 @@ demo: $(VENV)/installed
 	$(BIN)/topmix demo
 
 # What a contributor runs before a commit, and continuous integration: linters, C++ tests under sanitizers, and all
-# Python tests but those that are marked slow. Ten minutes on two cores.
+# Python tests but those that are marked slow.
 test: $(VENV)/installed-test
 	@$(BIN)/python tools/find_chromium.py
 	$(MAKE) --no-print-directory -j 2 lint native
 	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 20
 
 # Everything, before a release: the slow tests too, every instruction set and the other processor, the guard, faults of a
-# cluster twenty times, and the fuzzers. An hour on two cores.
+# cluster twenty times, and the fuzzers.
 test-all: $(VENV)/installed-test
 	@$(BIN)/python tools/find_chromium.py
 	$(REBUILD) ISAS=all

@@ -27,7 +27,7 @@ from benchmarks.harness.results import Results
 from topmix.data import sample_lda
 from topmix.learners.asynchronous_topics import AsynchronousTopics, Plan
 
-LONGEST = 180.0  # seconds without an end are a hang
+LONGEST = 60.0  # seconds without an end are a hang
 
 
 @dataclass

@@ -128,6 +128,26 @@ def test_samples_look_like_the_model(blobs, covariance_type):
         np.testing.assert_allclose(np.cov(X[y == k].T), C, atol=0.05 * np.max(C))
 
 
+@pytest.mark.parametrize("learner", [Memoized(1_000), Stochastic(1_000, offset=1.0, decay=0.65)], ids=repr)
+def test_few_clusters_per_row_predict_as_well_as_all_and_one_does_not(learner):
+    """Zero-mean clusters that overlap, each with a few long axes of its own."""
+    axes = np.random.default_rng(0).normal(size=(20, 3, 12))
+
+    def rows(n, seed):
+        rng = np.random.default_rng(seed)
+        long = np.einsum("ni,nid->nd", rng.normal(size=(n, 3)), axes[rng.integers(20, size=n)])
+        return (long + rng.normal(size=(n, 12))).astype(np.float32)
+
+    settings = {"zero_mean": True, "weight_concentration_prior": 0.5, "max_iter": 8, "tol": -np.inf, "random_state": 0}
+    settings["init_params"] = "random_from_data"  # the same for any L, so that the passes alone make the difference
+    score = {
+        L: GaussianMixture(20, n_active=L, learner=learner, **settings).fit(rows(4_000, 1)).score(rows(1_000, 2))
+        for L in (1, 4, 16, None)
+    }
+    assert score[1] < score[4] - 0.1
+    assert score[16] > score[None] - 0.05
+
+
 def test_probabilities_keep_n_active_and_agree_with_predict(blobs):
     X = blobs[0]
     model = GaussianMixture(6, n_active=2, random_state=0).fit(X)

@@ -90,7 +90,7 @@ def test_time_to_quality_tries_settings_of_the_command_line(tmp_path, monkeypatc
 
 def test_asynchronous_stress_survives_its_own_interrupts():
     """In a process of its own, where a SIGINT that comes too late does not end the tests."""
-    command = [sys.executable, "-m", "benchmarks.asynchronous_stress", "--runs", "6"]
+    command = [sys.executable, "-m", "benchmarks.asynchronous_stress", "--runs", "12"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     assert "all well" in done.stdout

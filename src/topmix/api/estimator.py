@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
@@ -149,12 +150,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
         """
         save(self, path)
 
+    @abstractmethod
     def _write(self, fitted: F, out: Writer) -> None:
-        raise NotImplementedError
+        """Puts the model into a file."""
 
-    def _read(self, numbers: dict[str, Any], file: CheckedReader, K: int) -> F:
-        """What `_write` wrote; `numbers` are the fields that are the same for all estimators."""
-        raise NotImplementedError
+    @abstractmethod
+    def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> F:
+        """What `_write` wrote; `about` are the fields that are the same for all estimators."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None

@@ -126,7 +126,7 @@ class Interrupted(Exception):
 
 @dataclass
 class Course(Generic[F]):
-    """How long a fit may go on, and who is told of it."""
+    """How long a fit may go on, and whom it calls after a pass."""
 
     title: str
     size: float  # tokens or rows of the data

@@ -69,8 +69,8 @@ class Trial:
 
     def verdict(self, here: Documents, is_last: bool) -> bool | None:
         """Whether the topics on trial are better; None where it is too early to say. Fits of another size are judged
-        when they are equally old. Other trials are judged when they are ahead of the old topics, or no longer promise
-        to be."""
+        when they are equally old. Other trials are judged when they are better than the old topics, or no longer
+        promise to be."""
         if self.size is not None or is_last:
             return self.gain(here) > 0
         if self.age < TRIAL:
