@@ -15,7 +15,7 @@ from topmix.engines import Threads
 from topmix.learners import Asynchronous, State, Task
 from topmix.learners.asynchronous_mixture import AsynchronousMixture, in_blocks
 from topmix.likelihoods.gaussian import Gaussian
-from topmix.likelihoods.gaussian_start import empty, start, summary
+from topmix.likelihoods.gaussian_start import default_covariance_prior, empty, start, summary
 from topmix.local.mixture import MixtureStep
 from topmix.models.mixture import Mixture
 from topmix.numerics import blas
@@ -34,7 +34,9 @@ def started(kind: str, objective: str = "vb", zero_mean: bool = False, reg: floa
     """A mixture, its rows in the frame, and their dense responsibilities after one step."""
     table = Table(rows() - (50 if zero_mean else 0))
     about = summary(table, None, kind, zero_mean)
-    g = empty(about, "float64", K, covariance_type=kind, objective=objective, zero_mean=zero_mean, reg_covar=reg)
+    prior = default_covariance_prior(about.covariance, kind, reg) if objective == "map" else None
+    settings = {"covariance_type": kind, "objective": objective, "zero_mean": zero_mean, "covariance_prior": prior}
+    g = empty(about, "float64", K, reg_covar=reg, **settings)
     g = start(g, table, None, "k-means++", np.random.default_rng(seed))
     model = Mixture(FiniteDirichlet.uniform(0.3, K, objective).update(g.total.N), g, D, K)
     return model, g.frame.points(table.data)
@@ -313,6 +315,7 @@ def test_clusters_that_get_thin_go_on_in_double():
     X = np.hstack([t, t + 1e-4 * rng.normal(size=(400, 1))]).astype(np.float32)
     X[:200, 1] += 1
     settings = {"objective": "ml", "reg_covar": 1e-10, "random_state": 0, "max_iter": 30, "tol": -np.inf, "n_active": 2}
+    settings["init_params"] = np.repeat([0, 1], 200)
     mine = GaussianMixture(2, learner="asynchronous", n_jobs=1, **settings).fit(X)
     theirs = GaussianMixture(2, learner="memoized", **settings).fit(X)
     assert mine.elbo_ == pytest.approx(theirs.elbo_, rel=1e-3)

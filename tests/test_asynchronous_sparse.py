@@ -13,7 +13,7 @@ from topmix.data.vectors import VectorShard
 from topmix.learners import Asynchronous
 from topmix.learners.travelling_clusters import SparseGaussianClusters, clusters_of
 from topmix.likelihoods.categorical import Categorical
-from topmix.likelihoods.gaussian_start import empty, start, summary
+from topmix.likelihoods.gaussian_start import default_covariance_prior, empty, start, summary
 from topmix.models.mixture import Mixture
 from topmix.reference import asynchronous_categorical, asynchronous_gaussian
 from topmix.reference.asynchronous_mixture import solved
@@ -70,8 +70,10 @@ class Gaussians:
         zero = objective == "zero"
         self.X = (counts() * np.linspace(0.3, -2, V)).astype(np.float64)
         table = SparseTable(sp.csr_array(self.X))
-        g = empty(summary(table, None, "diag", zero), "float64", K, covariance_type="diag", zero_mean=zero,
-                  objective="vb" if zero else objective, reg_covar=1e-2)  # fmt: skip
+        about = summary(table, None, "diag", zero)
+        prior = default_covariance_prior(about.covariance, "diag", 1e-2)
+        g = empty(about, "float64", K, covariance_type="diag", zero_mean=zero, objective="vb" if zero else objective,
+                  covariance_prior=prior, reg_covar=1e-2)  # fmt: skip
         g = start(g, table, None, "k-means++", np.random.default_rng(0))
         weights = FiniteDirichlet.uniform(0.3, K, g.objective).update(g.total.N)
         self.model, self.twin_rows = Mixture(weights, g, V, K), g.frame.points(self.X)

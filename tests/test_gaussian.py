@@ -308,10 +308,10 @@ def test_lloyds_steps_never_fall():
 
     for seed in range(5):
         first = spread_rows(x, w, 7, np.random.default_rng(seed))[1]
-        last = lloyd(x, w, 7, np.random.default_rng(seed))
+        last = lloyd(x, w, 7, np.random.default_rng(seed), 10)
         assert spread(last) < spread(first)
     twice = np.repeat(x[:2], 5, axis=0)
-    labels = lloyd(twice, np.ones(10), 4, np.random.default_rng(0))
+    labels = lloyd(twice, np.ones(10), 4, np.random.default_rng(0), 10, failures=2)
     assert len(set(labels[:5])) == len(set(labels[5:])) == 1
     assert labels[0] != labels[5]
 

@@ -53,9 +53,8 @@ def test_variational_steps_are_those_of_scikit_learn(X, start, weights, reg_cova
 
     settings = {"weight_concentration_prior_type": weights, "reg_covar": reg_covar, "max_iter": 1}
     theirs = FromStart(n_components=K, warm_start=True, **settings)
-    ours = GaussianMixture(
-        K, learner="batch", n_active=None, init_params=start, warm_start=True, n_jobs=1, tol=-np.inf, **settings
-    )
+    settings |= {"objective": "vb", "learner": "batch", "n_active": None, "init_params": start, "tol": -np.inf}
+    ours = GaussianMixture(K, warm_start=True, n_jobs=1, **settings)
     bounds = []
     for b in steps_of(theirs, X, 12):
         a = ours.fit(X)

@@ -113,7 +113,9 @@ def start_gaussian(name: str, data: Any, K: int, objective: str, variant: str, r
     zero, s = variant == "zero", gaussian_start
     about = s.summary(data, None, name, zero)
     reg = 1e-6 if objective == "ml" else 0.0  # a cluster of few rows has no covariance, and "ml" no prior
-    none = s.empty(about, "float64", K, covariance_type=name, objective=objective, zero_mean=zero, reg_covar=reg)
+    prior = s.default_covariance_prior(about.covariance, name, reg) if objective == "map" else None
+    settings = {"covariance_type": name, "objective": objective, "zero_mean": zero, "covariance_prior": prior}
+    none = s.empty(about, "float64", K, reg_covar=reg, **settings)
     return s.start(none, data, None, "k-means++", rng)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
 
 from topmix.api.estimator import learned
-from topmix.api.gaussian_growth import grown
+from topmix.api.gaussian_growth import LEAST_ROWS, grown, sampled, settled
 from topmix.api.gaussian_parameters import by_hand, checked_start, n_parameters, priors, responsibilities
 from topmix.api.mixture import MixtureEstimator, count_of_samples
 from topmix.data.table import Table
@@ -20,13 +20,19 @@ from topmix.fitted.mixture import FittedMixture
 from topmix.fitting.history import Callback
 from topmix.learners import Learner
 from topmix.likelihoods.covariance import SingularCovariance
-from topmix.likelihoods.gaussian import Gaussian
-from topmix.likelihoods.gaussian_start import STARTS, at, empty, given, start, summary
+from topmix.likelihoods.gaussian import Gaussian, GaussianPrior
+from topmix.likelihoods.gaussian_prior import chosen_prior
+from topmix.likelihoods.gaussian_start import STARTS, at, differ_by_spread, empty, given, in_many_units, start, summary
 from topmix.local import LocalStep
 from topmix.local.candidates import CandidateStep
 from topmix.models.mixture import Mixture
 from topmix.parameters.checks import count_of_active, whole_number
 from topmix.read import How, Reading, read_rows
+
+# Where k-means decides where clusters start; with more clusters or rows all starts are tried (docs/choosing.md).
+FEW_CLUSTERS, MANY_ROWS = 25, 100_000
+LEAST_GAIN = 0.1  # of what clusters gain over one: with less k-means in the scales of the columns as they are is taken
+ENOUGH_ROWS, ENOUGH_PER_COLUMN = 1_000, 20  # per cluster; the latter where it has a matrix: no prior is needed
 
 
 class GaussianMixture(MixtureEstimator):
@@ -156,7 +162,7 @@ class GaussianMixture(MixtureEstimator):
         *,
         covariance_type: str = "full",
         zero_mean: bool = False,
-        objective: str = "vb",
+        objective: str = "map",
         n_active: int | None = 8,
         candidates: int | None = None,
         learner: str | Learner = "memoized",
@@ -277,55 +283,100 @@ class GaussianMixture(MixtureEstimator):
     def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Table, Reading]:
         return read_rows(X, owner=type(self).__name__, known=known)
 
-    def _prepared(self, data: Table, weight: np.ndarray | None, K: int) -> Gaussian:
+    def _prepared(self, data: Table, weight: np.ndarray | None, K: int) -> _Prepared:
         settings = priors(self, data.shape[1])
         self._allocation(K)
         _refuse_what_does_not_fit(K, data.shape[1], self.covariance_type)
         about = summary(data, weight, self.covariance_type, self.zero_mean)
-        return replace(empty(about, str(data.data.dtype), K, **settings), **self._how())
+        model = replace(empty(about, str(data.data.dtype), K, **settings), **self._how())
+        return _Prepared(model, self.objective == "map" and settings["covariance_prior"] is None)
 
     def _first(
-        self, prepared: Gaussian, data: Table, weight: np.ndarray | None, K: int, rng: np.random.Generator
+        self, prepared: _Prepared, data: Table, weight: np.ndarray | None, K: int, rng: np.random.Generator
     ) -> tuple[Gaussian, np.ndarray]:
-        how = "auto" if isinstance(self.init_params, dict) else self.init_params
+        how, empty = "auto" if isinstance(self.init_params, dict) else self.init_params, prepared.model
         r = responsibilities(how, len(data), K, STARTS, "init_params")
-        if r is not None:
-            model = given(prepared, r, data, weight)
-        else:
-            model = self._start_by(prepared, data, weight, str(how), rng)
+        starts = self._starts(empty, data, weight, str(how), rng) if r is None else [given(empty, r, data, weight)]
         weights, means, covariances = checked_start(self, K, data.shape[1])
-        N = model.total.N
-        if weights is None and means is None and covariances is None:
-            return model, N
-        N = N if weights is None else weights * N.sum()
-        means = model.mean() if means is None else means
-        return at(prepared, N, means, model.covariances() if covariances is None else covariances), N
+        is_given = not (r is None and weights is None and means is None and covariances is None)
+        model = starts[0]
+        if is_given and r is None:
+            N = model.total.N if weights is None else weights * model.total.N.sum()
+            means = model.mean() if means is None else means
+            starts = [at(empty, N, means, model.covariances() if covariances is None else covariances)]
+        model = self._chosen(prepared, starts, data, weight, is_given, rng)
+        return model, model.total.N
 
-    def _start_by(
+    def _starts(
         self, prepared: Gaussian, data: Table, weight: np.ndarray | None, how: str, rng: np.random.Generator
-    ) -> Gaussian:
-        """First clusters by one of STARTS."""
-        if how not in ("auto", "split"):
-            return start(prepared, data, weight, how, rng)
-        is_tied = self.covariance_type == "tied"
+    ) -> list[Gaussian]:
+        """First clusters by one of STARTS; of several, the first is preferred."""
+        K, is_tied = len(prepared.total.N), self.covariance_type == "tied"
         if is_tied and how == "split":
             raise ValueError("init_params='split' divides clusters by their spread, and with 'tied' they share it")
+        if how == "auto" and K <= FEW_CLUSTERS and len(data) < MANY_ROWS and not self.zero_mean:
+            x, w = sampled(prepared, data, weight, rng, at_most=LEAST_ROWS)
+            ways = ["kmeans"]
+            ways += ["scaled kmeans"] if in_many_units(prepared) else []
+            ways += ["split"] if not is_tied and differ_by_spread(prepared, x, w) else []
+        else:
+            ways = [how]
         others: list[Gaussian] = []
-        plain, L = replace(prepared, n_candidates=0), count_of_active(self.n_active, len(prepared.total.N))
-        if not is_tied:
+        if not is_tied and not {"split", "auto"}.isdisjoint(ways):
+            plain, L = replace(prepared, n_candidates=0), count_of_active(self.n_active, K)
             try:
                 model = grown(plain, self._allocation, data, weight, L, rng.spawn(1)[0])
                 others.append(replace(model, n_candidates=prepared.n_candidates))
             except SingularCovariance:  # of a part of the sample; all of the data may do
                 if how == "split":
                     raise
-        return others[0] if how == "split" else start(prepared, data, weight, how, rng, others)
+        starts = [start(prepared, data, weight, way, rng, others) for way in ways if way != "split"]
+        return starts + others if "split" in ways else starts
+
+    def _chosen(
+        self,
+        prepared: _Prepared,
+        starts: list[Gaussian],
+        data: Table,
+        weight: np.ndarray | None,
+        is_given: bool,
+        rng: np.random.Generator,
+    ) -> Gaussian:
+        """One of the starts, with the prior that the data asks for, the same for all starts of a fit. Both are judged
+        after some passes over a sample: where clusters start, they are not yet as thin as they will be. Clusters that
+        the user gave stay where they are."""
+        model, degrees, shape = starts[0], self.degrees_of_freedom_prior, starts[0].shape
+        enough = len(model.total.N) * (ENOUGH_PER_COLUMN * shape.D if shape.is_matrix else ENOUGH_ROWS)
+        if prepared.is_open and degrees is None and (shape.name == "tied" or len(data) > enough):
+            prepared.is_open = False  # the prior is none
+        if len(starts) > 1 or (prepared.is_open and prepared.prior is None):
+            (x, w), L = sampled(model, data, weight, rng), count_of_active(self.n_active, len(model.total.N))
+            best, *others = (settled(m, self._allocation, x, w, L, rng) for m in starts)
+            for other in others:
+                if other.likelihood(w) > best.likelihood(w) + LEAST_GAIN * best.gain(w):
+                    best = other
+            if prepared.is_open and prepared.prior is None:
+                prepared.prior = chosen_prior(best.model, w, best.two, degrees)
+            model = model if is_given else best.model
+        if prepared.prior is None:
+            return model
+        model = replace(model, prior=prepared.prior)
+        return model.update(model.total, model.total.N)
 
     def _n_parameters(self) -> int:
         return n_parameters(self._gaussian, len(self.weights_))
 
     def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Gaussian:
         return Gaussian.read(file, file.n_features, K, objective)
+
+
+@dataclass
+class _Prepared:
+    """What all starts of a fit share."""
+
+    model: Gaussian  # at its prior
+    is_open: bool  # whether the data is to choose the prior of covariances
+    prior: GaussianPrior | None = None  # which the first start chose
 
 
 def _refuse_what_does_not_fit(K: int, D: int, covariance_type: str) -> None:

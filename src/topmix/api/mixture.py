@@ -50,6 +50,7 @@ from topmix.parameters.checks import (
 )
 from topmix.read import How, Reading
 
+LEAST_BATCH = 2_000  # rows; an update of the clusters costs more than a visit to fewer
 NOT_CONVERGED = (  # scikit-learn's words, which people filter by
     "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
     "check for degenerate data."
@@ -129,7 +130,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
             n_active=count_of_active(self.n_active, K),
             max_iter=max_iter,
             least_gain=tol * float(len(data)),
-            batches=learner.batches(data, 1, rng),
+            batches=learner.batches(data, 1, rng, max(1, min(10, len(data) // LEAST_BATCH))),
             is_warm=warm is not None,
             before=before.objective if before is not None and before.n_seen == n_rows else None,
         )

@@ -155,7 +155,7 @@ class DeviceGaussian:
         device.launch("update_gaussians", "GaussianArgs", blocks, 256, given, shared=shared)
         log_det, mPm, largest, rounding, second, reg, of_base, first, prior_first, psi, gamma = device.get(about).T
         refuse_singular(log_det)
-        if g.objective == "ml" and not np.any(p.reg):
+        if p.is_negligible and not np.any(p.reg):
             refuse_thin(largest)
         return DevicePosterior(
             beta=beta,
@@ -191,7 +191,7 @@ class DeviceGaussian:
                 beta, first, second = beta - q.beta, first - q.beta * q.mPm, second - q.beta * q.mPm
                 value -= 0.5 * D * np.log(q.beta / (2 * np.pi)).sum()
         if has_prior:
-            value += K * float(shape.log_normaliser(np.array([p.nu]), shape.log_det(p.B[None]))[0])
+            value += K * p.log_normaliser(shape)
             if not g.zero_mean:
                 value += 0.5 * K * D * np.log(p.beta / (2 * np.pi))
         value += 0.5 * float(degrees @ q.Elog) - 0.5 * second.sum()

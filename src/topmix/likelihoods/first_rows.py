@@ -11,7 +11,6 @@ from scipy import sparse
 
 from topmix.numerics.blas import one_thread
 
-LLOYD_STEPS = 10
 BLOCK = 4096  # rows of distances at a time
 
 
@@ -66,15 +65,51 @@ def spread_rows(
     return np.array(chosen), label
 
 
-def lloyd(x: np.ndarray, weight: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
-    """The group of each row: k-means++, then Lloyd's steps, in which a group that lost its rows stays empty."""
-    labels = spread_rows(x, weight, K, rng)[1]
-    for _ in range(LLOYD_STEPS):
+def lloyd(
+    x: np.ndarray, weight: np.ndarray, K: int, rng: np.random.Generator, steps: int, failures: int = 0
+) -> np.ndarray:
+    """The group of each row: k-means++, then Lloyd's steps, in which a group that lost its rows stays empty.
+
+    Lloyd's steps end where two true groups share a centre and another has two. So a centre that is hardly missed is
+    moved into the widest group, as long as rows get nearer to their centres, until that has failed so many times.
+    """
+    labels = _lloyd(x, weight, K, spread_rows(x, weight, K, rng)[1], steps)
+    left = failures if K > 2 else 0
+    best = spread(x, weight, K, labels) if left else 0.0
+    while left:
+        others = _lloyd(x, weight, K, _swapped(x, weight, K, labels, rng), steps)
+        now = spread(x, weight, K, others)
+        if now < best * (1 - 1e-6):
+            labels, best = others, now
+        else:
+            left -= 1
+    return labels
+
+
+def _lloyd(x: np.ndarray, weight: np.ndarray, K: int, labels: np.ndarray, steps: int) -> np.ndarray:
+    for _ in range(steps):
         used = np.flatnonzero(np.bincount(labels, weight, K) > 0).astype(np.int32)
         before, labels = labels, used[nearest(x, means(x, weight, K, labels)[used].astype(x.dtype))]
         if np.array_equal(before, labels):
             break
     return labels
+
+
+def _swapped(x: np.ndarray, weight: np.ndarray, K: int, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Groups after the centre that rows would miss least has moved to a row of the group with the largest spread."""
+    centres = means(x, weight, K, labels).astype(x.dtype)
+    near, next_near = np.partition(divergences(x, centres, zero_mean=False), 1, axis=0)[:2]
+    missed, wide = (np.bincount(labels, weight * d, K) for d in (next_near - near, near))
+    lost = int(np.argmin(missed))
+    wide[lost] = -1.0
+    mass = np.cumsum(np.where(labels == np.argmax(wide), weight * near, 0.0))
+    centres[lost] = x[min(np.searchsorted(mass, rng.random() * mass[-1], side="right"), len(x) - 1)]
+    return nearest(x, centres)
+
+
+def spread(x: np.ndarray, weight: np.ndarray, K: int, labels: np.ndarray) -> float:
+    """Summed squared distances of rows from the centres of their groups."""
+    return float(weight @ np.square(x - means(x, weight, K, labels).astype(x.dtype)[labels]).sum(axis=1))
 
 
 def nearest(x: np.ndarray, centres: np.ndarray, zero_mean: bool = False) -> np.ndarray:
@@ -85,6 +120,9 @@ def nearest(x: np.ndarray, centres: np.ndarray, zero_mean: bool = False) -> np.n
 
 def means(x: np.ndarray, weight: np.ndarray, K: int, labels: np.ndarray) -> np.ndarray:
     """[K, D], of the rows of each group; zero where it has none."""
-    of_group = sparse.csr_array((weight, (labels, np.arange(len(x)))), (K, len(x)))
+    if K * len(x) < 1 << 20:  # a product of small matrices is quicker than to make a sparse one
+        of_group = np.where(labels == np.arange(K)[:, None], weight, 0.0)
+    else:
+        of_group = sparse.csr_array((weight, (labels, np.arange(len(x)))), (K, len(x)))
     total = of_group @ x.astype(np.float64, copy=False)
     return total / np.maximum(np.bincount(labels, weight, K), 1e-300)[:, None]

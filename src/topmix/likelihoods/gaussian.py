@@ -69,6 +69,16 @@ class GaussianPrior:
         one = np.eye(shape.D) if shape.is_matrix else np.ones(shape.D) if shape.name == "diag" else np.array(shape.D)
         return cls(NEGLIGIBLE, np.zeros(shape.D), NEGLIGIBLE, NEGLIGIBLE * one, reg)
 
+    @property
+    def is_negligible(self) -> bool:
+        return self.nu <= NEGLIGIBLE
+
+    def log_normaliser(self, shape: Shape) -> float:
+        """Of the Wishart. A prior worth fewer rows than there are columns has none, and at a point needs none."""
+        if self.nu <= shape.size - 1:
+            return 0.0
+        return float(shape.log_normaliser(np.array([self.nu]), shape.log_det(self.B[None]))[0])
+
     def write(self, out: Writer) -> None:
         out.array("m", self.m)
         out.array("B", np.atleast_1d(self.B))
@@ -177,7 +187,7 @@ class Gaussian:
                 base = p.B + shape.prior_outer(len(N), p.beta, p.m)[0]
             B, P, log_det = shape.updated(t.second, N, base, p.reg, beta, m)
             P *= nu.reshape(-1, *[1] * (B.ndim - 1))
-            if self.objective == "ml" and not np.any(p.reg):
+            if p.is_negligible and not np.any(p.reg):
                 shape.refuse_rounding(P)
             Pm = shape.apply(P, m)
             is_bayes = self.objective == "vb" and not self.zero_mean
@@ -216,14 +226,17 @@ class Gaussian:
                 second = second - shape.outer(q.beta, q.m, q.m)
                 value -= 0.5 * D * np.log(q.beta / (2 * np.pi)).sum()
         if has_prior:
-            log_det = shape.log_det(p.B[None])
-            value += shape.n_matrices(K) * float(shape.log_normaliser(np.array([p.nu]), log_det)[0])
+            value += shape.n_matrices(K) * p.log_normaliser(shape)
             if not self.zero_mean:
                 value += 0.5 * K * D * np.log(p.beta / (2 * np.pi))
         value += 0.5 * float(degrees @ q.Elog) - 0.5 * float(np.sum(q.P * second))
         if not self.zero_mean:
             value += float(np.sum(first * q.Pm)) - 0.5 * float(beta @ (q.mPm + q.mean_uncertainty))
         return float(value)
+
+    def of_all_rows(self) -> float:
+        """The log likelihood of a row on average, under one cluster for all: the frame is made so."""
+        return self.frame.log_det() - 0.5 * self.shape.D * (1.0 + float(np.log(2 * np.pi)))
 
     def mean(self) -> np.ndarray:
         """[K, D], as the data has them."""

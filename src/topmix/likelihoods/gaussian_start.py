@@ -8,6 +8,7 @@ none of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,9 @@ SAMPLE_PER_CLUSTER = 40
 DENSE_SAMPLE = 1 << 26  # numbers of sparse rows that are made dense
 STARTS = ("auto", "split", "k-means++", "kmeans", "random", "random_from_data")  # "split" is made by the estimator
 LLOYD = ("lloyd", "lloyd in the frame")  # only as tries of "auto"
+LLOYD_STEPS = {"kmeans": 100, "scaled kmeans": 100, "lloyd": 10, "lloyd in the frame": 10}
+FAILED_SWAPS = 3  # of centres, after which k-means ends
+UNITS = 10  # times the standard deviation of the median column: one that has more is in units of its own
 
 
 def divided(model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndarray, K: int) -> GaussianStats:
@@ -36,14 +40,31 @@ def divided(model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndar
     """
     k, each = len(model.total.N), np.arange(len(model.total.N))
     ways = _ways(model, z, label)
-    halves = [_moments(model, z, w, 2 * label + above, np.repeat(each, 2)) for above in ways]
-    whole = _height(model, _moments(model, z, w, label, each))
-    gains = np.array([_height(model, S).reshape(k, 2).sum(axis=1) - whole for S in halves])
+    gains = _gains(model, z, w, label, ways)
     way, best = gains.argmax(axis=0), np.argsort(-gains.max(axis=0), kind="stable")[: K - k]
     number = np.zeros(k, np.int64)  # of the second half; 0 for none
     number[best] = np.arange(k, K)
     above = np.array(ways)[way[label], np.arange(len(label))] & (number[label] > 0)
     return _moments(model, z, w, np.where(above, number[label], label), np.concatenate([each, best]))
+
+
+def differ_by_spread(prepared: Gaussian, x: np.ndarray, w: np.ndarray | None) -> bool:
+    """Whether rows near the mean and rows far from it differ much more than rows on its two sides: clusters lie one
+    within another, and k-means would not find them."""
+    model = whole(prepared, x, w)
+    z, label = model.frame.points(x.astype(np.float64)), np.zeros(len(x), np.int64)
+    along, *by_distance = _gains(model, z, w, label, _ways(model, z, label))[:, 0]
+    return bool(max(by_distance) > 3 * max(along, 0.0))
+
+
+def _gains(
+    model: Gaussian, z: np.ndarray, w: np.ndarray | None, label: np.ndarray, ways: list[np.ndarray]
+) -> np.ndarray:
+    """[ways, K]: how much more likely the rows of a cluster get by a division."""
+    k, each = len(model.total.N), np.arange(len(model.total.N))
+    halves = [_moments(model, z, w, 2 * label + above, np.repeat(each, 2)) for above in ways]
+    undivided = _height(model, _moments(model, z, w, label, each))
+    return np.array([_height(model, S).reshape(k, 2).sum(axis=1) - undivided for S in halves])
 
 
 def _ways(model: Gaussian, z: np.ndarray, label: np.ndarray) -> list[np.ndarray]:
@@ -168,7 +189,8 @@ def empty(
     covariance_prior: np.ndarray | None = None,
     reg_covar: float = 1e-6,
 ) -> Gaussian:
-    """Clusters at their prior. Names and defaults are scikit-learn's."""
+    """Clusters at their prior. Names are scikit-learn's, and so are the defaults of "vb". With "map" and no
+    covariance_prior the covariances have none yet: gaussian_prior.py chooses one when there are clusters."""
     D = len(data.mean)
     shape = Shape(covariance_type, D)
     frame = Frame.of(data.mean, data.covariance, covariance_type)
@@ -179,15 +201,15 @@ def empty(
         reg = reg if covariance_type == "diag" else np.array(reg.sum())
     prior = GaussianPrior.negligible(shape, reg)
     if objective != "ml":
-        if covariance_prior is None:
-            covariance_prior = default_covariance_prior(data.covariance, covariance_type, reg_covar)
-        prior = GaussianPrior(
-            beta=1.0 if mean_precision_prior is None else float(mean_precision_prior),
-            m=frame.points(data.mean if mean_prior is None else np.asarray(mean_prior, np.float64)),
-            nu=float(D if degrees_of_freedom_prior is None else degrees_of_freedom_prior),
-            B=np.asarray(frame.covariances(np.asarray(covariance_prior, np.float64))).reshape(reg.shape),
-            reg=reg,
-        )
+        beta = mean_precision_prior or (1.0 if objective == "vb" else prior.beta)
+        m = frame.points(data.mean if mean_prior is None else np.asarray(mean_prior, np.float64))
+        prior = replace(prior, beta=float(beta), m=m)
+    if objective == "vb" and covariance_prior is None:
+        covariance_prior = default_covariance_prior(data.covariance, covariance_type, reg_covar)
+    if covariance_prior is not None and objective != "ml":
+        B = np.asarray(frame.covariances(np.asarray(covariance_prior, np.float64))).reshape(reg.shape)
+        nu = float(D if degrees_of_freedom_prior is None else degrees_of_freedom_prior)
+        prior = replace(prior, nu=nu, B=B)
     sizes = (prior.reg, prior.B, np.square(prior.m), np.square(frame.A))
     if not all(np.abs(size).max() < LARGEST_SQUARE for size in sizes):
         raise ValueError(
@@ -254,6 +276,13 @@ def start(
     return tries[int(np.argmax(likelihood))]
 
 
+def in_many_units(model: Gaussian) -> bool:
+    """Whether distances between rows are those of few columns, whose units are small."""
+    variances = model.frame.covariances_back(np.eye(model.shape.D) if model.shape.is_matrix else np.ones(model.shape.D))
+    sd = np.sqrt(np.diagonal(variances) if variances.ndim == 2 else variances)
+    return bool(sd.max() > UNITS * np.median(sd))
+
+
 def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng: np.random.Generator) -> GaussianStats:
     """Moments of first clusters, from a sample of rows in the frame."""
     K, D = model.total.first.shape
@@ -262,19 +291,14 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
         r = rng.random((len(z), K))
         r /= r.sum(axis=1, keepdims=True)
         return moments(z, *_everyone(r), w, origin, model.shape)
-    if init in LLOYD:
+    if init in LLOYD_STEPS:  # in the scales of columns, which are the user's, unless it says otherwise
         x = z if init == "lloyd in the frame" else model.frame.points_back(z)
         x = x - x.mean(axis=0)
-        labels = lloyd((x / (np.abs(x).max() or 1.0)).astype(np.float32), w, K, rng)
+        if init == "scaled kmeans":
+            x /= np.maximum(x.std(axis=0), LEAST**0.5 * np.abs(x).max() or 1.0)
+        x = (x / (np.abs(x).max() or 1.0)).astype(np.float32)
+        labels = lloyd(x, w, K, rng, LLOYD_STEPS[init], 0 if init in LLOYD else FAILED_SWAPS)
         seeds = means(z, w, K, labels)
-    elif init == "kmeans":
-        from sklearn.cluster import KMeans  # here, because half of scikit-learn comes with it
-
-        seed = int(rng.integers(2**31))
-        x = model.frame.points_back(z)  # as scikit-learn does: the scales of columns are the user's
-        fit = KMeans(min(K, len(x)), n_init=1, random_state=seed, max_iter=10).fit(x, sample_weight=w)
-        seeds, labels = np.zeros((K, D)), fit.labels_.astype(np.int32)
-        seeds[: len(fit.cluster_centers_)] = model.frame.points(fit.cluster_centers_)
     elif init == "k-means++":
         chosen, labels = spread_rows(z.astype(np.float32), w, K, rng, model.zero_mean)
         seeds = z[chosen]

@@ -55,3 +55,20 @@ def precisions(
         S[i, j] = S[j, i] = second[k]
         B[k] = base + S + N[k] * reg - beta[k] * np.outer(m[k], m[k])
     return B, np.linalg.inv(B), np.linalg.slogdet(B)[1]
+
+
+def left_out(
+    y: NDArray[np.float64], w: NDArray[np.float64], common: NDArray[np.float64], n: float, kind: str, zero_mean: bool
+) -> NDArray[np.float64]:
+    """[N]: the log density of each row of one cluster under the others and n rows with the common covariance [D, D]."""
+    out, D = np.empty(len(y)), y.shape[1]
+    for i in range(len(y)):
+        others, weight = np.delete(y, i, axis=0), np.delete(w, i)
+        mean = np.zeros(D) if zero_mean else weight @ others / weight.sum()
+        C = (n * common + (weight[:, None] * (others - mean)).T @ (others - mean)) / (n + weight.sum())
+        if kind == "diag":
+            C = np.diag(np.diagonal(C))
+        if kind == "spherical":
+            C = np.eye(D) * np.trace(C) / D
+        out[i] = log_density(y[i : i + 1], mean[None], C[None])[0, 0]
+    return out
