@@ -156,9 +156,10 @@ DOORS = {
         {"z": POINTS, **ASSIGNED, "weight": None, "centre": zeros(K, D, dtype=np.float32), "quadratic": "squares",
          **THREADS, "N": zeros(K), "first": zeros(K, D), "second": zeros(K, D)},
         ("cluster",)),
-    "direction_step": Door(
-        {"x": POINTS, "rows": np.arange(N), "W": SCORES["W"][:, :D].copy(), "constant": SCORES["constant"],
-         "weight": None, "L": L, "least": 0.0, **THREADS, "N": zeros(K), "resultant": zeros(K, D)},
+    "visit_rows": Door(
+        {"x": POINTS, "rows": np.arange(N), "origin": np.zeros(D), "scale": np.ones(D), **SCORES, "weight": None,
+         "centre": zeros(K, D, dtype=np.float32), "L": L, "least": 0.0, **THREADS, "N": zeros(K), "first": zeros(K, D),
+         "second": zeros(K, D)},
         ("rows", "L")),
     "TermCounter.sort": Door({"ids": np.arange(2, dtype=np.int32)}, ("ids",), of=lambda: counter()),
     "TermCounter.packed": Door({"ids": np.arange(2, dtype=np.int32)}, ("ids",), of=lambda: counter()),

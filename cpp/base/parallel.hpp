@@ -77,6 +77,12 @@ void run_chunks(size_t n, size_t grain, int threads, Fn fn) {
     if (error) std::rethrow_exception(error);
 }
 
+/// As many of these threads as have half a millisecond of work each, so that none is started for less: to start one
+/// takes a good part of that. `operations` are additions and multiplications in vector code, about.
+inline int busy_threads(int threads, double operations) {
+    return int(std::clamp(operations / 5e6, 1.0, double(std::max(threads, 1))));
+}
+
 /// Calls fn(begin, end, t) on chunks of at most `grain` of [0, n); t < threads says which thread calls (for scratch).
 /// The first exception ends the work early and is thrown to the caller.
 template <class Fn>

@@ -44,6 +44,7 @@ void frame(Mat<const T> x, Vec<const double> origin, nb::ndarray<const double, n
     require(origin.size() == D && z.shape(0) == x.shape(0) && z.shape(1) == D, "x, origin and z disagree");
     require(A.size() == D || A.size() == D * D, "A must be a scale [D] or a matrix [D, D]");
     const std::span<const double> by(A.data(), A.size());
+    threads = busy_threads(threads, double(x.shape(0)) * double(A.size() + 2 * D));
     nb::gil_scoped_release nogil;
     to_frame<T>({view(x), D}, view(origin), by, threads, {view(z), D});
 }
@@ -57,6 +58,7 @@ void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::st
     require(1 <= L && L <= K, "need 1 <= L <= K");
     require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
     require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
+    threads = busy_threads(threads, double(n) * double(K) * double(features.size() + kSelection));
     nb::gil_scoped_release nogil;
     const Scorer<T> score{features, view(W), view(constant)};
     assign_gaussian<T>({view(z), z.shape(1)}, score, L, threads,
@@ -75,9 +77,26 @@ void near(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> neighbours,
     require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
     require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
     for (const int32_t k : view(neighbours)) require(k >= 0 && size_t(k) < K, "a neighbour lies outside [0, K)");
+    threads = busy_threads(threads, double(n) * double(C) * double(features.size() + kSelection));
     nb::gil_scoped_release nogil;
     assign_near<T>({view(z), z.shape(1)}, view(was), {view(neighbours), C}, features, {view(W), features.size()},
                    view(constant), L, threads, {view(cluster), view(r), view(entropy), view(likelihood)});
+}
+
+template <class T>
+void among(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> candidates, Mat<const T> W, Vec<const T> constant,
+           int threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
+    const size_t n = z.shape(0), D = z.shape(1), K = constant.size(), C = candidates.shape(1), L = cluster.shape(1);
+    require(W.shape(0) == K && W.shape(1) == D, "W must be [K, D]");
+    require(candidates.shape(0) == n && 1 <= L && L <= C, "candidates must be [rows, L or more]");
+    require(was.size() == n, "need the last cluster of each row");
+    require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
+    require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
+    for (const int32_t k : view(candidates)) require(k >= 0 && size_t(k) < K, "a candidate lies outside [0, K)");
+    threads = busy_threads(threads, double(n) * double(C) * double(D + kSelection));
+    nb::gil_scoped_release nogil;
+    assign_among<T>({view(z), D}, view(was), {view(candidates), C}, {view(W), D}, view(constant), L, threads,
+                    {view(cluster), view(r), view(entropy), view(likelihood)});
 }
 
 template <class T>
@@ -92,6 +111,7 @@ void moments(Mat<const T> z, Mat<const int32_t> cluster, Mat<const T> r, std::op
             "centre, N and first disagree");
     require(second.shape(0) == K && second.shape(1) == quadratic_size(q, D), "second must be [K, size]");
     const std::span<const double> w = weight ? view(*weight) : std::span<const double>();
+    threads = busy_threads(threads, double(r.size()) * double(quadratic_size(q, D) + 4 * D + kSelection));
     nb::gil_scoped_release nogil;
     add_moments<T>({view(z), D}, view(cluster), view(r), w, {view(centre), D}, q, threads,
                    {view(N), view(first), view(second)});
@@ -106,6 +126,7 @@ void precisions(Mat<const double> second, Vec<const double> N, Mat<const double>
     for (const auto& one : {base, reg}) require(one.shape(0) == D && one.shape(1) == D, "base and reg must be [D, D]");
     for (const auto& all : {B, inverse})
         require(all.shape(0) == K && all.shape(1) == D && all.shape(2) == D, "B and inverse must be [K, D, D]");
+    threads = busy_threads(threads, double(K) * double(D * D) * double(D + 16));
     nb::gil_scoped_release nogil;
     update_precisions({{view(second), second.shape(1)}, view(N), view(base), view(reg), view(beta), {view(m), D}},
                       threads, view(B), view(inverse), view(log_det));
@@ -124,6 +145,12 @@ void add(nb::module_& m) {
           "constant"_a.noconvert(), "quadratic"_a, "linear"_a, "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(),
           "entropy"_a.noconvert(), "likelihood"_a.noconvert(),
           "As assign_gaussian, but row n is scored by the clusters neighbours[was[n]] only, which ascend.");
+    m.def(
+        "assign_among", &among<T>, "z"_a.noconvert(), "was"_a, "candidates"_a, "W"_a.noconvert(),
+        "constant"_a.noconvert(), "threads"_a, "cluster"_a.noconvert(), "r"_a.noconvert(), "entropy"_a.noconvert(),
+        "likelihood"_a.noconvert(),
+        "As assign_gaussian under the scores constant + z W', but row n is scored by the clusters candidates[n] only, "
+        "which ascend. `was` is the last cluster of each row: those of one are scored one after the other.");
     m.def("add_moments", &moments<T>, "z"_a.noconvert(), "cluster"_a, "r"_a.noconvert(), "weight"_a.none(),
           "centre"_a.noconvert(), "quadratic"_a, "threads"_a, "N"_a.noconvert(), "first"_a.noconvert(),
           "second"_a.noconvert(),

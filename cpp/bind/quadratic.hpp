@@ -1,4 +1,4 @@
-// The names that Python has for the quadratic part of a row.
+// The names that Python has for the quadratic part of a row, and what it costs to find the best clusters of one.
 #pragma once
 #include <map>
 #include <string>
@@ -7,6 +7,8 @@
 #include "likelihoods/gaussian.hpp"
 
 namespace topmix {
+
+constexpr size_t kSelection = 16;  // operations for each score of a row, about, besides those that make it
 
 inline Quadratic quadratic(const std::string& name) {
     static const std::map<std::string, Quadratic> kinds{{"none", Quadratic::none},

@@ -113,4 +113,44 @@ void assign_near(Rows<const T> z, std::span<const int32_t> was, Rows<const int32
     });
 }
 
+/// s[c] = x' w[c] for eight vectors of length D: as many sums as it takes to keep a core busy.
+template <class T>
+void dot_eight(const T* x, const T* const (&w)[8], size_t D, T (&s)[8]) {
+    T a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
+#pragma omp simd reduction(+ : a, b, c, d, e, f, g, h)
+    for (size_t i = 0; i < D; ++i) {
+        a += x[i] * w[0][i], b += x[i] * w[1][i], c += x[i] * w[2][i], d += x[i] * w[3][i];
+        e += x[i] * w[4][i], f += x[i] * w[5][i], g += x[i] * w[6][i], h += x[i] * w[7][i];
+    }
+    s[0] = a, s[1] = b, s[2] = c, s[3] = d, s[4] = e, s[5] = f, s[6] = g, s[7] = h;
+}
+
+/// Rows to the L best of a few clusters each, among[n], by the scores constant + z W'. Rows that were in one cluster
+/// come one after the other, because they share most of their candidates, which are then in a core's cache.
+template <class T>
+void assign_among(Rows<const T> z, std::span<const int32_t> was, Rows<const int32_t> among, Rows<const T> W,
+                  std::span<const T> constant, size_t L, int threads, const Assigned<T>& out) {
+    const size_t K = constant.size(), C = among.cols, D = z.cols;
+    std::vector<int64_t> starts(K + 1);
+    std::vector<int32_t> order(was.size());
+    group_by(was, K, threads, std::span(starts), std::span(order));
+    parallel_for(order.size(), kBlockRows, threads, [&](size_t begin, size_t end, size_t) {
+        std::vector<T> s((C + 7) / 8 * 8);
+        for (size_t at = begin; at < end; ++at) {
+            const size_t n = size_t(order[at]);
+            const std::span<const int32_t> ids = among[n];
+            for (size_t c = 0; c < C; c += 8) {
+                const T* w[8];
+                for (size_t j = 0; j < 8; ++j) w[j] = W[size_t(ids[std::min(c + j, C - 1)])].data();
+                T dot[8];
+                dot_eight(z[n].data(), w, D, dot);
+                for (size_t j = 0; j < 8 && c + j < C; ++j) s[c + j] = dot[j] + constant[size_t(ids[c + j])];
+            }
+            assign_row(std::span<const T>(s.data(), C), L, n, 0.0, out);
+            for (size_t l = 0; l < L; ++l)  // which of the few, then which of all
+                out.cluster[n * L + l] = ids[size_t(out.cluster[n * L + l])];
+        }
+    });
+}
+
 }  // namespace topmix

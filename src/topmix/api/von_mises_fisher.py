@@ -21,11 +21,13 @@ from topmix.learners import Learner
 from topmix.likelihoods.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher, sample
 from topmix.likelihoods.von_mises_fisher_start import STARTS, empty, given, start
 from topmix.local import LocalStep
-from topmix.local.directions import DirectionStep
+from topmix.local.candidates import RowCandidateStep
 from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION, ratio
 from topmix.parameters.checks import count_of_active, one_of, positive_number
 from topmix.read import How, Reading
 from topmix.read.rows import unchecked_rows
+
+MANY_CLUSTERS = 256  # from here on most visits score a row by a few candidates
 
 
 class VonMisesFisherMixture(MixtureEstimator):
@@ -238,7 +240,9 @@ class VonMisesFisherMixture(MixtureEstimator):
         return model, model.N
 
     def _local_step(self, K: int) -> LocalStep:
-        return DirectionStep(self._likelihood, count_of_active(self.n_active, K))
+        step = RowCandidateStep(self._likelihood, count_of_active(self.n_active, K))
+        is_worth_it = K >= MANY_CLUSTERS and step.n_active <= step.n_candidates
+        return step if is_worth_it and self._component("learner").remembers_rows else super()._local_step(K)
 
     @property
     def means_(self) -> np.ndarray:

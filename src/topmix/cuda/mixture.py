@@ -17,7 +17,7 @@ from topmix.likelihoods.categorical import Categorical
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.local import LocalStep, StepResult
 from topmix.local.assign import Assigned, AssignStep
-from topmix.local.directions import DirectionStep
+from topmix.local.candidates import RowCandidateStep
 from topmix.local.mixture import MixtureStep
 from topmix.models.mixture import Mixture, MixtureTables
 
@@ -98,6 +98,6 @@ class CudaAssignStep(MixtureBackend):
 
 BACKENDS: dict[type, type[MixtureBackend]] = {
     MixtureStep: CudaMixtureStep,
-    DirectionStep: CudaMixtureStep,
+    RowCandidateStep: CudaMixtureStep,  # which scores all clusters at every visit
     AssignStep: CudaAssignStep,
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,13 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches
 from topmix.data.table import Table
 from topmix.engines import Engine
+from topmix.fitting.history import Record
 from topmix.fitting.loop import Log, Schedule, Stopping, no_passes
 from topmix.learners import Learner, Passes, State, Task
 from topmix.local import LocalStep
+from topmix.local.candidates import BY_CANDIDATES
 from topmix.models.mixture import Mixture
+from topmix.numerics.blas import one_thread
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,30 @@ class MixtureProblem:
     before: float | None  # the objective where the fit begins, if it is known
 
 
+class FullScans(Schedule):
+    """A fit converges in a pass that scored rows by all clusters: candidates alone may hide that others are better."""
+
+    def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
+        return not (history and history[-1].effort.get(BY_CANDIDATES)) and stopping.has_converged(history)
+
+
+def _held(passes: Passes) -> Passes:
+    """The same passes. BLAS is held to one thread through each of them: to hold it and let it go again for every kernel
+    takes longer than a kernel on few rows."""
+    following = None
+    with closing(passes):
+        while True:
+            with one_thread():
+                result = passes.send(following)
+            following = yield result
+
+
 class MixtureStart:
     def __init__(self, problem: MixtureProblem, rng: np.random.Generator, log: Log) -> None:
         p, learner = problem, problem.learner
-        self.learner, self.schedule = learner, Schedule()
-        self.model, pseudo = p.start(rng)
+        self.learner, self.schedule = learner, FullScans()
+        with one_thread():
+            self.model, pseudo = p.start(rng)
         self.stopping = Stopping(p.max_iter, p.least_gain, learner.direction, before=p.before)
         self.updates_per_pass = learner.updates_per_pass(len(p.batches))
         self.workers: Any = None
@@ -53,7 +76,9 @@ class MixtureStart:
         )
         self.workers = learner.open(task, rng)
         try:
-            self.passes = learner.passes(self.workers.place(self.model), self.workers, State(pseudo_counts=pseudo))
+            self.passes = _held(
+                learner.passes(self.workers.place(self.model), self.workers, State(pseudo_counts=pseudo))
+            )
         except BaseException:
             self.workers.close()
             raise

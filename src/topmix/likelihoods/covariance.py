@@ -8,6 +8,7 @@ scatter, are [K, D, D], [1, D, D], [K, D] and [K] (for spherical, the trace).  d
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import digamma, multigammaln
@@ -156,7 +157,7 @@ class Shape:
         if not self.is_matrix:
             return second if self.name == "diag" else second[:, 0]
         out = np.empty((len(second), self.D, self.D))
-        i, j = np.triu_indices(self.D)
+        i, j = _triangle(self.D)
         out[:, i, j] = second
         out[:, j, i] = second
         return out
@@ -165,17 +166,23 @@ class Shape:
         """[quadratic_size]: z' P z / -2 is the packed P times these, times the products of z that kernels make."""
         if not self.is_matrix:
             return np.full(self.quadratic_size(), -0.5)
-        i, j = np.triu_indices(self.D)
+        i, j = _triangle(self.D)
         return np.where(i == j, -0.5, -1.0)
 
     def packed(self, M: np.ndarray) -> np.ndarray:
         if not self.is_matrix:
             return M if self.name == "diag" else M[:, None]
-        i, j = np.triu_indices(self.D)
+        i, j = _triangle(self.D)
         return M.reshape(len(M), -1).take(i * self.D + j, axis=1)
 
 
 SHAPES = ("full", "diag", "spherical", "tied")
+
+
+@lru_cache(maxsize=4)
+def _triangle(D: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the upper triangle of a matrix [D, D]."""
+    return np.triu_indices(D)
 
 
 def refuse_singular(log_det: np.ndarray) -> None:

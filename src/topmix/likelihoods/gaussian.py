@@ -21,6 +21,7 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.likelihoods.covariance import SHAPES, Shape
 from topmix.likelihoods.frame import Frame
+from topmix.likelihoods.likelihood import FEW_SUMS, LEAST_SHARE, Visited
 from topmix.numerics.blas import one_thread
 from topmix.numerics.dirichlet import NEGLIGIBLE
 from topmix.numerics.threads import threads
@@ -326,6 +327,25 @@ class Gaussian:
     @staticmethod
     def summarise(shard: VectorShard, a: GaussianAssignment, K: int) -> GaussianStats:
         return moments(a.z, a.cluster, a.r, shard.weight, a.tables.centre, a.tables.shape)
+
+    @staticmethod
+    def reads_once(t: GaussianTables) -> bool:
+        K, D = t.centre.shape
+        return not t.shape.is_matrix and K * (D + t.shape.quadratic_size()) <= FEW_SUMS
+
+    @staticmethod
+    def visit(shard: VectorShard, t: GaussianTables, log_weights: np.ndarray, L: int) -> Visited:
+        """`assign` and `summarise` in one visit to the rows.  Eqs. (G.4)-(G.5)."""
+        (K, D), dtype = t.centre.shape, t.W.dtype
+        S = GaussianStats(np.zeros(K), np.zeros((K, D)), np.zeros((K, t.shape.quadratic_size())))
+        x, rows = shard.in_place(dtype)
+        constant = (t.constant + log_weights).astype(dtype)
+        model = (t.origin, t.A, t.W, constant, t.shape.quadratic, t.linear, t.centre)
+        with one_thread():
+            entropy = _core.visit_rows(
+                x, rows, *model, shard.weight, L, LEAST_SHARE[dtype], threads(), S.N, S.first, S.second
+            )
+        return Visited(S, S.N.copy(), entropy)
 
     def write(self, out: Writer) -> None:
         """Everything but what clusters are computed with: the number of candidates is a setting of the estimator."""

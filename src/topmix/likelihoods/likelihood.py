@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from topmix.files.writer import Writer
+
+# Where clusters and dimensions make at most this many sums, they stay in a core's cache while rows are added.
+FEW_SUMS = 1 << 17
+
+# A share of a row below this counts as none: it would not show in the sum of the row's shares, and costs D additions.
+LEAST_SHARE = {np.dtype(np.float32): 2.0**-30, np.dtype(np.float64): 2.0**-60}
 
 
 class Likelihood(Protocol):
@@ -32,6 +38,26 @@ class Likelihood(Protocol):
     def assign(shard: Any, tables: Any, log_weights: np.ndarray, L: int) -> Any: ...
     @staticmethod
     def summarise(shard: Any, assignment: Any, K: int) -> Any: ...
+
+
+class Visited(NamedTuple):
+    """What rows give to clusters, without their assignment."""
+
+    S: Any  # the likelihood's own statistic
+    N: np.ndarray  # [K]
+    entropy: float  # summed over rows
+
+
+@runtime_checkable
+class ReadsOnce(Protocol):
+    """A likelihood that can make its statistics in one visit to the rows: `assign` and `summarise` in one."""
+
+    @staticmethod
+    def reads_once(tables: Any) -> bool:
+        """Whether it can with these tables."""
+
+    @staticmethod
+    def visit(shard: Any, tables: Any, log_weights: np.ndarray, L: int) -> Visited: ...
 
 
 @runtime_checkable

@@ -18,6 +18,7 @@ from topmix import _core
 from topmix.data.vectors import VectorShard
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
+from topmix.likelihoods.likelihood import FEW_SUMS, LEAST_SHARE, Visited
 from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION, inverse_ratio, log_ive
 from topmix.numerics.blas import one_thread
 from topmix.numerics.dirichlet import NEGLIGIBLE
@@ -29,12 +30,6 @@ CONCENTRATIONS = ("free", "tied")
 
 # Float32 scores are kept while rounding is expected to stay under this many nats for a row of its own cluster.
 TOLERANCE = 1e-3
-
-# Where clusters and dimensions make at most this many sums, they stay in a core's cache while rows are added.
-FEW_SUMS = 1 << 17
-
-# A share of a row below this counts as none: it would not show in the sum of the row's shares, and costs D additions.
-LEAST_SHARE = {np.dtype(np.float32): 2.0**-30, np.dtype(np.float64): 2.0**-60}
 
 
 @dataclass(slots=True)
@@ -146,14 +141,15 @@ class VonMisesFisher:
 
     @staticmethod
     def assign(shard: VectorShard, t: DirectionTables, log_weights: np.ndarray, L: int) -> DirectionAssignment:
-        n, dtype = shard.n_rows, t.W.dtype
-        x = shard.rows_as(dtype)
-        a = DirectionAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), x)
-        constant = (t.constant + log_weights).astype(dtype)
-        with one_thread():
-            _core.assign_gaussian(x, t.W, constant, "none", True, threads(), *a[:4])
-        a.r[a.r < LEAST_SHARE[dtype]] = 0
-        return a
+        return _assigned(shard, t, log_weights, L)
+
+    @staticmethod
+    def assign_among(
+        shard: VectorShard, t: DirectionTables, log_weights: np.ndarray, L: int, was: np.ndarray, among: np.ndarray
+    ) -> DirectionAssignment:
+        """As `assign`, but each row is scored only by its own candidates [rows, C], which ascend. `was` is the cluster
+        that it was in."""
+        return _assigned(shard, t, log_weights, L, (was, among))
 
     @staticmethod
     def summarise(shard: VectorShard, a: DirectionAssignment, K: int) -> DirectionStats:
@@ -164,24 +160,25 @@ class VonMisesFisher:
         return S
 
     @staticmethod
-    def visit(
-        shard: VectorShard, t: DirectionTables, log_weights: np.ndarray, L: int
-    ) -> tuple[DirectionStats, np.ndarray, float]:
-        """`assign` and `summarise` in one visit to the rows: S, N and the summed entropy.  Eqs. (V.3)-(V.4)."""
+    def reads_once(t: DirectionTables) -> bool:
+        return t.W.size <= FEW_SUMS
+
+    @staticmethod
+    def visit(shard: VectorShard, t: DirectionTables, log_weights: np.ndarray, L: int) -> Visited:
+        """`assign` and `summarise` in one visit to the rows.  Eqs. (V.3)-(V.4)."""
         (K, D), dtype = t.W.shape, t.W.dtype
-        if K * D > FEW_SUMS:
+        if not VonMisesFisher.reads_once(t):
             a = VonMisesFisher.assign(shard, t, log_weights, L)
             w = np.ones(shard.n_rows) if shard.weight is None else shard.weight
             N = np.bincount(a.cluster.ravel(), (a.r * w[:, None]).ravel(), minlength=K)
-            return VonMisesFisher.summarise(shard, a, K), N, float(np.sum(w * a.entropy))
+            return Visited(VonMisesFisher.summarise(shard, a, K), N, float(np.sum(w * a.entropy)))
         x, rows = shard.in_place(dtype)
-        S, sizes = DirectionStats(np.zeros((K, D))), np.zeros(K)
-        constant, least = (t.constant + log_weights).astype(dtype), LEAST_SHARE[dtype]
+        constant = (t.constant + log_weights).astype(dtype)
+        S, N, no_squares = DirectionStats(np.zeros((K, D))), np.zeros(K), np.zeros((K, 0))
+        scores, how = (None, None, t.W, constant, "none", True, None), (L, LEAST_SHARE[dtype], threads())
         with one_thread():
-            entropy = _core.direction_step(
-                x, rows, t.W, constant, shard.weight, L, least, threads(), sizes, S.resultant
-            )
-        return S, sizes, entropy
+            entropy = _core.visit_rows(x, rows, *scores, shard.weight, *how, N, S.resultant, no_squares)
+        return Visited(S, N, entropy)
 
     def write(self, out: Writer) -> None:
         out.array("data.mean", self.data_mean)
@@ -211,6 +208,26 @@ class VonMisesFisher:
         if not all(np.all(np.isfinite(x)) for x in numbers):
             raise ModelFileError("the parameters of clusters make no sense")
         return directions
+
+
+def _assigned(
+    shard: VectorShard,
+    t: DirectionTables,
+    log_weights: np.ndarray,
+    L: int,
+    among: tuple[np.ndarray, np.ndarray] | None = None,
+) -> DirectionAssignment:
+    n, dtype = shard.n_rows, t.W.dtype
+    x = shard.rows_as(dtype)
+    a = DirectionAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), x)
+    constant = (t.constant + log_weights).astype(dtype)
+    with one_thread():
+        if among is None:
+            _core.assign_gaussian(x, t.W, constant, "none", True, threads(), *a[:4])
+        else:
+            _core.assign_among(x, *among, t.W, constant, threads(), *a[:4])
+    a.r[a.r < LEAST_SHARE[dtype]] = 0
+    return a
 
 
 def log_peak(D: int, kappa: np.ndarray) -> np.ndarray:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from topmix import _core
-from topmix.likelihoods.likelihood import Likelihood
+from topmix.likelihoods.likelihood import Likelihood, ReadsOnce, Visited
 from topmix.local.step import StepResult
 from topmix.models.mixture import MixtureTables
 from topmix.stats import MixtureStats
 
 PAIRS_PER_CLUSTER = 512  # in a piece, on average: then moments by cluster are products of matrices that are not thin
+MOST_NUMBERS = 1 << 24  # of the rows of a piece, which may have to be copied
 
 
 @dataclass(frozen=True)
@@ -22,12 +25,16 @@ class MixtureStep:
     n_active: int  # L
 
     def __call__(self, shard: Any, tables: MixtureTables, memory: Any, scratch: _core.TopicScratch) -> StepResult:
-        total: MixtureStats | None = None
-        for piece in shard.pieces(rows_at_a_time(len(tables.log_weights), self.n_active, len(shard.cols))):
-            a = self.likelihood.assign(piece, tables.likelihood, tables.log_weights, self.n_active)
-            stats = self.summary(piece, a, tables)
-            total = stats if total is None else total.add(stats)
-        return StepResult(total)
+        D, likelihood = len(shard.cols), self.likelihood
+        args = (tables.likelihood, tables.log_weights, self.n_active)
+        parts: Iterator[MixtureStats]
+        if isinstance(likelihood, ReadsOnce) and likelihood.reads_once(tables.likelihood):
+            pieces = shard.pieces(max(1, MOST_NUMBERS // max(D, 1)))
+            parts = (_stats(likelihood.visit(piece, *args), piece) for piece in pieces)
+        else:
+            pieces = shard.pieces(rows_at_a_time(len(tables.log_weights), self.n_active, D))
+            parts = (self.summary(piece, likelihood.assign(piece, *args), tables) for piece in pieces)
+        return StepResult(reduce(MixtureStats.add, parts))
 
     def summary(self, piece: Any, a: Any, tables: MixtureTables) -> MixtureStats:
         K = len(tables.log_weights)
@@ -37,6 +44,10 @@ class MixtureStep:
         return MixtureStats(S, N, float(np.sum(weight * a.entropy)), float(weight.sum()))
 
 
+def _stats(visited: Visited, piece: Any) -> MixtureStats:
+    return MixtureStats(*visited, float(piece.n_rows) if piece.weight is None else float(piece.weight.sum()))
+
+
 def rows_at_a_time(K: int, L: int, D: int) -> int:
     """Dense rows per piece: enough for each cluster to have its share, few enough that they and their r stay small."""
-    return int(np.clip(PAIRS_PER_CLUSTER * K // L, 4096, max(1, min(1 << 16, (1 << 24) // max(D, L)))))
+    return int(np.clip(PAIRS_PER_CLUSTER * K // L, 4096, max(1, min(1 << 16, MOST_NUMBERS // max(D, L)))))

@@ -1,17 +1,18 @@
 """Momentum: a pass starts from the total plus a multiple of what the last pass changed.
 
-Moments of Gaussian clusters can be extrapolated so, unless they are on a device. A cluster of rows has a scatter that
-is positive definite, and moments that are extrapolated too far have not. So each cluster goes as far as asked, or half,
-or a quarter of it ..., such that it keeps a good part of its rows and of its scatter in every direction.
+Moments of Gaussian clusters and sums of directions can be extrapolated so, unless they are on a device. A cluster of
+rows has a scatter that is positive definite, and moments that are extrapolated too far have not. So each cluster goes
+as far as asked, or half, or a quarter of it ..., such that it keeps a good part of its rows and of its scatter in every
+direction. The scatter of directions is N - |sum of rows|.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from topmix.likelihoods.gaussian import Gaussian, GaussianStats
+from topmix.likelihoods.likelihood import Likelihood
+from topmix.likelihoods.von_mises_fisher import DirectionStats, VonMisesFisher
 from topmix.models.mixture import Mixture
 from topmix.stats import MixtureStats
 
@@ -31,17 +32,15 @@ class Momentum:
 
     @staticmethod
     def suits(model: object) -> bool:
-        return isinstance(model, Mixture) and isinstance(model.likelihood, Gaussian)
+        return isinstance(model, Mixture) and isinstance(model.likelihood, Gaussian | VonMisesFisher)
 
     def begin(self, model: Mixture, total: MixtureStats) -> Mixture:
         """The model at the beginning of a pass: what the last one has changed is added, as far as clusters bear it."""
         self._step = None
         if self._before is not None:
-            assert isinstance(model.likelihood, Gaussian)
             change = total.copy()
             change -= self._before
-            S, factor = step_of(model.likelihood, total.S, change.S, self.reach)
-            self._step = MixtureStats(S, factor * change.N, 0.0, 0.0)
+            self._step = step_of(model.likelihood, total, change, self.reach)
             model = self.update(model, total, 1.0)
         self._before = total.copy()
         return model
@@ -62,36 +61,44 @@ class Momentum:
             self._before, self.reach = None, 0.5 * self.reach
 
 
-def step_of(
-    model: Gaussian, now: GaussianStats, change: GaussianStats, most: float
-) -> tuple[GaussianStats, np.ndarray]:
-    """The change of each cluster, times what it bears of `most`; and those factors, [K]."""
-    shape, K = model.shape, len(now.N)
-    factor, floor = np.full(K, float(most)), KEPT * _scatter(model, now)
+def step_of(likelihood: Likelihood, now: MixtureStats, change: MixtureStats, most: float) -> MixtureStats:
+    """The change of each cluster, times what it bears of `most`."""
+    K = len(now.N)
+    is_matrix = isinstance(likelihood, Gaussian) and likelihood.shape.is_matrix
+    is_tied = isinstance(likelihood, Gaussian) and likelihood.shape.name == "tied"
+    factor, floor = np.full(K, float(most)), KEPT * _scatter(likelihood, now)
     for _ in range(HALVINGS):
         then = now.copy().add(_times(change, factor))
         too_far = then.N < KEPT * now.N
-        too_far |= ~_are_positive(_scatter(model, then) - floor, shape.is_matrix)  # one for all where they are tied
+        too_far |= ~_are_positive(_scatter(likelihood, then) - floor, is_matrix)  # one for all where they are tied
         if not too_far.any():
             break
         factor[too_far] *= 0.5
-        if shape.name == "tied":
+        if is_tied:
             factor[:] = factor.min()
     else:
-        factor[np.full(K, shape.name == "tied") | too_far] = 0.0
-    return _times(change, factor), factor
+        factor[np.full(K, is_tied) | too_far] = 0.0
+    return _times(change, factor)
 
 
-def _times(S: GaussianStats, factor: np.ndarray) -> GaussianStats:
-    of_second = factor if len(S.second) == len(factor) else factor[:1]
-    return replace(S, N=factor * S.N, first=factor[:, None] * S.first, second=of_second[:, None] * S.second)
+def _times(stats: MixtureStats, factor: np.ndarray) -> MixtureStats:
+    """Without the entropy and the number of rows."""
+    S, each = stats.S, factor[:, None]
+    if isinstance(S, GaussianStats):
+        S = GaussianStats(factor * S.N, each * S.first, (each if len(S.second) == len(each) else each[:1]) * S.second)
+    else:
+        S = DirectionStats(each * S.resultant)
+    return MixtureStats(S, factor * stats.N, 0.0, 0.0)
 
 
-def _scatter(model: Gaussian, S: GaussianStats) -> np.ndarray:
+def _scatter(likelihood: Likelihood, stats: MixtureStats) -> np.ndarray:
     """About the clusters' means; not yet a covariance."""
+    S = stats.S
+    if not isinstance(likelihood, Gaussian):
+        return np.asarray(stats.N - np.linalg.norm(S.resultant, axis=1))
     N = np.maximum(S.N, 1e-300)
-    m = np.zeros_like(S.first) if model.zero_mean else S.first / N[:, None]
-    return np.asarray(model.shape.unpacked(S.second) - model.shape.outer(N, m, m))
+    m = np.zeros_like(S.first) if likelihood.zero_mean else S.first / N[:, None]
+    return np.asarray(likelihood.shape.unpacked(S.second) - likelihood.shape.outer(N, m, m))
 
 
 def _are_positive(scatter: np.ndarray, is_matrix: bool) -> np.ndarray:

@@ -1,10 +1,11 @@
-"""Twin of cpp/local/gaussian.hpp, local/moments.hpp and cpp/global/wishart.hpp: one cluster at a time, float64."""
+"""Twin of cpp/local/gaussian.hpp, visit.hpp and moments.hpp and of cpp/global/wishart.hpp: plainly, in float64."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
+from scipy.special import entr, logsumexp
 
 
 def features(z: ArrayLike, quadratic: str, linear: bool) -> NDArray[np.float64]:
@@ -37,6 +38,27 @@ def moments(
     """N [K], first [K, D] and second [K, Q] of dense responsibilities r [N, K]."""
     r = np.asarray(r, np.float64) * (1.0 if weight is None else np.asarray(weight, np.float64)[:, None])
     return r.sum(axis=0), r.T @ np.asarray(z, np.float64), r.T @ features(z, quadratic, linear=False)
+
+
+def visit(
+    z: ArrayLike,
+    W: ArrayLike,
+    constant: ArrayLike,
+    quadratic: str,
+    linear: bool,
+    weight: ArrayLike,
+    L: int,
+    least: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
+    """`moments` and the entropy of posteriors that keep the L best of the scores constant + features W'. A cluster
+    that has less than `least` of what the best one has, or of the row, does not count."""
+    w = np.asarray(weight, np.float64)
+    s = features(z, quadratic, linear) @ np.asarray(W, np.float64).T + np.asarray(constant, np.float64)
+    np.put_along_axis(s, np.argsort(-s, axis=1, kind="stable")[:, L:], -np.inf, axis=1)
+    s[s - s.max(axis=1, keepdims=True) < np.log(least)] = -np.inf
+    r = np.exp(s - logsumexp(s, axis=1, keepdims=True))
+    entropy = float(w @ entr(r).sum(axis=1))
+    return *moments(z, np.where(r < least, 0.0, r), quadratic, w), entropy
 
 
 def precisions(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import entr, ive, logsumexp
+from scipy.special import ive
 
 Array = NDArray[Any]
 
@@ -48,17 +48,6 @@ def log_density(x: Array, c: Clusters, constant: Callable[[int, Array], Array] =
     scores = x @ (c.kappa[:, None] * c.mu).astype(x.dtype).T
     scores += (np.log(c.weights) + constant(x.shape[1], c.kappa)).astype(x.dtype)
     return scores
-
-
-def visit(x: Array, W: Array, constant: Array, weight: Array, L: int, least: float) -> tuple[Array, Array, float]:
-    """N [K], the sums of rows [K, D] and the entropy of posteriors that keep the L best of the scores constant + x W'.
-    Shares below `least` do not count."""
-    s = x.astype(np.float64) @ W.astype(np.float64).T + constant.astype(np.float64)
-    np.put_along_axis(s, np.argsort(-s, axis=1, kind="stable")[:, L:], -np.inf, axis=1)
-    r = np.exp(s - logsumexp(s, axis=1, keepdims=True))
-    entropy = float(weight @ entr(r).sum(axis=1))
-    r = np.where(r < least, 0.0, r) * weight[:, None]
-    return r.sum(axis=0), r.T @ x.astype(np.float64), entropy
 
 
 def em_step(
