@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from topmix import LDA, GaussianMixture, MultinomialMixture
+from topmix import LDA, GaussianMixture, MultinomialMixture, VonMisesFisherMixture
 from topmix.learners import Memoized
 from topmix.models.momentum import KEPT, step_of
+from topmix.stats import MixtureStats
 
 SETTINGS = {"random_state": 0, "n_jobs": 1, "tol": -np.inf}
 
@@ -60,14 +61,36 @@ def test_zero_is_the_default(overlapping):
 @pytest.mark.parametrize("kind", ["full", "diag", "spherical", "tied"])
 def test_clusters_keep_a_scatter(overlapping, kind):
     """A change that would take all of a cluster is cut down to what it bears."""
-    model = fitted(overlapping, 2, 0.0, covariance_type=kind).model_.likelihood
-    S = model.total
-    change = S.copy().scale(-0.5)
-    step, factor = step_of(model, S, change, 4.0)
+    likelihood = fitted(overlapping, 2, 0.0, covariance_type=kind).model_.likelihood
+    S = likelihood.total
+    assert_bears_a_step(likelihood, MixtureStats(S, S.N.copy(), 0.0, 0.0))
+
+
+def assert_bears_a_step(likelihood, now):
+    change = now.copy().scale(-0.5)
+    step = step_of(likelihood, now, change, 4.0)
+    factor = step.N / change.N
     assert (factor > 0).all()
     assert (factor < 4).all()
-    assert (S.N + step.N >= KEPT * S.N).all()
-    model.update(S.copy().add(step), S.N + step.N)
+    then = now.copy().add(step)
+    assert (then.N >= KEPT * now.N).all()
+    likelihood.update(then.S, then.N)
+
+
+def test_directions_have_it_by_default_and_keep_a_scatter(overlapping):
+    """The cosines of a cluster may not come too close to one either."""
+    plain, faster, default = (
+        VonMisesFisherMixture(6, learner=learner, max_iter=12, tol=-np.inf, random_state=0).fit(overlapping)
+        for learner in (Memoized(momentum=0.0), Memoized(momentum=4.0), "memoized")
+    )
+    assert faster.elbo_ > plain.elbo_
+    assert default.elbo_ == faster.elbo_
+    likelihood = plain.model_.likelihood
+    now = MixtureStats(likelihood.total.copy(), likelihood.N.copy(), 0.0, 0.0)
+    assert_bears_a_step(likelihood, now)
+    tighter = MixtureStats(likelihood.total.copy().scale(0.0), -0.1 * now.N, 0.0, 0.0)  # the same sums of fewer rows
+    then = now.copy().add(step_of(likelihood, now, tighter, 10.0))
+    assert (np.linalg.norm(then.S.resultant, axis=1) < then.N).all()
 
 
 @pytest.mark.parametrize("bad", [-1.0, 11.0, float("nan"), "much"])

@@ -152,6 +152,10 @@ DOORS = {
         {"z": POINTS, "was": zeros(N, dtype=np.int32), "neighbours": np.tile(np.arange(K, dtype=np.int32), (K, 1)),
          **SCORES, **THREADS, **FOUND},
         ("was", "neighbours"), ("cluster",)),
+    "assign_among": Door(
+        {"z": POINTS, "was": zeros(N, dtype=np.int32), "candidates": np.tile(np.arange(K, dtype=np.int32), (N, 1)),
+         "W": SCORES["W"][:, :D].copy(), "constant": SCORES["constant"], **THREADS, **FOUND},
+        ("was", "candidates"), ("cluster",)),
     "add_moments": Door(
         {"z": POINTS, **ASSIGNED, "weight": None, "centre": zeros(K, D, dtype=np.float32), "quadratic": "squares",
          **THREADS, "N": zeros(K), "first": zeros(K, D), "second": zeros(K, D)},

@@ -27,7 +27,7 @@ namespace topmix {
 
 constexpr size_t kVisitNumbers = size_t(1) << 17;  // of the rows of a block, so that they stay in a core's cache
 constexpr size_t kVisitSums = size_t(1) << 20;     // numbers that the sums of all chunks may hold, about
-constexpr size_t kFewFeatures = 192;               // up to here BLAS is slower
+constexpr size_t kFewFeatures = 96;                // up to here BLAS is slower
 
 /// Rows of a table, in the order of `rows`, or all of them in their own order.
 template <class T>
@@ -154,6 +154,7 @@ class BlockVisit {
         few_ids_.resize(L);
         ends_.resize(rows);
         size_t at = 0;
+        T gap = std::min(-reach, T(16));  // below the best, so that L clusters or a few more are found at once: a guess
         for (size_t i = 0; i < rows; ++i) {
             if (at + room > d_.size()) d_.resize(2 * (at + room)), cluster_.resize(2 * (at + room));
             const T *s = &s_[i * stride], best = best_[i];
@@ -161,10 +162,20 @@ class BlockVisit {
             int32_t* cluster = &cluster_[at];
             size_t m = 0;
             if (best > -inf && best < inf) {
-                m = Do::filter_ge(s, K, best + reach, d, cluster, room);
+                m = Do::filter_ge(s, K, best - gap, d, cluster, room);
+                while (m < L && gap < -reach) {
+                    gap = gap < T(64) ? std::min(2 * gap, -reach) : -reach;
+                    m = Do::filter_ge(s, K, best - gap, d, cluster, room);
+                }
+                if (m > 3 * L) gap *= T(0.75);
                 if (m > L) {
-                    m = select_top_l(std::span<const T>(d, m), L, few_ids_.data(), few_.data());
-                    for (size_t l = 0; l < m; ++l) d[l] = few_[l], cluster[l] = cluster[few_ids_[l]];
+                    if (m > Do::few || !Do::take_ranked(d, cluster, m, L, few_ids_.data(), few_.data())) {
+                        select_top_l(std::span<const T>(d, m), L, few_ids_.data(), few_.data());
+                        for (int32_t& id : few_ids_) id = cluster[id];
+                    }
+                    std::ranges::copy(few_, d);
+                    std::ranges::copy(few_ids_, cluster);
+                    m = L;
                 }
                 for (size_t l = 0; l < m; ++l) d[l] -= best;
             } else {  // a row that is too far from all clusters, or numbers that are none: as in top_l.hpp

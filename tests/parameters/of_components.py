@@ -130,7 +130,7 @@ def batches_of_a_round(fit):
 
 @fact("momentum", "Memoized")
 def a_pass_starts_beyond_the_last(fit):
-    """Of Gaussian mixtures; others refuse it."""
+    """Of mixtures of vectors and directions; others refuse it."""
     rows = np.random.default_rng(0).normal(size=(200, 3)) + np.arange(200)[:, None] % 2
     plain, faster = (
         GaussianMixture(3, max_iter=6, tol=-np.inf, random_state=0, learner=Memoized(momentum=m)).fit(rows)

@@ -19,7 +19,7 @@ from topmix.stats import Additive
 
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 20
-TRIAL, ROUNDS = 3, 30  # of spherical k-means on the sample: to compare starts, and for the one that is kept, at most
+TRIAL, ROUNDS = 3, 10  # of spherical k-means on the sample: to compare starts, and for the one that is kept, at most
 ENOUGH = 1e-5  # a round that brings rows closer to their clusters by less, relatively, is the last
 STARTS = ("auto", "k-means++", "random_from_data")
 

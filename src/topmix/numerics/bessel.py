@@ -10,7 +10,7 @@ accurate wherever hypot(nu, x) is large, also at nu = 0.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,9 +31,12 @@ def log_ive(nu: float, x: ArrayLike) -> Array:
     far = np.hypot(nu, flat) >= FAR
     near = ~far & (flat < 2.0 * np.sqrt(nu + 1.0))
     rest = ~far & ~near
-    out[far] = _debye(nu, flat[far])
-    out[near] = _series(nu, flat[near])
-    out[rest] = np.log(ive(nu, flat[rest]))  # neither small nor large: nothing under- or overflows
+    if far.any():
+        out[far] = _debye(nu, flat[far])
+    if near.any():
+        out[near] = _series(nu, flat[near])
+    if rest.any():
+        out[rest] = np.log(ive(nu, flat[rest]))  # neither small nor large: nothing under- or overflows
     return out.reshape(x.shape)
 
 
@@ -46,9 +49,11 @@ def ratio(D: int, x: ArrayLike) -> Array:
     out = np.empty_like(flat)
     slow = flat > nu + 1.0  # where the continued fraction needs about x terms
     far = slow & (np.hypot(nu, flat) >= FAR)
-    out[~slow] = _fraction(nu, flat[~slow], 25)
-    out[slow & ~far] = _fraction(nu, flat[slow & ~far], 80)
-    out[far] = _debye_ratio(nu, flat[far])
+    for some, n_terms in ((~slow, 25), (slow & ~far, 80)):
+        if some.any():
+            out[some] = _fraction(nu, flat[some], n_terms)
+    if far.any():
+        out[far] = _debye_ratio(nu, flat[far])
     return out.reshape(x.shape)
 
 
@@ -73,11 +78,16 @@ def inverse_ratio(D: int, r: ArrayLike, largest: float = LARGEST) -> Array:
     r = np.asarray(r, np.float64)
     flat = np.atleast_1d(r)
     out = np.zeros_like(flat)
-    top = flat >= float(ratio(D, largest))
+    top = flat >= _ratio_at(D, float(largest))
     out[top] = largest
     inner = ~top & (flat > 0)
     out[inner] = _newton(D, flat[inner], largest) if inner.any() else out[inner]
     return out.reshape(r.shape)
+
+
+@lru_cache(maxsize=64)
+def _ratio_at(D: int, x: float) -> float:
+    return float(ratio(D, x))
 
 
 def _newton(D: int, r: Array, largest: float) -> Array:
