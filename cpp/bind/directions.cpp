@@ -13,15 +13,14 @@ namespace {
 
 template <class T>
 double step(Mat<const T> x, std::optional<Vec<const int64_t>> rows, Mat<const T> W, Vec<const T> constant,
-            std::optional<Vec<const double>> weight, size_t L, T least, int threads, Vec<double> N,
+            std::optional<Vec<const double>> weight, size_t L, T least, Threads threads, Vec<double> N,
             Mat<double> resultant) {
     const size_t D = x.shape(1), K = constant.size(), n = rows ? rows->size() : x.shape(0);
     require(W.shape(0) == K && W.shape(1) == D, "W must be [K, D]");
     require(1 <= L && L <= K, "need 1 <= L <= K");
     require(!weight || weight->size() == n, "need one weight a row");
     require(N.size() == K && resultant.shape(0) == K && resultant.shape(1) == D, "N must be [K], resultant [K, D]");
-    if (rows)
-        for (const int64_t row : view(*rows)) require(row >= 0 && size_t(row) < x.shape(0), "a row lies outside x");
+    require(!rows || all_below(view(*rows), x.shape(0)), "a row lies outside x");
     if (n == 0) return 0;
     const std::span<const int64_t> chosen = rows ? view(*rows) : std::span<const int64_t>();
     const std::span<const double> w = weight ? view(*weight) : std::span<const double>();

@@ -18,28 +18,31 @@ namespace {
 
 using Cube = nb::ndarray<double, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-/// The address in one of SciPy's capsules, if it is of a function with int arguments and this many of them.
+/// The address in one of SciPy's capsules, if it is of a function with int arguments and this many of them, on numbers
+/// whose type ends so.
 template <class Fn>
-Fn* address(nb::capsule capsule, size_t pointers, const char* begins, const char* what) {
+Fn* address(nb::capsule capsule, size_t pointers, const char* begins, const char* numbers) {
     const std::string signature = capsule.name() ? capsule.name() : "";
-    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find(begins) == 5, what);
+    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find(begins) == 5 &&
+                signature.find(numbers) != std::string::npos,
+            "SciPy's BLAS has another interface than topmix knows");
     return reinterpret_cast<Fn*>(capsule.data(capsule.name()));
 }
 
 void set_blas(nb::capsule sgemm, nb::capsule dgemm, nb::capsule ssyrk, nb::capsule dsyrk, nb::capsule dpotrf,
               nb::capsule dpotri) {
-    const char* what = "SciPy's BLAS has another interface than topmix knows";
-    const char *product = "(char *, char *, int *", *factor = "(char *, int *";
-    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, product, what);
-    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, product, what);
-    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, product, what);
-    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, product, what);
-    blas::potrf = address<blas::Factor>(dpotrf, 5, factor, what);
-    blas::potri = address<blas::Factor>(dpotri, 5, factor, what);
+    const char *product = "(char *, char *, int *", *factor = "(char *, int *", *single = "_s *", *twice = "_d *";
+    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, product, single);
+    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, product, twice);
+    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, product, single);
+    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, product, twice);
+    blas::potrf = address<blas::Factor>(dpotrf, 5, factor, twice);
+    blas::potri = address<blas::Factor>(dpotri, 5, factor, twice);
 }
 
 template <class T>
-void frame(Mat<const T> x, Vec<const double> origin, nb::ndarray<const double, nb::c_contig> A, int threads, Mat<T> z) {
+void frame(Mat<const T> x, Vec<const double> origin, nb::ndarray<const double, nb::c_contig> A, Threads threads,
+           Mat<T> z) {
     const size_t D = x.shape(1);
     require(origin.size() == D && z.shape(0) == x.shape(0) && z.shape(1) == D, "x, origin and z disagree");
     require(A.size() == D || A.size() == D * D, "A must be a scale [D] or a matrix [D, D]");
@@ -49,8 +52,8 @@ void frame(Mat<const T> x, Vec<const double> origin, nb::ndarray<const double, n
 }
 
 template <class T>
-void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::string& kind, bool linear, int threads,
-            Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
+void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::string& kind, bool linear,
+            Threads threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
     const size_t n = z.shape(0), K = constant.size(), L = cluster.shape(1);
     const Features features{quadratic(kind), linear, z.shape(1)};
     require(W.shape(0) == K && W.shape(1) == features.size(), "W must be [K, features]");
@@ -65,7 +68,7 @@ void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::st
 
 template <class T>
 void near(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> neighbours, Mat<const T> W, Vec<const T> constant,
-          const std::string& kind, bool linear, int threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy,
+          const std::string& kind, bool linear, Threads threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy,
           Vec<double> likelihood) {
     const size_t n = z.shape(0), K = constant.size(), C = neighbours.shape(1), L = cluster.shape(1);
     const Features features{quadratic(kind), linear, z.shape(1)};
@@ -74,7 +77,7 @@ void near(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> neighbours,
     require(was.size() == n, "need the last cluster of each row");
     require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
     require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
-    for (const int32_t k : view(neighbours)) require(k >= 0 && size_t(k) < K, "a neighbour lies outside [0, K)");
+    require(all_below(view(neighbours), K), "a neighbour lies outside [0, K)");
     nb::gil_scoped_release nogil;
     assign_near<T>({view(z), z.shape(1)}, view(was), {view(neighbours), C}, features, {view(W), features.size()},
                    view(constant), L, threads, {view(cluster), view(r), view(entropy), view(likelihood)});
@@ -82,7 +85,7 @@ void near(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> neighbours,
 
 template <class T>
 void moments(Mat<const T> z, Mat<const int32_t> cluster, Mat<const T> r, std::optional<Vec<const double>> weight,
-             Mat<const T> centre, const std::string& kind, int threads, Vec<double> N, Mat<double> first,
+             Mat<const T> centre, const std::string& kind, Threads threads, Vec<double> N, Mat<double> first,
              Mat<double> second) {
     const size_t n = z.shape(0), D = z.shape(1), K = centre.shape(0);
     const Quadratic q = quadratic(kind);
@@ -98,7 +101,8 @@ void moments(Mat<const T> z, Mat<const int32_t> cluster, Mat<const T> r, std::op
 }
 
 void precisions(Mat<const double> second, Vec<const double> N, Mat<const double> base, Mat<const double> reg,
-                Vec<const double> beta, Mat<const double> m, int threads, Cube B, Cube inverse, Vec<double> log_det) {
+                Vec<const double> beta, Mat<const double> m, Threads threads, Cube B, Cube inverse,
+                Vec<double> log_det) {
     const size_t K = N.size(), D = m.shape(1);
     require(m.shape(0) == K && beta.size() == K && log_det.size() == K, "N, beta, m and log_det disagree");
     require(second.shape(0) == K && second.shape(1) == quadratic_size(Quadratic::products, D),
