@@ -127,6 +127,7 @@ audit: $(VENV)/installed-test
 # Ten minutes of each fuzzer; MINUTES=1 for a quick one.
 fuzz: $(VENV)/installed-test
 	$(BIN)/python -m tools.fuzz_files --minutes $(or $(MINUTES),10)
+	$(BIN)/python -m tools.fuzz doors --minutes $(or $(MINUTES),10)
 
 clean:
 	rm -rf build $(VENV)

@@ -104,8 +104,8 @@ def test_blocks_that_come_and_go_equal_the_twin(core, C):
     want, blocks = twin(X, model, C=C), Blocks.of(np.count_nonzero(X, axis=0), K, 1)
     words = [blocks.words[a:b] for a, b in itertools.pairwise(blocks.starts)]
     native = core.NomadicTopics(
-        rows.indptr, rows.index, rows.value, np.array([0, len(rows)]), blocks.starts, blocks.words, X.shape[1], K, C,
-        "best",
+        core.CountRows(rows.indptr, rows.index, rows.value), np.array([0, len(rows)]),
+        core.WordBlocks(blocks.starts, blocks.words), X.shape[1], K, C, "best",
     )  # fmt: skip
     counts, S = model.words.total.counts(), np.zeros((X.shape[1], K))
     native.begin(model.prior.alpha, model.words.eta, counts.sum(axis=0))
@@ -365,21 +365,38 @@ def test_a_step_on_a_stream_is_refused():
         LDA(3, inference="variational", learner="asynchronous").partial_fit(documents())
 
 
+@pytest.mark.parametrize("n_active", [2, 5, None])
+@pytest.mark.parametrize("tail", ["best", "mean"])
+@pytest.mark.parametrize("scale", [1e19, 1e30, 1e35])
+def test_huge_counts_have_topics(n_active, tail, scale):
+    """Products of counts with weights were infinite where some topics are kept, and then all was NaN."""
+    X, how = documents(), {"inference": "variational", "max_iter": 6, "random_state": 0}
+    model = LDA(9, n_active=n_active, learner=Asynchronous(tail=tail), n_jobs=1, **how).fit(scale * X)
+    assert np.all(np.isfinite([record.objective for record in model.history_]))
+    assert model.components_.sum() == pytest.approx(scale * X.sum(dtype=np.float64), rel=1e-5)
+    shares = model.transform(scale * X)
+    assert np.all(np.isfinite(shares))
+
+
 def test_the_native_class_checks_what_it_is_given():
     X = Corpus.from_scipy(documents())
+    words, plan = np.arange(31, dtype=np.int32), (K, "best", 0, 0, 0)
     good = {
-        "indptr": X.indptr, "index": X.index, "value": X.value, "bounds": np.array([0, len(X)]),
-        "block_starts": np.array([0, 31]), "words": np.arange(31, dtype=np.int32), "n_active": K, "tail": "best",
-        "counts": np.ones((31, K)), "alpha": np.ones(K), "eta": np.ones((1, 1)), "warm_up": 0, "settle": 0, "seed": 0,
+        "rows": _core.CountRows(X.indptr, X.index, X.value), "bounds": np.array([0, len(X)]),
+        "blocks": _core.WordBlocks(np.array([0, 31]), words), "counts": np.ones((31, K)), "alpha": np.ones(K),
+        "eta": np.ones((1, 1)), "plan": _core.TopicPlan(*plan),
     }  # fmt: skip
     _core.AsynchronousTopics(**good)
-    for name, bad in {
-        "bounds": np.array([0, 3]), "block_starts": np.array([0, 30]), "words": np.zeros(31, np.int32),
-        "n_active": K + 1, "tail": "x", "by_token": True, "alpha": np.ones(2),
-        "eta": np.ones((3, 1)), "counts": np.ones((3, K)),
-    }.items():  # fmt: skip
+    for name, bad in [
+        ("bounds", np.array([0, 3])), ("blocks", _core.WordBlocks(np.array([0, 30]), words)),
+        ("blocks", _core.WordBlocks(np.array([0, 31]), np.zeros(31, np.int32))),
+        ("plan", _core.TopicPlan(K + 1, *plan[1:])), ("plan", _core.TopicPlan(*plan, True)), ("alpha", np.ones(2)),
+        ("eta", np.ones((3, 1))), ("counts", np.ones((3, K))),
+    ]:  # fmt: skip
         with pytest.raises(ValueError):
             _core.AsynchronousTopics(**good | {name: bad})
+    with pytest.raises(ValueError, match="tail"):
+        _core.TopicPlan(K, "x", 0, 0, 0)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

@@ -1,354 +1,69 @@
-"""No kernel follows an index that lies outside of its arrays, whoever calls it.
+"""No kernel follows an index that lies outside of its arrays, whoever calls it, and whatever else is wrong.
 
-`DOORS` names every function and method of the native module, and says of each argument that holds whole numbers what
-it is. Arguments are found by their types, so a new binding, or a new argument of an old one, fails until it is here.
+tools/doors.py names every function and method of the native module, and says of each argument that holds whole numbers
+what it is. Arguments are found by their types, so a new binding, or a new argument of an old one, fails until it is
+there.
 """
 
 from __future__ import annotations
 
-import contextlib
-import inspect
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tools.doors import (
+    CLASSES,
+    DOCS,
+    DOORS,
+    LONG,
+    MIXTURES,
+    N_TOKENS,
+    OF_WORDS,
+    SHAPES,
+    SHAPES_OF_MATRICES,
+    SHARD,
+    TABLE,
+    K,
+    L,
+    Made,
+    N,
+    W,
+    attempt,
+    bound,
+    call,
+    hostile,
+    made,
+    nomadic_mixture,
+    options,
+    sequences,
+    zeros,
+)  # fmt: skip
 from topmix import _core
-from topmix.data import sample_lda
-from topmix.data.shard import Shard
-from topmix.models.document_options import DocumentOptions
-from topmix.numerics import blas
 
-assert blas  # its import sets the BLAS of the module
-K, L, D = 4, 2, 3
-CORPUS = sample_lda(20, 15, 3, doc_length=30, random_state=0).corpus
-SHARD = Shard.of(CORPUS)
-W, N, E = len(SHARD.cols), SHARD.n_rows, len(SHARD.index)
-RNG = np.random.default_rng(0)
-OPTIONS = DocumentOptions(n_active=L, eps=1e-4, max_iter=5, own_discount=0.5).native("collapsed", K)
-TABLE = RNG.random((W, K)).astype(np.float32)
-OF_WORDS = TABLE, np.zeros(W), np.full(K, 50.0), 0.1
-ALPHA = np.full(K, 0.1, np.float32)
-SCALE, NORM = np.zeros(W), np.full(K, 50.0)
-N_TOKENS = int(CORPUS.value.sum())
-ROWS = {"indptr": SHARD.indptr, "index": SHARD.index, "value": SHARD.value}
-WORDS = {"starts": SHARD.starts, "order": SHARD.order}
-DOCS = np.arange(N + 1), np.zeros(N, np.uint16), np.ones(N, np.float32)
-TOKENS = _core.TokenRows(**ROWS, n_words=W)
-POINTS = RNG.normal(size=(N, D)).astype(np.float32)
-THREADS = {"threads": 1}
-ETA = {"eta": np.full((1, 1), 0.1), "eta_totals": np.ones(K)}
-EXTRA = {"extra": (np.arange(W + 1), np.zeros(W, np.uint16), np.ones(W))}
-
-
-def zeros(*shape: int, dtype: type = np.float64) -> np.ndarray:
-    return np.zeros(shape, dtype)
-
-
-def counts() -> dict[str, np.ndarray]:
-    """Tokens and their counts, as a chain holds them."""
-    z, word, total = np.arange(N_TOKENS) % K, zeros(W, K, dtype=np.int32), zeros(K, dtype=np.int64)
-    z = z.astype(np.uint16)
-    _core.count_tokens(TOKENS, z, 1, word, total)
-    return {"z": z, "word": word, "total": total}
-
-
-def scored() -> _core.TopicScratch:
-    """The scratch of a step."""
-    scratch = _core.TopicScratch()
-    call("topics_step", {"scratch": scratch})
-    return scratch
-
-
-@dataclass
-class Made:
-    """A struct of the module, made anew for each call. Its arrays are looked at by whoever takes it."""
-
-    of: Callable[..., Any]
-    given: tuple[Any, ...]
-
-
-@dataclass
-class Door:
-    """A valid call of a function, and what its whole numbers are."""
-
-    given: dict[str, Any] = field(default_factory=dict)
-    indices: tuple[str, ...] = ()  # are followed: refused where they lead outside
-    numbers: tuple[str, ...] = ()  # are not: counts, bytes, and arrays that are only written
-    of: Callable[[], Any] | None = None  # whose method it is
-    bad: dict[str, list[int]] = field(default_factory=dict)  # where not every number outside is wrong
-
-
-IN_SHARD = Made(_core.Shard, (*ROWS.values(), *WORDS.values()))
-TEXT = np.frombuffer(b"1 1 2\n2 3 1\n", np.uint8)
-PAIRS = np.frombuffer(b"1 0:2\n1 2:1\n", np.uint8)
-ASSIGNED = {"cluster": zeros(N, L, dtype=np.int32), "r": np.full((N, L), 0.5, np.float32)}
-SCORES = {"W": RNG.normal(size=(K, 2 * D)).astype(np.float32), "constant": zeros(K, dtype=np.float32),
-          "quadratic": "squares", "linear": True}  # fmt: skip
-FOUND = {**ASSIGNED, "entropy": zeros(N), "likelihood": zeros(N)}
-TOP = {"scores": TABLE, "L": L, "idx": zeros(W, L, dtype=np.int32)}
-DEAL = {"weight": None, "bounds": np.array([0, N]), **ASSIGNED, "blocks": 2, "most": 1, "rows_at_once": 5, **THREADS,
-        "seed": 0}  # fmt: skip
-NOMADS = {"all_rows": float(N), "weight": None, "n_clusters": K, "n_active": L, "blocks": 2, "rows_at_once": 5,
-        **THREADS}  # fmt: skip
-NORMAL = {"linear": True, "bayes": True, "beta": 1.0, "m": np.zeros(W), "nu": float(W), "B": np.ones(W),
-          "reg": np.zeros(W)}  # fmt: skip
-DENSE = NORMAL | {"quadratic": "squares", "m": np.zeros(D), "B": np.ones(D), "reg": np.zeros(D), "weight_prior": 1.0}
-SPARSE = {**NORMAL, "scale": np.ones(W), "zero": np.zeros(W), "weight_prior": 1.0, **ROWS,
-          "value": SHARD.value.astype(np.float64)}  # fmt: skip
-CATEGORICAL = {"bayes": True, "eta": np.ones(W), "weight_prior": 1.0, **ROWS}
-BLOCKS = {"bounds": np.array([0, N]), "block_starts": np.array([0, W]), "words": np.arange(W, dtype=np.int32)}
-
-DOORS = {
-    "group_by": Door(
-        {"ids": SHARD.index, "n_bins": W, "starts": zeros(W + 1, dtype=np.int64), "order": zeros(E, dtype=np.int32)},
-        ("ids",), ("starts", "order")),
-    "add_by_id": Door({"ids": SHARD.index, "values": np.ones(E), "out": zeros(W)}, ("ids",)),
-    "parse_triples": Door(
-        {"text": TEXT, "line": 1, "n_docs": 2, "n_words": 3, "has_value": True, "whole": True,
-         "doc": zeros(9, dtype=np.int64), "word": zeros(9, dtype=np.int32), "value": zeros(9, dtype=np.float32)},
-        (), ("text", "doc", "word")),
-    "parse_pairs": Door(
-        {"text": PAIRS, "line": 1, "counted": True, "first_id": 0, "last_id": 3, "indptr": zeros(10, dtype=np.int64),
-         "label": zeros(9), "word": zeros(9, dtype=np.int32), "value": zeros(9, dtype=np.float32)},
-        (), ("text", "indptr", "word")),
-    # These say what is wrong with the rows.
-    "check_rows": Door({**ROWS, "n_words": W}, (), ("indptr", "index")),
-    "check_saved_rows": Door({**ROWS, "n_words": W, "first_row": 0, **THREADS}, (), ("indptr", "index")),
-    "all_below": Door({"ids": SHARD.index, "n": W}, (), ("ids",)),
-    "crc32": Door({"data": TEXT}, (), ("data",)),
-    "tidy_rows": Door(
-        {**ROWS, "remap": np.arange(W), "n_words": W, "first_row": 0, **THREADS, "out_indptr": SHARD.indptr.copy(),
-         "out_index": SHARD.index.copy(), "out_value": SHARD.value.copy()},
-        ("indptr", "index", "remap"), ("out_indptr", "out_index"), bad={"remap": [2**40]}),  # -1 drops a word
-    "philox4x32": Door(
-        {"counter": zeros(4, dtype=np.uint32), "key": zeros(2, dtype=np.uint32), "out": zeros(4, dtype=np.uint32)},
-        (), ("counter", "key", "out")),
-    "random_words": Door({"seed": 0, "pass_": 0, "first_row": 0, "out": zeros(2, 3, dtype=np.uint32)}, (), ("out",)),
-    "random_below": Door(
-        {"seed": 0, "pass_": 0, "first_row": 0, "n": 3, "out": zeros(2, 3, dtype=np.uint32)}, (), ("out",)),
-    "localise": Door({"index": SHARD.index, "n_words": W}, ("index", "n_words"), bad={"n_words": [1]}),
-    "add_word_stats": Door(
-        {"cols": np.arange(N, dtype=np.int32), "indptr": DOCS[0], "topic": DOCS[1], "value": DOCS[2], "weight": 1.0,
-         **THREADS, "total": zeros(N, K)},
-        ("cols", "indptr", "topic")),
-    "top_l_rows": Door(
-        {**TOP, "r": zeros(W, L, dtype=np.float32), "log": True, "entropy": zeros(W)}, ("L",), ("idx",),
-        bad={"L": [0, L + 1]}),
-    "select_rows": Door({**TOP, "val": zeros(W, L, dtype=np.float32)}, ("L",), ("idx",), bad={"L": [0, L + 1]}),
-    "nth_element_rows": Door(
-        {**TOP, "r": zeros(W, L, dtype=np.float32), "log": True}, ("L",), ("idx",), bad={"L": [0, L + 1]}),
-    "assign_categorical": Door(
-        {**ROWS, "Elogphi": TABLE, "offset": SCALE, "Elogpi": ALPHA, "L": L, **THREADS}, ("indptr", "index", "L")),
-    "sum_rows_by_word": Door(
-        {**WORDS, "row": SHARD.row_of, "value": SHARD.value, **ASSIGNED, "weight": None, "K": K, **THREADS},
-        ("starts", "order", "row", "cluster", "K"), bad={"K": [0, 2**16 + 1]}),
-    "assign_gaussian": Door({"z": POINTS, **SCORES, **THREADS, **FOUND}, (), ("cluster",)),
-    "assign_near": Door(
-        {"z": POINTS, "was": zeros(N, dtype=np.int32), "neighbours": np.tile(np.arange(K, dtype=np.int32), (K, 1)),
-         **SCORES, **THREADS, **FOUND},
-        ("was", "neighbours"), ("cluster",)),
-    "assign_among": Door(
-        {"z": POINTS, "was": zeros(N, dtype=np.int32), "candidates": np.tile(np.arange(K, dtype=np.int32), (N, 1)),
-         "W": SCORES["W"][:, :D].copy(), "constant": SCORES["constant"], **THREADS, **FOUND},
-        ("was", "candidates"), ("cluster",)),
-    "add_moments": Door(
-        {"z": POINTS, **ASSIGNED, "weight": None, "centre": zeros(K, D, dtype=np.float32), "quadratic": "squares",
-         **THREADS, "N": zeros(K), "first": zeros(K, D), "second": zeros(K, D)},
-        ("cluster",)),
-    "visit_rows": Door(
-        {"x": POINTS, "rows": np.arange(N), "origin": np.zeros(D), "scale": np.ones(D), **SCORES, "weight": None,
-         "centre": zeros(K, D, dtype=np.float32), "L": L, "least": 0.0, **THREADS, "N": zeros(K), "first": zeros(K, D),
-         "second": zeros(K, D)},
-        ("rows", "L")),
-    "TermCounter.sort": Door({"ids": np.arange(2, dtype=np.int32)}, ("ids",), of=lambda: counter()),
-    "TermCounter.packed": Door({"ids": np.arange(2, dtype=np.int32)}, ("ids",), of=lambda: counter()),
-    "TermCounter.terms": Door({"ids": np.arange(2, dtype=np.int32)}, ("ids",), of=lambda: counter()),
-    "topic_table": Door(
-        {"posterior": "collapsed", "raw": np.ones((W, K)), "factor": 1.0, "eta": ETA["eta"], **EXTRA,
-         "pseudo_counts": (np.ones(W), np.ones(K), *EXTRA["extra"], 1.0), "norm": NORM,
-         "cols": np.arange(W, dtype=np.int32), **THREADS, "table": TABLE.copy(), "log_scale": zeros(W)},
-        ("cols", "extra", "pseudo_counts")),
-    "topic_rows": Door(
-        {"raw": np.ones((W, K)), "factor": 1.0, "eta": ETA["eta"], **EXTRA, "as_shares": True, **THREADS,
-         "out": zeros(K, W)},
-        ("extra",)),
-    "topic_bound": Door(
-        {"posterior": "collapsed", "raw": np.ones((W, K)), "factor": 1.0, "eta": ETA["eta"], **EXTRA, **THREADS,
-         "norm": zeros(K)},
-        ("extra",)),
-    "topics_step": Door(
-        {"shard": IN_SHARD, "table": TABLE, "alpha": ALPHA, "options": OPTIONS, "start": Made(_core.Start, (DOCS,)),
-         "last": Made(_core.LastVisit, (DOCS, OF_WORDS)), "want_words": True, **THREADS,
-         "scratch": _core.TopicScratch()},
-        ("shard", "start", "last")),
-    "merged_entropy": Door(
-        {"L": L, "partner": np.array([1, 0, -1, -1], np.int32), **THREADS, "lost": zeros(K)},
-        ("L",), ("partner",), bad={"L": [1, 2**40]}),
-    "scvb0_step": Door(
-        {"shard": IN_SHARD, "table": TABLE, "alpha": ALPHA, "options": _core.SCVB0Options(1.0, 1.0, 0.5, 1, L, 0),
-         "pass_": 0, **THREADS, "scratch": _core.TopicScratch(), "averages": None},
-        ("shard",)),
-    "cvb0_step": Door(
-        {"shard": IN_SHARD, "words": OF_WORDS, "alpha": ALPHA, "L": L, "burn_in": 1,
-         "last": (zeros(E, L, dtype=np.uint16), zeros(E, L, dtype=np.float32)), **THREADS},
-        ("shard", "last", "L")),
-    "sample_step": Door(
-        {"tokens": SHARD.word_order, "shard": IN_SHARD, "words": OF_WORDS, "alpha": ALPHA, "given": None, "seed": 0,
-         "sweep": 0, "first": 0, **THREADS, "z": zeros(N_TOKENS, dtype=np.uint16)},
-        ("shard", "z", "given")),
-    "TokenRows": Door({**ROWS, "n_words": W}, ("indptr", "index", "n_words"), bad={"n_words": [0, 1]}),
-    "WordOrder": Door({"tokens": TOKENS, "bounds": np.array([0, N]), **THREADS}, ("bounds",)),
-    "count_tokens": Door({"tokens": TOKENS, **THREADS, **counts()}, ("z",), ("word", "total")),
-    "document_topics": Door(
-        {"tokens": TOKENS, "z": counts()["z"], "K": K, **THREADS}, ("z", "K"), bad={"K": [0, K - 1]}),
-    "gibbs_sample": Door(
-        {"order": SHARD.word_order, "block": 0, "alpha": ALPHA, **ETA, "seed": 0, "sweep": 0, **THREADS, **counts()},
-        ("z", "block"), ("word", "total")),
-    "gibbs_draw": Door(
-        {"order": SHARD.word_order, "indptr": DOCS[0], "topic": DOCS[1], "count": DOCS[2], "e": TABLE, "alpha": ALPHA,
-         "seed": 0, **THREADS, "z": counts()["z"]},
-        ("indptr", "topic"), ("z",)),
-    "gibbs_sequential": Door(
-        {"tokens": TOKENS, "alpha": ALPHA, **ETA, "seed": 0, "sweep": 0, **counts()}, ("z",), ("word", "total")),
-    "log_probability_of_words": Door(
-        {"word": counts()["word"], "total": counts()["total"], **ETA, **THREADS}, (), ("word", "total")),
-    "hard_distances": Door(
-        {"word": counts()["word"], "total": counts()["total"], "smoothing": 0.1, **THREADS,
-         "D": zeros(W, _core.LANES, dtype=np.float32)},
-        (), ("word", "total")),
-    "hard_assign": Door(
-        {"tokens": TOKENS, "step": "word", "D": np.ones((W, _core.LANES), np.float32), "K": K, "penalty": 1.0,
-         **THREADS, "z": counts()["z"]},
-        ("z", "K"), bad={"K": [0, K - 1, _core.LANES + 1]}),
-    # Counts must be those of z: entropies are looked up by them.
-    "refine": Door(
-        {"tokens": TOKENS, "order": np.arange(N, dtype=np.int32), "penalty": 1.0, **THREADS, **counts(),
-         "scratch": zeros(W, _core.LANES, dtype=np.float32)},
-        ("order", "z", "word", "total")),
-    "refine_deltas": Door(
-        {"tokens": TOKENS, "d": 0, "t": 1, "penalty": 1.0, **counts(),
-         "scratch": zeros(W, _core.LANES, dtype=np.float32), "out": zeros(K)},
-        ("d", "t", "z", "word", "total")),
-    "topics_in_use": Door(
-        {"tokens": TOKENS, "K": K, **THREADS, "z": counts()["z"]}, ("z", "K"), bad={"K": [0, K - 1]}),
-    "distance_of_tokens": Door(
-        {"word": counts()["word"], "total": counts()["total"], **THREADS}, (), ("word", "total")),
-    "AsynchronousTopics": Door(
-        {**ROWS, **BLOCKS, "n_active": L, "tail": "mean", "counts": TABLE.astype(np.float64),
-         "alpha": ALPHA.astype(np.float64), "eta": np.ones((1, 1)), "warm_up": 1, "settle": 1, "seed": 0},
-        ("indptr", "index", "bounds", "block_starts", "words", "n_active")),
-    "NomadicTopics": Door(
-        {**ROWS, **BLOCKS, "n_words": W, "n_topics": K, "n_active": L, "tail": "mean"},
-        ("indptr", "index", "bounds", "block_starts", "words", "n_words", "n_topics", "n_active"),
-        bad={"n_words": [1], "n_topics": [0, 1, 2**17]}),
-    "AsynchronousCategorical": Door(
-        {**CATEGORICAL, "n_clusters": K, **DEAL}, ("indptr", "index", "bounds", "cluster", "n_clusters", "blocks"),
-        bad={"n_clusters": [0, 1]}),
-    "AsynchronousSparseGaussian": Door(
-        {**SPARSE, "n_clusters": K, **DEAL}, ("indptr", "index", "bounds", "cluster", "n_clusters", "blocks"),
-        bad={"n_clusters": [0, 1]}),
-    "AsynchronousGaussian32": Door(
-        {**DENSE, "z": POINTS, "centre": zeros(K, D, dtype=np.float32), **DEAL}, ("bounds", "cluster", "blocks")),
-    "AsynchronousGaussian64": Door(
-        {**DENSE, "z": POINTS.astype(float), "centre": zeros(K, D), **DEAL, "r": ASSIGNED["r"].astype(float)},
-        ("bounds", "cluster", "blocks")),
-    "NomadicCategorical": Door({**CATEGORICAL, **NOMADS}, ("indptr", "index", "n_active", "blocks")),
-    "NomadicSparseGaussian": Door({**SPARSE, **NOMADS}, ("indptr", "index", "n_active", "blocks")),
-    "NomadicGaussian32": Door({**DENSE, "z": POINTS, **NOMADS}, ("n_active", "blocks")),
-    "NomadicGaussian64": Door({**DENSE, "z": POINTS.astype(float), **NOMADS}, ("n_active", "blocks")),
-    "NomadicTopics.put": Door(
-        {"block": 0, "rows": np.ones((W, K))}, ("block",), of=lambda: nomads(has_block=False)),
-    "NomadicTopics.take": Door({"block": 0}, ("block",), of=lambda: nomads()),
-    "NomadicTopics.visit": Door(
-        {"worker": 0, "block": 0, "under": "shares"}, ("worker", "block"), of=lambda: nomads()),
-    "NomadicTopics.begin_visit": Door(
-        {"worker": 0, "block": 0, "under": "shares", "contribute": False}, ("worker", "block"), of=lambda: nomads()),
-    "NomadicTopics.summary": Door({"worker": 0}, ("worker",), of=lambda: nomads()),
-}  # fmt: skip
-
-
-def counter() -> _core.TermCounter:
-    made = _core.TermCounter(bytes([0] + [1] * 127), 1, True, False, [], 1, 1, ["a", "b", "c"])
-    assert made.n_terms == 3
-    return made
-
-
-def nomads(*, has_block: bool = True) -> _core.NomadicTopics:
-    made = _core.NomadicTopics(**DOORS["NomadicTopics"].given)
-    made.begin(ALPHA.astype(float), np.ones((1, 1)), np.ones(K))
-    if has_block:
-        made.put(0, np.ones((W, K)))
-    return made
-
-
-MIXTURES = {"Gaussian32": 1 + 3 * D, "Gaussian64": 1 + 3 * D, "Categorical": 1 + W, "SparseGaussian": 1 + 2 * W}
-
-
-def nomadic_mixture(kind: str, method: str) -> Any:
-    """Ready for a call of this method."""
-    made = getattr(_core, f"Nomadic{kind}")(**DOORS[f"Nomadic{kind}"].given)
-    for block in range(0 if method == "put" else 2):
-        made.put(block, np.ones((K // 2, MIXTURES[kind])))
-    made.forget()
-    if method in ("contribute", "visit"):
-        made.compare([0, 1])
-        made.settle()
-    return made
-
-
-for kind, width in MIXTURES.items():
-    DOORS[f"Asynchronous{kind}.visit"] = Door(
-        {"worker": 0, "blocks": [0, 1]},
-        ("worker", "blocks"),
-        of=lambda kind=kind: getattr(_core, f"Asynchronous{kind}")(**DOORS[f"Asynchronous{kind}"].given),
-    )
-    DOORS[f"Nomadic{kind}.put"] = Door(
-        {"block": 0, "rows": np.ones((K // 2, width))}, ("block",), of=partial(nomadic_mixture, kind, "put")
-    )
-    DOORS[f"Nomadic{kind}.take"] = Door({"block": 0}, ("block",), of=partial(nomadic_mixture, kind, "take"))
-    for method in ("compare", "contribute", "visit"):
-        DOORS[f"Nomadic{kind}.{method}"] = Door(
-            {"blocks": [0, 1]}, ("blocks",), of=partial(nomadic_mixture, kind, method)
-        )
-
-# Functions without whole numbers that could lead anywhere.
-PLAIN = {
-    *("exp", "log", "digamma", "lgamma", "exp_digamma", "random_uniform", "sum", "crc32_joined"),
-    *("add_scaled", "set_blas", "update_precisions", "to_frame"),
-    *("TermCounter", "TermCounter.count", "TermCounter.document_frequency", "TermCounter.term_frequency"),
-    *("DocumentOptions", "SCVB0Options", "TopicScratch"),
-    *(f"AsynchronousTopics.{m}" for m in ("start", "next", "stop", "now", "priors", "audit", "visits_by_worker")),
-    *("NomadicTopics.begin", "NomadicTopics.apply_total", "NomadicTopics.own"),
-    *(f"Asynchronous{kind}.{m}" for kind in MIXTURES for m in ("start", "next", "stop", "now", "assignments", "audit")),
-    *(f"Nomadic{kind}.{m}" for kind in MIXTURES for m in ("forget", "settle", "entropy", "assignments")),
-}
 # Single numbers that nothing is looked up by. The n of all_below and random_below is a limit, not a place.
 HARMLESS = {
     *("threads", "seed", "sweep", "pass_", "first", "first_row", "line", "n_docs", "first_id", "last_id", "crc", "n"),
-    *("second", "n_bytes", "min_length", "min_n", "max_n", "passes", "most", "rows_at_once", "warm_up", "settle"),
-    *("burn_in", "max_iter", "restarts", "restart_iter"),
+    *("second", "n_bytes", "min_length", "min_n", "max_n", "most", "rows_at_once", *LONG),
 }
-LIMITS = {  # that an output was made for, or that are checked with the rows
+LIMITS = {  # that an output was made for, or that are checked with the rows or with the topics
     ("group_by", "n_bins"), ("parse_triples", "n_words"), ("check_rows", "n_words"), ("check_saved_rows", "n_words"),
-    ("tidy_rows", "n_words"), ("DocumentOptions", "L"), ("SCVB0Options", "L"), ("NomadicCategorical", "n_clusters"),
-    ("NomadicSparseGaussian", "n_clusters"), ("NomadicGaussian32", "n_clusters"), ("NomadicGaussian64", "n_clusters"),
+    ("tidy_rows", "n_words"), ("DocumentOptions", "L"), ("SCVB0Options", "L"), ("TopicPlan", "n_active"),
+    ("StationSettings", "n_clusters"), ("Deal", "blocks"),
 }  # fmt: skip
-
-
-def bound() -> Iterator[tuple[str, Any]]:
-    """Every function and method of the module, by its name; a class is its constructor."""
-    for name, thing in vars(_core).items():
-        if inspect.isclass(thing):
-            for method, function in vars(thing).items():
-                if hasattr(function, "__nb_signature__"):
-                    yield name if method == "__init__" else f"{name}.{method}", function
-        elif hasattr(thing, "__nb_signature__"):
-            yield name, thing
+# Structs that keep arrays as they are given: whoever takes one looks at them.
+KEPT = {"Shard", "Start", "LastVisit", "CountRows", "SparseRows", "WordBlocks", "Deal"}
+ARRAYS = re.compile(  # also arrays of any type
+    rf"dtype=u?int|ndarray\[shape|Sequence\[int\]|list\[int\]|_core_\w+\.(?:{'|'.join(KEPT)})\b"
+)
+NUMBER = re.compile(r"\bint\b")
+BOUND = dict(bound())
 
 
 def arguments(function: Any) -> dict[str, str]:
@@ -366,43 +81,25 @@ def arguments(function: Any) -> dict[str, str]:
                 continue
             depth += (c in "[(") - (c in "])")
             part += c
+    found.pop("self", None)
+    found.pop("", None)
     return found
 
 
-# Structs that keep arrays as they are given: whoever takes one looks at them.
-KEPT = {"Shard", "Start", "LastVisit"}
-ARRAYS = re.compile(  # also arrays of any type
-    rf"dtype=u?int|ndarray\[shape|Sequence\[int\]|list\[int\]|_core_\w+\.(?:{'|'.join(KEPT)})\b"
-)
-NUMBER = re.compile(r"\bint\b")
-BOUND = dict(bound())
-
-
 def test_every_bound_function_is_listed():
-    assert set(DOORS) & PLAIN == set()
-    assert set(BOUND) == set(DOORS) | PLAIN | KEPT
+    assert set(BOUND) == set(DOORS)
 
 
-@pytest.mark.parametrize("name", sorted(set(BOUND) - KEPT))
-def test_every_whole_number_is_listed(name):
-    door = DOORS.get(name, Door())
-    types = arguments(BOUND[name])
-    arrays = {argument for argument, kind in types.items() if ARRAYS.search(kind)}
+@pytest.mark.parametrize("name", sorted(BOUND))
+def test_every_argument_is_listed(name):
+    door, types = DOORS[name], arguments(BOUND[name])
+    others = {"threads", "crc", "vocabulary", "dense"}  # have defaults, or are of another overload
+    assert set(door.given) <= set(types) <= {*door.given, *others}
+    arrays = {argument for argument, kind in types.items() if ARRAYS.search(kind)} - {"dense"}
     single = {argument for argument, kind in types.items() if NUMBER.search(kind)} - arrays
     assert arrays <= {*door.indices, *door.numbers}
     assert {a for a in single - {*door.indices} if (name, a) not in LIMITS} <= HARMLESS
     assert {*door.indices, *door.numbers} <= arrays | single
-
-
-def call(name: str, changed: dict[str, Any] | None = None) -> None:
-    door = DOORS[name]
-    given = {key: value.copy() if isinstance(value, np.ndarray) else value for key, value in door.given.items()}
-    given |= changed or {}
-    given |= {key: value.of(*value.given) for key, value in given.items() if isinstance(value, Made)}
-    if name == "merged_entropy":
-        given["scratch"] = scored()
-    function = getattr(door.of() if door.of else _core, name.split(".")[-1])
-    function(**given)
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -447,16 +144,110 @@ def test_indices_that_lead_outside_are_refused(name, argument):
     assert tried
 
 
-@pytest.mark.parametrize(
-    ("name", "argument"), [(name, argument) for name, door in DOORS.items() for argument in door.numbers]
-)
-def test_other_whole_numbers_lead_nowhere(name, argument):
-    """Whatever they are: the call returns, or says what is wrong."""
-    value = DOORS[name].given[argument]
-    largest = np.iinfo(value.dtype)
-    for number in (largest.max, largest.min, largest.max // 2):
-        with contextlib.suppress(ValueError):
-            call(name, {argument: np.full_like(value, number)})
+@pytest.mark.parametrize("name", [name for name in DOORS if DOORS[name].given])
+def test_whatever_is_given_there_is_an_answer_or_an_error(name):
+    """Wrong types, shapes and dtypes, NaN, infinity, negative and huge numbers, nothing at all: and topics or clusters
+    that are written or returned exist."""
+    for argument, value in DOORS[name].given.items():
+        answers = [attempt(name, {argument: wrong}) for wrong in hostile(value, argument)]
+        assert not all(answers), f"{argument} may be anything"
+    with pytest.raises(TypeError):
+        call(name, {"another": 1})
+
+
+# Arrays that no other array has to fit: an empty row, document or cluster more is none the less valid.
+FREE = {
+    "sum": ("x",), "crc32": ("data",), "all_below": ("ids",), "localise": ("index",), "refine": ("order",),
+    **{f"random_{kind}": ("out",) for kind in ("words", "uniform", "below")},
+    **{f"TermCounter.{method}": ("ids",) for method in ("sort", "packed", "terms")},
+    **{f"{kind}_rows": ("scores",) for kind in ("top_l", "select", "nth_element")},
+    **{f"parse_{kind}": ("text", "doc", "indptr", "label", "word", "value") for kind in ("triples", "pairs")},
+    **dict.fromkeys(("check_rows", "check_saved_rows", "TokenRows", "assign_categorical"), ("indptr",)),
+    **dict.fromkeys(("AsynchronousGaussian32", "AsynchronousGaussian64"), ("centre",)),
+    **dict.fromkeys(("NomadicGaussian32", "NomadicGaussian64"), ("z",)),
+    **dict.fromkeys(("log_probability_of_words", "distance_of_tokens"), ("word",)),
+    **dict.fromkeys(("WordOrder", "NomadicTopics"), ("bounds",)),
+    "AsynchronousTopics": ("bounds", "counts"), "sum_rows_by_word": ("starts",), "assign_near": ("neighbours",),
+    "direction_step": ("x", "rows"), "add_by_id": ("out",), "add_word_stats": ("total",), "to_frame": ("A",),
+    "tidy_rows": ("remap", "out_index", "out_value"), "CategoricalPrior": ("eta",),
+    **{name: tuple(DOORS[name].given) for name in KEPT},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_arrays_that_do_not_fit_each_other_are_refused(name):
+    for argument, value in DOORS[name].given.items():
+        if not isinstance(value, np.ndarray) or argument in FREE.get(name, ()):
+            continue
+        for shape in (SHAPES[0], SHAPES[2], SHAPES[3], *(SHAPES_OF_MATRICES[:4] if value.ndim == 2 else ())):
+            wrong = np.ascontiguousarray(shape(value.copy()))
+            if wrong.shape != value.shape:
+                with pytest.raises((ValueError, TypeError)):
+                    call(name, {argument: wrong})
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_methods_are_called_in_any_order(kind):
+    """On an object that is new, that had another call before, and again after errors."""
+    for order in sequences(kind, 2):
+        on = made(kind)
+        for name in (*order, *order[::-1]):
+            attempt(name, on=on)
+
+
+def test_what_comes_before_its_time_is_refused():
+    nomadic = made("NomadicTopics")
+    nomadic.put(0, np.ones((W, K)), np.ones((W, K)))
+    for name in ("visit", "begin_visit", "summary"):
+        with pytest.raises(RuntimeError, match=r"before begin\(\)"):
+            call(f"NomadicTopics.{name}", on=nomadic)
+    for kind in ("Gaussian32", "Gaussian64", "Categorical", "SparseGaussian"):
+        rows = made(f"Nomadic{kind}")
+        for block in range(2):
+            call(f"Nomadic{kind}.put", {"block": block}, on=rows)
+        for name in ("compare", "settle"):
+            with pytest.raises(RuntimeError, match=r"after forget\(\)"):
+                call(f"Nomadic{kind}.{name}", on=rows)
+        rows.forget()
+        for name in ("contribute", "visit", "entropy", "assignments"):
+            with pytest.raises(RuntimeError, match=r"settle\(\)"):
+                call(f"Nomadic{kind}.{name}", on=rows)
+        with pytest.raises(RuntimeError, match="no cluster has a score"):
+            rows.settle()
+        for name in ("compare", "settle", "contribute", "visit", "entropy", "assignments"):
+            call(f"Nomadic{kind}.{name}", on=rows)
+
+
+@pytest.mark.parametrize("argument", ["compare", "contribute", "visit"])
+def test_blocks_visit_once_each(argument):
+    for blocks, said in (([], "no such block"), ([0, 0], "twice"), ([1, 0, 1], "twice")):
+        with pytest.raises(ValueError, match=said):
+            call(f"NomadicGaussian32.{argument}", {"blocks": blocks})
+        with pytest.raises(ValueError, match=said):
+            call("AsynchronousGaussian32.visit", {"blocks": blocks})
+
+
+def test_products_before_there_is_a_blas():
+    """Whatever is imported first: an error, and no call of address 0."""
+    code = """
+import numpy as np
+from topmix import _core
+z = np.ones((5, 3), np.float32)
+found = np.zeros((5, 1), np.int32), np.zeros((5, 1), np.float32), np.zeros(5), np.zeros(5)
+try:
+    _core.assign_gaussian(z, np.ones((4, 6), np.float32), np.ones(4, np.float32), "squares", True, 1, *found)
+except RuntimeError as error:
+    print(error)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "no BLAS was set\n"
+
+
+def test_a_blas_of_other_numbers_is_refused():
+    given = DOORS["set_blas"].given
+    for name, other in (("sgemm", "dgemm"), ("dgemm", "sgemm"), ("dsyrk", "ssyrk"), ("dpotrf", "dgemm")):
+        with pytest.raises(ValueError, match="another interface"):
+            call("set_blas", {name: given[other]})
 
 
 def test_documents_may_name_a_topic_more_often_than_there_are_topics():
@@ -476,6 +267,140 @@ def test_topics_are_drawn_where_no_topic_has_a_weight(weight):
     z = zeros(N_TOKENS, dtype=np.uint16)
     call("gibbs_draw", {"e": table, "z": z})
     assert z.max() < K
+
+
+@pytest.mark.parametrize("n_topics", [0, 70_000])
+def test_no_topics_and_more_than_have_names_are_refused(n_topics):
+    """Also where there are no tokens, so that no topic of one is wrong."""
+    empty = _core.TokenRows(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), W)
+    order = _core.WordOrder(empty, np.array([0, 1]), 1)
+    wide, z = -(-n_topics // _core.LANES) * _core.LANES, np.zeros(0, np.uint16)
+    word, total = np.zeros((W, n_topics), np.int32), np.zeros(n_topics, np.int64)
+    alpha, eta_totals = np.ones(n_topics, np.float32), np.ones(n_topics)
+    etas = {"eta": np.ones((1, 1)), "eta_totals": eta_totals}
+    counted = {"word": word, "total": total, "z": z, "tokens": empty}
+    scratch = np.zeros((W, wide), np.float32)
+    given = {"indptr": np.zeros(2, np.int64), "topic": np.zeros(0, np.uint16), "count": np.zeros(0, np.float32)}
+    for name, changed in {
+        "count_tokens": counted,
+        "gibbs_sequential": counted | etas | {"alpha": alpha},
+        "gibbs_sample": etas | {"alpha": alpha, "order": order, "word": word, "total": total, "z": z},
+        "gibbs_draw": given | {"order": order, "alpha": alpha, "z": z, "e": np.ones((W, n_topics), np.float32)},
+        "log_probability_of_words": etas | {"word": word, "total": total},
+        "refine": counted | {"order": np.zeros(1, np.int32), "scratch": scratch},
+        "refine_deltas": counted | {"out": np.zeros(n_topics), "scratch": scratch, "t": 0},
+        "hard_distances": {"word": word, "total": total, "D": scratch},
+        "hard_assign": {"tokens": empty, "K": n_topics, "D": scratch, "z": z},
+        "topics_in_use": {"tokens": empty, "K": n_topics, "z": z},
+        "document_topics": {"tokens": empty, "K": n_topics, "z": z},
+        "distance_of_tokens": {"word": word, "total": total},
+    }.items():
+        with pytest.raises(ValueError, match="K must be from 1"):
+            call(name, changed)
+
+
+def test_padding_is_no_topic():
+    """D is padded to whole vectors; what stands there is nearer than every topic here."""
+    D = np.ones((W, _core.LANES), np.float32)
+    D[:, K:] = -100.0
+    for step in ("basic", "word", "place"):
+        z = zeros(N_TOKENS, dtype=np.uint16)
+        call("hard_assign", {"D": D, "step": step, "z": z})
+        assert z.max() < K
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -1.0])
+def test_counts_that_are_none_are_refused(number):
+    """Of words in documents, of topics in documents, of the prior: topics_step named topic K for them."""
+    value = SHARD.value.copy()
+    value[3] = number
+    shard = Made(_core.Shard, (SHARD.indptr, SHARD.index, value, SHARD.starts, SHARD.order))
+    for name in ("topics_step", "scvb0_step", "cvb0_step", "sample_step"):
+        with pytest.raises(ValueError, match="counts must be finite"):
+            call(name, {"shard": shard})
+        with pytest.raises(ValueError, match="alpha must be finite"):
+            call(name, {"alpha": np.full(K, number, np.float32)})
+    dense = Made(_core.Start, (np.full((N, K), number, np.float32),))
+    with pytest.raises(ValueError, match="start must be finite"):
+        call("topics_step", {"start": dense, "last": None})
+    sparse = Made(_core.Start, ((*DOCS[:2], np.full(N, number, np.float32)),))
+    with pytest.raises(ValueError, match="start does not fit"):
+        call("topics_step", {"start": sparse, "last": None})
+    with pytest.raises(ValueError, match="D must be finite"):
+        call("hard_assign", {"D": np.full((W, _core.LANES), abs(number) * np.inf, np.float32)})
+
+
+@pytest.mark.parametrize("weight", [0.0, np.nan, np.inf, -1.0])
+def test_a_table_without_weights_names_topics_that_exist(weight):
+    table = np.full_like(TABLE, weight)
+    for how in ({}, {"select_often": True}, {"exclude": True}, {"restarts": 2, "restart_iter": 2}):
+        for start in (None, DOORS["topics_step"].given["start"]):
+            changed = {"table": table, "options": options(**how), "start": start, "last": None}
+            call("topics_step", changed)
+    call("scvb0_step", {"table": table})
+    call("cvb0_step", {"words": (table, *OF_WORDS[1:])})
+
+
+def test_a_document_of_too_many_tokens_is_not_drawn():
+    """Its counts would round, and a topic could not be found in its own document."""
+    for value, fits in (([2.0**24], True), ([2.0**24, 1], False), ([2.0**30], False)):
+        n = len(value)
+        rows = _core.TokenRows(np.array([0, n]), np.arange(n, dtype=np.int32), np.array(value, np.float32), W)
+        if fits:
+            _core.WordOrder(rows, np.array([0, 1]), 1)
+            continue
+        with pytest.raises(ValueError, match="16,777,216 tokens"):
+            _core.WordOrder(rows, np.array([0, 1]), 1)
+
+
+def test_scratch_of_another_step_is_refused():
+    scratch = _core.TopicScratch()
+    call("topics_step", {"scratch": scratch})
+    for wrong in (1, L + 1, 0):
+        with pytest.raises(ValueError, match="another L"):
+            call("merged_entropy", {"scratch": scratch, "L": wrong})
+    call("topics_step", {"scratch": scratch, "start": None, "last": None})  # words have other topics than the first
+    with pytest.raises(ValueError, match="more topics"):
+        call("merged_entropy", {"scratch": scratch, "partner": np.zeros(1, np.int32), "lost": np.zeros(1)})
+
+
+def test_a_failed_visit_leaves_no_trace_in_the_next():
+    """A worker whose visit failed does not remember where its clusters were."""
+    rows, width = nomadic_mixture("Gaussian32", "visit"), MIXTURES["Gaussian32"]
+    before = rows.take(1)
+    singular = np.zeros((K // 2, width))
+    singular[:, 4:7] = -1e9  # second moments below zero
+    for _ in range(3):
+        rows.put(1, singular)
+        with pytest.raises(ValueError, match="singular"):
+            rows.visit([0, 1])
+        rows.take(1)
+        rows.put(1, before)
+        rows.visit([1])
+        rows.take(1)
+        assert rows.assignments()[0].max() < K
+
+
+def test_a_counter_that_others_ask_meanwhile():
+    """Whoever waits for a count does not keep the GIL from it."""
+    counter = _core.TermCounter(bytes([0] + [1] * 127), 1, True, False, [], 1, 2, None)
+    documents = [" ".join(f"w{(i * j) % 5003}" for j in range(2000)) for i in range(300)]
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            counter.document_frequency()
+            counter.terms(np.arange(min(counter.n_terms, 5), dtype=np.int32))
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    for _ in range(3):
+        counter.count(documents, 2)
+        time.sleep(0)
+    done.set()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert counter.n_rows == 900
 
 
 def test_saved_visits_and_proportions_have_errors_of_their_own():

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from topmix import HDP, LDA, GibbsLDA
+from topmix import (
+    HDP,
+    LDA,
+    CombinatorialLDA,
+    GaussianMixture,
+    GibbsLDA,
+    MultinomialMixture,
+    VonMisesFisherMixture,
+)
 from topmix.metrics import completion_score, completion_scorer, half_split_score, npmi_coherence
 from topmix.report import write_report
 
@@ -39,6 +48,43 @@ def test_counts_and_weights_of_long_documents_are_no_warning(X):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lda().fit(X)
+
+
+def test_a_count_that_no_sampler_can_draw_is_an_error_at_once():
+    """A count of a thousand millions kept the sampler busy without a word."""
+    X = COUNTS.copy()
+    X[3, 3] = 1e9
+    for sampler in ("parallel", "sequential"):
+        with pytest.raises(ValueError, match=r"at most 16,777,216 tokens of a document; document 3 has 1,000,000,0"):
+            GibbsLDA(3, sampler=sampler).fit(X)
+    model = LDA(3, random_state=0).fit(X)  # samples in between, where it can
+    assert np.all(np.isfinite(model.components_))
+    assert {record.phase for record in model.history_} == {"learning"}
+
+
+@pytest.mark.parametrize("model", [GibbsLDA(3, max_iter=1), CombinatorialLDA(3, max_iter=1)])
+def test_many_tokens_of_few_counts_are_a_warning(model):
+    X = COUNTS.copy()
+    X[3, 3] = X[4, 4] = 1.1e7
+    with pytest.warns(UserWarning, match=r"visits all 22,000,\d* of them .* use LDA"):
+        model.fit(X)
+
+
+@pytest.mark.parametrize("model", [lda(), lda(inference="variational"), HDP(3, search=None, max_iter=3)])
+def test_counts_whose_sums_are_infinite_are_an_error(model):
+    with pytest.raises(ValueError, match=r"column \d+ sums to .*Divide X"):
+        model.fit(3e37 * COUNTS)
+    model.fit(1e30 * COUNTS)
+    assert np.all(np.isfinite(model.components_))
+
+
+@pytest.mark.parametrize("model", [GaussianMixture(2), MultinomialMixture(2), VonMisesFisherMixture(2)])
+@pytest.mark.parametrize("weight", [1e300, 1e-300])
+def test_weights_that_cannot_be_summed_are_named(model, weight):
+    said = re.escape(f"the largest sample_weight is {weight:g}; it must be from 1e-30 to 1e+30")
+    for fit in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=said):
+            fit(COUNTS, sample_weight=np.full(len(COUNTS), weight))
 
 
 def test_a_document_without_a_known_word_has_no_topic():

@@ -2,6 +2,8 @@
 
     python -m tools.fuzz corpora 20000      saved corpora: one bit, or one field with corrected checksums
     python -m tools.fuzz matrices 5000      of every sparse format of SciPy, with bad indices
+    python -m tools.fuzz doors 20000        calls of the native module, with wrong arguments and in any order
+    python -m tools.fuzz doors --minutes 10
 
 Cases run in a child process, a batch at a time: a case that crashes it or takes too long is reported with its number,
 and `python -m tools.fuzz corpora 1 --first NUMBER` makes it again. tests/data/test_fuzz_rows.py runs some of them.
@@ -25,6 +27,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from tools import doors
 from tools.saved_corpora import parts, sealed
 from topmix import LDA, CombinatorialLDA, GibbsLDA, MultinomialMixture
 from topmix.data import Corpus, read_corpus
@@ -312,9 +315,34 @@ def matrix_case(n: int, folder: Path, uses: Uses) -> str:
     return "sound"
 
 
+# ------------------------------------------------------------------------------------------------------------- doors
+
+CALLS = 20  # of a case
+MOST_MEMORY = 8 << 30  # bytes that a process may address: more is a MemoryError
+
+
+def door_case(n: int, folder: Path, uses: Uses) -> str:
+    """Functions, or methods of one object, with some wrong arguments. tools/doors.py says what must hold."""
+    rng = np.random.default_rng([n, 3])
+    kind = str(rng.choice(doors.CLASSES)) if n % 2 else ""
+    names = doors.methods(kind) if kind else [name for name in doors.DOORS if "." not in name]
+    on = doors.made(kind) if kind else None
+    answers = 0
+    for _ in range(CALLS):
+        name = str(rng.choice(names))
+        given = doors.DOORS[name].given
+        wrong = rng.permutation(list(given))[: rng.integers(3)] if given else []
+        answers += doors.attempt(name, {key: doors.random_hostile(given[key], key, rng) for key in wrong}, on)
+    return "answered" if answers else "refused"
+
+
 # ------------------------------------------------------------------------------------------------------------ running
 
-CASES: dict[str, Callable[[int, Path, Uses], str]] = {"corpora": corpus_case, "matrices": matrix_case}
+CASES: dict[str, Callable[[int, Path, Uses], str]] = {
+    "corpora": corpus_case,
+    "matrices": matrix_case,
+    "doors": door_case,
+}
 
 
 def run_here(kind: str, numbers: range, progress: Any = None) -> dict[str, int]:
@@ -336,11 +364,11 @@ def run_here(kind: str, numbers: range, progress: Any = None) -> dict[str, int]:
     return ends
 
 
-def run_apart(kind: str, numbers: range) -> tuple[dict[str, int], list[str]]:
-    """Runs cases in child processes. What became of them, and what is wrong."""
+def run_apart(kind: str, numbers: range, seconds: float = np.inf) -> tuple[dict[str, int], list[str]]:
+    """Runs cases in child processes, until they or the seconds are over. What became of them, and what is wrong."""
     total, wrong = dict[str, int](), list[str]()
-    at = numbers.start
-    while at < numbers.stop:
+    at, ends = numbers.start, time.monotonic() + seconds
+    while at < numbers.stop and time.monotonic() < ends:
         stop = min(at + BATCH, numbers.stop)
         command = [sys.executable, "-m", "tools.fuzz", kind, str(stop - at), "--first", str(at), "--child"]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -367,17 +395,23 @@ def run_apart(kind: str, numbers: range) -> tuple[dict[str, int], list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=CASES)
-    parser.add_argument("n", type=int)
+    parser.add_argument("n", type=int, nargs="?", default=sys.maxsize)
+    parser.add_argument("--minutes", type=float, default=np.inf, help="no more cases after that")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     numbers = range(given.first, given.first + given.n)
     if given.child:
+        if given.kind == "doors":
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
         print(json.dumps(run_here(given.kind, numbers, lambda n: print(n, flush=True))))
         return 0
     began = time.perf_counter()
-    ends, wrong = run_apart(given.kind, numbers)
-    print(f"{given.kind}: {given.n} cases, {ends}, {len(wrong)} wrong, {time.perf_counter() - began:.0f} s")
+    ends, wrong = run_apart(given.kind, numbers, 60 * given.minutes)
+    n = sum(ends.values()) + len(wrong)
+    print(f"{given.kind}: {n} cases, {ends}, {len(wrong)} wrong, {time.perf_counter() - began:.0f} s")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

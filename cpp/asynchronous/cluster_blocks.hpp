@@ -31,8 +31,9 @@ class HeldClusters {
   public:
     explicit HeldClusters(const Blocks& blocks) : blocks_(blocks), slot_(blocks.clusters, -1) {}
 
+    /// Those of the last visit are let go, should it have failed.
     void take(std::span<const BlockId> blocks) {
-        held_.clear();
+        let_go();
         for (const BlockId b : blocks)
             for (size_t k = blocks_.begin(b); k < blocks_.end(b); ++k) held_.push_back(k);
         std::ranges::sort(held_);

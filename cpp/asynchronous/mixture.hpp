@@ -22,6 +22,15 @@ struct Deal {
     uint64_t seed;
 };
 
+/// What rows weigh ([rows], or nothing where all weigh one), and their first assignment.
+template <class T>
+struct FirstShares {
+    std::span<const double> weight;
+    std::span<const int32_t> cluster;  // [rows, L]
+    std::span<const T> r;              // [rows, L]
+    size_t L;
+};
+
 template <class Data>
 class AsynchronousMixture {
   public:
@@ -29,12 +38,10 @@ class AsynchronousMixture {
     using Post = typename Worker::Post;
     using Cluster = typename Data::Cluster;
 
-    /// Rows with what they weigh and their first assignment (cluster, r) [rows, L]; rows_of(prior, begin, end) copies
-    /// them. Clusters, which come without rows, become what these rows make of them.
+    /// rows_of(prior, begin, end) copies rows. Clusters, which come without rows, become what rows make of them.
     template <class RowsOf>
-    AsynchronousMixture(typename Data::Prior prior, std::vector<Cluster> clusters, size_t L, const Deal& deal,
-                        std::span<const double> weight, std::span<const int32_t> cluster,
-                        std::span<const typename Data::Share> r, RowsOf rows_of)
+    AsynchronousMixture(typename Data::Prior prior, std::vector<Cluster> clusters, const Deal& deal,
+                        const FirstShares<typename Data::Share>& first, RowsOf rows_of)
         : shared_{std::move(prior), {clusters.size(), deal.blocks}, std::move(clusters)} {
         const size_t workers = deal.bounds.size() - 1;
         std::vector<std::unique_ptr<Worker>> team(workers);
@@ -46,10 +53,11 @@ class AsynchronousMixture {
                                        all.begin() + to * std::ptrdiff_t(each));
                 };
                 std::vector<double> own_weight;
-                if (!weight.empty()) own_weight = mine(weight, 1);
-                team[w] = std::make_unique<Worker>(shared_, rows_of(shared_.prior, size_t(from), size_t(to)),
-                                                   typename Worker::Shares(L, mine(cluster, L), mine(r, L)),
-                                                   std::move(own_weight), deal.rows_at_once, deal.threads);
+                if (!first.weight.empty()) own_weight = mine(first.weight, 1);
+                team[w] = std::make_unique<Worker>(
+                    shared_, rows_of(shared_.prior, size_t(from), size_t(to)),
+                    typename Worker::Shares(first.L, mine(first.cluster, first.L), mine(first.r, first.L)),
+                    std::move(own_weight), deal.rows_at_once, deal.threads);
                 team[w]->begin();
             }
         });

@@ -15,6 +15,14 @@
 
 namespace topmix::asynchronous {
 
+/// What the rows of one process need to know of the clusters that visit them.
+struct StationSettings {
+    double all_rows;              // what the rows of all processes weigh
+    size_t n_clusters, n_active;  // K and L
+    size_t blocks, rows_at_once;
+    int threads;
+};
+
 template <class Data>
 class NomadicMixture {
   public:
@@ -22,13 +30,15 @@ class NomadicMixture {
 
     /// rows_of(prior) makes the rows.
     template <class RowsOf>
-    NomadicMixture(typename Data::Prior prior, size_t K, size_t L, size_t blocks, std::vector<double> weight,
-                   size_t rows_at_once, int threads, RowsOf rows_of)
-        : shared_{std::move(prior), {K, blocks}, std::vector<typename Data::Cluster>(K)},
-          threads_(std::max(threads, 1)),
-          worker_(made(rows_of(shared_.prior), L, std::move(weight), rows_at_once)),
+    NomadicMixture(typename Data::Prior prior, const StationSettings& settings, std::vector<double> weight,
+                   RowsOf rows_of)
+        : shared_{std::move(prior),
+                  {settings.n_clusters, settings.blocks},
+                  std::vector<typename Data::Cluster>(settings.n_clusters)},
+          threads_(std::max(settings.threads, 1)),
+          worker_(made(rows_of(shared_.prior), settings, std::move(weight))),
           bytes_(worker_.data().bytes() +
-                 worker_.data().rows() * L * (sizeof(typename Data::Share) + sizeof(int32_t))) {}
+                 worker_.data().rows() * settings.n_active * (sizeof(typename Data::Share) + sizeof(int32_t))) {}
 
     const Blocks& blocks() const { return shared_.blocks; }
 
@@ -56,31 +66,49 @@ class NomadicMixture {
     /// Rows look for clusters: first they forget those they have, then blocks come, then they settle. After that
     /// blocks without rows come, and rows add theirs.
     void forget() { worker_.forget(); }
-    void settle() { worker_.settle(); }
+    void settle() {
+        require_order(true);
+        worker_.settle();
+    }
     void compare(std::span<const BlockId> blocks) {
+        require_order(true);
         refresh_all(blocks);
         worker_.compare(blocks);
     }
     void contribute(std::span<const BlockId> blocks) {
+        require_order(false);
         for (const BlockId b : blocks) require_here(b);
         worker_.contribute(blocks);
     }
 
     /// Rows and clusters follow each other.
     void visit(std::span<const BlockId> blocks) {
+        require_order(false);
         refresh_all(blocks);
         worker_.visit(blocks);
     }
 
-    double entropy() const { return worker_.entropy(); }
-    const typename Worker::Shares& shares() const { return worker_.shares(); }
+    double entropy() const {
+        require_order(false);
+        return worker_.entropy();
+    }
+    const typename Worker::Shares& shares() const {
+        require_order(false);
+        return worker_.shares();
+    }
     size_t of_rows() const { return bytes_; }
 
   private:
-    Worker made(Data data, size_t L, std::vector<double> weight, size_t rows_at_once) {
-        auto shares = Worker::Shares::nowhere(data.rows(), L);
-        return Worker(shared_, std::move(data), std::move(shares), std::move(weight), rows_at_once, threads_,
+    Worker made(Data data, const StationSettings& settings, std::vector<double> weight) {
+        auto shares = Worker::Shares::nowhere(data.rows(), settings.n_active);
+        return Worker(shared_, std::move(data), std::move(shares), std::move(weight), settings.rows_at_once, threads_,
                       OwnSums::made_for_a_visit);
+    }
+
+    void require_order(bool compares) const {
+        if (worker_.shares().compares() != compares)
+            throw std::logic_error(compares ? "rows compare clusters after forget() alone"
+                                            : "rows have no clusters between forget() and settle()");
     }
 
     void require_here(size_t b) const {

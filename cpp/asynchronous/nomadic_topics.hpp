@@ -38,8 +38,11 @@ class NomadicTopics {
     SharedTopics& shared() { return shared_; }
     const SharedTopics& shared() const { return shared_; }
 
-    /// Sums over words as they are now, of all words; what this process adds to them is counted from here.
-    void begin(std::span<const double> total) {
+    /// The priors, and sums over words as they are now, of all words; what this process adds to these is counted from
+    /// here. Nobody visits before.
+    void begin(std::span<const double> alpha, std::span<const double> eta, size_t eta_words,
+               std::span<const double> total) {
+        shared_.priors(V_, alpha, eta, eta_words);
         std::vector<double> change(shared_.K);
         shared_.total.read(change);
         for (size_t k = 0; k < shared_.K; ++k) change[k] = total[k] - change[k];
@@ -66,6 +69,7 @@ class NomadicTopics {
 
     /// Worker w has the block: its documents and the block's rows follow each other.
     void visit(size_t w, size_t b, Under under) {
+        require_begun();
         require_here(b);
         workers_[w]->visit(b, under);
         own_.add(workers_[w]->delta());
@@ -75,14 +79,18 @@ class NomadicTopics {
     /// Worker w has the block, whose rows stay as they are: documents begin, or settle. At the end they put what they
     /// give to its words into the fresh rows.
     void begin_visit(size_t w, size_t b, Under under, bool contribute) {
+        require_begun();
         require_here(b);
-        workers_[w]->begin(b, under);
         if (contribute && fresh_[b].empty()) throw std::logic_error("there are no rows to contribute to");
+        workers_[w]->begin(b, under);
         if (contribute) workers_[w]->contribute(b, fresh_[b].data());
         bytes_[w].store(workers_[w]->bytes());
     }
 
-    TopicPost summary(size_t w) const { return workers_[w]->summary(); }
+    TopicPost summary(size_t w) const {
+        require_begun();
+        return workers_[w]->summary();
+    }
 
     /// Changes of the sums over words by other processes.
     void apply_total(std::span<const double> delta) { shared_.total.add(delta); }
@@ -99,6 +107,9 @@ class NomadicTopics {
     }
 
   private:
+    void require_begun() const {
+        if (shared_.alpha.empty()) throw std::logic_error("there are no priors before begin()");
+    }
     void require_here(size_t b) const {
         if (shared_.S[b].empty()) throw std::logic_error("block " + std::to_string(b) + " is not here");
     }

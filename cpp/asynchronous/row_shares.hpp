@@ -12,6 +12,8 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -129,6 +131,7 @@ class RowShares {
 
     /// Rows forget their clusters: `offer` finds them new ones, and `settle` makes shares of the scores.
     void forget() {
+        compares_ = true;
         std::ranges::fill(id_, 0);
         score_.assign(r_.size(), -std::numeric_limits<Score>::infinity());
     }
@@ -151,13 +154,19 @@ class RowShares {
                 T* const r = &r_[n * L_];
                 const Score* const s = &score_[n * L_];
                 double sum = 0;
+                if (!(s[0] > -std::numeric_limits<Score>::infinity()))
+                    throw std::logic_error("no cluster has a score for row " + std::to_string(n));
                 for (size_t l = 0; l < L_; ++l) sum += double(r[l] = T(math::exp(double(s[l] - s[0]))));
                 for (size_t l = 0; l < L_; ++l) r[l] = T(double(r[l]) / sum);
                 to_grid(1.0, std::span(r, L_));
             }
         });
         score_ = {};
+        compares_ = false;
     }
+
+    /// Whether rows compare clusters: between `forget` and `settle`.
+    bool compares() const { return compares_; }
 
     double entropy(size_t n) const {
         double H = 0;
@@ -198,6 +207,7 @@ class RowShares {
     std::vector<int32_t> id_;   // [rows, L] clusters of a row, those with a share first
     std::vector<T> r_;          // [rows, L] their shares; they sum to one, exactly
     std::vector<Score> score_;  // [rows, L] while rows compare clusters
+    bool compares_ = false;
 };
 
 }  // namespace topmix::asynchronous

@@ -17,15 +17,34 @@ struct TopicSnapshot {
     double entropy = 0, documents = 0;
 };
 
+/// How workers proceed.
+struct TopicPlan {
+    size_t n_active;  // topics that an entry keeps
+    Tail tail;
+    size_t warm_up;  // passes of each worker under means
+    size_t settle;   // passes of documents under the topics that they start from, before those move
+    uint64_t seed;   // of the order in which blocks travel
+    bool by_token;   // blocks are single words, whose row follows every token
+};
+
+/// The topics to start from, and the priors.
+struct TopicsToStart {
+    Rows<const double> counts;      // [V, K]
+    std::span<const double> alpha;  // [K]
+    std::span<const double> eta;    // [V or 1, K or 1]
+    size_t eta_words;               // V or 1
+};
+
 class AsynchronousTopics {
   public:
-    /// Documents bounds[w] to bounds[w + 1] are worker w's. counts [V, K] are the topics to start from.
-    AsynchronousTopics(const Csr<float>& X, size_t V, std::span<const int64_t> bounds, WordBlocks blocks, size_t K,
-                       size_t C, Tail tail, Rows<const double> counts, std::span<const double> alpha,
-                       std::span<const double> eta, size_t eta_words, size_t warm_up, size_t settle, uint64_t seed,
-                       bool by_token = false)
-        : V_(V), shared_(std::move(blocks), K, C, tail, warm_up, by_token) {
-        priors(alpha, eta, eta_words);
+    /// Documents bounds[w] to bounds[w + 1] are worker w's.
+    AsynchronousTopics(const Csr<float>& X, std::span<const int64_t> bounds, WordBlocks blocks,
+                       const TopicsToStart& start, const TopicPlan& plan)
+        : V_(start.counts.rows()),
+          shared_(std::move(blocks), start.counts.cols, plan.n_active, plan.tail, plan.warm_up, plan.by_token) {
+        const size_t V = V_, K = shared_.K;
+        const Rows<const double> counts = start.counts;
+        priors(start.alpha, start.eta, start.eta_words);
         std::vector<double> total(K, 0.0);
         each_slot([&](size_t b, size_t s) {
             if (shared_.S[b].empty()) shared_.S[b].assign(shared_.numbers_in(b), 0.0);
@@ -41,7 +60,7 @@ class AsynchronousTopics {
         parallel_for(T, 1, int(T), [&](size_t w, size_t, size_t t) {
             auto asked = std::chrono::steady_clock::now();
             workers[w] = std::make_unique<TopicWorker>(shared_, X, size_t(bounds[w]), size_t(bounds[w + 1]));
-            workers[w]->begin(settle, [&] {
+            workers[w]->begin(plan.settle, [&] {
                 const auto now = std::chrono::steady_clock::now();
                 if (t != 0 || !check_interrupt || now - asked < std::chrono::milliseconds(100)) return stop.load();
                 asked = now;
@@ -55,8 +74,8 @@ class AsynchronousTopics {
         shared_.total.add(total);
         for (auto& rows : shared_.S) std::ranges::fill(rows, 0.0);
         for (auto& worker : workers) worker->contribute();
-        workers_ =
-            std::make_unique<WorkerPool<TopicWorker>>(shared_.blocks.size(), std::move(workers), seed, Routes::fixed);
+        workers_ = std::make_unique<WorkerPool<TopicWorker>>(shared_.blocks.size(), std::move(workers), plan.seed,
+                                                             Routes::fixed);
     }
 
     /// eta [V or 1, K or 1]. Call it while no worker runs.

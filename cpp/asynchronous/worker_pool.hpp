@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -63,7 +64,8 @@ class WorkerPool {
     /// Starts the workers; they run until each has made this many passes, counted from the beginning.
     void start(size_t passes) {
         stop();
-        passes_ = passes;
+        if (failed_.load()) throw std::logic_error("a worker failed with blocks in its hands");
+        passes_ = std::min(passes, size_t(UINT32_MAX));  // products with blocks and workers fit
         for (BlockId b = 0; b < owners_.blocks(); ++b)
             if (owners_.holder(b) == OwnershipTable::kFinished && owners_.rounds(b) < passes) {
                 owners_.send_again(b);

@@ -51,6 +51,7 @@ void add_product_transposed(size_t m, size_t inner, size_t n, const T* A, const 
 template <class T>
 void gram(size_t m, size_t n, const T* A, T* C) {
     if (!syrk<T>) throw std::logic_error("no BLAS was set");
+    if (n == 0) return;
     const int N = int(n), K = int(m);
     const T one = 1, zero = 0;
     syrk<T>("L", "N", &N, &K, &one, A, &N, &zero, C, &N);
@@ -60,6 +61,7 @@ void gram(size_t m, size_t n, const T* A, T* C) {
 /// False, with A spoilt, if it is not positive.
 inline bool invert(size_t n, double* A, double& log_det) {
     if (!potrf || !potri) throw std::logic_error("no LAPACK was set");
+    if (n == 0) return log_det = 0, true;
     const int N = int(n);
     int failed = 0;
     potrf("L", &N, A, &N, &failed);

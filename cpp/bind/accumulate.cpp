@@ -8,7 +8,7 @@ namespace topmix {
 namespace {
 
 template <class Order>
-void group_by_ids(Vec<const int32_t> ids, size_t n_bins, Vec<int64_t> starts, Vec<Order> order, int threads) {
+void group_by_ids(Vec<const int32_t> ids, size_t n_bins, Vec<int64_t> starts, Vec<Order> order, Threads threads) {
     const auto from = view(ids);
     const auto first = view(starts);
     const auto to = view(order);
@@ -17,7 +17,7 @@ void group_by_ids(Vec<const int32_t> ids, size_t n_bins, Vec<int64_t> starts, Ve
 }
 
 /// out[ids[i]] += values[i]
-void add_by_id(Vec<const int32_t> ids, Vec<const double> values, Vec<double> out, int threads) {
+void add_by_id(Vec<const int32_t> ids, Vec<const double> values, Vec<double> out, Threads threads) {
     require(ids.size() == values.size(), "ids and values must have the same length");
     const auto from = view(ids);
     const auto v = view(values);
@@ -30,7 +30,7 @@ void add_by_id(Vec<const int32_t> ids, Vec<const double> values, Vec<double> out
 }
 
 template <class T>
-double sum(Vec<const T> x, int threads) {
+double sum(Vec<const T> x, Threads threads) {
     const auto from = view(x);
     nb::gil_scoped_release nogil;
     return parallel_sum(from, threads);

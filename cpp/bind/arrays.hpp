@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/views.hpp"
+#include "global/word_stats.hpp"
 
 namespace topmix {
 
@@ -56,6 +58,39 @@ Mat<T> give(std::vector<T>&& values, size_t rows, size_t cols) {
 
 inline void require(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
+}
+
+/// A topic is named by a TopicId.
+inline void check_topic_count(size_t K) { require(1 <= K && K <= kMaxTopics, "K must be from 1 to MAX_TOPICS"); }
+
+/// How many threads a kernel may use. Some make scratch for each of them, so that a number that nobody has would be
+/// paid for in memory; bits depend on no number.
+struct Threads {
+    static constexpr int kMost = 1024;  // as in numerics/threads.py
+    int n = 1;
+    operator int() const { return n; }
+};
+
+/// Whether no number is negative, infinite or NaN. One pass without a branch, as are the next two.
+template <class T>
+bool are_counts(std::span<const T> x) {
+    bool wrong = false;
+    for (const T c : x) wrong |= !((c >= T(0)) & (c <= std::numeric_limits<T>::max()));
+    return !wrong;
+}
+
+template <class T>
+bool are_positive(std::span<const T> x) {
+    bool wrong = false;
+    for (const T c : x) wrong |= !((c > T(0)) & (c <= std::numeric_limits<T>::max()));
+    return !wrong;
+}
+
+template <class T>
+bool are_finite(std::span<const T> x) {
+    bool wrong = false;
+    for (const T c : x) wrong |= !((c >= std::numeric_limits<T>::lowest()) & (c <= std::numeric_limits<T>::max()));
+    return !wrong;
 }
 
 /// Whether offsets rise from 0 to `last`.
@@ -112,3 +147,14 @@ void check_topics(const Vec<const int64_t>& indptr, const Vec<const Id>& topic, 
 }
 
 }  // namespace topmix
+
+template <>
+struct nanobind::detail::type_caster<topmix::Threads> {
+    NB_TYPE_CASTER(topmix::Threads, const_name("int"))
+    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+        make_caster<int> number;
+        if (!number.from_python(src, flags, cleanup)) return false;
+        value.n = std::clamp(number.value, 1, topmix::Threads::kMost);
+        return true;
+    }
+};

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "bind/arrays.hpp"
+#include "bind/sparse_rows.hpp"
 
 namespace topmix {
 
@@ -33,6 +33,21 @@ inline std::span<const double> view(const OptionalWeights& weight) {
     return weight ? view(*weight) : std::span<const double>();
 }
 
+/// How workers share the rows and the clusters, as it is given.
+struct DealArrays {
+    Vec<const int64_t> bounds;
+    size_t blocks, most, rows_at_once;
+    int threads;
+    uint64_t seed;
+
+    asynchronous::Deal deal() const { return {view(bounds), blocks, most, rows_at_once, threads, seed}; }
+};
+
+inline void check_weights(const OptionalWeights& weight, size_t n) {
+    require(!weight || weight->size() == n, "need one weight a row");
+    require(are_counts(view(weight)), "weights must be finite and not negative");
+}
+
 /// Of n rows that weigh this much.
 inline double sum_of_weights(const OptionalWeights& weight, size_t n) {
     double rows = weight ? 0.0 : double(n);
@@ -46,12 +61,21 @@ void check_deal(size_t n, size_t K, const OptionalWeights& weight, const Mat<con
                 const Mat<const T>& r, const asynchronous::Deal& deal) {
     const size_t L = r.shape(1);
     require(cluster.shape(0) == n && r.shape(0) == n && cluster.shape(1) == L, "cluster and r must be [rows, L]");
-    require(1 <= K && 1 <= L && L <= K, "need 1 <= L <= K");
-    require(!weight || weight->size() == n, "need one weight a row");
+    require(1 <= K && K <= size_t(INT32_MAX) && 1 <= L && L <= K, "need 1 <= L <= K < 2^31");
+    check_weights(weight, n);
+    require(are_counts(view(r)), "shares must be finite and not negative");
     require(1 <= deal.blocks && deal.blocks <= K && 1 <= deal.most && 1 <= deal.rows_at_once,
             "need 1 <= blocks <= K, most and rows");
-    require(deal.bounds.size() >= 2 && rises(deal.bounds, n), "bounds must rise from 0 to the number of rows");
+    check_bounds(deal.bounds, n);
     require(all_below(view(cluster), K), "a row is in a cluster that is not there");
+}
+
+/// Blocks that visit together.
+inline void check_blocks(std::vector<asynchronous::BlockId> blocks, size_t count) {
+    require(!blocks.empty() && all_below(std::span<const asynchronous::BlockId>(blocks), count),
+            "there is no such block");
+    std::ranges::sort(blocks);
+    require(std::ranges::adjacent_find(blocks) == blocks.end(), "a block is there twice");
 }
 
 /// Clusters without rows.
@@ -135,7 +159,7 @@ class MixtureBinding {
     static void visit(Learner& self, size_t worker, const std::vector<asynchronous::BlockId>& blocks) {
         self.stop();
         require(worker < self.workers().size(), "there is no such worker");
-        for (const asynchronous::BlockId b : blocks) require(b < self.shared().blocks.count, "there is no such block");
+        check_blocks(blocks, self.shared().blocks.count);
         self.workers()[worker].stop_early.store(false);
         self.workers()[worker].visit(blocks);
     }

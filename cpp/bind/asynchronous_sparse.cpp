@@ -13,105 +13,75 @@ namespace {
 
 template <class Data>
 using Station = asynchronous::NomadicMixture<Data>;
-template <class Data>
-using Values = Vec<const typename Data::Value>;
 
-template <class Data>
-void begin(MixtureLearner<Data>* self, typename Data::Prior&& prior, const Csr<typename Data::Value>& X, size_t K,
-           const OptionalWeights& weight, const Mat<const int32_t>& cluster, const Mat<const float>& r,
-           const asynchronous::Deal& deal) {
+Csr<float> checked(const SparseRowArrays<float>& rows, const CategoricalPrior& prior) {
+    return checked_counts(rows, prior.columns());
+}
+
+Csr<double> checked(const SparseRowArrays<double>& rows, const SparseGaussianPrior& prior) {
+    const Csr<double> X = rows.checked(prior.columns());
+    require(are_finite(X.value), "values must be finite");
+    return X;
+}
+
+template <class Data, class Prior>
+void make_learner(MixtureLearner<Data>* self, const Prior& given, const SparseRowArrays<typename Data::Value>& rows,
+                  const OptionalWeights& weight, size_t K, Mat<const int32_t> cluster, Mat<const float> r,
+                  const DealArrays& how) {
+    const auto X = checked(rows, given);
+    const asynchronous::Deal deal = how.deal();
     check_deal(X.rows(), K, weight, cluster, r, deal);
+    typename Data::Prior prior = given.of(K, sum_of_weights(weight, X.rows()));
     auto clusters = no_clusters<Data>(prior, K);
     nb::gil_scoped_release nogil;
     auto rows_of = [&](const typename Data::Prior& shared, size_t first, size_t last) {
         return Data(shared, X, first, last);
     };
-    new (self) MixtureLearner<Data>(std::move(prior), std::move(clusters), r.shape(1), deal, view(weight),
-                                    view(cluster), view(r), rows_of);
+    new (self) MixtureLearner<Data>(std::move(prior), std::move(clusters), deal,
+                                    {view(weight), view(cluster), view(r), r.shape(1)}, rows_of);
 }
 
-void make_categorical(MixtureLearner<CountRows>* self, bool bayes, Vec<const double> eta, double weight_prior,
-                      Vec<const int64_t> indptr, Vec<const int32_t> index, Values<CountRows> value,
-                      OptionalWeights weight, size_t n_clusters, Vec<const int64_t> bounds, Mat<const int32_t> cluster,
-                      Mat<const float> r, size_t blocks, size_t most, size_t rows_at_once, int threads, uint64_t seed) {
-    const auto X = csr(indptr, index, value, eta.size());
-    begin(self, categorical_clusters(bayes, eta, weight_prior, n_clusters, sum_of_weights(weight, X.rows())), X,
-          n_clusters, weight, cluster, r, {view(bounds), blocks, most, rows_at_once, threads, seed});
-}
-
-void make_gaussian(MixtureLearner<SparseGaussianRows>* self, bool linear, bool bayes, double beta, Vec<const double> m,
-                   double nu, Vec<const double> B, Vec<const double> reg, Vec<const double> scale,
-                   Vec<const double> zero, double weight_prior, Vec<const int64_t> indptr, Vec<const int32_t> index,
-                   Values<SparseGaussianRows> value, OptionalWeights weight, size_t n_clusters,
-                   Vec<const int64_t> bounds, Mat<const int32_t> cluster, Mat<const float> r, size_t blocks,
-                   size_t most, size_t rows_at_once, int threads, uint64_t seed) {
-    const auto X = csr(indptr, index, value, m.size());
-    auto prior = normal_wishart("squares", linear, bayes, beta, m, nu, B, reg, weight_prior, n_clusters,
-                                sum_of_weights(weight, X.rows()));
-    begin(self, sparse_gaussian(std::move(prior), scale, zero), X, n_clusters, weight, cluster, r,
-          {view(bounds), blocks, most, rows_at_once, threads, seed});
-}
-
-template <class Data>
-void begin(Station<Data>* self, typename Data::Prior&& prior, const Csr<typename Data::Value>& X,
-           const OptionalWeights& weight, size_t n_clusters, size_t n_active, size_t blocks, size_t rows_at_once,
-           int threads) {
-    check_nomads(X.rows(), weight, n_clusters, n_active, blocks, rows_at_once);
-    auto weights = copied(weight);
+template <class Data, class Prior>
+void make_station(Station<Data>* self, const Prior& given, const SparseRowArrays<typename Data::Value>& rows,
+                  const OptionalWeights& weight, const StationSettings& settings) {
+    const auto X = checked(rows, given);
+    auto weights = copied(weight, X.rows());
     nb::gil_scoped_release nogil;
-    new (self) Station<Data>(std::move(prior), n_clusters, n_active, blocks, std::move(weights), rows_at_once, threads,
+    new (self) Station<Data>(given.of(settings.n_clusters, settings.all_rows), settings, std::move(weights),
                              [&](const typename Data::Prior& shared) { return Data(shared, X, 0, X.rows()); });
 }
 
-void make_nomadic_categorical(Station<CountRows>* self, bool bayes, Vec<const double> eta, double weight_prior,
-                              double all_rows, Vec<const int64_t> indptr, Vec<const int32_t> index,
-                              Values<CountRows> value, OptionalWeights weight, size_t n_clusters, size_t n_active,
-                              size_t blocks, size_t rows_at_once, int threads) {
-    begin(self, categorical_clusters(bayes, eta, weight_prior, n_clusters, all_rows),
-          csr(indptr, index, value, eta.size()), weight, n_clusters, n_active, blocks, rows_at_once, threads);
-}
-
-void make_nomadic_gaussian(Station<SparseGaussianRows>* self, bool linear, bool bayes, double beta, Vec<const double> m,
-                           double nu, Vec<const double> B, Vec<const double> reg, Vec<const double> scale,
-                           Vec<const double> zero, double weight_prior, double all_rows, Vec<const int64_t> indptr,
-                           Vec<const int32_t> index, Values<SparseGaussianRows> value, OptionalWeights weight,
-                           size_t n_clusters, size_t n_active, size_t blocks, size_t rows_at_once, int threads) {
-    auto prior = normal_wishart("squares", linear, bayes, beta, m, nu, B, reg, weight_prior, n_clusters, all_rows);
-    begin(self, sparse_gaussian(std::move(prior), scale, zero), csr(indptr, index, value, m.size()), weight, n_clusters,
-          n_active, blocks, rows_at_once, threads);
+template <class Data, class Prior>
+void add(nb::module_& m, const char* learner, const char* station, const char* of_learner, const char* of_station) {
+    nb::class_<MixtureLearner<Data>> workers(m, learner, of_learner);
+    workers.def("__init__", &make_learner<Data, Prior>, "prior"_a, "rows"_a, "weight"_a.none(), "n_clusters"_a,
+                "cluster"_a, "r"_a.noconvert(), "deal"_a);
+    MixtureBinding<Data>::add(workers);
+    nb::class_<Station<Data>> nomadic(m, station, of_station);
+    nomadic.def("__init__", &make_station<Data, Prior>, "prior"_a, "rows"_a, "weight"_a.none(), "settings"_a);
+    NomadicBinding<Data>::add(nomadic);
 }
 
 }  // namespace
 
 void register_asynchronous_sparse(nb::module_& m) {
-    nb::class_<MixtureLearner<CountRows>> counts(m, "AsynchronousCategorical",
-                                                 "Workers that own rows of counts, visited by blocks of clusters.");
-    counts.def("__init__", &make_categorical, "bayes"_a, "eta"_a, "weight_prior"_a, "indptr"_a, "index"_a, "value"_a,
-               "weight"_a.none(), "n_clusters"_a, "bounds"_a, "cluster"_a, "r"_a.noconvert(), "blocks"_a, "most"_a,
-               "rows_at_once"_a, "threads"_a, "seed"_a);
-    MixtureBinding<CountRows>::add(counts);
-
-    nb::class_<MixtureLearner<SparseGaussianRows>> gaussian(
-        m, "AsynchronousSparseGaussian", "Workers that own sparse rows, visited by blocks of Gaussian clusters.");
-    gaussian.def("__init__", &make_gaussian, "linear"_a, "bayes"_a, "beta"_a, "m"_a, "nu"_a, "B"_a, "reg"_a, "scale"_a,
-                 "zero"_a, "weight_prior"_a, "indptr"_a, "index"_a, "value"_a, "weight"_a.none(), "n_clusters"_a,
-                 "bounds"_a, "cluster"_a, "r"_a.noconvert(), "blocks"_a, "most"_a, "rows_at_once"_a, "threads"_a,
-                 "seed"_a);
-    MixtureBinding<SparseGaussianRows>::add(gaussian);
-
-    nb::class_<Station<CountRows>> nomadic_counts(m, "NomadicCategorical",
-                                                  "Rows of counts, visited by blocks of clusters that come and go.");
-    nomadic_counts.def("__init__", &make_nomadic_categorical, "bayes"_a, "eta"_a, "weight_prior"_a, "all_rows"_a,
-                       "indptr"_a, "index"_a, "value"_a, "weight"_a.none(), "n_clusters"_a, "n_active"_a, "blocks"_a,
-                       "rows_at_once"_a, "threads"_a);
-    NomadicBinding<CountRows>::add(nomadic_counts);
-
-    nb::class_<Station<SparseGaussianRows>> nomadic_gaussian(
-        m, "NomadicSparseGaussian", "Sparse rows, visited by blocks of Gaussian clusters that come and go.");
-    nomadic_gaussian.def("__init__", &make_nomadic_gaussian, "linear"_a, "bayes"_a, "beta"_a, "m"_a, "nu"_a, "B"_a,
-                         "reg"_a, "scale"_a, "zero"_a, "weight_prior"_a, "all_rows"_a, "indptr"_a, "index"_a, "value"_a,
-                         "weight"_a.none(), "n_clusters"_a, "n_active"_a, "blocks"_a, "rows_at_once"_a, "threads"_a);
-    NomadicBinding<SparseGaussianRows>::add(nomadic_gaussian);
+    nb::class_<CategoricalPrior>(m, "CategoricalPrior", "What clusters of bags of words share.")
+        .def(nb::init<bool, Vec<const double>, double>(), "bayes"_a, "eta"_a, "weight_prior"_a);
+    nb::class_<SparseGaussianPrior>(m, "SparseGaussian",
+                                    "What Gaussian clusters of sparse rows share, and their frame.")
+        .def(nb::init<const NormalWishartPrior&, Vec<const double>, Vec<const double>>(), "prior"_a, "scale"_a,
+             "zero"_a);
+    nb::class_<SparseRowArrays<float>>(m, "CountRows", "Rows of counts, as they are given.")
+        .def(nb::init<Vec<const int64_t>, Vec<const int32_t>, Vec<const float>>(), "indptr"_a, "index"_a, "value"_a);
+    nb::class_<SparseRowArrays<double>>(m, "SparseRows", "Sparse rows, as they are given.")
+        .def(nb::init<Vec<const int64_t>, Vec<const int32_t>, Vec<const double>>(), "indptr"_a, "index"_a, "value"_a);
+    add<CountRows, CategoricalPrior>(m, "AsynchronousCategorical", "NomadicCategorical",
+                                     "Workers that own rows of counts, visited by blocks of clusters.",
+                                     "Rows of counts, visited by blocks of clusters that come and go.");
+    add<SparseGaussianRows, SparseGaussianPrior>(
+        m, "AsynchronousSparseGaussian", "NomadicSparseGaussian",
+        "Workers that own sparse rows, visited by blocks of Gaussian clusters.",
+        "Sparse rows, visited by blocks of Gaussian clusters that come and go.");
 }
 
 }  // namespace topmix

@@ -19,6 +19,7 @@ namespace {
 using asynchronous::AsynchronousTopics;
 using asynchronous::NomadicTopics;
 using asynchronous::Tail;
+using asynchronous::TopicPlan;
 
 using Words = std::tuple<Mat<double>, double, double, Vec<double>>;
 
@@ -26,22 +27,31 @@ Words give_snapshot(asynchronous::TopicSnapshot&& s, size_t K) {
     return {give(std::move(s.S), s.S.size() / K, K), s.entropy, s.documents, give(std::move(s.rise))};
 }
 
-void make(AsynchronousTopics* self, Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
-          Vec<const int64_t> bounds, Vec<const int64_t> block_starts, Vec<const int32_t> words, size_t n_active,
-          const std::string& tail, Mat<const double> counts, Vec<const double> alpha, Mat<const double> eta,
-          size_t warm_up, size_t settle, uint64_t seed, bool by_token) {
+Tail tail_named(const std::string& name) {
+    require(name == "mean" || name == "best", "tail must be 'mean' or 'best'");
+    return name == "best" ? Tail::best : Tail::mean;
+}
+
+void check_active(size_t n_active, size_t K) {
+    check_topic_count(K);
+    require(1 <= n_active && n_active <= K, "need 1 <= n_active <= K");
+}
+
+void make(AsynchronousTopics* self, const SparseRowArrays<float>& rows, Vec<const int64_t> bounds,
+          const WordBlockArrays& blocks, Mat<const double> counts, Vec<const double> alpha, Mat<const double> eta,
+          const TopicPlan& plan) {
     const size_t V = counts.shape(0), K = counts.shape(1);
-    const Csr<float> X = csr(indptr, index, value, V);
-    require(tail == "mean" || tail == "best", "tail must be 'mean' or 'best'");
-    require(1 <= K && K <= kMaxTopics && 1 <= n_active && n_active <= K, "need 1 <= n_active <= K <= MAX_TOPICS");
+    check_active(plan.n_active, K);
+    const Csr<float> X = checked_counts(rows, V);
+    require(are_counts(view(counts)), "counts of topics must be finite and not negative");
     check_priors(alpha, eta, V, K);
-    require(rises_to(view(bounds), int64_t(X.rows())), "bounds must rise from 0 to the number of documents");
-    asynchronous::WordBlocks blocks = word_blocks(block_starts, words, V);
-    require(!by_token || blocks.size() == blocks.slots(), "updates by token need blocks of one word");
+    check_bounds(view(bounds), X.rows());
+    asynchronous::WordBlocks travel = blocks.checked(V);
+    for (size_t b = 0; plan.by_token && b < travel.size(); ++b)
+        require(travel.starts[b + 1] - travel.starts[b] == 1, "updates by token need blocks of one word");
     nb::gil_scoped_release nogil;
-    new (self)
-        AsynchronousTopics(X, V, view(bounds), std::move(blocks), K, n_active, tail == "best" ? Tail::best : Tail::mean,
-                           {view(counts), K}, view(alpha), view(eta), eta.shape(0), warm_up, settle, seed, by_token);
+    new (self) AsynchronousTopics(X, view(bounds), std::move(travel),
+                                  {{view(counts), K}, view(alpha), view(eta), eta.shape(0)}, plan);
 }
 
 std::optional<Words> next(AsynchronousTopics& self) {
@@ -72,18 +82,17 @@ NomadicTopics::Under under(const std::string& name) {
                             : (name == "means" ? NomadicTopics::Under::means : NomadicTopics::Under::logarithms);
 }
 
-void make_nomadic(NomadicTopics* self, Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
-                  Vec<const int64_t> bounds, Vec<const int64_t> block_starts, Vec<const int32_t> words, size_t n_words,
-                  size_t n_topics, size_t n_active, const std::string& tail) {
-    const Csr<float> X = csr(indptr, index, value, n_words);
-    require(tail == "mean" || tail == "best", "tail must be 'mean' or 'best'");
-    require(1 <= n_topics && n_topics <= kMaxTopics && 1 <= n_active && n_active <= n_topics,
-            "need 1 <= n_active <= K <= MAX_TOPICS");
-    require(rises_to(view(bounds), int64_t(X.rows())), "bounds must rise from 0 to the number of documents");
-    asynchronous::WordBlocks blocks = word_blocks(block_starts, words, n_words);
+void make_nomadic(NomadicTopics* self, const SparseRowArrays<float>& rows, Vec<const int64_t> bounds,
+                  const WordBlockArrays& blocks, size_t n_words, size_t n_topics, size_t n_active,
+                  const std::string& tail) {
+    check_active(n_active, n_topics);
+    require(n_words <= size_t(INT32_MAX), "a word is named by 32 bits");
+    const Csr<float> X = checked_counts(rows, n_words);
+    check_bounds(view(bounds), X.rows());
+    asynchronous::WordBlocks travel = blocks.checked(n_words);
+    const Tail others = tail_named(tail);
     nb::gil_scoped_release nogil;
-    new (self) NomadicTopics(X, n_words, view(bounds), std::move(blocks), n_topics, n_active,
-                             tail == "best" ? Tail::best : Tail::mean);
+    new (self) NomadicTopics(X, n_words, view(bounds), std::move(travel), n_topics, n_active, others);
 }
 
 void check_block(const NomadicTopics& self, size_t b) {
@@ -98,9 +107,16 @@ void check_visit(const NomadicTopics& self, size_t worker, size_t b) {
 }  // namespace
 
 void register_asynchronous_topics(nb::module_& m) {
+    nb::class_<WordBlockArrays>(m, "WordBlocks", "Which words travel together.")
+        .def(nb::init<Vec<const int64_t>, Vec<const int32_t>>(), "starts"_a, "words"_a);
+    nb::class_<TopicPlan>(m, "TopicPlan", "How the workers proceed: learners/asynchronous_topics.py.")
+        .def(
+            "__init__",
+            [](TopicPlan* self, size_t n_active, const std::string& tail, size_t warm_up, size_t settle, uint64_t seed,
+               bool by_token) { new (self) TopicPlan{n_active, tail_named(tail), warm_up, settle, seed, by_token}; },
+            "n_active"_a, "tail"_a, "warm_up"_a, "settle"_a, "seed"_a, "by_token"_a = false);
     nb::class_<AsynchronousTopics>(m, "AsynchronousTopics", "Workers that own documents, visited by blocks of words.")
-        .def("__init__", &make, "indptr"_a, "index"_a, "value"_a, "bounds"_a, "block_starts"_a, "words"_a, "n_active"_a,
-             "tail"_a, "counts"_a, "alpha"_a, "eta"_a, "warm_up"_a, "settle"_a, "seed"_a, "by_token"_a = false)
+        .def("__init__", &make, "rows"_a, "bounds"_a, "blocks"_a, "counts"_a, "alpha"_a, "eta"_a, "plan"_a)
         .def(
             "start", [](AsynchronousTopics& self, size_t passes) { self.workers().start(passes); }, "passes"_a,
             nb::call_guard<nb::gil_scoped_release>(),
@@ -141,15 +157,15 @@ void register_asynchronous_topics(nb::module_& m) {
             "visits", [](AsynchronousTopics& self) { return self.workers().visits(); }, "Of blocks, by all workers.");
 
     nb::class_<NomadicTopics>(m, "NomadicTopics", "Documents of one process, visited by blocks that come and go.")
-        .def("__init__", &make_nomadic, "indptr"_a, "index"_a, "value"_a, "bounds"_a, "block_starts"_a, "words"_a,
-             "n_words"_a, "n_topics"_a, "n_active"_a, "tail"_a)
+        .def("__init__", &make_nomadic, "rows"_a, "bounds"_a, "blocks"_a, "n_words"_a, "n_topics"_a, "n_active"_a,
+             "tail"_a)
         .def(
             "begin",
             [](NomadicTopics& self, Vec<const double> alpha, Mat<const double> eta, Vec<const double> total) {
                 check_priors(alpha, eta, self.words(), self.shared().K);
                 require(total.size() == self.shared().K, "total must have one value a topic");
-                self.shared().priors(self.words(), view(alpha), view(eta), eta.shape(0));
-                self.begin(view(total));
+                require(are_finite(view(total)), "total must be finite");
+                self.begin(view(alpha), view(eta), eta.shape(0), view(total));
             },
             "alpha"_a, "eta"_a, "total"_a, "The priors, and the sums over all words, while nobody works.")
         .def(
@@ -159,7 +175,9 @@ void register_asynchronous_topics(nb::module_& m) {
                 require(
                     rows.shape(0) * rows.shape(1) == self.shared().numbers_in(b) && rows.shape(1) == self.shared().K,
                     "rows must be [words of the block, K]");
-                require(!fresh || fresh->size() == rows.size(), "fresh must have the shape of rows");
+                require(!fresh || (fresh->shape(0) == rows.shape(0) && fresh->shape(1) == rows.shape(1)),
+                        "fresh must have the shape of rows");
+                require(are_finite(view(rows)) && (!fresh || are_finite(view(*fresh))), "rows must be finite");
                 self.put(b, view(rows), fresh ? view(*fresh) : std::span<const double>());
             },
             "block"_a, "rows"_a, "fresh"_a.none() = nb::none(), "A block arrives.")
@@ -208,6 +226,7 @@ void register_asynchronous_topics(nb::module_& m) {
             "apply_total",
             [](NomadicTopics& self, Vec<const double> delta) {
                 require(delta.size() == self.shared().K, "delta must have one value a topic");
+                require(are_finite(view(delta)), "delta must be finite");
                 self.apply_total(view(delta));
             },
             "delta"_a, "Another process has changed the sums over words.")

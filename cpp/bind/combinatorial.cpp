@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -15,19 +16,27 @@ namespace topmix {
 
 namespace {
 
-void bind_distances(Mat<const int32_t> word, Vec<const int64_t> total, double smoothing, int threads, Mat<float> D) {
+void check_penalty(double penalty) {
+    require(penalty >= 0 && std::isfinite(penalty), "the penalty must be finite and not negative");
+}
+
+void bind_distances(Mat<const int32_t> word, Vec<const int64_t> total, double smoothing, Threads threads,
+                    Mat<float> D) {
     const size_t V = word.shape(0), K = word.shape(1);
+    check_topic_count(K);
     require(total.size() == K && D.shape(0) == V && D.shape(1) == padded(K), "word, total and D disagree");
-    require(smoothing >= 0, "smoothing must not be negative");
+    require(smoothing >= 0 && std::isfinite(smoothing), "smoothing must be finite and not negative");
     nb::gil_scoped_release nogil;
     distances({view(word), K}, view(total), smoothing, threads, {view(D), padded(K)});
 }
 
 double bind_assign(const TokenRows& rows, const std::string& step, Mat<const float> D, size_t K, double penalty,
-                   int threads, Vec<TopicId> z) {
-    require(1 <= K && K <= kMaxTopics && D.shape(0) == rows.n_words && D.shape(1) == padded(K),
+                   Threads threads, Vec<TopicId> z) {
+    check_topic_count(K);
+    require(D.shape(0) == rows.n_words && D.shape(1) == padded(K),
             "D must be [V, K], with K rounded up to whole vectors");
-    require(penalty >= 0, "the penalty must not be negative");
+    require(are_finite(view(D)), "D must be finite");
+    check_penalty(penalty);
     require(step == "basic" || step == "word" || step == "place", "step must be 'basic', 'word' or 'place'");
     const Tokens tokens = rows.with(z, K);
     nb::gil_scoped_release nogil;
@@ -36,7 +45,7 @@ double bind_assign(const TokenRows& rows, const std::string& step, Mat<const flo
 }
 
 /// Counts that refinement looks numbers up by: they must be those of the tokens, or a move would lead out of the table.
-TopicCounts counts_of(const Tokens& tokens, size_t V, int threads, Mat<int32_t>& word, Vec<int64_t>& total) {
+TopicCounts counts_of(const Tokens& tokens, size_t V, Threads threads, Mat<int32_t>& word, Vec<int64_t>& total) {
     require(word.shape(0) == V && word.shape(1) == total.size(), "counts must be [V, K] and [K]");
     const TopicCounts counts{view(word), view(total)};
     nb::gil_scoped_release nogil;
@@ -54,9 +63,10 @@ Rows<float> scratch_of(const TokenRows& rows, size_t K, Mat<float>& scratch) {
     return {view(scratch), padded(K)};
 }
 
-double bind_refine(const TokenRows& rows, Vec<const int32_t> order, double penalty, int threads, Vec<TopicId> z,
+double bind_refine(const TokenRows& rows, Vec<const int32_t> order, double penalty, Threads threads, Vec<TopicId> z,
                    Mat<int32_t> word, Vec<int64_t> total, Mat<float> scratch) {
     const Tokens tokens = rows.with(z, total.size());
+    check_penalty(penalty);
     const TopicCounts counts = counts_of(tokens, rows.n_words, threads, word, total);
     const Rows<float> more = scratch_of(rows, counts.K(), scratch);
     require(all_below(view(order), tokens.X.rows()), "there is no such document");
@@ -67,22 +77,23 @@ double bind_refine(const TokenRows& rows, Vec<const int32_t> order, double penal
 void bind_deltas(const TokenRows& rows, size_t d, size_t t, double penalty, Vec<TopicId> z, Mat<int32_t> word,
                  Vec<int64_t> total, Mat<float> scratch, Vec<double> out) {
     const Tokens tokens = rows.with(z, total.size());
-    const TopicCounts counts = counts_of(tokens, rows.n_words, 1, word, total);
+    check_penalty(penalty);
+    const TopicCounts counts = counts_of(tokens, rows.n_words, {1}, word, total);
     const Rows<float> more = scratch_of(rows, counts.K(), scratch);
     require(d < tokens.X.rows() && t < counts.K() && out.size() == counts.K(), "no such document or topic");
     nb::gil_scoped_release nogil;
     Refiner(counts, penalty, more, 1).deltas(tokens, d, t, view(out));
 }
 
-size_t bind_used(const TokenRows& rows, size_t K, int threads, Vec<TopicId> z) {
-    require(1 <= K && K <= kMaxTopics, "K must be from 1 to MAX_TOPICS");
+size_t bind_used(const TokenRows& rows, size_t K, Threads threads, Vec<TopicId> z) {
     const Tokens tokens = rows.with(z, K);
     nb::gil_scoped_release nogil;
     return topics_in_use(tokens, K, threads);
 }
 
-double bind_distance(Mat<const int32_t> word, Vec<const int64_t> total, int threads) {
+double bind_distance(Mat<const int32_t> word, Vec<const int64_t> total, Threads threads) {
     require(word.shape(1) == total.size(), "word and total disagree");
+    check_topic_count(total.size());
     nb::gil_scoped_release nogil;
     return distance_of_tokens({view(word), total.size()}, view(total), threads);
 }

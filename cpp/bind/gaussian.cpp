@@ -18,47 +18,50 @@ namespace {
 
 using Cube = nb::ndarray<double, nb::numpy, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-/// The address in one of SciPy's capsules, if it is of a function with int arguments and this many of them.
+/// The address in one of SciPy's capsules, if it is of a function with int arguments and this many of them, on numbers
+/// whose type ends so.
 template <class Fn>
-Fn* address(nb::capsule capsule, size_t pointers, const char* begins, const char* what) {
+Fn* address(nb::capsule capsule, size_t pointers, const char* begins, const char* numbers) {
     const std::string signature = capsule.name() ? capsule.name() : "";
-    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find(begins) == 5, what);
+    require(size_t(std::ranges::count(signature, '*')) == pointers && signature.find(begins) == 5 &&
+                signature.find(numbers) != std::string::npos,
+            "SciPy's BLAS has another interface than topmix knows");
     return reinterpret_cast<Fn*>(capsule.data(capsule.name()));
 }
 
 void set_blas(nb::capsule sgemm, nb::capsule dgemm, nb::capsule ssyrk, nb::capsule dsyrk, nb::capsule dpotrf,
               nb::capsule dpotri) {
-    const char* what = "SciPy's BLAS has another interface than topmix knows";
-    const char *product = "(char *, char *, int *", *factor = "(char *, int *";
-    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, product, what);
-    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, product, what);
-    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, product, what);
-    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, product, what);
-    blas::potrf = address<blas::Factor>(dpotrf, 5, factor, what);
-    blas::potri = address<blas::Factor>(dpotri, 5, factor, what);
+    const char *product = "(char *, char *, int *", *factor = "(char *, int *", *single = "_s *", *twice = "_d *";
+    blas::gemm<float> = address<blas::Gemm<float>>(sgemm, 13, product, single);
+    blas::gemm<double> = address<blas::Gemm<double>>(dgemm, 13, product, twice);
+    blas::syrk<float> = address<blas::Syrk<float>>(ssyrk, 10, product, single);
+    blas::syrk<double> = address<blas::Syrk<double>>(dsyrk, 10, product, twice);
+    blas::potrf = address<blas::Factor>(dpotrf, 5, factor, twice);
+    blas::potri = address<blas::Factor>(dpotri, 5, factor, twice);
 }
 
 template <class T>
-void frame(Mat<const T> x, Vec<const double> origin, nb::ndarray<const double, nb::c_contig> A, int threads, Mat<T> z) {
+void frame(Mat<const T> x, Vec<const double> origin, nb::ndarray<const double, nb::c_contig> A, Threads threads,
+           Mat<T> z) {
     const size_t D = x.shape(1);
     require(origin.size() == D && z.shape(0) == x.shape(0) && z.shape(1) == D, "x, origin and z disagree");
     require(A.size() == D || A.size() == D * D, "A must be a scale [D] or a matrix [D, D]");
     const std::span<const double> by(A.data(), A.size());
-    threads = busy_threads(threads, double(x.shape(0)) * double(A.size() + 2 * D));
+    threads.n = busy_threads(threads, double(x.shape(0)) * double(A.size() + 2 * D));
     nb::gil_scoped_release nogil;
     to_frame<T>({view(x), D}, view(origin), by, threads, {view(z), D});
 }
 
 template <class T>
-void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::string& kind, bool linear, int threads,
-            Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
+void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::string& kind, bool linear,
+            Threads threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
     const size_t n = z.shape(0), K = constant.size(), L = cluster.shape(1);
     const Features features{quadratic(kind), linear, z.shape(1)};
     require(W.shape(0) == K && W.shape(1) == features.size(), "W must be [K, features]");
     require(1 <= L && L <= K, "need 1 <= L <= K");
     require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
     require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
-    threads = busy_threads(threads, double(n) * double(K) * double(features.size() + kSelection));
+    threads.n = busy_threads(threads, double(n) * double(K) * double(features.size() + kSelection));
     nb::gil_scoped_release nogil;
     const Scorer<T> score{features, view(W), view(constant)};
     assign_gaussian<T>({view(z), z.shape(1)}, score, L, threads,
@@ -67,7 +70,7 @@ void assign(Mat<const T> z, Mat<const T> W, Vec<const T> constant, const std::st
 
 template <class T>
 void near(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> neighbours, Mat<const T> W, Vec<const T> constant,
-          const std::string& kind, bool linear, int threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy,
+          const std::string& kind, bool linear, Threads threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy,
           Vec<double> likelihood) {
     const size_t n = z.shape(0), K = constant.size(), C = neighbours.shape(1), L = cluster.shape(1);
     const Features features{quadratic(kind), linear, z.shape(1)};
@@ -76,8 +79,8 @@ void near(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> neighbours,
     require(was.size() == n, "need the last cluster of each row");
     require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
     require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
-    for (const int32_t k : view(neighbours)) require(k >= 0 && size_t(k) < K, "a neighbour lies outside [0, K)");
-    threads = busy_threads(threads, double(n) * double(C) * double(features.size() + kSelection));
+    require(all_below(view(neighbours), K), "a neighbour lies outside [0, K)");
+    threads.n = busy_threads(threads, double(n) * double(C) * double(features.size() + kSelection));
     nb::gil_scoped_release nogil;
     assign_near<T>({view(z), z.shape(1)}, view(was), {view(neighbours), C}, features, {view(W), features.size()},
                    view(constant), L, threads, {view(cluster), view(r), view(entropy), view(likelihood)});
@@ -85,15 +88,15 @@ void near(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> neighbours,
 
 template <class T>
 void among(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> candidates, Mat<const T> W, Vec<const T> constant,
-           int threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
+           Threads threads, Mat<int32_t> cluster, Mat<T> r, Vec<double> entropy, Vec<double> likelihood) {
     const size_t n = z.shape(0), D = z.shape(1), K = constant.size(), C = candidates.shape(1), L = cluster.shape(1);
     require(W.shape(0) == K && W.shape(1) == D, "W must be [K, D]");
     require(candidates.shape(0) == n && 1 <= L && L <= C, "candidates must be [rows, L or more]");
     require(was.size() == n, "need the last cluster of each row");
     require(cluster.shape(0) == n && r.shape(0) == n && r.shape(1) == L, "cluster and r must be [rows, L]");
     require(entropy.size() == n && likelihood.size() == n, "entropy and likelihood must be [rows]");
-    for (const int32_t k : view(candidates)) require(k >= 0 && size_t(k) < K, "a candidate lies outside [0, K)");
-    threads = busy_threads(threads, double(n) * double(C) * double(D + kSelection));
+    require(all_below(view(candidates), K), "a candidate lies outside [0, K)");
+    threads.n = busy_threads(threads, double(n) * double(C) * double(D + kSelection));
     nb::gil_scoped_release nogil;
     assign_among<T>({view(z), D}, view(was), {view(candidates), C}, {view(W), D}, view(constant), L, threads,
                     {view(cluster), view(r), view(entropy), view(likelihood)});
@@ -101,7 +104,7 @@ void among(Mat<const T> z, Vec<const int32_t> was, Mat<const int32_t> candidates
 
 template <class T>
 void moments(Mat<const T> z, Mat<const int32_t> cluster, Mat<const T> r, std::optional<Vec<const double>> weight,
-             Mat<const T> centre, const std::string& kind, int threads, Vec<double> N, Mat<double> first,
+             Mat<const T> centre, const std::string& kind, Threads threads, Vec<double> N, Mat<double> first,
              Mat<double> second) {
     const size_t n = z.shape(0), D = z.shape(1), K = centre.shape(0);
     const Quadratic q = quadratic(kind);
@@ -111,14 +114,15 @@ void moments(Mat<const T> z, Mat<const int32_t> cluster, Mat<const T> r, std::op
             "centre, N and first disagree");
     require(second.shape(0) == K && second.shape(1) == quadratic_size(q, D), "second must be [K, size]");
     const std::span<const double> w = weight ? view(*weight) : std::span<const double>();
-    threads = busy_threads(threads, double(r.size()) * double(quadratic_size(q, D) + 4 * D + kSelection));
+    threads.n = busy_threads(threads, double(r.size()) * double(quadratic_size(q, D) + 4 * D + kSelection));
     nb::gil_scoped_release nogil;
     add_moments<T>({view(z), D}, view(cluster), view(r), w, {view(centre), D}, q, threads,
                    {view(N), view(first), view(second)});
 }
 
 void precisions(Mat<const double> second, Vec<const double> N, Mat<const double> base, Mat<const double> reg,
-                Vec<const double> beta, Mat<const double> m, int threads, Cube B, Cube inverse, Vec<double> log_det) {
+                Vec<const double> beta, Mat<const double> m, Threads threads, Cube B, Cube inverse,
+                Vec<double> log_det) {
     const size_t K = N.size(), D = m.shape(1);
     require(m.shape(0) == K && beta.size() == K && log_det.size() == K, "N, beta, m and log_det disagree");
     require(second.shape(0) == K && second.shape(1) == quadratic_size(Quadratic::products, D),
@@ -126,7 +130,7 @@ void precisions(Mat<const double> second, Vec<const double> N, Mat<const double>
     for (const auto& one : {base, reg}) require(one.shape(0) == D && one.shape(1) == D, "base and reg must be [D, D]");
     for (const auto& all : {B, inverse})
         require(all.shape(0) == K && all.shape(1) == D && all.shape(2) == D, "B and inverse must be [K, D, D]");
-    threads = busy_threads(threads, double(K) * double(D * D) * double(D + 16));
+    threads.n = busy_threads(threads, double(K) * double(D * D) * double(D + 16));
     nb::gil_scoped_release nogil;
     update_precisions({{view(second), second.shape(1)}, view(N), view(base), view(reg), view(beta), {view(m), D}},
                       threads, view(B), view(inverse), view(log_det));

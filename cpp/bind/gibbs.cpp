@@ -19,11 +19,11 @@ using Counts = Mat<int32_t>;
 
 TopicCounts topic_counts(const TokenRows& rows, Counts& word, Vec<int64_t>& total) {
     require(word.shape(0) == rows.n_words && word.shape(1) == total.size(), "counts must be [V, K] and [K]");
-    require(1 <= total.size() && total.size() <= kMaxTopics, "K must be from 1 to MAX_TOPICS");
+    check_topic_count(total.size());
     return {view(word), view(total)};
 }
 
-void bind_count(const TokenRows& rows, Topics z, int threads, Counts word, Vec<int64_t> total) {
+void bind_count(const TokenRows& rows, Topics z, Threads threads, Counts word, Vec<int64_t> total) {
     const TopicCounts counts = topic_counts(rows, word, total);
     const Tokens tokens = rows.with(z, counts.K());
     nb::gil_scoped_release nogil;
@@ -31,11 +31,13 @@ void bind_count(const TokenRows& rows, Topics z, int threads, Counts word, Vec<i
 }
 
 double bind_sample(const WordOrder& order, size_t block, Vec<const float> alpha, Mat<const double> eta,
-                   Vec<const double> eta_totals, uint64_t seed, uint32_t sweep, int threads, Topics z, Counts word,
+                   Vec<const double> eta_totals, uint64_t seed, uint32_t sweep, Threads threads, Topics z, Counts word,
                    Vec<int64_t> total) {
     const size_t K = total.size(), V = order.words();
-    require(word.shape(0) == V && word.shape(1) == K && alpha.size() == K && eta_totals.size() == K && K <= kMaxTopics,
+    check_topic_count(K);
+    require(word.shape(0) == V && word.shape(1) == K && alpha.size() == K && eta_totals.size() == K,
             "counts must be [V, K] and [K], alpha and eta_totals [K]");
+    require(are_counts(view(alpha)), "alpha must be finite and not negative");
     require(block < order.n_blocks(), "there is no such block");
     require(int64_t(z.size()) == order.first().back(), "z must have one topic for each token");
     const TopicCounts counts{view(word), view(total)};
@@ -53,8 +55,10 @@ double bind_sample(const WordOrder& order, size_t block, Vec<const float> alpha,
 }
 
 void bind_draw(const WordOrder& order, Vec<const int64_t> indptr, Vec<const TopicId> topic, Vec<const float> count,
-               Mat<const float> e, Vec<const float> alpha, uint64_t seed, int threads, Topics z) {
+               Mat<const float> e, Vec<const float> alpha, uint64_t seed, Threads threads, Topics z) {
     const size_t K = alpha.size(), docs = order.first().size() - 1;
+    check_topic_count(K);
+    require(are_counts(view(alpha)), "alpha must be finite and not negative");
     require(int64_t(z.size()) == order.first().back(), "z must have one topic for each token");
     require(e.shape(0) == order.words() && e.shape(1) == K, "e must be [V, K]");
     check_topics(indptr, topic, count, docs, K, "the documents' topics are of other documents");
@@ -73,6 +77,7 @@ double bind_sequential(const TokenRows& rows, Vec<const float> alpha, Mat<const 
                        Vec<int64_t> total) {
     const TopicCounts counts = topic_counts(rows, word, total);
     require(alpha.size() == counts.K() && eta_totals.size() == counts.K(), "alpha and eta_totals must be [K]");
+    require(are_counts(view(alpha)), "alpha must be finite and not negative");
     const WordPrior prior = word_prior(eta, rows.n_words, counts.K());
     const Tokens tokens = rows.with(z, counts.K());
     nb::gil_scoped_release nogil;
@@ -80,15 +85,16 @@ double bind_sequential(const TokenRows& rows, Vec<const float> alpha, Mat<const 
 }
 
 double bind_words(Mat<const int32_t> word, Vec<const int64_t> total, Mat<const double> eta,
-                  Vec<const double> eta_totals, int threads) {
+                  Vec<const double> eta_totals, Threads threads) {
     const size_t V = word.shape(0), K = word.shape(1);
     require(total.size() == K && eta_totals.size() == K, "total and eta_totals must be [K]");
+    check_topic_count(K);
     const WordPrior prior = word_prior(eta, V, K);
     nb::gil_scoped_release nogil;
     return log_probability_of_words({view(word), K}, view(total), prior, view(eta_totals), threads);
 }
 
-auto bind_documents(const TokenRows& rows, Topics z, size_t K, int threads) {
+auto bind_documents(const TokenRows& rows, Topics z, size_t K, Threads threads) {
     const Tokens tokens = rows.with(z, K);
     DocTopics docs;
     {
@@ -112,7 +118,7 @@ void register_gibbs(nb::module_& m) {
     nb::class_<WordOrder>(m, "WordOrder", "The tokens of documents word by word, in blocks of documents.")
         .def(
             "__init__",
-            [](WordOrder* self, const TokenRows& tokens, Vec<const int64_t> bounds, int threads) {
+            [](WordOrder* self, const TokenRows& tokens, Vec<const int64_t> bounds, Threads threads) {
                 new (self) WordOrder(word_order(tokens, bounds, threads));
             },
             "tokens"_a, "bounds"_a, "threads"_a);

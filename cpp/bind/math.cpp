@@ -16,7 +16,7 @@ void elementwise(nb::module_& m, const char* name, const char* doc, Fn f) {
     auto add = [&]<class T>(T) {
         m.def(
             name,
-            [f](Vec<const T> x, Vec<T> out, int threads) {
+            [f](Vec<const T> x, Vec<T> out, Threads threads) {
                 require(x.size() == out.size(), "x and out must have the same length");
                 const auto from = view(x);
                 const auto to = view(out);

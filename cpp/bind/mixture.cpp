@@ -14,11 +14,12 @@ namespace {
 
 auto assign_categorical(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
                         Mat<const float> Elogphi, Vec<const double> offset, Vec<const float> Elogpi, size_t L,
-                        int threads) {
+                        Threads threads) {
     const size_t words = Elogphi.shape(0), K = Elogphi.shape(1);
     require(Elogpi.size() == K && offset.size() == words, "Elogphi, offset and Elogpi disagree on (words, K)");
     require(1 <= L && L <= K, "need 1 <= L <= K");
     const Csr<float> X = csr(indptr, index, value, words);
+    require(are_counts(X.value), "counts must be finite and not negative");
     const size_t n = X.rows();
 
     std::vector<int32_t> cluster(n * L);
@@ -35,7 +36,7 @@ auto assign_categorical(Vec<const int64_t> indptr, Vec<const int32_t> index, Vec
 
 auto sum_rows_by_word(Vec<const int64_t> starts, Vec<const int32_t> order, Vec<const int32_t> row,
                       Vec<const float> value, Mat<const int32_t> cluster, Mat<const float> r,
-                      std::optional<Vec<const double>> weight, size_t K, int threads) {
+                      std::optional<Vec<const double>> weight, size_t K, Threads threads) {
     const size_t L = cluster.shape(1), n = cluster.shape(0);
     require(r.shape(0) == n && r.shape(1) == L, "cluster and r disagree");
     require(starts.size() >= 1 && row.size() == value.size(), "starts, row and value disagree");
@@ -43,7 +44,7 @@ auto sum_rows_by_word(Vec<const int64_t> starts, Vec<const int32_t> order, Vec<c
     require(all_below(std::span<const int32_t>(view(row)), n), "a row is not there");
     require(all_below(std::span<const int32_t>(view(cluster)), K), "a cluster is not below K");
     require(!weight || weight->size() == n, "need one weight a row");
-    require(K <= kMaxTopics, "too many clusters: see MAX_TOPICS");
+    check_topic_count(K);
     WordStats out;
     {
         nb::gil_scoped_release nogil;

@@ -9,20 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "bind/arrays.hpp"
+#include "bind/asynchronous_mixture.hpp"
 
 namespace topmix {
 
-inline void check_nomads(size_t rows, const std::optional<Vec<const double>>& weight, size_t n_clusters,
-                         size_t n_active, size_t blocks, size_t rows_at_once) {
-    require(1 <= n_active && n_active <= n_clusters, "need 1 <= n_active <= n_clusters");
-    require(!weight || weight->size() == rows, "need one weight a row");
-    require(1 <= blocks && blocks <= n_clusters && 1 <= rows_at_once, "need 1 <= blocks <= n_clusters, and rows");
-}
+using asynchronous::StationSettings;
 
-inline std::vector<double> copied(const std::optional<Vec<const double>>& weight) {
-    if (!weight) return {};
-    return {weight->data(), weight->data() + weight->size()};
+/// The weights of n rows, copied.
+inline std::vector<double> copied(const OptionalWeights& weight, size_t n) {
+    check_weights(weight, n);
+    const auto all = view(weight);
+    return {all.begin(), all.end()};
 }
 
 template <class Data>
@@ -56,6 +53,7 @@ class NomadicBinding {
         check_block(self, b);
         require(rows.shape(0) == clusters_of(self, b) && rows.shape(1) == self.width(),
                 "rows must be [clusters of the block, numbers of a cluster]");
+        require(are_finite(view(rows)), "rows must be finite");
         self.put(b, view(rows));
     }
 
@@ -73,7 +71,7 @@ class NomadicBinding {
     /// A visit of several blocks together.
     template <void (Rows::*how)(std::span<const asynchronous::BlockId>)>
     static void together(Rows& self, const BlockIds& blocks) {
-        for (const auto b : blocks) check_block(self, b);
+        check_blocks(blocks, self.blocks().count);
         nb::gil_scoped_release nogil;
         (self.*how)(blocks);
     }

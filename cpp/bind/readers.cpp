@@ -17,7 +17,7 @@ void register_readers(nb::module_& m) {
     m.def(
         "parse_triples",
         [](Vec<const uint8_t> text, int64_t line, int64_t n_docs, int64_t n_words, bool has_value, bool whole,
-           Vec<int64_t> doc, Vec<int32_t> word, Vec<float> value, int threads) {
+           Vec<int64_t> doc, Vec<int32_t> word, Vec<float> value, Threads threads) {
             require(doc.size() == word.size() && doc.size() == value.size(), "doc, word and value differ in length");
             require(doc.size() >= text.size() / (has_value ? 6 : 4) + 1, "doc, word and value are too short");
             require(n_words <= std::numeric_limits<int32_t>::max(), "n_words does not fit in 32 bits");
@@ -39,7 +39,7 @@ void register_readers(nb::module_& m) {
     m.def(
         "parse_pairs",
         [](Vec<const uint8_t> text, int64_t line, bool counted, int64_t first_id, int64_t last_id, Vec<int64_t> indptr,
-           Vec<double> label, Vec<int32_t> word, Vec<float> value, int threads) {
+           Vec<double> label, Vec<int32_t> word, Vec<float> value, Threads threads) {
             require(indptr.size() == label.size() + 1 && word.size() == value.size(), "the arrays differ in length");
             require(label.size() >= text.size() / 2 + 1 && word.size() >= text.size() / 4 + 1,
                     "the arrays are too short for the text");
@@ -78,7 +78,7 @@ void register_readers(nb::module_& m) {
     m.def(
         "check_saved_rows",
         [](Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value, int64_t n_words,
-           int64_t first_row, int threads) {
+           int64_t first_row, Threads threads) {
             const Csr<float> X = unchecked_csr(indptr, index, value);
             SavedRowsReport report;
             {
@@ -106,7 +106,7 @@ void register_readers(nb::module_& m) {
 
     m.def(
         "crc32",
-        [](Vec<const uint8_t> data, uint32_t crc, int threads) {
+        [](Vec<const uint8_t> data, uint32_t crc, Threads threads) {
             nb::gil_scoped_release nogil;
             return crc32(view(data), crc, threads);
         },
@@ -118,7 +118,7 @@ void register_readers(nb::module_& m) {
     m.def(
         "tidy_rows",
         [](Vec<const int64_t> indptr, Vec<const int32_t> index, Vec<const float> value,
-           std::optional<Vec<const int64_t>> remap, int64_t n_words, int64_t first_row, int threads,
+           std::optional<Vec<const int64_t>> remap, int64_t n_words, int64_t first_row, Threads threads,
            Vec<int64_t> out_indptr, Vec<int32_t> out_index, Vec<float> out_value) {
             const Csr<float> X = unchecked_csr(indptr, index, value);
             require(out_indptr.size() == indptr.size(), "out_indptr and indptr differ in length");

@@ -14,7 +14,7 @@ constexpr size_t grain = 256;
 
 /// Fills each row n from the stream (seed, pass, first_row + n) with draw(rng).
 template <class T, class Draw>
-void fill_rows(Mat<T>& out, uint64_t seed, uint32_t pass, uint64_t first_row, int threads, Draw draw) {
+void fill_rows(Mat<T>& out, uint64_t seed, uint32_t pass, uint64_t first_row, Threads threads, Draw draw) {
     const Rows<T> rows{view(out), out.shape(1)};
     nb::gil_scoped_release nogil;
     parallel_for(rows.rows(), grain, threads, [&](size_t begin, size_t end, size_t) {
@@ -41,7 +41,7 @@ void register_rng(nb::module_& m) {
 
     m.def(
         "random_words",
-        [](uint64_t seed, uint32_t pass, uint64_t first_row, Mat<uint32_t> out, int threads) {
+        [](uint64_t seed, uint32_t pass, uint64_t first_row, Mat<uint32_t> out, Threads threads) {
             fill_rows(out, seed, pass, first_row, threads, [](Rng& rng) { return rng.next_u32(); });
         },
         "seed"_a, "pass_"_a, "first_row"_a, "out"_a.noconvert(), "threads"_a = 1,
@@ -49,14 +49,14 @@ void register_rng(nb::module_& m) {
 
     m.def(
         "random_uniform",
-        [](uint64_t seed, uint32_t pass, uint64_t first_row, Mat<double> out, int threads) {
+        [](uint64_t seed, uint32_t pass, uint64_t first_row, Mat<double> out, Threads threads) {
             fill_rows(out, seed, pass, first_row, threads, [](Rng& rng) { return rng.uniform(); });
         },
         "seed"_a, "pass_"_a, "first_row"_a, "out"_a.noconvert(), "threads"_a = 1, "Likewise, uniform in [0, 1).");
 
     m.def(
         "random_below",
-        [](uint64_t seed, uint32_t pass, uint64_t first_row, uint32_t n, Mat<uint32_t> out, int threads) {
+        [](uint64_t seed, uint32_t pass, uint64_t first_row, uint32_t n, Mat<uint32_t> out, Threads threads) {
             require(n >= 1, "n must be at least 1");
             fill_rows(out, seed, pass, first_row, threads, [n](Rng& rng) { return rng.below(n); });
         },

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "bind/arrays.hpp"
+#include "bind/tokens.hpp"
 #include "bind/topic_arrays.hpp"
 
 namespace topmix {
@@ -17,7 +18,7 @@ namespace {
 
 auto bind_sample_step(const WordOrder& tokens, const ShardArrays& shard, const WordArrays& of_words,
                       Vec<const float> alpha, const std::optional<DocArrays>& given, uint64_t seed, uint32_t sweep,
-                      uint64_t first, int threads, Vec<TopicId> z) {
+                      uint64_t first, Threads threads, Vec<TopicId> z) {
     const auto& [table, log_scale, norm, least] = of_words;
     const size_t words = table.shape(0), K = table.shape(1), docs = tokens.first().size() - 1;
     check_table(table, alpha);
@@ -33,11 +34,9 @@ auto bind_sample_step(const WordOrder& tokens, const ShardArrays& shard, const W
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
+        check_whole(rows.X.value);
         double counted = 0;
-        for (const float c : rows.X.value) {
-            require(c >= 0 && c == std::floor(c) && c < 0x1p31f, "counts must be whole numbers");
-            counted += double(c);
-        }
+        for (const float c : rows.X.value) counted += double(c);
         require(int64_t(z.size()) == tokens.first().back() && counted == double(z.size()),
                 "z must have one topic for each token");
         require(given || all_below(std::span<const TopicId>(view(z)), K), "a token's topic is not below K");

@@ -14,7 +14,7 @@ namespace topmix {
 namespace {
 
 auto bind_scvb0_step(const ShardArrays& shard, Mat<const float> table, Vec<const float> alpha,
-                     const Scvb0Options& options, uint32_t pass, int threads, TopicScratch& scratch,
+                     const Scvb0Options& options, uint32_t pass, Threads threads, TopicScratch& scratch,
                      std::optional<Mat<float>> averages) {
     const size_t K = alpha.size();
     check_table(table, alpha);
@@ -35,7 +35,7 @@ auto bind_scvb0_step(const ShardArrays& shard, Mat<const float> table, Vec<const
 using GammaArrays = std::tuple<Mat<const TopicId>, Mat<const float>>;
 
 auto bind_cvb0_step(const ShardArrays& shard, const WordArrays& of_words, Vec<const float> alpha, size_t L, int burn_in,
-                    const std::optional<GammaArrays>& given, int threads) {
+                    const std::optional<GammaArrays>& given, Threads threads) {
     const auto& [table, log_scale, norm, least] = of_words;
     const size_t K = alpha.size();
     check_table(table, alpha);
@@ -48,6 +48,7 @@ auto bind_cvb0_step(const ShardArrays& shard, const WordArrays& of_words, Vec<co
     GammasView last;
     if (given) {
         const auto& [topic, r] = *given;
+        require(topic.is_valid() && r.is_valid(), "the last gammas must be arrays");  // None is one inside a tuple
         require(topic.shape(0) == nnz && r.shape(0) == nnz && topic.shape(1) == L && r.shape(1) == L,
                 "the last gammas must be [entries, L]");
         last = {view(topic), view(r)};

@@ -16,6 +16,7 @@ void register_shard(nb::module_& m) {
             Localised out;
             {
                 nb::gil_scoped_release nogil;
+                require(n_words <= size_t(INT32_MAX), "a word is named by 32 bits");
                 require(index.size() < (size_t(1) << 31), "a shard holds at most 2^31 - 1 entries: use more shards");
                 std::vector<int32_t> ids(view(index).begin(), view(index).end());  // that nobody else can change
                 require(all_below(std::span<const int32_t>(ids), n_words), "a column id lies outside the vocabulary");
@@ -32,13 +33,13 @@ void register_shard(nb::module_& m) {
     m.def(
         "add_word_stats",
         [](Vec<const int32_t> cols, Vec<const int64_t> indptr, Vec<const TopicId> topic, Vec<const float> value,
-           double weight, int threads, Mat<double> total) {
+           double weight, Threads threads, Mat<double> total) {
             const size_t words = total.shape(0), K = total.shape(1);
             require(
                 indptr.size() == cols.size() + 1 && topic.size() == value.size() && rises(view(indptr), topic.size()),
                 "cols, indptr, topic and value disagree");
             require(all_below(view(topic), K), "a topic lies outside the total");
-            for (const int32_t v : view(cols)) require(v >= 0 && size_t(v) < words, "a word lies outside the total");
+            require(all_below(view(cols), words), "a word lies outside the total");
             nb::gil_scoped_release nogil;
             add_word_stats(view(cols), view(indptr), view(topic), view(value), weight, threads, {view(total), K});
         },
@@ -47,7 +48,7 @@ void register_shard(nb::module_& m) {
 
     m.def(
         "add_scaled",
-        [](Vec<const double> x, double a, int threads, Vec<double> y) {
+        [](Vec<const double> x, double a, Threads threads, Vec<double> y) {
             require(x.size() == y.size(), "x and y differ in length");
             nb::gil_scoped_release nogil;
             const double* from = x.data();

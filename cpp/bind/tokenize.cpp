@@ -48,7 +48,8 @@ std::vector<std::string> strings(nb::handle sequence) {
 
 struct PyTermCounter {
     TermCounter counter;
-    std::mutex busy;  // count() runs without the GIL
+    std::mutex busy;      // count() runs without the GIL
+    bool failed = false;  // a count was abandoned: what it had added of terms and statistics may disagree
 
     PyTermCounter(nb::bytes chars, size_t min_length, bool whole_words, bool lowercase, nb::handle stop_words,
                   size_t min_n, size_t max_n, nb::handle vocabulary)
@@ -62,7 +63,15 @@ struct PyTermCounter {
         return out;
     }
 
-    auto count(const nb::sequence& documents, int threads) {
+    /// For one caller at a time. Nobody waits for it with the GIL, which a count needs to ask for interrupts.
+    std::unique_lock<std::mutex> hold() {
+        nb::gil_scoped_release nogil;
+        std::unique_lock lock(busy);
+        if (failed) throw std::logic_error("an earlier count failed: make a new counter");
+        return lock;
+    }
+
+    auto count(const nb::sequence& documents, Threads threads) {
         const nb::tuple kept(documents);  // our own references: the caller's list may change while the GIL is dropped
         Bytes bytes;
         std::vector<nb::tuple> lists;
@@ -85,9 +94,11 @@ struct PyTermCounter {
 
         CountedRows rows;
         {
+            const auto lock = hold();
             nb::gil_scoped_release nogil;
-            const std::lock_guard hold(busy);
+            failed = true;
             rows = counter.count(views, threads);
+            failed = false;
         }
         return std::tuple(give(std::move(rows.indptr), rows.n_rows + 1), give(std::move(rows.index), rows.n_entries),
                           give(std::move(rows.value), rows.n_entries));
@@ -95,14 +106,14 @@ struct PyTermCounter {
 
     template <class Fn>
     auto statistic(Fn&& of) {
-        const std::lock_guard hold(busy);
+        const auto lock = hold();
         std::vector<int64_t> out(counter.terms().size());
         for (size_t id = 0; id < out.size(); ++id) out[id] = of(id);
         return give(std::move(out));
     }
 
     void check(std::span<const int32_t> ids) const {
-        for (int32_t id : ids) require(id >= 0 && size_t(id) < counter.terms().size(), "an id names no term");
+        require(all_below(ids, counter.terms().size()), "an id names no term");
     }
 };
 
@@ -127,12 +138,12 @@ void register_tokenize(nb::module_& m) {
              [](PyTermCounter& c) { return c.statistic([&](size_t id) { return c.counter.term_frequency(id); }); })
         .def(
             "sort",
-            [](PyTermCounter& c, Vec<const int32_t> ids, int threads) {
-                c.check(view(ids));
+            [](PyTermCounter& c, Vec<const int32_t> ids, Threads threads) {
                 std::vector<int32_t> out(ids.data(), ids.data() + ids.size());
                 {
+                    const auto lock = c.hold();
+                    c.check(out);
                     nb::gil_scoped_release nogil;
-                    const std::lock_guard hold(c.busy);
                     sort_terms(c.counter.terms(), threads, out);
                 }
                 return give(std::move(out));
@@ -141,8 +152,8 @@ void register_tokenize(nb::module_& m) {
         .def(
             "packed",
             [](PyTermCounter& c, Vec<const int32_t> ids) {
+                const auto lock = c.hold();
                 c.check(view(ids));
-                const std::lock_guard hold(c.busy);
                 std::vector<int64_t> offsets{0};
                 std::vector<uint8_t> text;
                 for (int32_t id : view(ids)) {
@@ -156,8 +167,8 @@ void register_tokenize(nb::module_& m) {
         .def(
             "terms",
             [](PyTermCounter& c, Vec<const int32_t> ids) {
+                const auto lock = c.hold();
                 c.check(view(ids));
-                const std::lock_guard hold(c.busy);
                 nb::object out = nb::steal(PyList_New(Py_ssize_t(ids.size())));
                 if (!out.is_valid()) throw nb::python_error();
                 for (size_t i = 0; i < ids.size(); ++i) {

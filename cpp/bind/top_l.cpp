@@ -24,7 +24,8 @@ void check(const Mat<const T>& s, size_t L, const Mat<int32_t>& idx, const Mat<T
 }
 
 template <class T>
-void top_l_rows(Mat<const T> scores, size_t L, Mat<int32_t> idx, Mat<T> r, bool log, Vec<double> entropy, int threads) {
+void top_l_rows(Mat<const T> scores, size_t L, Mat<int32_t> idx, Mat<T> r, bool log, Vec<double> entropy,
+                Threads threads) {
     check(scores, L, idx, r);
     require(entropy.size() == scores.shape(0), "entropy needs an entry for each row of scores");
     const Rows<const T> S{view(scores), scores.shape(1)};
@@ -41,7 +42,7 @@ void top_l_rows(Mat<const T> scores, size_t L, Mat<int32_t> idx, Mat<T> r, bool 
 }
 
 template <class T>
-void select_rows(Mat<const T> scores, size_t L, Mat<int32_t> idx, Mat<T> val, int threads) {
+void select_rows(Mat<const T> scores, size_t L, Mat<int32_t> idx, Mat<T> val, Threads threads) {
     check(scores, L, idx, val);
     const Rows<const T> S{view(scores), scores.shape(1)};
     const size_t m = idx.shape(1);

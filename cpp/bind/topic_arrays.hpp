@@ -21,6 +21,7 @@ struct ShardArrays {
 
     Shard checked(size_t words) const {
         check_words(starts, order, words, index.size());
+        require(are_counts(view(value)), "counts must be finite and not negative");
         return {csr(indptr, index, value, words), view(starts), view(order)};
     }
 };
@@ -35,11 +36,13 @@ using WordArrays = std::tuple<Mat<const float>, Vec<const double>, Vec<const dou
 inline void check_topics(const DocArrays& docs, size_t n, size_t K, const char* what) {
     const auto& [indptr, topic, count] = docs;
     check_topics(indptr, topic, count, n, K, what);
+    require(are_counts(view(count)), what);
 }
 
 inline void check_table(const Mat<const float>& table, const Vec<const float>& alpha) {
     require(alpha.size() == table.shape(1) && 1 <= alpha.size() && alpha.size() <= kMaxTopics,
             "alpha and table disagree on K, or K is over MAX_TOPICS");
+    require(are_counts(view(alpha)), "alpha must be finite and not negative");
 }
 
 inline auto give_words(WordStats&& S) {

@@ -29,12 +29,13 @@ Posterior posterior_named(const std::string& name) {
 
 auto bind_topic_table(const std::string& posterior, Mat<const double> raw, double factor, Mat<const double> eta,
                       const std::optional<SparseWords>& extra, const std::optional<PseudoCountArrays>& pseudo_counts,
-                      Vec<const double> norm, Vec<const int32_t> cols, int threads, Mat<float> table,
+                      Vec<const double> norm, Vec<const int32_t> cols, Threads threads, Mat<float> table,
                       Vec<double> log_scale) {
     const size_t V = raw.shape(0), K = raw.shape(1);
+    check_topic_count(K);
     require(norm.size() == K && table.shape(0) == cols.size() && table.shape(1) == K && log_scale.size() == cols.size(),
             "raw, norm, cols, table and log_scale disagree");
-    for (const int32_t v : view(cols)) require(v >= 0 && size_t(v) < V, "a word lies outside the vocabulary");
+    require(all_below(view(cols), V), "a word lies outside the vocabulary");
     const WordPrior prior = word_prior(eta, extra, V, K);
     const PseudoCounts start = pseudo_counts_of(pseudo_counts, V, K);
     const Posterior kind = posterior_named(posterior);
@@ -44,8 +45,9 @@ auto bind_topic_table(const std::string& posterior, Mat<const double> raw, doubl
 }
 
 auto bind_topic_bound(const std::string& posterior, Mat<const double> raw, double factor, Mat<const double> eta,
-                      const std::optional<SparseWords>& extra, int threads, Vec<double> norm) {
+                      const std::optional<SparseWords>& extra, Threads threads, Vec<double> norm) {
     const size_t V = raw.shape(0), K = raw.shape(1);
+    check_topic_count(K);
     require(norm.size() == K, "raw and norm disagree on K");
     const WordPrior prior = word_prior(eta, extra, V, K);
     const Posterior kind = posterior_named(posterior);
@@ -54,8 +56,9 @@ auto bind_topic_bound(const std::string& posterior, Mat<const double> raw, doubl
 }
 
 void bind_topic_rows(Mat<const double> raw, double factor, Mat<const double> eta,
-                     const std::optional<SparseWords>& extra, bool as_shares, int threads, Mat<double> out) {
+                     const std::optional<SparseWords>& extra, bool as_shares, Threads threads, Mat<double> out) {
     const size_t V = raw.shape(0), K = raw.shape(1);
+    check_topic_count(K);
     require(out.shape(0) == K && out.shape(1) == V, "out must have the shape of raw, transposed");
     const WordPrior prior = word_prior(eta, extra, V, K);
     nb::gil_scoped_release nogil;
@@ -69,6 +72,7 @@ struct StartArrays {
     Start checked(size_t docs, size_t K) const {
         if (const auto* dense = std::get_if<Mat<const float>>(&counts)) {
             require(dense->shape(0) == docs && dense->shape(1) == K, "start must be [documents, K]");
+            require(are_counts(view(*dense)), "start must be finite and not negative");
             return {{}, {}, {}, view(*dense)};
         }
         const DocArrays& sparse = std::get<DocArrays>(counts);
@@ -94,7 +98,7 @@ struct LastVisitArrays {
 
 auto bind_topics_step(const ShardArrays& shard, Mat<const float> table, Vec<const float> alpha,
                       const DocumentOptions& options, const StartArrays* start, const LastVisitArrays* last,
-                      bool want_words, int threads, TopicScratch& scratch) {
+                      bool want_words, Threads threads, TopicScratch& scratch) {
     const size_t words = table.shape(0), K = table.shape(1);
     check_table(table, alpha);
     require(1 <= options.L && options.L <= K, "need 1 <= L <= K");
@@ -113,7 +117,7 @@ auto bind_topics_step(const ShardArrays& shard, Mat<const float> table, Vec<cons
                            std::make_tuple(out.iterations, out.tried, out.accepted));
 }
 
-void bind_merged_entropy(const TopicScratch& scratch, size_t L, Vec<const int32_t> partner, int threads,
+void bind_merged_entropy(const TopicScratch& scratch, size_t L, Vec<const int32_t> partner, Threads threads,
                          Vec<double> lost) {
     const size_t K = partner.size(), entries = scratch.kept.size();
     require(lost.size() == K, "partner and lost disagree on K");
@@ -121,7 +125,7 @@ void bind_merged_entropy(const TopicScratch& scratch, size_t L, Vec<const int32_
     nb::gil_scoped_release nogil;
     for (size_t i = 0; i < entries; ++i)
         for (size_t l = 0; l < size_t(scratch.kept[i]); ++l)
-            require(scratch.topic[i * L + l] < K, "the last step with this scratch had more topics");
+            require(l < L && scratch.topic[i * L + l] < K, "the last step with this scratch had more topics");
     merged_entropy(scratch, L, view(partner), threads, view(lost));
 }
 

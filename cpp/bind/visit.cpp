@@ -21,7 +21,7 @@ template <class T>
 double visit(Mat<const T> x, std::optional<Vec<const int64_t>> rows, std::optional<Vec<const double>> origin,
              std::optional<Vec<const double>> scale, Mat<const T> W, Vec<const T> constant, const std::string& kind,
              bool linear, std::optional<Mat<const T>> centre, std::optional<Vec<const double>> weight, size_t L,
-             T least, int threads, Vec<double> N, Mat<double> first, Mat<double> second) {
+             T least, Threads threads, Vec<double> N, Mat<double> first, Mat<double> second) {
     const size_t D = x.shape(1), K = constant.size(), n = rows ? rows->size() : x.shape(0);
     const Features features{quadratic(kind), linear, D};
     require(features.kind != Quadratic::products, "products of entries are summed by add_moments");
@@ -34,8 +34,7 @@ double visit(Mat<const T> x, std::optional<Vec<const int64_t>> rows, std::option
     require(!weight || weight->size() == n, "need one weight a row");
     require(N.size() == K && first.shape(0) == K && first.shape(1) == D, "N must be [K], first [K, D]");
     require(second.shape(0) == K && second.shape(1) == quadratic_size(features.kind, D), "second must be [K, size]");
-    if (rows)
-        for (const int64_t row : view(*rows)) require(row >= 0 && size_t(row) < x.shape(0), "a row lies outside x");
+    require(!rows || all_below(view(*rows), x.shape(0)), "a row lies outside x");
     if (n == 0) return 0;
     const VisitTask<T> task{{{view(x), D}, some(rows)},
                             features,
@@ -47,7 +46,7 @@ double visit(Mat<const T> x, std::optional<Vec<const int64_t>> rows, std::option
                             some(weight),
                             L,
                             least};
-    threads = busy_threads(threads, double(n) * double(K) * double(features.size() + kSelection));
+    threads.n = busy_threads(threads, double(n) * double(K) * double(features.size() + kSelection));
     nb::gil_scoped_release nogil;
     return visit_rows<T>(task, threads, {view(N), view(first), view(second)});
 }

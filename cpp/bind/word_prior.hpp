@@ -17,12 +17,12 @@ inline void check_sparse(const Vec<const int64_t>& indptr, const Vec<const Topic
                          const Vec<const double>& value, size_t V, size_t K) {
     require(indptr.size() == V + 1 && topic.size() == value.size(), "the sparse rows do not fit raw");
     require(indptr(0) == 0 && indptr(V) == int64_t(topic.size()), "indptr must begin at 0 and end at len(topic)");
-    for (size_t v = 0; v < V; ++v) require(indptr(v) <= indptr(v + 1), "indptr must not fall");
-    for (const TopicId k : view(topic)) require(k < K, "the sparse rows name a topic that is not there");
+    require(rises(view(indptr), topic.size()), "indptr must not fall");
+    require(all_below(view(topic), K), "the sparse rows name a topic that is not there");
 }
 
 inline WordPrior word_prior(const Mat<const double>& eta, size_t words, size_t K) {
-    require((eta.shape(0) == words || eta.shape(0) == 1) && (eta.shape(1) == K || eta.shape(1) == 1),
+    require(eta.size() > 0 && (eta.shape(0) == words || eta.shape(0) == 1) && (eta.shape(1) == K || eta.shape(1) == 1),
             "eta must be [V or 1, K or 1]");
     return {eta.data(), eta.shape(0) == 1 ? 0 : eta.shape(1), eta.shape(1) == 1 ? size_t(0) : size_t(1)};
 }
@@ -36,7 +36,7 @@ inline WordPrior word_prior(const Mat<const double>& eta, const std::optional<Sp
     for (size_t v = 0; v < V; ++v)
         for (int64_t i = indptr(v) + 1; i < indptr(v + 1); ++i)
             require(topic(i - 1) < topic(i), "the topics of a word must ascend in extra");
-    for (const double x : view(value)) require(x >= 0, "extra must not be negative");
+    require(are_counts(view(value)), "extra must be finite and not negative");
     prior.extra = {{}, {}, view(indptr), view(topic), view(value), 1.0};
     return prior;
 }

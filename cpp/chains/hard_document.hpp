@@ -55,8 +55,8 @@ class alignas(64) HardDocument {
         for (int64_t u = tokens.X.indptr[d]; u < tokens.X.indptr[d + 1]; ++u)
             for (auto n = int64_t(tokens.X.value[size_t(u)]); n > 0; --n, ++z) {
                 const float* row = D[size_t(tokens.X.index[size_t(u)])].data();
-                for (size_t k = 0; k < D.cols; ++k) far[k] = row[k] + extra[k];
-                const auto best = size_t(std::ranges::min_element(far) - far.begin());
+                for (size_t k = 0; k < K; ++k) far[k] = row[k] + extra[k];
+                const auto best = size_t(std::min_element(far.begin(), far.begin() + ptrdiff_t(K)) - far.begin());
                 if (!(far[best] < row[*z])) continue;
                 if (--used[*z] == 0) extra[*z] = lambda;
                 *z = TopicId(best);

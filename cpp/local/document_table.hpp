@@ -73,7 +73,7 @@ class DocumentTable {
             for (size_t k = k0; k < k1; ++k)
                 if (dense[k] > opt.eps) topic.push_back(int32_t(k));
         }
-        if (topic.empty()) topic.push_back(int32_t(best));
+        if (topic.empty()) topic.push_back(int32_t(std::min(best, K - 1)));  // K: nothing was a number
         for (const int32_t k : topic) N.push_back(dense[size_t(k)]), alpha.push_back(alpha_all[size_t(k)]);
         std::fill(dense.begin(), dense.end(), 0.f);
         width = topic.size();

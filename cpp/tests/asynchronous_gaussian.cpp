@@ -66,11 +66,8 @@ struct Problem {
         }
         return {prior,
                 std::move(clusters),
-                L,
                 Deal{bounds, blocks, most, 17, 1 + int(seed), seed},
-                {},
-                cluster,
-                r,
+                {{}, cluster, r, L},
                 [this](const NormalWishart& shared, size_t begin, size_t end) { return rows_of(shared, begin, end); }};
     }
 };
@@ -120,8 +117,9 @@ void blocks_come_and_go(Quadratic kind, int threads) {
     const size_t D = problem.D, K = problem.K, B = 3, half = problem.n / 2;
     auto low = [&](const NormalWishart& shared) { return problem.rows_of(shared, 0, half); };
     auto high = [&](const NormalWishart& shared) { return problem.rows_of(shared, half, problem.n); };
-    Rows team[2] = {{problem.prior, K, 2, B, {}, 17, threads, low},
-                    {problem.prior, K, 2, B, std::vector<double>(half, 1.0), 17, threads, high}};
+    const StationSettings settings{double(problem.n), K, 2, B, 17, threads};
+    Rows team[2] = {{problem.prior, settings, {}, low},
+                    {problem.prior, settings, std::vector<double>(half, 1.0), high}};
     const size_t width = team[0].width();
     std::vector<std::vector<double>> block(B);
     size_t k = 0;
@@ -156,11 +154,24 @@ void blocks_come_and_go(Quadratic kind, int threads) {
                 for (size_t i = 0; i < numbers.size(); i += width) N += numbers[i];
             check(std::abs(N - 90) < 1e-9);
         }
-    try {
-        (void)team[0].take(0);
-        check(false, "nothing is there");
-    } catch (const std::logic_error&) {
-    }
+    auto refused = [&](auto&& what) {
+        try {
+            what();
+            check(false, "it was done");
+        } catch (const std::logic_error&) {
+        }
+    };
+    const std::vector<BlockId> first{0};
+    refused([&] { (void)team[0].take(0); });
+    refused([&] { team[0].visit(first); });
+    refused([&] { team[0].settle(); });
+    team[0].put(0, block[0]);
+    refused([&] { team[0].compare(first); });
+    team[0].forget();
+    refused([&] { team[0].visit(first); });
+    refused([&] { team[0].contribute(first); });
+    refused([&] { (void)team[0].entropy(); });
+    refused([&] { team[0].settle(); });  // no cluster has come
 }
 
 void a_singular_covariance_is_an_error() {

@@ -65,11 +65,11 @@ struct Problem {
         std::vector<int64_t> bounds(workers + 1);
         for (size_t w = 0; w <= workers; ++w) bounds[w] = int64_t(w * kRows / workers);
         const std::vector<double> nothing(Data::width(prior));
-        return {
-            prior, std::vector<SparseCluster>(K, Data::unpacked(prior, nothing.data())),
-            L,     Deal{bounds, blocks, most, 17, 1 + int(seed), seed},
-            {},    cluster,
-            r,     [this](const Clusters& shared, size_t begin, size_t end) { return rows_of(shared, begin, end); }};
+        return {prior,
+                std::vector<SparseCluster>(K, Data::unpacked(prior, nothing.data())),
+                Deal{bounds, blocks, most, 17, 1 + int(seed), seed},
+                {{}, cluster, r, L},
+                [this](const Clusters& shared, size_t begin, size_t end) { return rows_of(shared, begin, end); }};
     }
 
     /// What all rows add to clusters: kept exactly for counts, since products of shares with whole numbers are exact.
@@ -111,8 +111,9 @@ void blocks_come_and_go(const Problem<Clusters>& problem, int threads, double to
     const size_t B = 3, half = kRows / 2;
     auto low = [&](const Clusters& shared) { return problem.rows_of(shared, 0, half); };
     auto high = [&](const Clusters& shared) { return problem.rows_of(shared, half, kRows); };
-    Rows team[2] = {{problem.prior, problem.K, problem.L, B, {}, 17, threads, low},
-                    {problem.prior, problem.K, problem.L, B, std::vector<double>(half, 1.0), 17, threads, high}};
+    const StationSettings settings{double(kRows), problem.K, problem.L, B, 17, threads};
+    Rows team[2] = {{problem.prior, settings, {}, low},
+                    {problem.prior, settings, std::vector<double>(half, 1.0), high}};
     const size_t width = team[0].width();
     std::vector<std::vector<double>> block(B);
     for (size_t b = 0; b < B; ++b) {
@@ -141,11 +142,24 @@ void blocks_come_and_go(const Problem<Clusters>& problem, int threads, double to
             for (const auto& numbers : block) all.insert(all.end(), numbers.begin(), numbers.end());
             problem.check_sums(all, tolerance);
         }
-    try {
-        (void)team[0].take(0);
-        check(false, "nothing is there");
-    } catch (const std::logic_error&) {
-    }
+    auto refused = [&](auto&& what) {
+        try {
+            what();
+            check(false, "it was done");
+        } catch (const std::logic_error&) {
+        }
+    };
+    const std::vector<BlockId> first{0};
+    refused([&] { (void)team[0].take(0); });
+    refused([&] { team[0].visit(first); });
+    refused([&] { team[0].settle(); });
+    team[0].put(0, block[0]);
+    refused([&] { team[0].compare(first); });
+    team[0].forget();
+    refused([&] { team[0].visit(first); });
+    refused([&] { team[0].contribute(first); });
+    refused([&] { (void)team[0].entropy(); });
+    refused([&] { team[0].settle(); });  // no cluster has come
 }
 
 }  // namespace

@@ -32,9 +32,9 @@ struct Problem {
         const size_t V = shard.words(), B = by_token ? V : std::min<size_t>(V, 11);
         std::vector<int64_t> bounds;
         for (size_t w = 0; w <= workers; ++w) bounds.push_back(int64_t(w * shard.rows().rows() / workers));
-        return std::make_unique<AsynchronousTopics>(shard.rows(), V, bounds, blocks(B), K, C, tail,
-                                                    Rows<const double>{counts, K}, alpha, eta, 1, warm_up, 1, 9,
-                                                    by_token);
+        return std::make_unique<AsynchronousTopics>(shard.rows(), bounds, blocks(B),
+                                                    asynchronous::TopicsToStart{{counts, K}, alpha, eta, 1},
+                                                    asynchronous::TopicPlan{C, tail, warm_up, 1, 9, by_token});
     }
     double tokens() const { return std::accumulate(shard.value.begin(), shard.value.end(), 0.0); }
 };
@@ -70,12 +70,11 @@ void blocks_that_come_and_go() {
         const Csr<float> half{X.indptr.subspan(size_t(from), size_t(to - from + 1)), X.index, X.value};
         const std::vector<int64_t> bounds{0, (to - from) / 3, to - from};
         side.push_back(std::make_unique<NomadicTopics>(half, V, bounds, blocks, K, 5, Tail::best));
-        side[p]->shared().priors(V, problem.alpha, problem.eta, 1);
     }
     for (size_t v = 0; v < V; ++v)
         for (size_t k = 0; k < K; ++k) total[k] += problem.counts[v * K + k];
     const std::span<const double> counts(problem.counts);
-    for (auto& one : side) one->begin(total);
+    for (auto& one : side) one->begin(problem.alpha, problem.eta, 1, total);
     for (size_t b = 0; b < B; ++b) {
         const size_t at = size_t(blocks.starts[b]) * K, size = side[0]->shared().numbers_in(b);
         std::vector<double> fresh(size, 0.0);
@@ -89,7 +88,7 @@ void blocks_that_come_and_go() {
     std::ranges::fill(total, 0.0);
     for (const auto& rows : S)
         for (size_t i = 0; i < rows.size(); ++i) total[i % K] += rows[i];
-    for (auto& one : side) one->begin(total);
+    for (auto& one : side) one->begin(problem.alpha, problem.eta, 1, total);
     for (size_t pass = 0; pass < 4; ++pass)
         for (size_t b = 0; b < B; ++b)
             for (auto& one : side) {

@@ -262,10 +262,25 @@ def visit_rows(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), ord
     Rows of x, as z = (x - origin) scale, to their L best clusters under the scores constant + features(z) W': adds sum w r, sum w r z and sum w r (quadratic part of z) of each cluster to N, first and second, without shares below `least`, and returns the summed entropy.
     """
 
+class NormalWishart:
+    """What Gaussian clusters share: cpp/asynchronous/normal_wishart.hpp."""
+
+    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float) -> None: ...
+
+class Deal:
+    """How the workers of one process share rows and clusters."""
+
+    def __init__(self, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
+
+class StationSettings:
+    """What rows need to know of the clusters that visit them."""
+
+    def __init__(self, all_rows: float, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+
 class AsynchronousGaussian32:
     """Workers that own rows, visited by blocks of Gaussian clusters."""
 
-    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
+    def __init__(self, prior: NormalWishart, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], deal: Deal) -> None: ...
 
     def start(self, passes: int) -> None:
         """
@@ -305,7 +320,7 @@ class AsynchronousGaussian32:
 class AsynchronousGaussian64:
     """Workers that own rows, visited by blocks of Gaussian clusters."""
 
-    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
+    def __init__(self, prior: NormalWishart, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], deal: Deal) -> None: ...
 
     def start(self, passes: int) -> None:
         """
@@ -347,7 +362,7 @@ class NomadicGaussian32:
     Rows of one process, visited by blocks of Gaussian clusters that come and go.
     """
 
-    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+    def __init__(self, prior: NormalWishart, z: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, settings: StationSettings) -> None: ...
 
     def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
         """A block arrives: the numbers of each cluster, N first."""
@@ -385,7 +400,7 @@ class NomadicGaussian64:
     Rows of one process, visited by blocks of Gaussian clusters that come and go.
     """
 
-    def __init__(self, quadratic: str, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+    def __init__(self, prior: NormalWishart, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, settings: StationSettings) -> None: ...
 
     def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
         """A block arrives: the numbers of each cluster, N first."""
@@ -418,50 +433,30 @@ class NomadicGaussian64:
     def of_rows(self) -> int:
         """Bytes of what stays."""
 
+class CategoricalPrior:
+    """What clusters of bags of words share."""
+
+    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float) -> None: ...
+
+class SparseGaussian:
+    """What Gaussian clusters of sparse rows share, and their frame."""
+
+    def __init__(self, prior: NormalWishart, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class CountRows:
+    """Rows of counts, as they are given."""
+
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class SparseRows:
+    """Sparse rows, as they are given."""
+
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
 class AsynchronousCategorical:
     """Workers that own rows of counts, visited by blocks of clusters."""
 
-    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
-
-    def start(self, passes: int) -> None:
-        """
-        Starts the workers; they make this many passes, counted from the first.
-        """
-
-    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
-        """
-        Waits for the next pass: what all rows add to clusters, and their entropy, or None.
-        """
-
-    def stop(self) -> None:
-        """Stops the workers; they end their current visit early."""
-
-    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
-        """
-        Stops the workers; their statistics at this moment, as next() returns them.
-        """
-
-    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
-        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
-
-    def visit(self, worker: int, blocks: Sequence[int]) -> None:
-        """
-        Stops the workers; one of them works on these blocks, on the calling thread. It is not recorded.
-        """
-
-    def audit(self) -> None:
-        """
-        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
-        """
-
-    @property
-    def visits(self) -> int:
-        """Of blocks, by all workers."""
-
-class AsynchronousSparseGaussian:
-    """Workers that own sparse rows, visited by blocks of Gaussian clusters."""
-
-    def __init__(self, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], blocks: int, most: int, rows_at_once: int, threads: int, seed: int) -> None: ...
+    def __init__(self, prior: CategoricalPrior, rows: CountRows, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], deal: Deal) -> None: ...
 
     def start(self, passes: int) -> None:
         """
@@ -501,7 +496,7 @@ class AsynchronousSparseGaussian:
 class NomadicCategorical:
     """Rows of counts, visited by blocks of clusters that come and go."""
 
-    def __init__(self, bayes: bool, eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+    def __init__(self, prior: CategoricalPrior, rows: CountRows, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, settings: StationSettings) -> None: ...
 
     def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
         """A block arrives: the numbers of each cluster, N first."""
@@ -534,10 +529,50 @@ class NomadicCategorical:
     def of_rows(self) -> int:
         """Bytes of what stays."""
 
+class AsynchronousSparseGaussian:
+    """Workers that own sparse rows, visited by blocks of Gaussian clusters."""
+
+    def __init__(self, prior: SparseGaussian, rows: SparseRows, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, cluster: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], deal: Deal) -> None: ...
+
+    def start(self, passes: int) -> None:
+        """
+        Starts the workers; they make this many passes, counted from the first.
+        """
+
+    def next(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float] | None:
+        """
+        Waits for the next pass: what all rows add to clusters, and their entropy, or None.
+        """
+
+    def stop(self) -> None:
+        """Stops the workers; they end their current visit early."""
+
+    def now(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], float]:
+        """
+        Stops the workers; their statistics at this moment, as next() returns them.
+        """
+
+    def assignments(self) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]:
+        """Stops the workers; clusters and shares of all rows, [rows, L] each."""
+
+    def visit(self, worker: int, blocks: Sequence[int]) -> None:
+        """
+        Stops the workers; one of them works on these blocks, on the calling thread. It is not recorded.
+        """
+
+    def audit(self) -> None:
+        """
+        Stops the workers; raises RuntimeError unless every block is there once and equals the workers' sums.
+        """
+
+    @property
+    def visits(self) -> int:
+        """Of blocks, by all workers."""
+
 class NomadicSparseGaussian:
     """Sparse rows, visited by blocks of Gaussian clusters that come and go."""
 
-    def __init__(self, linear: bool, bayes: bool, beta: float, m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], nu: float, B: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], reg: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], zero: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight_prior: float, all_rows: float, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, n_clusters: int, n_active: int, blocks: int, rows_at_once: int, threads: int) -> None: ...
+    def __init__(self, prior: SparseGaussian, rows: SparseRows, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, settings: StationSettings) -> None: ...
 
     def put(self, block: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
         """A block arrives: the numbers of each cluster, N first."""
@@ -661,10 +696,20 @@ def sample_step(tokens: WordOrder, shard: Shard, words: tuple[Annotated[NDArray[
     Draws the topics z of a shard's tokens, again or given the documents' proportions (indptr, topic, count): (word statistics), (documents' topics), tokens that moved.
     """
 
+class WordBlocks:
+    """Which words travel together."""
+
+    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class TopicPlan:
+    """How the workers proceed: learners/asynchronous_topics.py."""
+
+    def __init__(self, n_active: int, tail: str, warm_up: int, settle: int, seed: int, by_token: bool = False) -> None: ...
+
 class AsynchronousTopics:
     """Workers that own documents, visited by blocks of words."""
 
-    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_active: int, tail: str, counts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], warm_up: int, settle: int, seed: int, by_token: bool = False) -> None: ...
+    def __init__(self, rows: CountRows, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: WordBlocks, counts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], plan: TopicPlan) -> None: ...
 
     def start(self, passes: int) -> None:
         """
@@ -704,7 +749,7 @@ class AsynchronousTopics:
 class NomadicTopics:
     """Documents of one process, visited by blocks that come and go."""
 
-    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], block_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], words: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_words: int, n_topics: int, n_active: int, tail: str) -> None: ...
+    def __init__(self, rows: CountRows, bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], blocks: WordBlocks, n_words: int, n_topics: int, n_active: int, tail: str) -> None: ...
 
     def begin(self, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], eta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], total: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """The priors, and the sums over all words, while nobody works."""

@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 
 from topmix.api.estimator import learned
 from topmix.api.multinomial import MultinomialMixture
-from topmix.api.odd_data import check_whole_counts, warn_of_odd_data
+from topmix.api.odd_data import check_whole_counts, warn_of_many_tokens, warn_of_odd_data
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.api.token_topics import ChainStart, checked_topics, random_topics, read_token_topics
 from topmix.api.topics import TopicEstimator
@@ -176,6 +176,7 @@ class CombinatorialLDA(TopicEstimator):
         check_whole_counts(corpus, type(self).__name__)
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter")
         warn_of_odd_data(corpus, K)
+        warn_of_many_tokens(corpus, type(self).__name__)
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         smoothing, penalty = positive_number(self.smoothing, "smoothing"), penalty_for(self.penalty, K, corpus)
         least_gain = any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0)

@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.api.estimator import learned
-from topmix.api.odd_data import check_whole_counts, warn_of_odd_data
+from topmix.api.odd_data import MOST_DRAWN, check_whole_counts, warn_of_many_tokens, warn_of_odd_data
 from topmix.api.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.api.token_topics import (
@@ -179,9 +179,10 @@ class GibbsLDA(TopicEstimator):
     def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
         corpus, reading = self._read_first(X, how)
-        check_whole_counts(corpus, type(self).__name__)
+        check_whole_counts(corpus, type(self).__name__, most=MOST_DRAWN)
         K = count_of_components(self.n_components)
         warn_of_odd_data(corpus, K)
+        warn_of_many_tokens(corpus, type(self).__name__)
         if warm is not None and warm.n_topics != K:
             raise ValueError(f"warm_start keeps {warm.n_topics} topics, but n_components is now {K}")
         max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")

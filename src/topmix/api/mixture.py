@@ -51,6 +51,7 @@ from topmix.parameters.checks import (
 from topmix.read import How, Reading
 
 LEAST_BATCH = 2_000  # rows; an update of the clusters costs more than a visit to fewer
+LARGEST_WEIGHT = 1e30  # of a row: its products with counts are summed in floats
 NOT_CONVERGED = (  # scikit-learn's words, which people filter by
     "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
     "check for degenerate data."
@@ -338,4 +339,11 @@ def _weights(sample_weight: object, data: Corpus | Table) -> np.ndarray | None:
         return None
     rows = data.to_scipy() if isinstance(data, Corpus) else data.data
     # Private, and public nowhere: scikit-learn's own checks and errors of weights.
-    return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
+    weight = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
+    largest = float(weight.max(initial=0.0))
+    if largest > 0 and not 1 / LARGEST_WEIGHT <= largest <= LARGEST_WEIGHT:
+        raise ValueError(
+            f"the largest sample_weight is {largest:.3g}; it must be from {1 / LARGEST_WEIGHT:g} to "
+            f"{LARGEST_WEIGHT:g}, so that weighted rows can be summed: multiply all weights by a constant"
+        )
+    return weight

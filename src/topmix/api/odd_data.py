@@ -11,6 +11,10 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.parameters.checks import LARGEST_COUNT
 
+MANY_TOKENS = 20_000_000  # about a second of sampling
+MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
+MOST_DRAWN = 2**24  # tokens of a document: samplers count them in floats, which are whole numbers so far
+LARGEST_SUM = 1e38  # of counts, in floats
 LIGHT = 10.0  # tokens: documents that weigh less on average may be proportions or tf-idf, if they are not whole numbers
 
 
@@ -35,19 +39,50 @@ def warn_of_odd_data(corpus: Corpus, n_components: int | None) -> None:
         )
 
 
+def check_sums(corpus: Corpus) -> None:
+    """Counts whose sums, by word or by document, do not fit into the floats that hold them."""
+    if not corpus.n_tokens < LARGEST_SUM:
+        words = np.bincount(corpus.index, weights=corpus.value, minlength=corpus.n_words)
+        for what, tokens in (("column", words), ("row", row_sums(corpus.indptr, corpus.value))):
+            if not tokens.max() < LARGEST_SUM:
+                raise ValueError(
+                    f"X has counts that are too large to be summed: {what} {int(tokens.argmax())} sums to "
+                    f"{tokens.max():.3g}, and must stay below {LARGEST_SUM:g}. Divide X by a constant."
+                )
+
+
 def not_whole(corpus: Corpus) -> np.ndarray:
     """Entries whose counts are not whole numbers of tokens."""
     return np.flatnonzero(corpus.value != np.floor(corpus.value))
 
 
-def check_whole_counts(corpus: Corpus, owner: str) -> None:
-    """Tokens are whole: a count that is not is an error, with its place. Counters of tokens have 32 bits."""
-    if corpus.n_tokens > LARGEST_COUNT:
+def can_be_drawn(corpus: Corpus) -> bool:
+    """Whether documents are short enough to be sampled token by token."""
+    return corpus.n_tokens <= MOST_DRAWN or float(row_sums(corpus.indptr, corpus.value).max()) <= MOST_DRAWN
+
+
+def warn_of_many_tokens(corpus: Corpus, owner: str) -> None:
+    """Warns where counts are so large that a pass over single tokens takes seconds, and nothing would say so."""
+    if corpus.n_tokens > max(MANY_TOKENS, MOST_COPIES * corpus.nnz):
+        warnings.warn(
+            f"{owner} gives every token a topic, and visits all {corpus.n_tokens:,.0f} of them in each pass; X has "
+            f"only {corpus.nnz:,} counts. Expect seconds to minutes a pass. Divide the counts, or use LDA, which takes "
+            "no longer for larger ones",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def check_whole_counts(corpus: Corpus, owner: str, most: int = LARGEST_COUNT) -> None:
+    """Tokens are whole: a count that is not is an error, with its place. Counters of tokens have 32 bits, and hold at
+    most `most` of a document."""
+    if corpus.n_tokens > min(LARGEST_COUNT, most):
         words = np.bincount(corpus.index, weights=corpus.value, minlength=corpus.n_words)
-        for what, tokens in (("word", words), ("document", row_sums(corpus.indptr, corpus.value))):
-            if tokens.max() > LARGEST_COUNT:
+        documents = row_sums(corpus.indptr, corpus.value)
+        for what, tokens, limit in (("word", words, LARGEST_COUNT), ("document", documents, most)):
+            if tokens.max() > limit:
                 raise ValueError(
-                    f"{owner} gives every token a topic, and counts at most {LARGEST_COUNT:,} tokens of a {what}; "
+                    f"{owner} gives every token a topic, and counts at most {limit:,} tokens of a {what}; "
                     f"{what} {int(tokens.argmax())} has {tokens.max():,.0f}. Use LDA, or divide the counts."
                 )
     bad = not_whole(corpus)

@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 
 from topmix.api.checkpoints import checkpoint_of
 from topmix.api.estimator import learned
-from topmix.api.odd_data import not_whole, warn_of_odd_data
+from topmix.api.odd_data import MOST_COPIES, can_be_drawn, check_sums, not_whole, warn_of_odd_data
 from topmix.api.priors import word_prior_as_given
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.api.starts import first_topics
@@ -53,7 +53,6 @@ from topmix.read import How, Reading, read, read_growing
 from topmix.stats import TopicStats
 
 PASSES = 20  # without sampling sweeps, where max_iter is None
-MOST_COPIES = 50  # tokens of an entry, on average, that are sampled one by one
 FEWEST_DOCUMENTS = 3  # per topic: where topics stand for single documents, sampling loses more than it finds
 TRACES_EVERY = 64  # steps of a stream: looking for traces takes as long as some tables
 
@@ -135,6 +134,7 @@ class VariationalTopics(TopicEstimator):
     def _fit(self, X: object, how: How, clock: Clock, path: str | os.PathLike[str] | None, every: int) -> FittedTopics:
         learner, inference = self._learner(), self._inference()
         corpus, reading = self._read_first(X, how)
+        check_sums(corpus)
         warn_of_odd_data(corpus, self._topics_asked_for())
         checkpoint = checkpoint_of(self, corpus, path, every, inference)
         rng = self._rng()
@@ -276,6 +276,7 @@ class VariationalTopics(TopicEstimator):
             or self._is_warm()
             or corpus.n_docs < FEWEST_DOCUMENTS * self.n_components
             or corpus.n_tokens > MOST_COPIES * corpus.nnz
+            or not can_be_drawn(corpus)
             or most < 1
             or len(not_whole(corpus))
         ):

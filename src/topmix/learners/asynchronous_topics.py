@@ -54,6 +54,9 @@ class Blocks:
     starts: np.ndarray  # [B + 1] int64
     words: np.ndarray  # int32, block by block
 
+    def native(self) -> _core.WordBlocks:
+        return _core.WordBlocks(self.starts, self.words)
+
     @classmethod
     def of(
         cls, entries: np.ndarray, K: int, workers: int, block_words: int | None = None, each: int = BLOCKS_PER_WORKER
@@ -90,21 +93,13 @@ class AsynchronousTopics(OwnRows[TopicModel]):
         V, K = model.words.shape
         blocks = Blocks.of(np.bincount(corpus.index, minlength=V), K, workers, plan.block_words)
         self.native = _core.AsynchronousTopics(
-            corpus.indptr,
-            corpus.index,
-            corpus.value,
+            _core.CountRows(corpus.indptr, corpus.index, corpus.value),
             split_documents(corpus.indptr, workers),
-            blocks.starts,
-            blocks.words,
-            plan.n_active,
-            plan.tail,
+            blocks.native(),
             model.words.total.counts(),
             model.prior.alpha,
             model.words.dense_prior(),
-            plan.warm_up,
-            plan.settle,
-            plan.seed,
-            plan.per_token,
+            _core.TopicPlan(plan.n_active, plan.tail, plan.warm_up, plan.settle, plan.seed, plan.per_token),
         )
         self.lengths = row_sums(corpus.indptr, corpus.value)
         self.n_rows, self.max_iter = float(corpus.n_docs), max_iter
@@ -182,8 +177,8 @@ class TopicStation:
         self.n_threads, self.maker = threads, maker
         index = np.ascontiguousarray(rows.cols[rows.index], np.int32)
         self.native = _core.NomadicTopics(
-            rows.indptr, index, rows.value, split_documents(rows.indptr, threads), maker.blocks.starts,
-            maker.blocks.words, maker.n_words, maker.n_topics, maker.n_active, maker.tail,
+            _core.CountRows(rows.indptr, index, rows.value), split_documents(rows.indptr, threads),
+            maker.blocks.native(), maker.n_words, maker.n_topics, maker.n_active, maker.tail,
         )  # fmt: skip
         self.settings: Settings | None = None
 

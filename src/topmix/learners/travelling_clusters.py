@@ -7,9 +7,8 @@ about. docs/math.md, section G.1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -36,6 +35,9 @@ class Deal(NamedTuple):
     rows_at_once: int  # solved between two updates
     threads: int  # of each worker
     seed: int
+
+    def native(self) -> _core.Deal:
+        return _core.Deal(self.bounds, self.blocks, self.most, self.rows_at_once, self.threads, self.seed)
 
 
 class StationSettings(NamedTuple):
@@ -75,7 +77,6 @@ class NativeStation(Protocol):
 
 
 Rows = TypeVar("Rows", Shard, VectorShard)
-Native: TypeAlias = Callable[..., Any]  # a native class: settings of several kinds come before its rows
 
 
 class TravellingClusters(ABC, Generic[Rows]):
@@ -115,10 +116,13 @@ class GaussianClusters(TravellingClusters[VectorShard]):
     weight_prior: float
     dtype: str
 
-    def prior(self) -> tuple[object, ...]:
+    def prior(self) -> _core.NormalWishart:
         g, p = self.model, self.model.prior
         B, reg = (self.model.shape.packed(np.asarray(x)[None])[0].ravel() for x in (p.B, p.reg))
-        return g.shape.quadratic, not g.zero_mean, g.objective == "vb", p.beta, p.m, p.nu, B, reg, self.weight_prior
+        is_bayes = g.objective == "vb"
+        return _core.NormalWishart(
+            g.shape.quadratic, not g.zero_mean, is_bayes, p.beta, p.m, p.nu, B, reg, self.weight_prior
+        )
 
     def in_frame(self, rows: VectorShard, threads: int) -> np.ndarray:
         frame, x = self.model.frame, rows.rows_as(self.dtype)
@@ -127,15 +131,14 @@ class GaussianClusters(TravellingClusters[VectorShard]):
         return z
 
     def workers(self, model: Mixture, rows: VectorShard, deal: Deal) -> NativeWorkers:
-        make: Native = _core.AsynchronousGaussian32 if self.dtype == "float32" else _core.AsynchronousGaussian64
-        bounds, cluster, r, *how = deal
+        make = _core.AsynchronousGaussian32 if self.dtype == "float32" else _core.AsynchronousGaussian64
         z, centre = self.in_frame(rows, deal.threads), self._gaussian(model).posterior.m.astype(self.dtype)
-        return make(*self.prior(), z, rows.weight, bounds, cluster, r, centre, *how)
+        return make(self.prior(), z, rows.weight, deal.cluster, deal.r, centre, deal.native())
 
     def station(self, rows: VectorShard, settings: StationSettings) -> NativeStation:
-        make: Native = _core.NomadicGaussian32 if self.dtype == "float32" else _core.NomadicGaussian64
-        all_rows, *how = settings
-        return make(*self.prior(), all_rows, self.in_frame(rows, settings.threads), rows.weight, *how)
+        make = _core.NomadicGaussian32 if self.dtype == "float32" else _core.NomadicGaussian64
+        z = self.in_frame(rows, settings.threads)
+        return make(self.prior(), z, rows.weight, _core.StationSettings(*settings))
 
     def numbers(self, model: Mixture) -> np.ndarray:
         g = self._gaussian(model)
@@ -172,20 +175,17 @@ class SparseGaussianClusters(TravellingClusters[VectorShard]):
         """[D] where the row of zeros is, in the frame."""
         return self.model.frame.points(np.zeros(self.model.shape.D))
 
-    def prior(self) -> tuple[object, ...]:
-        g, p = self.model, self.model.prior
-        scale = np.ascontiguousarray(g.frame.scale)
-        return not g.zero_mean, g.objective == "vb", p.beta, p.m, p.nu, p.B, p.reg, scale, self.zero, self.weight_prior
+    def prior(self) -> _core.SparseGaussian:
+        clusters = GaussianClusters(self.model, self.weight_prior, self.dtype)
+        return _core.SparseGaussian(clusters.prior(), np.ascontiguousarray(self.model.frame.scale), self.zero)
 
     def workers(self, model: Mixture, rows: VectorShard, deal: Deal) -> NativeWorkers:
-        bounds, cluster, r, *how = deal
-        make: Native = _core.AsynchronousSparseGaussian
-        return make(*self.prior(), *entries(rows), rows.weight, model.n_components, bounds, cluster, r, *how)
+        X, K = _core.SparseRows(*entries(rows)), model.n_components
+        return _core.AsynchronousSparseGaussian(self.prior(), X, rows.weight, K, deal.cluster, deal.r, deal.native())
 
     def station(self, rows: VectorShard, settings: StationSettings) -> NativeStation:
-        all_rows, *how = settings
-        make: Native = _core.NomadicSparseGaussian
-        return make(*self.prior(), all_rows, *entries(rows), rows.weight, *how)
+        X = _core.SparseRows(*entries(rows))
+        return _core.NomadicSparseGaussian(self.prior(), X, rows.weight, _core.StationSettings(*settings))
 
     def numbers(self, model: Mixture) -> np.ndarray:
         """N, and what rows add to both moments of a column beyond what rows of zeros would."""
@@ -207,17 +207,15 @@ class CategoricalClusters(TravellingClusters[Shard]):
     weight_prior: float
 
     def workers(self, model: Mixture, rows: Shard, deal: Deal) -> NativeWorkers:
-        bounds, cluster, r, *how = deal
-        return _core.AsynchronousCategorical(
-            *self.prior(), *entries(rows), rows.weight, model.n_components, bounds, cluster, r, *how
-        )
+        X, K = _core.CountRows(*entries(rows)), model.n_components
+        return _core.AsynchronousCategorical(self.prior(), X, rows.weight, K, deal.cluster, deal.r, deal.native())
 
     def station(self, rows: Shard, settings: StationSettings) -> NativeStation:
-        all_rows, *how = settings
-        return _core.NomadicCategorical(*self.prior(), all_rows, *entries(rows), rows.weight, *how)
+        X = _core.CountRows(*entries(rows))
+        return _core.NomadicCategorical(self.prior(), X, rows.weight, _core.StationSettings(*settings))
 
-    def prior(self) -> tuple[bool, np.ndarray, float]:
-        return self.is_bayes, self.eta, self.weight_prior
+    def prior(self) -> _core.CategoricalPrior:
+        return _core.CategoricalPrior(self.is_bayes, self.eta, self.weight_prior)
 
     def numbers(self, model: Mixture) -> np.ndarray:
         return np.column_stack([model.allocation.counts(), model.likelihood.total.counts().T])
