@@ -124,7 +124,6 @@ def test_components_come_back_as_the_objects_that_were_passed(corpus, tmp_path):
     components = {
         "inference": Collapsed(min_topic_mass=1.0, cold_visits=None, stopping="mean"),
         "learner": Memoized(batch_size=30, batches_per_update=2),
-        "engine": Serial(),
     }
     model = topmix.LDA(3, max_iter=2, random_state=0, **components).fit(corpus)
     model.save(tmp_path / "model")
