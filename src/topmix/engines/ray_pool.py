@@ -121,7 +121,9 @@ class Pool:
             if any(peer.is_alive for peer in self.peers):
                 more = more or time.monotonic() + MORE_SECONDS
             if time.monotonic() > (more or deadline):
-                break
+                if not _end_idle(engine):  # cores may be free, and not enough of them on any node
+                    break
+                deadline, more = time.monotonic() + START_SECONDS, None
         alive = sum(peer.is_alive for peer in self.peers)
         if not alive:
             self.end()
@@ -191,17 +193,22 @@ def room_for(engine: Wanted) -> int:
 def _make_room(engine: Wanted, n: int | None) -> None:
     """Ends idle workers of other engines of this process, if there is no room for n more of this one. None is as many
     as fit: they take the places of idle ones."""
-    idle = [key for key, pool in _pools.items() if not pool.users and pool.engine != engine]
-    if not idle or (n is not None and room_for(engine) >= n):
+    if n is not None and room_for(engine) >= n:
         return
-    total = ray.available_resources().get("CPU", 0.0)
-    for key in idle:
-        pool = _pools.pop(key)
-        total += sum(peer.is_alive for peer in pool.peers) * pool.engine.cpus_per_worker
-        pool.end()
+    wanted = ray.available_resources().get("CPU", 0.0) + _end_idle(engine)
     deadline = time.monotonic() + ROOM_SECONDS  # they end soon, and not at once
-    while ray.available_resources().get("CPU", 0.0) < total and time.monotonic() < deadline:
+    while ray.available_resources().get("CPU", 0.0) < wanted and time.monotonic() < deadline:
         time.sleep(0.02)
+
+
+def _end_idle(engine: Wanted) -> float:
+    """Ends idle workers of other engines; how many CPUs they had."""
+    freed = 0.0
+    for key in [key for key, pool in _pools.items() if not pool.users and pool.engine != engine]:
+        pool = _pools.pop(key)
+        freed += sum(peer.is_alive for peer in pool.peers) * pool.engine.cpus_per_worker
+        pool.end()
+    return freed
 
 
 def release(engine: Wanted) -> None:
