@@ -220,3 +220,31 @@ def test_the_real_demo_finds_topics(demo_cache):
     together = [set(topic["words"]) for topic in out["topics"]]
     assert any({"hypothesis", "null", "test"} <= words for words in together)
     assert any({"sparse", "matrix"} <= words for words in together)
+
+
+INTERRUPTED_IMPORT = """
+import signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path, target=None):
+        if name == module:
+            signal.raise_signal(signal.SIGINT)
+
+module, sys.argv[1:] = sys.argv[1], ["topics", "none"]
+sys.meta_path.insert(0, Interrupt())
+from topmix.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "topmix.cli.topics_command", "sklearn"])
+def test_ctrl_c_while_modules_are_imported_is_no_traceback(module, tmp_path):
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT, module]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+
+
+def test_the_package_is_a_command_too():
+    done = subprocess.run([sys.executable, "-m", "topmix", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"topmix {topmix.__version__}\n"

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from topmix import LDA
 from topmix.data import Vectorizer
-from topmix.data.columns import periods_of
+from topmix.data.columns import day_of, periods_of
 from topmix.fitted.groups import prevalence
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
@@ -63,6 +63,48 @@ def test_periods():
     }
     for freq, days in wanted.items():
         np.testing.assert_array_equal(periods_of(dates, freq), np.array(days, "datetime64[D]"))
+
+
+def test_dates_of_many_kinds():
+    day = np.datetime64("2024-05-31")
+    for same in (
+        *(
+            "2024-05-31",
+            " 20240531 ",
+            "20240531T101500Z",
+            "2024-05-31 10:15",
+            np.str_("2024-05-31+02:00"),
+            "2024-05-31Z",
+        ),
+        *(20240531, np.int64(20240531), datetime.date(2024, 5, 31), datetime.datetime(2024, 5, 31, 23)),
+        *(pd.Timestamp("2024-05-31 23:00"), pd.Timestamp("2024-05-31 23:00", tz="Europe/Berlin")),
+        np.datetime64("2024-05-31T23:59"),
+    ):
+        assert day_of(same) == day, same
+    assert day_of("2024-05") == np.datetime64("2024-05-01")
+    assert day_of(np.int32(1999)) == day_of("1999") == day_of(1999) == np.datetime64("1999-01-01")
+    assert day_of(1) == np.datetime64("0001-01-01")
+    assert day_of("9999-12-31") == np.datetime64("9999-12-31")
+
+
+NO_DAYS = [
+    *(0, -5, 10_000, 202405, 20241301, 20240230, 10**30, True, np.True_, 2024.0),
+    *("202405", "20240101123", "0000", "12345", "2024-5-3", "2024-0531", "2024-13-01", "2024-02-30", "-0044-01-01"),
+    *(
+        "10000-01-01",
+        "today",
+        "now",
+        np.datetime64("20240-01-01"),
+        np.datetime64("-0001-01-01"),
+        np.timedelta64(5, "D"),
+    ),
+]
+
+
+@pytest.mark.parametrize("wrong", NO_DAYS, ids=str)
+def test_what_is_no_day_of_the_years_1_to_9999_is_refused(wrong):
+    with pytest.raises(ValueError, match="is not a date such as"):
+        day_of(wrong)
 
 
 def test_shares_of_groups_leave_out_documents_without_words_or_group(model):

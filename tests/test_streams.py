@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,7 +19,9 @@ import topmix
 from topmix import HDP, LDA, MultinomialMixture, Stream
 from topmix.data import Corpus, Vectorizer, sample_lda
 from topmix.files.reader import ModelFileError
+from topmix.files.store import write_file
 from topmix.learners import Stochastic
+from topmix.streaming import InUseError
 from topmix.streaming.folder import STATE
 from topmix.streaming.words import Words, bounded
 
@@ -144,7 +149,7 @@ def test_a_batch_that_fails_changes_nothing(batches, tmp_path):
         stream.learn(batches[3], id=1.5)
     stream.model.partial_fit(batches[4])  # on a copy
     assert state(stream) == before
-    assert sorted(p.name for p in (tmp_path / "s").iterdir()) == files == ["model-3", "state"]
+    assert sorted(p.name for p in (tmp_path / "s").iterdir()) == files == ["lock", "model-3", "state"]
 
 
 def test_a_stream_that_is_opened_again_has_the_same_bits(batches, tmp_path):
@@ -176,7 +181,7 @@ def test_a_crash_while_the_folder_is_written_leaves_the_stream_before(batches, t
     again = learned([], path=tmp_path / "s")
     assert state(again) == before
     again.learn(batches[3], id=3)
-    assert sorted(p.name for p in (tmp_path / "s").iterdir()) == ["model-4", "state"]
+    assert sorted(p.name for p in (tmp_path / "s").iterdir()) == ["lock", "model-4", "state"]
     assert state(again) == state(learned(batches[:4]))
 
 
@@ -210,6 +215,133 @@ def test_a_stream_that_is_killed_ends_with_the_same_bits(tmp_path):
     assert 0 < stopped.n_batches < 30
     assert subprocess.run(command, check=False).returncode == 0
     assert state(learned([], path=tmp_path / "s")) == state(learned(thirty_batches()))
+
+
+HOLDER = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_streams import learned, thirty_batches
+stream = learned(thirty_batches()[:2], path=sys.argv[1])
+print("learned", flush=True)
+for line in sys.stdin:
+    stream.learn(thirty_batches()[int(line)], id=int(line))
+    print("learned", flush=True)
+"""
+
+
+def test_one_process_at_a_time_has_the_folder(tmp_path):
+    """The second one is told who the first is, and since when; what the first has learned stays. A kill ends it."""
+    path, batches = tmp_path / "s", thirty_batches()
+    command = [sys.executable, "-c", HOLDER.format(tests=str(Path(__file__).parent)), str(path)]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "learned\n"
+        for _ in range(2):
+            with pytest.raises(InUseError, match=f"is being written to by process {holder.pid} on .*, since 20"):
+                learned(batches[:3], path=path)
+        print(2, file=holder.stdin, flush=True)
+        assert holder.stdout.readline() == "learned\n"
+        assert learned([], path=path).n_batches == 3  # it may be looked at
+        with pytest.raises(InUseError):
+            learned([], path=path).save()
+    finally:
+        holder.kill()
+        holder.communicate()
+    again = learned([], path=path)
+    assert state(again) == state(learned(batches[:3]))
+    again.learn(batches[3], id=3)
+    assert again.n_batches == 4
+
+
+def test_of_two_streams_of_a_process_the_one_that_is_behind_writes_nothing(batches, tmp_path):
+    """Whichever it is, also where both began before there was a folder, or where the folder was deleted."""
+    for before in (0, 2):
+        path = tmp_path / f"s{before}"
+        first = learned(batches[:before], path=path)
+        second = learned(batches[:before], path=path)
+        assert second.learn(batches[2], id=2).batch == before + 1
+        with pytest.raises(InUseError, match="has changed since this stream read it"):
+            first.learn(batches[3], id=3)
+        assert first.n_batches == before
+        with pytest.raises(InUseError):
+            first.save() if before else first.learn(batches[3], id=3)
+        second.learn(batches[3], id=3)
+        assert state(learned([], path=path)) == state(second)
+        shutil.rmtree(path)
+        with pytest.raises(InUseError):
+            second.learn(batches[4], id=4)
+        assert learned(batches[:1], path=path).n_batches == 1
+
+
+def test_threads_with_streams_of_their_own_lose_no_batch_that_was_acknowledged(batches, tmp_path):
+    acknowledged, refused = [], []
+
+    def work(mine):
+        for b in mine:
+            try:
+                learned([], path=tmp_path / "s").learn(batches[b], id=b)
+                acknowledged.append(b)
+            except InUseError:
+                refused.append(b)
+
+    threads = [threading.Thread(target=work, args=[range(n, 12, 3)]) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = learned([], path=tmp_path / "s")
+    assert sorted(found._kept.ids) == sorted(acknowledged)
+    assert len(acknowledged) + len(refused) == 12
+    assert found.n_batches == len(acknowledged) >= 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_does_not_write_to_the_folder_of_its_parent(batches, tmp_path):
+    stream = learned(batches[:2], path=tmp_path / "s")
+    child = os.fork()
+    if not child:  # nothing of pytest may run here
+        try:
+            stream.save()
+            os._exit(1)
+        except InUseError:
+            os._exit(7)
+        except BaseException:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    stream.learn(batches[2], id=2)
+
+
+def test_a_folder_that_lost_a_part_is_refused_and_stays_as_it_is(batches, tmp_path):
+    stream = learned(batches[:3], path=tmp_path / "s")
+    for lost, kind, said in (
+        (STATE, ModelFileError, "'state' that belongs to it is gone"),
+        ("model-3", FileNotFoundError, "model-3"),
+    ):
+        (tmp_path / "s" / lost).rename(tmp_path / "away")
+        with pytest.raises(kind, match=said):
+            learned(batches[:1], path=tmp_path / "s")
+        (tmp_path / "away").rename(tmp_path / "s" / lost)
+        assert state(learned([], path=tmp_path / "s")) == state(stream)
+
+
+def test_a_kill_in_the_first_batch_leaves_a_folder_to_begin_in(batches, tmp_path, monkeypatch):
+    """At each of its steps: the state without a model, the model, the state that names it."""
+    for writes in range(3):
+        done = []
+
+        def some(*arguments, writes=writes, done=done, **more):
+            if len(done) == writes:
+                raise KeyboardInterrupt
+            done.append(write_file(*arguments, **more))
+
+        with monkeypatch.context() as broken:
+            broken.setattr("topmix.streaming.folder.write_file", some)
+            broken.setattr("topmix.api.files.write_file", some)
+            with pytest.raises(KeyboardInterrupt):
+                learned(batches[:1], path=tmp_path / f"s{writes}")
+        assert learned([], path=tmp_path / f"s{writes}").n_batches == 0
+        assert state(learned(batches[:2], path=tmp_path / f"s{writes}")) == state(learned(batches[:2]))
 
 
 def test_a_change_of_topics_is_reported():

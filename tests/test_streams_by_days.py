@@ -8,8 +8,10 @@ import math
 import numpy as np
 import pytest
 
+from tests.hostile import forged
 from topmix import LDA, Stream
 from topmix.data import Corpus, sample_lda
+from topmix.files.reader import ModelFileError
 from topmix.learners import Stochastic
 from topmix.streaming.age import Age, day_number
 
@@ -89,5 +91,18 @@ def test_dates_are_checked(batches, tmp_path):
         stream(half_life=100.0)
     with pytest.raises(ValueError, match="half_life_days"):
         stream(days=0.0)
+    for wrong in ("20240132", 20241301, 10_000, "0000-01-01"):
+        with pytest.raises(ValueError, match="is not a date"):
+            stream().learn(batches[0], date=wrong)
+    assert day_number("20240101") == day_number(20240101) == day_number("2024-01-01")
     assert day_number("1970-01-03T12:00") == day_number(datetime.datetime(1970, 1, 3, 23)) == 2
     assert math.isnan(stream(days=None).learn(batches[0], date=date(0)).score)  # a date alone is recorded
+
+
+def test_a_folder_with_a_day_that_no_calendar_has_is_refused(batches, tmp_path):
+    learned(batches[:2], stream(tmp_path / "s"))
+    whole = (tmp_path / "s" / "state").read_bytes()
+    for day in (20_240_101 * 365, -800_000, 1.5, True, "2024"):
+        (tmp_path / "s" / "state").write_bytes(forged(whole, lambda about, day=day: about.update(day=day)))
+        with pytest.raises(ModelFileError, match="age of a stream"):
+            stream(tmp_path / "s")

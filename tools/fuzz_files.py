@@ -1,4 +1,4 @@
-"""Entry points for fuzzers: bytes that somebody else made, given to whatever reads files and texts.
+"""Entry points for fuzzers: bytes that somebody else made, given to whatever reads files and texts, and to the server.
 
     python -m tools.fuzz_files model --minutes 10      one of the TARGETS; without a name all, in turn
     python -m tools.fuzz_files --jobs 13 --out DIR     all at the same time, with a log of each and a summary
@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+
+from tools import fuzz_state
 
 ROOT = Path(__file__).parents[1]
 SEEDS = ROOT / "tests" / "fuzz_seeds"
@@ -98,11 +100,26 @@ TARGETS: dict[str, Callable[[bytes, Path], None]] = {
     "csv": _corpus("a.csv", "csv"),
     "tsv": _corpus("a.tsv", "tsv"),
     "lines": _corpus("a.txt", "lines"),
+    **fuzz_state.TARGETS,
 }
 
 
 def seeds(name: str) -> list[Path]:
+    if name in fuzz_state.SEEDS:
+        return written(name)
     return models() if name == "model" else sorted((SEEDS / name).glob("*"))
+
+
+@cache
+def written(name: str) -> list[Path]:
+    """Seeds that are made now, as files."""
+    folder = ROOT / "build" / "fuzz" / "seeds" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n, data in enumerate(made := fuzz_state.SEEDS[name]()):
+            (folder / f"seed-{n}").write_bytes(data)
+    return [folder / f"seed-{n}" for n in range(len(made))]
 
 
 @cache
@@ -147,7 +164,8 @@ def inputs(name: str, rng: random.Random) -> Iterator[bytes]:
     all_seeds = [path.read_bytes() for path in seeds(name)]
     yield from all_seeds
     while True:
-        yield changed(rng.choice(all_seeds), rng)
+        as_json = name in fuzz_state.TABLES and rng.random() < 0.8  # most changed bytes of it are no JSON any more
+        yield (fuzz_state.changed_table if as_json else changed)(rng.choice(all_seeds), rng)
 
 
 def run_plainly(name: str, seconds: float, seed: int = 0, most: int | None = None) -> int:
@@ -177,10 +195,7 @@ def run_with_atheris(name: str, seconds: float) -> None:
     found.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="topmix-fuzz-"))
     warnings.simplefilter("ignore")
-    known = [str(SEEDS / name)] if (SEEDS / name).exists() else []
-    if name == "model":
-        models()
-        known.append(str(MODELS))
+    known = sorted({str(seed.parent) for seed in seeds(name)})
     given = [f"-max_total_time={int(seconds)}", f"-max_len={MOST}", "-timeout=30", "-rss_limit_mb=4096"]
     given += [f"-artifact_prefix={found}/failed-", "-print_final_stats=1", "-verbosity=0", str(found)]
     atheris.Setup([sys.argv[0], *given, *known], lambda data: TARGETS[name](data, folder))

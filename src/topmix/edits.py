@@ -194,7 +194,7 @@ OPERATIONS: dict[str, Operation] = {
 
 def checked(edit: Any) -> Edit:
     """The edit with every argument checked and no other. Raises ValueError."""
-    if not isinstance(edit, dict) or edit.get("do") not in OPERATIONS:
+    if not isinstance(edit, dict) or not isinstance(edit.get("do"), str) or edit["do"] not in OPERATIONS:
         raise ValueError(f"an edit is one of {', '.join(OPERATIONS)}, got {str(edit)[:60]!r}")
     operation = OPERATIONS[edit["do"]]
     if unknown := set(edit) - {"do", *operation.fields}:

@@ -1,5 +1,5 @@
 """Topics of texts over HTTP, as `topmix serve` answers: an ASGI application."""
 
-from topmix.pages.service import OPEN_PATHS, service
+from topmix.pages.service import OPEN_PATHS, ModelFile, service
 
-__all__ = ["OPEN_PATHS", "service"]
+__all__ = ["OPEN_PATHS", "ModelFile", "service"]

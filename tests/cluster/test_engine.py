@@ -122,6 +122,44 @@ def test_a_worker_that_no_node_has_room_for(cluster, monkeypatch):
         LDA(2, max_iter=1, engine=Ray(workers=1, cpus_per_worker=5)).fit(np.eye(3))
 
 
+def test_idle_workers_of_other_engines_give_way(cluster, monkeypatch):
+    """Twelve cores: workers of two engines stay side by side, and end when a third one needs their cores."""
+    import ray
+
+    from topmix.engines import ray_pool
+
+    for key in list(ray_pool._pools):
+        ray_pool.release(key[1])
+    while ray.available_resources()["CPU"] < 12:
+        time.sleep(0.05)
+    X = np.random.default_rng(0).poisson(0.5, (40, 20))
+
+    def workers_of(engine, **more):
+        model = LDA(2, max_iter=1, engine=engine, random_state=0, **more).fit(X)
+        return model.history_[-1].workers["workers"]
+
+    def engines():
+        return {pool.engine for pool in ray_pool._pools.values()}
+
+    first, second = Ray(workers=1, cpus_per_worker=4), Ray(workers=1, cpus_per_worker=3)
+    assert (workers_of(first), workers_of(second), engines()) == (1, 1, {first, second})
+    all_of_it = Ray(cpus_per_worker=4)
+    assert (workers_of(all_of_it), engines()) == (3, {all_of_it})  # as many as fit
+    seen = []
+
+    def ask_another(record, view):
+        monkeypatch.setattr(ray_pool, "START_SECONDS", 1.0)
+        with pytest.raises(ConnectionError, match=r"at work: 3 of Ray\(cpus_per_worker=4\); all others belong to"):
+            view.fitted().set_params(engine=first).transform(X)
+        seen.append(record.n_pass)
+
+    with monkeypatch.context() as monkeypatch:
+        workers_of(all_of_it, callbacks=[ask_another])
+    assert (seen, engines()) == ([1], {all_of_it})  # those at work stay
+    assert (workers_of(first), engines()) == (1, {first})
+    first.release()
+
+
 def test_the_command_fits_on_a_cluster_and_says_how_it_goes(cluster, tmp_path):
     sample_lda(200, 60, 3, doc_length=20, random_state=0).corpus.save(tmp_path / "corpus.topmix")
     command = [
@@ -142,7 +180,7 @@ def test_the_command_fits_on_a_cluster_and_says_how_it_goes(cluster, tmp_path):
     import topmix
 
     model = topmix.load(tmp_path / "model")
-    assert model.engine == Ray(address=cluster.address, workers=2)
+    assert model.engine == "threads"  # a file does not choose it
     assert [record.workers["workers"] for record in model.history_] == [2.0] * model.n_iter_
     said = describe(model.history_[-1], 4000.0)
     assert re.search(r"2 workers, \S+ rows/s, \S+B a pass, memory \S+B each", said)

@@ -1,5 +1,7 @@
 """The passes of every estimator: their history, callbacks, limits of time, and copies on the way."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -125,6 +127,24 @@ def test_a_copy_of_a_pass_can_be_saved_and_scored(name, data, tmp_path):
     make(name, max_iter=2, tol=-np.inf, callbacks=[keep]).fit(data)
     for path, said in paths:
         same(answers(load(path), data), said)
+
+
+@everyone
+def test_a_pickled_view_lasts(name, data):
+    pickles, seen = [], []
+
+    def keep(record, view):
+        pickles.append(pickle.dumps(view))
+        seen.append((view.n_components, view.weights, None if view.counts() is None else view.counts().copy()))
+        seen[-1] += (answers(view.fitted(), data),)
+
+    make(name, max_iter=2, tol=-np.inf, callbacks=[keep]).fit(data)
+    for text, (n_components, weights, counts, said) in zip(pickles, seen, strict=True):
+        view = pickle.loads(pickle.dumps(pickle.loads(text)))
+        assert view.n_components == n_components
+        np.testing.assert_array_equal(view.weights, weights)
+        np.testing.assert_array_equal(view.counts(), counts)
+        same(answers(view.fitted(), data), said)
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if hasattr(class_of(name), "partial_fit")])

@@ -142,6 +142,7 @@ def test_threads_read_csv_files_side_by_side(tmp_path):
             thread.start()
         for thread in threads:
             thread.join()
+        assert csv.field_size_limit() == 131_072  # as it was
     finally:
         csv.field_size_limit(before)
     assert not errors
@@ -154,8 +155,10 @@ def test_two_files_are_read_alternately(tmp_path):
         (tmp_path / f"{name}.csv").write_text("text\n" + f"{'w' * 200_000}\n" * (1 if name == "a" else 5))
     long, short = (read_texts(tmp_path / f"{name}.csv", field="text") for name in "ba")
     assert next(long)
+    assert csv.field_size_limit() == 131_072  # others of this process have theirs, also between two rows
     assert len(list(short)) == 1
     assert len(list(long)) == 4
+    assert csv.field_size_limit() == 131_072
 
 
 def test_metadata_of_a_corpus_is_nested_too_deep(tmp_path):

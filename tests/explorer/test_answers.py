@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+import httpx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -21,6 +22,7 @@ from topmix.explorer import Session, explore
 from topmix.pages.explorer import mixes
 from topmix.pages.explorer.live import Watch
 from topmix.pages.explorer.positions import map_positions
+from topmix.pages.web import Refused
 from topmix.views.model import view_of
 
 
@@ -189,6 +191,88 @@ def test_who_has_not_seen_the_last_change_cannot_make_another(client):
     assert do(client, "apply", edit={"do": "learn", "passes": 1}).status_code == 400
     assert do(client, "redo").status_code == 409
     assert do(client, "control", action="pause").status_code == 409
+
+
+NO_EDITS = [
+    *(None, {}, [], "rename", 7, {"do": []}, {"do": {}}, {"do": None}, {"do": 3}, {"do": "os.system"}),
+    *({"do": "rename"}, {"do": "rename", "topic": [], "name": "x"}, {"do": "rename", "topic": 0, "name": []}),
+    *({"do": "rename", "topic": 0, "name": "half \ud800"}, {"do": "rename", "topic": 0, "name": "\udfff"}),
+    *({"do": "merge", "topics": [[0], {}]}, {"do": "merge", "topics": [0, 10**30]}, {"do": "delete", "topic": 10**30}),
+    *({"do": "seed", "words": [[]]}, {"do": "seed", "words": ["\ud800"]}, {"do": "ban", "topic": 0, "words": {}}),
+    *(
+        {"do": "seed", "words": ["wind"], "strength": 1e999},
+        {"do": "delete", "topic": -1},
+        {"do": "delete", "topic": True},
+    ),
+    *({"do": "move", "document": 10**30, "topic": 0}, {"do": "split", "topic": 0, "seed": "x"}),
+    *(
+        {"do": "delete", "topic": True},
+        {"do": "freeze", "topic": 0, "path": "outside"},
+        {"do": "freeze", "topic": 1e400},
+    ),
+]
+
+
+def test_edits_that_are_none_are_refused_and_nobody_is_to_blame_but_the_caller(client, explorer):
+    before = explorer.session.status()
+    for edit in NO_EDITS:
+        for what in ("apply", "preview"):
+            body = json.dumps({"version": before["version"], "edit": edit}).replace("Infinity", "1e999")
+            got = client.post(f"/api/do/{what}", content=body)
+            assert got.status_code == 400, (what, edit, got.text)
+            got.json()
+    assert explorer.session.status() == before
+
+
+def test_halves_of_surrogate_pairs_in_documents_are_shown_as_something_else(fitted, documents, tmp_path):
+    """A browser refuses bytes that are no UTF-8."""
+    half = "half \ud800"
+    texts = [f"{half} {text}" for text in documents.texts]
+    columns = {half: [half] * len(texts), "date": documents.columns["date"]}
+    with explore(fitted, documents.corpus, texts=texts, columns=columns, title=half, browser=False) as explorer:
+        explorer.session.snapshot.compute_mixes()
+        bearer = {"Authorization": f"Bearer {explorer.server.token}"}
+        with httpx.Client(base_url=explorer.server.address, headers=bearer, timeout=60) as client:
+            for address in ("/", "/api/overview", "/api/topic/0", "/api/documents", "/api/document/0", "/api/status"):
+                got = client.get(address)
+                assert got.status_code == 200, address
+                got.content.decode()  # or it raises
+            assert "half ?" in client.get("/api/document/0").text
+            for name in ("report.html", "topics.csv", "documents.csv"):
+                got = client.get(f"/export/{name}")
+                assert got.status_code == 200, name
+                got.content.decode()
+    topmix.report.write_report(fitted, tmp_path / "r.html", documents.corpus, texts=texts, columns=columns, title=half)
+    assert "half ?" in (tmp_path / "r.html").read_text()
+
+
+def test_of_two_explorers_of_a_model_the_one_that_is_behind_keeps_no_edit(client, explorer, documents, tmp_path):
+    (tmp_path / ".model.session.12345678.whole.topmix-tmp").write_text("half")  # of one that was killed
+    (tmp_path / ".other.session.12345678.whole.topmix-tmp").write_text("of another")
+    with explore(tmp_path / "model", documents.corpus, browser=False) as other:
+        assert sorted(path.name for path in tmp_path.glob(".*")) == [".other.session.12345678.whole.topmix-tmp"]
+        assert do(client, "apply", edit={"do": "freeze", "topic": 1}).status_code == 200
+        with pytest.raises(Refused, match="another explorer has edited this model"):
+            other.session.apply({"do": "freeze", "topic": 2}, other.session.version)
+        assert other.session.status()["edits"] == []
+        assert other.model.model_.words.held is None
+    assert len(json.loads((tmp_path / "model.session").read_text())["edits"]) == 1
+
+
+def test_an_edit_that_cannot_be_kept_is_not_made(client, explorer, monkeypatch):
+    before = explorer.session.status()
+    monkeypatch.setattr("topmix.pages.explorer.journal.atomic_write", lambda path: 1 / 0)
+    assert do(client, "apply", edit={"do": "freeze", "topic": 1}).status_code == 500
+    assert explorer.session.status() == before
+    monkeypatch.undo()
+    assert do(client, "apply", edit={"do": "freeze", "topic": 1}).json()["edits"] == [{"do": "freeze", "topic": 1}]
+    no_space = OSError(28, "No space left on device")
+    monkeypatch.setattr("topmix.pages.explorer.journal.atomic_write", lambda path: (_ for _ in ()).throw(no_space))
+    assert do(client, "learn", passes=1).status_code == 200
+    status = settled(client)
+    assert "could not be kept" in status["error"]
+    assert status["edits"] == [{"do": "freeze", "topic": 1}]
+    assert status["can_edit"]
 
 
 def test_learning_on_can_be_watched_stopped_and_replayed(client, explorer, documents, fitted, tmp_path):

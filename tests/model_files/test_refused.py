@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import topmix
 from topmix.data import Corpus, sample_lda
-from topmix.data.layout import metadata_crc
+from topmix.data.layout import metadata_crc, parse_json
 from topmix.files.reader import ModelFileError
 
 
@@ -123,6 +123,16 @@ HOSTILE = {
     "no threads": (_set("about", "parameters", "n_jobs", to=0), "n_jobs"),
     "an attribute that is not ours": (_set("about", "numbers", "transform", to=1), "no number"),
     "an attribute that is no number": (_set("about", "numbers", "objective", to="x"), "no number"),
+    "fewer than no updates": (_set("about", "numbers", "n_updates", to=-30), "no number 'n_updates'"),
+    "half a pass": (_set("about", "numbers", "n_iter", to=1.5), "no number"),
+    "more passes than anybody can count": (_set("about", "numbers", "n_iter", to=2**63), "no number"),
+    "fewer than no rows": (_set("about", "numbers", "n_seen", to=-1.0), "no number"),
+    "no number of rows": (_set("about", "numbers", "n_seen", to={"float": "nan"}), "no number"),
+    "a flag for a number": (_set("about", "numbers", "objective", to=True), "no number"),
+    "a number for a flag": (_set("about", "numbers", "converged", to=1), "no number"),
+    "a prior that cannot be learned": (_set("about", "extra", "words.learned", to=True), "not one number"),
+    "half of a character as a name": (_set("about", "topic_names", to=[[0, "a\ud800"]]), "topic_names"),
+    "hundreds of thousands of lists": (lambda *_: '{"history": [' + "[]," * 600_000 + "[]]}", "500,000 lists"),
     "a strange history": (_set("about", "history", to=[{"n_pass": []}]), "history"),
     "a factor of zero": (_set("about", "extra", "words.factor", to=0), "words.factor"),
     "a strange posterior": (_set("about", "extra", "words.posterior", to={}), "words.posterior"),
@@ -193,6 +203,22 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SHORT | st.just("float"), inner, max_size=3),
     max_leaves=5,
 )
+
+
+def test_a_header_of_millions_of_lists_is_refused_before_it_is_read(tmp_path):
+    """Each of them has three bytes, and would take eighty of memory."""
+    for inside in (b"[],", b"{},", b"[" * 200 + b"]" * 200 + b","):
+        header = b'{"__metadata__":{},"a":[' + inside * (4_000_000 // len(inside)) + b"0]}"
+        (tmp_path / "model").write_bytes(len(header).to_bytes(8, "little") + header)
+        with pytest.raises(ModelFileError, match="more than 500,000 lists and tables"):
+            topmix.load(tmp_path / "model")
+
+
+def test_brackets_in_words_are_no_lists():
+    words = ["[]", '["\\"{', "{" * 500_000, 'a\\"[']
+    assert parse_json(json.dumps({"feature_names": words})) == {"feature_names": words}
+    with pytest.raises(ValueError, match="lists and tables"):
+        parse_json(json.dumps({"feature_names": words, "history": [[]] * 500_001}))
 
 
 def _places(value, at=()):

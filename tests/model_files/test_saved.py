@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 import topmix
+from topmix import Seeds
 from topmix.api import ESTIMATORS
 from topmix.data import from_texts
 from topmix.engines import Serial
@@ -124,7 +125,6 @@ def test_components_come_back_as_the_objects_that_were_passed(corpus, tmp_path):
     components = {
         "inference": Collapsed(min_topic_mass=1.0, cold_visits=None, stopping="mean"),
         "learner": Memoized(batch_size=30, batches_per_update=2),
-        "engine": Serial(),
     }
     model = topmix.LDA(3, max_iter=2, random_state=0, **components).fit(corpus)
     model.save(tmp_path / "model")
@@ -147,6 +147,26 @@ def test_components_come_back_as_the_objects_that_were_passed(corpus, tmp_path):
         model = topmix.HDP(3, search=search, max_iter=8, random_state=0).fit(corpus)
         model.save(tmp_path / "model")
         assert topmix.load(tmp_path / "model").search == search
+
+
+def test_seeds_in_every_documented_form_come_back(corpus, tmp_path, caplog):
+    """Words by name or by column, with or without weights, as a list or as a table of topics."""
+    forms = [
+        [["word1", "word2"]],
+        [{"word1": 2.0}],
+        [{0: 2.0}],
+        [None, {3: 2.0, 4: 1.0}],
+        [(np.int64(3), 4)],
+        [[0, 1], None],
+    ]
+    forms += [Seeds({1: {0: 2.0}}), Seeds(ban={0: [3]}, pin={1: ["word5"]}), Seeds([{2: 0.5}], strength=0.7)]
+    for given in forms:
+        model = topmix.LDA(3, max_iter=1, random_state=0, seeds=given).fit(corpus)
+        model.save(tmp_path / "model")
+        loaded = topmix.load(tmp_path / "model")
+        assert Seeds.of(loaded.seeds) == Seeds.of(given)
+        np.testing.assert_array_equal(clone(loaded).fit(corpus).components_, model.components_)
+    assert caplog.text == ""
 
 
 def test_an_engine_of_ones_own_is_left_out_with_a_note(corpus, tmp_path, caplog):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -18,7 +20,7 @@ from typer.testing import CliRunner
 import topmix
 from topmix.cli import app
 from topmix.pages.service import MOST_TEXTS, OPEN_PATHS
-from topmix.service import service
+from topmix.service import ModelFile, service
 from topmix.web import Server
 
 SUBJECTS = ["cat dog bone leash paw vet", "star planet orbit moon comet telescope", "bread flour yeast oven salt dough"]
@@ -154,7 +156,39 @@ def begin(*arguments, **environment):
     )  # fmt: skip
 
 
-def test_the_command_serves_until_ctrl_c(path, model):
+def test_a_model_file_that_is_replaced_answers_from_then_on(model, tmp_path, monkeypatch, caplog):
+    """And one that is damaged, written over or deleted does not: the model from before goes on."""
+    monkeypatch.setattr("topmix.pages.service.LOOK_SECONDS", 0.0)
+    path, other = tmp_path / "model", topmix.LDA(2, random_state=1).fit(texts(90))
+    model.save(path)
+    with Server(service(ModelFile(path), "mine"), token=None) as server:
+
+        def topics() -> int:
+            got = httpx.post(server.address + "topics", json={"text": "cat dog star"})
+            assert got.status_code == 200
+            assert httpx.get(server.address).json()["topics"] == len(
+                httpx.get(server.address + "topics").json()["topics"]
+            )
+            return httpx.get(server.address).json()["topics"]
+
+        assert topics() == 4
+        other.save(path)
+        assert topics() == 2
+        whole = path.read_bytes()
+        for damage in (b"", whole[:-9], b"x" * len(whole)):
+            with open(path, "r+b") as file:  # in place: the pages of a mapped file would be gone
+                file.truncate(0)
+                file.write(damage)
+            assert topics() == 2
+        assert "the model from before goes on answering" in caplog.text
+        path.unlink()
+        assert topics() == 2
+        model.save(path)
+        assert topics() == 4
+
+
+def test_the_command_serves_until_ctrl_c(path, model, tmp_path):
+    path = Path(shutil.copy(path, tmp_path / "my model"))
     running = begin(path, "--port", "0", "--json")
     try:
         said = json.loads("".join(running.stdout.readline() for _ in range(5)))
@@ -173,6 +207,9 @@ def test_the_command_serves_until_ctrl_c(path, model):
             assert got == [share._asdict() for share in model.predictor()("cat dog bone")]
             assert 'model="my model"' in client.get("metrics", headers=headers).text
             assert client.get("topics").status_code == 401
+            os.truncate(path, 100)  # while it serves
+            assert client.post("topics", json={"text": "cat dog bone"}, headers=headers).json()["topics"] == got
+            assert client.post("topics", json={"text": "bread star"}, headers=headers).status_code == 200
     finally:
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=120)

@@ -75,6 +75,17 @@ def test_the_token_leaves_the_address_and_becomes_a_cookie(server):
 def test_the_redirect_never_leads_elsewhere(server):
     got = httpx.get(f"http://127.0.0.1:{server.port}//evil.example/?token={server.token}", follow_redirects=False)
     assert got.headers["location"] == "/evil.example/"
+    for path, where in {
+        "/%5Cevil.example/": "/evil.example/",
+        "/%5C/evil.example/": "/evil.example/",
+        "/a%5Cb": "/a%5Cb",
+        "/a%0D%0AX-Owned:%20yes": "/a%0D%0AX-Owned%3A%20yes",
+        "/%01%7F": "/%01%7F",
+        "/%C3%A9%FF": "/%C3%A9%EF%BF%BD",
+    }.items():
+        got = httpx.get(f"http://127.0.0.1:{server.port}{path}?token={server.token}", follow_redirects=False)
+        assert (got.status_code, got.headers["location"]) == (303, where)
+        assert "x-owned" not in got.headers
 
 
 def test_foreign_names_of_the_host_are_refused(server, client):
@@ -93,6 +104,8 @@ def test_requests_that_change_something_come_from_our_own_page(server, client):
     assert post(cookie | json_body | {"Origin": "http://evil.example"}) == 403
     assert post(cookie | json_body | {"Origin": f"http://127.0.0.1:{server.port + 1}"}) == 403
     assert post(cookie | json_body | {"Sec-Fetch-Site": "same-site"}) == 403
+    for wrong in ("http://[", "http://[::", "null", "", "://", "http://127.0.0.1", f"http://a@127.0.0.1:{server.port}"):
+        assert post(cookie | json_body | {"Origin": wrong}) == 403, wrong
     assert post(cookie | {"Content-Type": "text/plain"}) == 403  # what a form of another page can send
     assert post({"Authorization": f"Bearer {server.token}"} | {"Content-Type": "text/plain"}) == 200
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from topmix import _core
 from topmix._version import __version__
-from topmix.api.components import FAMILIES, declared_parameters
+from topmix.api.components import FAMILIES, component_of, declared_parameters
 from topmix.data.errors import CorpusError
+from topmix.engines import ENGINES, Engine
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import MODEL, open_file, write_file
 from topmix.files.writer import Writer
@@ -31,6 +32,9 @@ from topmix.parameters.declared import declared_types, fits, plain
 from topmix.read import Reading
 
 ESTIMATORS: dict[str, Any] = {}  # the classes that `load` knows, by name; filled in __init__.py
+DEFAULT_ENGINE = "threads"
+WHOLE = ("n_iter", "n_updates", "n_samples", "n_sweeps")
+LARGEST_COUNT = 2**62
 
 logger = logging.getLogger(__name__)
 
@@ -88,13 +92,40 @@ def save(estimator: Saved, path: str | os.PathLike[str]) -> None:
     write_file(Path(path), MODEL, arrays, about, read_back)
 
 
-def load(path: str | os.PathLike[str], *, mapped: bool = False) -> Any:
+def load(path: str | os.PathLike[str], *, mapped: bool = False, engine: str | Engine | None = None) -> Any:
     """The estimator that `save` wrote, ready to predict, to be fitted further or to be saved again.
 
     With `mapped`, its arrays stay in the file, which is mapped into memory: processes that load the same file share
     them. Replace such a file by another, as `save` does, and do not write into it.
+
+    A file says what was learned, and never where to compute: the estimator has the default engine, or the `engine` that
+    is passed here. If the fit used another one than the default, and none is passed, a warning is logged.
     """
-    path = Path(path)
+    if engine is not None:
+        component_of(engine, "engine")  # an error of the caller comes first
+    estimator, used = _opened(Path(path), mapped=mapped)
+    if engine is not None:
+        estimator.set_params(engine=engine)
+    elif used not in (None, DEFAULT_ENGINE):
+        logger.warning("%s: the fit used engine=%r, and a file does not choose it: load(path, engine=...)", path, used)
+    return estimator
+
+
+def load_predictor(path: str | os.PathLike[str], *, mapped: bool = True) -> Predictor:
+    """The Predictor of a model in a file, as `model.save` wrote it. The file is mapped into memory: processes that open
+    the same file share it. Replace it by another file, as `save` does, and do not write into it. With `mapped=False` it
+    is read, and may be written to afterwards."""
+    model, _ = _opened(Path(path), mapped=mapped)
+    if not hasattr(model, "predictor"):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__}, which has no predictor: that is for LDA, HDP and GibbsLDA"
+        )
+    found: Predictor = model.predictor()
+    return found
+
+
+def _opened(path: Path, *, mapped: bool) -> tuple[Any, str | None]:
+    """What `_load` finds in a file, and errors that name it."""
     with open(path, "rb") as file:
         try:
             return _load(file, path, mapped=mapped)
@@ -104,28 +135,17 @@ def load(path: str | os.PathLike[str], *, mapped: bool = False) -> Any:
             raise ModelFileError(f"{path}: {error}") from error
 
 
-def load_predictor(path: str | os.PathLike[str]) -> Predictor:
-    """The Predictor of a model in a file, as `model.save` wrote it. The file is mapped into memory: processes that open
-    the same file share it. Replace it by another file, as `save` does, and do not write into it."""
-    model = load(path, mapped=True)
-    if not hasattr(model, "predictor"):
-        raise ValueError(
-            f"{path} holds a {type(model).__name__}, which has no predictor: that is for LDA, HDP and GibbsLDA"
-        )
-    found: Predictor = model.predictor()
-    return found
-
-
-def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> Any:
+def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> tuple[Any, str | None]:
+    """The estimator, and the name of the engine that learned it."""
     file = open_file(opened, path, MODEL, mapped=mapped)
     name = file.text("estimator")
     if name not in ESTIMATORS:
         raise ModelFileError(f"holds a {name!r}, which topmix {__version__} does not know")
-    estimator = _construct(ESTIMATORS[name], file)
+    estimator, used = _construct(ESTIMATORS[name], file)
     estimator._threads()  # every question to a model asks for it
     about: dict[str, Any] = {"reading": Reading.read(file), "history": tuple(read_history(file))}
     for number, value in (file.table("numbers") or {}).items():
-        if number not in estimator._saved_numbers or not isinstance(value, bool | int | float):
+        if number not in estimator._saved_numbers or not _is_sound(number, value):
             raise ModelFileError(f"{name} has no number {number!r} that could be {str(value)[:60]!r}")
         about[number] = value
     if "topic_names" in file.about:
@@ -139,11 +159,12 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> Any:
         raise ModelFileError(f"has parts that a {name} does not have: {error}") from error
     if file.left:
         raise ModelFileError(f"has arrays that a {name} does not have: {', '.join(sorted(file.left))[:200]}")
-    return estimator
+    return estimator, used
 
 
-def _construct(cls: type[Any], file: CheckedReader) -> Any:
-    """The estimator with its parameters: known names, and values of the types that its signature declares."""
+def _construct(cls: type[Any], file: CheckedReader) -> tuple[Any, str | None]:
+    """The estimator with its parameters: known names, and values of the types that its signature declares. Its engine
+    is the default, and beside it is the name of the one that the file has."""
     hints, known = declared_types(cls.__init__), cls._get_param_names()
     parameters = dict(file.table("parameters") or {})
     for name, value in parameters.items():
@@ -165,7 +186,13 @@ def _construct(cls: type[Any], file: CheckedReader) -> Any:
             parameters[name] = {**table, key: array}
         else:
             parameters[name] = array
-    return cls(**parameters)
+    used = parameters.pop("engine", None)
+    return cls(**parameters), None if used is None else _engine_name(component_of(used, "engine"))
+
+
+def _engine_name(engine: Component) -> str | None:
+    """The short name of an engine of topmix."""
+    return next((name for name, kind in ENGINES.items() if type(engine) is kind), None)
 
 
 def _parameters(estimator: Saved) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[str]]:
@@ -176,7 +203,9 @@ def _parameters(estimator: Saved) -> tuple[dict[str, Any], dict[str, NDArray[Any
     for name, value in declared_parameters(estimator).items():
         if name == "callbacks":
             continue
-        if isinstance(value, Component) and type(value) in FAMILIES.get(name, {}).values():  # `load` knows its class
+        if name == "engine" and (used := _engine_name(component_of(value, name))) is not None:
+            values[name] = used  # not its settings: addresses and folders are not for others
+        elif isinstance(value, Component) and type(value) in FAMILIES.get(name, {}).values():  # `load` knows its class
             values[name] = value.to_dict()
         elif _is_array(value):
             arrays[name] = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)  # labels stay whole
@@ -184,9 +213,20 @@ def _parameters(estimator: Saved) -> tuple[dict[str, Any], dict[str, NDArray[Any
             arrays |= {f"{name}.{key}": np.atleast_1d(np.asarray(v, np.float64)) for key, v in sorted(value.items())}
         elif _is_json(value):
             values[name] = value
+        elif name == "seeds":  # words by their columns, with weights, are keys that JSON does not have
+            values[name] = component_of(value, name).to_dict()
         else:
             notes.append(f"{name} was a {type(value).__name__}, which a file cannot hold; the default stands for it")
     return values, arrays, notes
+
+
+def _is_sound(number: str, value: object) -> bool:
+    """Whether one of the numbers beside a model can be this: counts are not negative, and most of them are whole."""
+    if number == "converged" or isinstance(value, bool):
+        return number == "converged" and isinstance(value, bool)
+    if not isinstance(value, int if number in WHOLE else int | float):
+        return False
+    return not number.startswith("n_") or 0 <= value <= LARGEST_COUNT
 
 
 def _may_be(value: object, hint: object) -> bool:

@@ -42,8 +42,8 @@ def serve(
 ) -> None:
     """Answer over HTTP: the topics of texts, one at a time, with health and metrics.
 
-    Needs topmix[explorer]. Requests have the header "Authorization: Bearer TOKEN"; /health needs none. The model file
-    is mapped into memory, so several services of one file share it. Ctrl-C ends the service.
+    Needs topmix[explorer]. Requests have the header "Authorization: Bearer TOKEN"; /health needs none. The model is
+    read into memory. When its file is replaced, the service goes on with the new model. Ctrl-C ends the service.
 
     \b
     topmix serve model
@@ -57,12 +57,11 @@ def serve(
             why = "cannot go with --no-token" if no_token else "must have 8 or more plain characters"
             raise typer.BadParameter(f"the secret {why}", param_hint="--token")
         check_model_file(model)
-        from topmix.api import load_predictor
-        from topmix.pages.service import OPEN_PATHS
+        from topmix.pages.service import OPEN_PATHS, ModelFile
         from topmix.service import service  # says what to install
         from topmix.web import Server
 
-        app = service(load_predictor(model), model.name, threads)
+        app = service(ModelFile(model), model.name, threads)
         server = Server(
             app,
             host=host,

@@ -4,10 +4,11 @@ periods they fall into."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FREQUENCIES = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
+ISO_DATE = re.compile(r"(\d{4})(?:(-?)(\d\d)\2(\d\d)(?:[T ].*|Z|[+-]\d\d:?\d\d)?|-(\d\d))?", re.ASCII | re.DOTALL)
 
 
 def check_one_each(n_values: int, n_docs: int) -> None:
@@ -90,21 +92,30 @@ def is_missing(value: object) -> bool:
 
 
 def day_of(value: object) -> np.datetime64:
-    """The day of a date; NaT where it is missing."""
-    if is_missing(value):
+    """The day of a date; NaT where it is missing. Years are from 1 to 9999."""
+    if is_missing(value) or str(value) == "NaT":
         return np.datetime64("NaT", "D")
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = f"{value:04}"  # a year
     try:
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            return _day_of_text(f"{value:04}")  # a year, or 20240531
         if isinstance(value, str):
-            return np.datetime64(value.strip()[:10], "D")  # without the time of day
-        if isinstance(value, datetime):  # a Timestamp of pandas is one
-            return np.datetime64(value.replace(tzinfo=None), "D")
-        return np.datetime64(cast(date, value), "D")
-    except (ValueError, TypeError) as error:
+            return _day_of_text(value.strip())
+        found = value.astype("datetime64[D]").item() if isinstance(value, np.datetime64) else value
+        if not isinstance(found, date):  # a datetime is one, and a Timestamp of pandas
+            raise ValueError
+        return np.datetime64(date(found.year, found.month, found.day), "D")
+    except ValueError as error:
         raise ValueError(
             f"{value!r} is not a date such as '2024-05-31', or a year: convert the column with pandas.to_datetime"
         ) from error
+
+
+def _day_of_text(text: str) -> np.datetime64:
+    """The first day of what ISO 8601 writes as 2024, 2024-05, 2024-05-31 or 20240531, before any time of day."""
+    if (found := ISO_DATE.fullmatch(text)) is None:
+        raise ValueError
+    year, _, month, day, month_alone = found.groups()
+    return np.datetime64(date(int(year), int(month or month_alone or 1), int(day or 1)), "D")
 
 
 def _column_of_parquet(path: str, column: str) -> list[object]:

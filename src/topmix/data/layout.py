@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 import math
 import mmap
+import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -35,6 +37,7 @@ DTYPES: dict[str, np.dtype] = {
 MAX_HEADER = 100_000_000  # the limit that safetensors itself sets
 MAX_DIMENSIONS = 8
 ALIGNMENT = 64
+MOST_TABLES = 500_000  # lists and tables in the JSON of a file, where each of three bytes would cost eighty of memory
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str
             "this is not a topmix file, or the file is cut short"
         )
     try:
-        table = json.loads(file.read(length), parse_constant=_refuse)
+        table = parse_json(file.read(length).decode())
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path}: byte {8 + error.start}: the header is not UTF-8") from error
     except json.JSONDecodeError as error:
@@ -165,6 +168,22 @@ def _entry(path: Path, name: str, e: Any) -> Entry:
     except (KeyError, TypeError, ValueError):
         pass
     raise CorpusError(f"{path}: byte 8: the header's entry for array {name!r} is not valid: {str(e)[:120]}")
+
+
+def parse_json(text: str, object_hook: Callable[[dict[str, Any]], object] | None = None) -> Any:
+    """What JSON of a file says. Raises ValueError or RecursionError; NaN and infinity are no JSON."""
+    return json.loads(bounded(text), object_hook=object_hook, parse_constant=_refuse)
+
+
+def bounded(text: str) -> str:
+    """JSON that takes little memory and time to read. Raises ValueError where it has too many lists and tables."""
+    if _brackets(text) > MOST_TABLES and _brackets(re.sub(r'"(?:[^"\\]|\\.)*"', "", text)) > MOST_TABLES:
+        raise ValueError(f"it has more than {MOST_TABLES:,} lists and tables")
+    return text
+
+
+def _brackets(text: str) -> int:
+    return text.count("[") + text.count("{")
 
 
 def _refuse(constant: str) -> None:

@@ -26,7 +26,18 @@ from topmix import _core
 from topmix._version import __version__
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
-from topmix.data.layout import DTYPES, Entry, MappedFile, encode_header, map_array, metadata_crc, plan, read_header
+from topmix.data.layout import (
+    DTYPES,
+    Entry,
+    MappedFile,
+    bounded,
+    encode_header,
+    map_array,
+    metadata_crc,
+    parse_json,
+    plan,
+    read_header,
+)
 from topmix.data.rows import Rows, StoredRows
 from topmix.data.strings import Strings
 from topmix.numerics.threads import threads
@@ -227,7 +238,11 @@ def _check_metadata(path: Path, metadata: dict[str, str]) -> dict[str, int]:
         if not (text.isascii() and text.isdecimal() and len(text) < 19):
             raise CorpusError(f"{path}: byte 8: {key} reads {text[:60]!r}, expected a whole number")
     try:
-        tokens, meta, sums = float(metadata["n_tokens"]), json.loads(metadata["meta"]), json.loads(metadata["crc32"])
+        tokens, meta, sums = (
+            float(metadata["n_tokens"]),
+            json.loads(bounded(metadata["meta"])),
+            parse_json(metadata["crc32"]),
+        )
     except (KeyError, ValueError, RecursionError) as error:
         raise CorpusError(f"{path}: byte 8: n_tokens, meta or crc32 in the metadata is not valid: {error}") from error
     if not (math.isfinite(tokens) and tokens >= 0 and isinstance(meta, dict) and isinstance(sums, dict)):

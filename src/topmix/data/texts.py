@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import threading
 import warnings
 import zlib
 from collections import Counter
@@ -160,11 +161,32 @@ def _delimiter(header: str, expected: str) -> str:
 
 
 def _next_row(rows: Iterator[list[str]]) -> list[str] | None:
-    """The next row, or None. The field limit of the csv module is global, and other threads read too: it is raised and
-    never lowered again."""
-    if csv.field_size_limit() < _CSV_LIMIT:
-        csv.field_size_limit(_CSV_LIMIT)
-    return next(rows, None)
+    """The next row, or None."""
+    with _long_fields:
+        return next(rows, None)
+
+
+class _LongFields:
+    """While somebody is inside, the csv module takes long fields. Its limit is that of the whole process: the last one
+    to leave puts it back."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._before = threading.Lock(), 0, 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = csv.field_size_limit(_CSV_LIMIT)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                csv.field_size_limit(self._before)
+
+
+_long_fields = _LongFields()
 
 
 def _read_folder(folder: Path, pattern: str | None, encoding: str, errors: str) -> Iterator[Document]:

@@ -79,6 +79,7 @@ class PoolRun:
 
     def __init__(self, pool: Pool, threads: int):
         self.pool, self.threads, self.calls = pool, threads, Calls(pool)
+        pool.users.add(self)
 
     def __call__(self, function: Callable[..., T], job: object, calls: Iterable[tuple[object, ...]]) -> Iterator[T]:
         shared, todo = ray.put(job), enumerate(calls)
@@ -128,6 +129,7 @@ class PoolRun:
         return all(seen.values())
 
     def close(self) -> None:
+        self.pool.users.discard(self)
         self.calls.drop()
 
 

@@ -26,7 +26,8 @@ class Ray(Engine):
     """Workers on the nodes of a Ray cluster, or on this machine where there is none. The same bits as `Threads`.
 
     Workers share the batches of a round: give `Memoized` at least as many `batches_per_update` as there are workers.
-    They stay for the next call and end with the program; `release` ends them now.
+    They stay for the next call and end with the program, or when an engine with other settings needs their cores;
+    `release` ends them now.
 
     Parameters
     ----------

@@ -72,6 +72,7 @@ class RayNomads:
     def open(self, makers: Sequence[Maker], rows: Sequence[object]) -> None:
         """Maker i is made by makers[i] from rows[i], by worker i."""
         self.close()
+        self.pool.users.add(self)
         self.session = secrets.token_hex(8)
         self.block_bytes = [0] * len(self.peers)
         calls = [
@@ -212,6 +213,7 @@ class RayNomads:
         }
 
     def close(self) -> None:
+        self.pool.users.discard(self)
         if self.session:
             calls = [peer.actor.nomad_close.remote(self.session) for peer in self.peers if peer.is_alive]
             try:

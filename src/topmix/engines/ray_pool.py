@@ -1,4 +1,5 @@
-"""Actors on a cluster, and which of them can be asked. Starting one takes seconds, so they stay for the next call."""
+"""Actors on a cluster, and which of them can be asked. Starting one takes seconds, so they stay for the next call, or
+until an engine with other settings needs their cores."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import logging
 import time
 import warnings
 from typing import Protocol
+from weakref import WeakSet
 
 import ray
 from ray import ObjectRef
@@ -21,6 +23,7 @@ LOG = logging.getLogger("topmix.ray")
 START_SECONDS = 120.0  # for the first actor to be there; for one that died to come back, when no other is left
 MORE_SECONDS = 30.0  # for the others
 AGAIN_SECONDS = 5.0  # for workers of an earlier call to say that they are there
+ROOM_SECONDS = 10.0  # for the cores of workers that ended to be free
 
 
 class ClusterError(ConnectionError):
@@ -104,10 +107,9 @@ class Pool:
     """The workers of one engine."""
 
     def __init__(self, engine: Wanted):
-        resources, gpus = ray.available_resources(), engine.gpus_per_worker
-        free, free_gpus = (resources.get(name, 0.0) for name in ("CPU", "GPU"))
-        fit = int(free // engine.cpus_per_worker)
-        n = engine.workers or max(1, min(fit, int(free_gpus // gpus)) if gpus else fit)
+        self.engine = engine
+        self.users: WeakSet[object] = WeakSet()  # whose calls are not over; without any, the workers are idle
+        gpus, n = engine.gpus_per_worker, engine.workers or max(1, room_for(engine))
         # A task that fails is our own to repeat: only we know which results were used already.
         options = {"num_cpus": engine.cpus_per_worker, "max_restarts": -1, "max_task_retries": 0}
         if gpus:
@@ -119,14 +121,19 @@ class Pool:
             if any(peer.is_alive for peer in self.peers):
                 more = more or time.monotonic() + MORE_SECONDS
             if time.monotonic() > (more or deadline):
-                break
+                if not _end_idle(engine):  # cores may be free, and not enough of them on any node
+                    break
+                deadline, more = time.monotonic() + START_SECONDS, None
         alive = sum(peer.is_alive for peer in self.peers)
         if not alive:
             self.end()
+            free = ray.available_resources()
+            has = f"{free.get('CPU', 0.0):g} free CPUs" + (f" and {free.get('GPU', 0.0):g} free GPUs" if gpus else "")
+            ours = ", ".join(f"{len(pool.peers)} of {pool.engine!r}" for pool in _pools.values())
             raise ClusterError(
                 f"no worker of {engine.cpus_per_worker} CPUs{' and a GPU' if gpus else ''} could be started within "
-                f"{START_SECONDS:.0f} seconds: the cluster has {free:g} free CPUs"
-                f"{f' and {free_gpus:g} free GPUs' if gpus else ''} (`ray status` says more)"
+                f"{START_SECONDS:.0f} seconds: the cluster has {has} (`ray status` says more). Workers of this process "
+                f"that are at work: {ours or 'none'}; all others belong to other programs."
             )
         if alive < n:
             LOG.warning("%d of %d workers could be started; the others will join when there is room", alive, n)
@@ -168,9 +175,40 @@ def pool_of(engine: Wanted) -> Pool:
         del _pools[other]  # of a connection that has ended, and its actors with it
     if key in _pools:
         _pools[key].look_again()
+        if missing := len(_pools[key].peers) - len(_pools[key].alive()):
+            _make_room(engine, missing)
     else:
+        _make_room(engine, engine.workers)
         _pools[key] = Pool(engine)
     return _pools[key]
+
+
+def room_for(engine: Wanted) -> int:
+    """How many workers the cluster has room for."""
+    free, gpus = ray.available_resources(), engine.gpus_per_worker
+    fit = int(free.get("CPU", 0.0) // engine.cpus_per_worker)
+    return min(fit, int(free.get("GPU", 0.0) // gpus)) if gpus else fit
+
+
+def _make_room(engine: Wanted, n: int | None) -> None:
+    """Ends idle workers of other engines of this process, if there is no room for n more of this one. None is as many
+    as fit: they take the places of idle ones."""
+    if n is not None and room_for(engine) >= n:
+        return
+    wanted = ray.available_resources().get("CPU", 0.0) + _end_idle(engine)
+    deadline = time.monotonic() + ROOM_SECONDS  # they end soon, and not at once
+    while ray.available_resources().get("CPU", 0.0) < wanted and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _end_idle(engine: Wanted) -> float:
+    """Ends idle workers of other engines; how many CPUs they had."""
+    freed = 0.0
+    for key in [key for key, pool in _pools.items() if not pool.users and pool.engine != engine]:
+        pool = _pools.pop(key)
+        freed += sum(peer.is_alive for peer in pool.peers) * pool.engine.cpus_per_worker
+        pool.end()
+    return freed
 
 
 def release(engine: Wanted) -> None:

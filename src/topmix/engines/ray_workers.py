@@ -70,6 +70,7 @@ class RayWorkers:
         self._home: dict[int, Peer] = {}
         self._n_homes = dict.fromkeys(range(len(pool.peers)), 0)
         self._copies: dict[int, Copy] = {}  # the last of each shard, made or not
+        pool.users.add(self)
 
     def run(self, tables: Tables, shards: Iterable[int]) -> Iterator[ShardResult]:
         order = deque(shards)
@@ -199,6 +200,7 @@ class RayWorkers:
         self._memory, self._copies = {}, {}
 
     def close(self) -> None:
+        self.pool.users.discard(self)
         self.calls.drop()
         self.traffic.look_at_disks(at_least=0.5)
         for peer in self.pool.alive():

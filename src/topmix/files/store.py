@@ -22,7 +22,7 @@ import numpy as np
 from topmix._version import __version__
 from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
-from topmix.data.layout import DTYPES, encode_header, map_array, metadata_crc, plan, read_array, read_header
+from topmix.data.layout import DTYPES, encode_header, map_array, metadata_crc, parse_json, plan, read_array, read_header
 from topmix.files.reader import CheckedReader, ModelFileError
 
 MODEL, CHECKPOINT = "topmix-model", "topmix-checkpoint"
@@ -117,7 +117,7 @@ def _check_metadata(metadata: dict[str, str], kind: str) -> tuple[dict[str, Any]
 
 def _parse(text: str, what: str) -> dict[str, Any]:
     try:
-        value = json.loads(text, object_hook=_special_float, parse_constant=_refuse)
+        value = parse_json(text, _special_float)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{what!r} in the metadata is not JSON that we read: {error}") from error
     if not isinstance(value, dict):
@@ -142,7 +142,3 @@ def _special_float(value: dict[str, object]) -> object:
     if value.keys() == {"float"} and value["float"] in ("inf", "-inf", "nan"):
         return float(value["float"])
     return value
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

@@ -17,6 +17,7 @@ from topmix.stats.sparse_counts import blocks
 RELEVANCE = 0.6  # the weight of a word's probability against its lift; Sievert and Shirley (2014) found it best
 WORDS_PER_NAME = 3
 LONGEST = 200  # characters of a name
+SURROGATES = re.compile("[\ud800-\udfff]")
 EMPTY = "(empty)"
 _ENDINGS = {
     "",
@@ -101,8 +102,8 @@ def best_words(words: TopicWords, names: Sequence[str], most: int, relevance: fl
 
 
 def checked_name(name: Any) -> str:
-    """A name on one line, not empty and not too long."""
-    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST:
+    """A name on one line, not empty and not too long. Half of a surrogate pair is no character: no page shows it."""
+    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST or SURROGATES.search(name):
         raise ValueError(f"the name of a topic is a string of 1 to {LONGEST} characters, got {str(name)[:60]!r}")
     return re.sub(r"\s+", " ", name.strip())
 

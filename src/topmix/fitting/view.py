@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ from topmix.stats import WordTotal
 
 
 class PassView:
-    """The state of a fit after a pass, the same for every estimator. It is valid during the callback only.
+    """The state of a fit after a pass, the same for every estimator. It is valid during the callback only; a
+    pickle of it has copies.
 
     Examples
     --------
@@ -51,6 +54,33 @@ class PassView:
     def fitted(self) -> Any:
         """A fitted copy of the estimator as it is now: yours to keep, to score and to save."""
         return self._fitted(self._model)
+
+    def __reduce__(self) -> tuple[Callable[[_Kept], PassView], tuple[_Kept]]:
+        """A view that is pickled has copies, and lasts. Callbacks stay here: most are functions inside of others."""
+        estimator = self.fitted()
+        estimator.callbacks = None
+        return _view_of, (_Kept(self.n_components, self.weights, self.counts(), estimator),)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What a pickled view has in the place of the model of a fit."""
+
+    n_components: int
+    shares: np.ndarray
+    word: np.ndarray | None
+    estimator: Any
+
+    def weights(self) -> np.ndarray:
+        return self.shares
+
+
+def _view_of(kept: _Kept) -> PassView:
+    return PassView(kept, _estimator_of)
+
+
+def _estimator_of(kept: _Kept) -> Any:
+    return copy.copy(kept.estimator)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
-from topmix.files.reader import CheckedReader
+from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.likelihoods.held_words import BANNED, HeldWords
 from topmix.stats import PseudoCounts, WordTotal
@@ -178,8 +178,10 @@ class TopicWords:
     ) -> TopicWords:
         """`total` is given where the counts are kept elsewhere in the file."""
         eta = file.array("eta", {1, V}, {1, K}, positive=True)
-        posterior = file.choice("posterior", ("collapsed", "variational"))
+        learned, posterior = file.flag("learned"), file.choice("posterior", ("collapsed", "variational"))
+        if learned and eta.size > 1:
+            raise ModelFileError(f"{file.prefix}eta is learned, and not one number")
         total = WordTotal.read(file, V, K) if total is None else total
         extra = PseudoCounts.read(file.at("extra"), V, K) if file.has("extra.indptr") else None
         held = HeldWords.read(file.at("held"), V, K) if file.has("held.indptr") else None
-        return cls(eta, total, posterior, file.flag("learned"), bounds_evidence, extra=extra, held=held)
+        return cls(eta, total, posterior, learned, bounds_evidence, extra=extra, held=held)

@@ -36,7 +36,7 @@ def joined(scripts: Iterable[str]) -> str:
 
 def frame(title: str, head: str, tail: str) -> str:
     """The HTML that the report and the explorer share: `head` goes into its head, `tail` to the end of its body."""
-    parts = {"title": html.escape(title), "head": head, "tail": tail}
+    parts = {"title": html.escape(title.encode(errors="replace").decode()), "head": head, "tail": tail}
     # One pass over the template, so that "{{...}}" in a title or document is not replaced.
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], asset("page.html"))
 

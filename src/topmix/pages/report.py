@@ -77,7 +77,7 @@ def write_report(
     documents, their_texts = view.read(corpus, texts)
     data = contents(view, documents, their_texts, columns)
     with atomic_write(path) as file:
-        file.write(page(title or f"{view.kind} · {Path(path).stem}", data).encode())
+        file.write(page(title or f"{view.kind} · {Path(path).stem}", data).encode("utf-8", "replace"))
 
 
 def page(title: str, data: dict[str, object]) -> str:

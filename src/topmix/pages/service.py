@@ -7,15 +7,19 @@
     POST /topics     {"text": "..."} or {"texts": ["...", ...]}, and "top": how many topics of each
 
 Errors are {"error": why} with status 400 and above. The token, the limits of size and the headers are those of every
-service: topmix.web.
+service: topmix.web. A file that is written over while it is mapped would end the process (SIGBUS), so a `ModelFile` is
+read into memory, and read again when it is another.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -25,13 +29,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topmix._version import __version__
-from topmix.api import Predictor
+from topmix.api import Predictor, load_predictor
 from topmix.numerics.threads import count_of_threads
 from topmix.pages.assets import Json
 from topmix.pages.web import answer_in_json, json_reply
 from topmix.parameters.checks import whole_number
 
 MOST_TEXTS = 1000  # of one request
+LOOK_SECONDS = 1.0  # between two looks at the model file
 FIELDS = {"text", "texts", "top"}
 OPEN_PATHS = ("/health",)  # no token is needed
 ENDPOINTS = {
@@ -43,27 +48,75 @@ ENDPOINTS = {
 ERRORS = {404: "there is nothing at this address", 405: "this address does not take this method"}
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # upper ends of buckets
 
+logger = logging.getLogger(__name__)
 
-def service(predictor: Predictor, name: str = "", threads: int | None = None) -> ASGIApp:
+
+class ModelFile:
+    """The predictor of a model file, in memory. When the file is replaced, the next request reads it again; if that
+    fails, the model from before goes on answering, and the log says why."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._lock = path, threading.Lock()
+        self._version, self._predictor = self._found(), load_predictor(path, mapped=False)
+        self._next_look = time.monotonic() + LOOK_SECONDS
+
+    def predictor(self) -> Predictor:
+        if time.monotonic() >= self._next_look and self._lock.acquire(blocking=False):  # the others do not wait
+            try:
+                self._look()
+            finally:
+                self._next_look = time.monotonic() + LOOK_SECONDS
+                self._lock.release()
+        return self._predictor
+
+    def _look(self) -> None:
+        found = self._found()
+        if found is None or found == self._version:
+            return
+        try:
+            self._predictor = load_predictor(self.path, mapped=False)
+            logger.info("%s was replaced: the new model answers", self.path)
+        except (OSError, ValueError) as error:
+            logger.warning("%s has changed, and the model from before goes on answering: %s", self.path, error)
+        self._version = found
+
+    def _found(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def service(predictor: Predictor | ModelFile, name: str = "", threads: int | None = None) -> ASGIApp:
     """The ASGI application for a model; `name` is what the answers call it. Requests are solved in so many threads at a
     time; None is all cores."""
     at_a_time = threading.BoundedSemaphore(count_of_threads(threads))
-    about: Json = {"model": name, "topics": predictor.n_topics, "words": predictor.n_words, "version": __version__}
-    metrics = Metrics(about)
+
+    def now() -> Predictor:
+        return predictor.predictor() if isinstance(predictor, ModelFile) else predictor
+
+    def about() -> Json:
+        model = now()
+        return {"model": name, "topics": model.n_topics, "words": model.n_words, "version": __version__}
+
+    metrics = Metrics()
 
     def measured(request: Request) -> Response:
-        return PlainTextResponse(metrics.text(), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(metrics.text(about()), media_type="text/plain; version=0.0.4")
 
     def topics(request: Request) -> Json:
-        shares, names, words = predictor.topic_shares, predictor.topic_names, predictor.topic_words
+        model, here = now(), about()
+        shares, names, words = model.topic_shares, model.topic_names, model.topic_words
         order = (-shares).argsort(kind="stable").tolist()
         found = [{"topic": k, "name": names[k], "share": float(shares[k]), "words": words[k]} for k in order]
-        return {**about, "topics": found}
+        return {**here, "topics": found}
 
     def solve(request: Request, fields: Json) -> Json:
         texts, top = _asked(fields)
+        model = now()
         with at_a_time:
-            found = [[share._asdict() for share in predictor(text, top)] for text in texts]
+            found = [[share._asdict() for share in model(text, top)] for text in texts]
         metrics.solved(len(texts), sum(not topics for topics in found))
         return {"topics": found[0]} if "text" in fields else {"documents": [{"topics": topics} for topics in found]}
 
@@ -72,7 +125,7 @@ def service(predictor: Predictor, name: str = "", threads: int | None = None) ->
         return json_reply({"error": ERRORS[error.status_code]}, error.status_code)
 
     routes = [
-        Route("/", answer_in_json(lambda request: {**about, "endpoints": ENDPOINTS})),
+        Route("/", answer_in_json(lambda request: {**about(), "endpoints": ENDPOINTS})),
         Route("/health", answer_in_json(lambda request: {"status": "ok", "version": __version__})),
         Route("/metrics", answer_in_json(measured)),
         Route("/topics", answer_in_json(topics), methods=["GET"]),
@@ -100,8 +153,8 @@ class Metrics:
     """Numbers that only rise, in the text format of Prometheus. There is a fixed number of them, however many requests
     come."""
 
-    def __init__(self, about: Json) -> None:
-        self.about, self.began = about, time.time()
+    def __init__(self) -> None:
+        self.began = time.time()
         self.requests: Counter[tuple[str, str, int]] = Counter()  # (path, method, status)
         self.texts = self.empty = 0
         self.buckets, self.seconds = [0] * (len(SECONDS) + 1), 0.0
@@ -117,7 +170,7 @@ class Metrics:
         with self._lock:
             self.texts, self.empty = self.texts + texts, self.empty + empty
 
-    def text(self) -> str:
+    def text(self, about: Json) -> str:
         with self._lock:
             requests, buckets = dict(self.requests), list(self.buckets)
             seconds, texts, empty = self.seconds, self.texts, self.empty
@@ -128,7 +181,7 @@ class Metrics:
             in_time.append(({"le": end}, below))
         began, took = round(self.began, 3), "topmix_request_seconds"
         lines = [
-            *_metric("topmix_model_info", "gauge", "The model that answers.", [(self.about, 1)]),
+            *_metric("topmix_model_info", "gauge", "The model that answers.", [(about, 1)]),
             *_metric("topmix_start_time_seconds", "gauge", "When the service began, in Unix time.", [({}, began)]),
             *_metric("topmix_requests_total", "counter", "Requests that were answered.", named),
             *_metric("topmix_texts_total", "counter", "Texts whose topics were found.", [({}, texts)]),

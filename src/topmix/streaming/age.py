@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 
 from topmix.data.columns import day_of
 
+FIRST_DAY, LAST_DAY = (int(np.datetime64(day, "D").astype(np.int64)) for day in (date.min, date.max))
 LEAST_LEFT = 1e-9  # of what was learned: a half-life is positive
 
 

@@ -1,16 +1,19 @@
 """A stream on disk: one folder with the model and what else the stream knows, replaced together or not at all.
 
     model-<batches>          the estimator as `save` writes it: `topmix.load` reads it, whoever serves it too
-    state                    words, ids and records, and which model they belong to
+    state                    words, ids and records, and which model they belong to; none before the first batch
+    lock                     held by the process that writes there; it says which, and since when
 
 A new model is written beside the old one. Then the state, which names it, is replaced in one step, and after that the
-old model is removed. A process that is killed at any moment leaves a state and the model that it names.
+old model is removed. A process that is killed at any moment leaves a state and the model that it names. A stream that
+finds another state than the one that it left writes nothing.
 """
 
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +23,16 @@ from topmix.api.files import load, save
 from topmix.api.variational import VariationalTopics
 from topmix.data.atomic import TEMPORARY_SUFFIX
 from topmix.data.errors import CorpusError
+from topmix.data.lock import InUseError, WriteLock, write_lock
+from topmix.engines import Engine
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import open_file, write_file
-from topmix.streaming.age import Age
+from topmix.streaming.age import FIRST_DAY, LAST_DAY, Age
 from topmix.streaming.record import BatchId, BatchRecord
 from topmix.streaming.words import Words
 
-STATE, KIND = "state", "topmix-stream"
+STATE, LOCK, KIND = "state", "lock", "topmix-stream"
+Version = tuple[int, int, int]
 NEW = Age()
 
 
@@ -47,44 +53,93 @@ def model_path(folder: Path, n_batches: int) -> Path:
     return folder / f"model-{n_batches}"
 
 
-def write(folder: Path, kept: Kept) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    model = model_path(folder, kept.n_batches)
-    save(kept.model, model)
-    waiting = kept.words.waiting
-    about = {
-        "n_features": len(kept.words.names),
-        "n_batches": kept.n_batches,
-        "n_documents": kept.n_documents,
-        "ids": kept.ids,
-        "records": [record.to_dict() for record in kept.records],
-        "waiting": list(waiting),
-        "day": kept.age.day,
-        "remembered": kept.age.remembered,
-    }
-    arrays = {"documents": kept.words.documents, "waiting": np.fromiter(waiting.values(), float, len(waiting))}
-    write_file(folder / STATE, KIND, arrays, about)
-    for other in folder.glob("model-*"):
-        if other != model:
-            other.unlink(missing_ok=True)
+class Folder:
+    """The folder of one stream, to which no other process writes meanwhile, and no other stream of this one."""
 
+    def __init__(self, path: Path):
+        if path.exists() and not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "a stream is kept in a folder, and this is a file", str(path))
+        self.path = path
+        self._lock: WriteLock | None = None
+        self._seen: Version | None = None  # of the state that this stream continues
 
-def read(folder: Path) -> Kept | None:
-    """None where no stream was begun."""
-    path = folder / STATE
-    if not path.exists():
+    def read(self, engine: str | Engine) -> Kept | None:
+        """What is there; None where no stream was begun. Another process may be writing meanwhile."""
+        path = self.path / STATE
+        while path.exists():
+            try:
+                with open(path, "rb") as opened:
+                    self._seen = _version(os.fstat(opened.fileno()))
+                    return _kept(self.path, open_file(opened, path, KIND), engine)
+            except FileNotFoundError:
+                if self._is_as_seen():
+                    raise  # the model is gone, and not because there is a newer one
+            except (CorpusError, TypeError, ValueError, RecursionError) as error:
+                raise ModelFileError(f"{path}: {error}") from error
+        if any(self.path.glob("model-*")):
+            raise ModelFileError(
+                f"{self.path} has a model of a stream, and the file {STATE!r} that belongs to it is gone"
+            )
         return None
-    try:
-        with open(path, "rb") as opened:
-            file = open_file(opened, path, KIND)
-            return _kept(folder, file)
-    except (CorpusError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path}: {error}") from error
+
+    def claim(self) -> WriteLock:
+        """The right to write, as long as somebody has this object. Raises InUseError where another process has it, or
+        where another stream has written since this one read."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        before, self._lock = self._lock, write_lock(self.path / LOCK)
+        with self._lock.one_at_a_time:
+            self._check_is_ours()
+            if self._lock is not before:
+                for unfinished in self.path.glob(f".*{TEMPORARY_SUFFIX}"):  # of a process that was killed
+                    unfinished.unlink(missing_ok=True)
+        return self._lock
+
+    def write(self, kept: Kept) -> None:
+        """Replaces model and state."""
+        with self.claim().one_at_a_time:
+            self._check_is_ours()
+            if self._seen is None:  # a state first: where a model is alone, its state was lost
+                self._write_state(replace(kept, n_batches=0, n_documents=0, words=Words(), ids=[], records=[], age=NEW))
+            model = model_path(self.path, kept.n_batches)
+            save(kept.model, model)
+            self._write_state(kept)
+            for other in self.path.glob("model-*"):
+                if other != model:
+                    other.unlink(missing_ok=True)
+
+    def _check_is_ours(self) -> None:
+        if not self._is_as_seen():
+            raise InUseError(
+                f"{self.path} has changed since this stream read it: another one has written there. Make the stream "
+                "again, and send it the batches that it does not have."
+            )
+
+    def _is_as_seen(self) -> bool:
+        path = self.path / STATE
+        return (_version(os.stat(path)) if path.exists() else None) == self._seen
+
+    def _write_state(self, kept: Kept) -> None:
+        waiting = kept.words.waiting
+        about = {
+            "n_features": max(len(kept.words.names), 1),
+            "n_batches": kept.n_batches,
+            "n_documents": kept.n_documents,
+            "ids": kept.ids,
+            "records": [record.to_dict() for record in kept.records],
+            "waiting": list(waiting),
+            "day": kept.age.day,
+            "remembered": kept.age.remembered,
+        }
+        arrays = {"documents": kept.words.documents, "waiting": np.fromiter(waiting.values(), float, len(waiting))}
+        write_file(self.path / STATE, KIND, arrays, about)
+        self._seen = _version(os.stat(self.path / STATE))
 
 
-def _kept(folder: Path, file: CheckedReader) -> Kept:
+def _kept(folder: Path, file: CheckedReader, engine: str | Engine) -> Kept | None:
     n_batches = file.count("n_batches")
-    model = load(model_path(folder, n_batches))
+    if not n_batches:  # killed while it learned its first batch
+        return None
+    model = load(model_path(folder, n_batches), engine=engine)
     names = model._found().reading.words if isinstance(model, VariationalTopics) else None
     if names is None or len(names) != file.n_features:
         raise ModelFileError(f"{model_path(folder, n_batches)} has other words than the stream")
@@ -105,15 +160,12 @@ def _kept(folder: Path, file: CheckedReader) -> Kept:
 
 
 def _age(day: Any, remembered: Any) -> Age:
-    if not (day is None or type(day) is int) or type(remembered) is not float or not 0.0 <= remembered < np.inf:
+    known = day is None or (type(day) is int and FIRST_DAY <= day <= LAST_DAY)
+    if not known or type(remembered) is not float or not 0.0 <= remembered < np.inf:
         raise ModelFileError("'day' and 'remembered' are not the age of a stream")
     return Age(day, remembered)
 
 
-def opened(folder: Path) -> Kept | None:
-    """What is there, after what a killed process left half-written is removed. One process writes to a folder."""
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "a stream is kept in a folder, and this is a file", str(folder))
-    for unfinished in folder.glob(f".*{TEMPORARY_SUFFIX}"):
-        unfinished.unlink(missing_ok=True)
-    return read(folder)
+def _version(found: os.stat_result) -> Version:
+    """Changes when a file is replaced."""
+    return found.st_dev, found.st_ino, found.st_mtime_ns

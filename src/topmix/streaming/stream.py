@@ -29,9 +29,8 @@ from topmix.fitted.topics import FittedTopics
 from topmix.learners.stochastic import stream_of
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import positive_number, whole_number
-from topmix.streaming import folder
 from topmix.streaming.age import day_number
-from topmix.streaming.folder import Kept
+from topmix.streaming.folder import Folder, Kept
 from topmix.streaming.record import BatchId, BatchRecord
 from topmix.streaming.topics import Drift, score
 from topmix.streaming.words import Words
@@ -53,7 +52,8 @@ class Stream:
     path : path or None
         A folder for the model and the state of the stream. If it has a stream, that one is continued: its estimator
         must have had the same parameters, except those that change nothing of what is learned. One process at a time
-        may write there. None keeps nothing.
+        may write there: from its first batch on until it ends or deletes the stream, while others may look and get
+        InUseError where they learn. None keeps nothing.
     admit : int
         A word enters the model in the batch in which so many documents had it, since it was last unknown.
     max_words : int
@@ -106,7 +106,8 @@ class Stream:
         self.half_life_days = None if half_life_days is None else positive_number(half_life_days, "half_life_days")
         if self.half_life_days is not None and self._half_life is not None:
             raise ValueError("Stochastic(half_life=...) counts documents and half_life_days= days: pass one of them")
-        found = None if self.path is None else folder.opened(self.path)
+        self._folder = None if self.path is None else Folder(self.path)
+        found = None if self._folder is None else self._folder.read(estimator.engine)
         self._kept = self._begun() if found is None else self._continued(found)
         self._ids = dict.fromkeys(self._kept.ids)
 
@@ -140,6 +141,8 @@ class Stream:
             raise ValueError(f"the id of a batch is a string or an integer, got {id!r:.60}")
         if id is not None and id in self._ids:
             return None
+        if self._folder is not None:
+            self._folder.claim()
         day = None if date is None and self.half_life_days is None else day_number(date)
         before, corpus = self._kept, self._counted(batch)
         known = before.model._fitted
@@ -176,8 +179,8 @@ class Stream:
         ids = [*before.ids, id][-self.remember :] if id is not None else before.ids
         records = [*before.records, record][-self.remember :]
         kept = Kept(model, record.batch, before.n_documents + corpus.n_docs, words, ids, records, age)
-        if self.path is not None and kept.n_batches % self.save_every == 0:
-            folder.write(self.path, kept)
+        if self._folder is not None and kept.n_batches % self.save_every == 0:
+            self._folder.write(kept)
         self._kept, self._ids = kept, dict.fromkeys(ids)
         return record
 
@@ -196,11 +199,11 @@ class Stream:
 
     def save(self) -> None:
         """Writes the folder now, whatever `save_every` says."""
-        if self.path is None:
+        if self._folder is None:
             raise ValueError("this stream has no folder: make it with path=")
         if not self.n_batches:
             raise ValueError("this stream has learned nothing yet: call learn")
-        folder.write(self.path, self._kept)
+        self._folder.write(self._kept)
 
     def _begun(self) -> Kept:
         model, f = self.estimator, self.estimator._fitted

@@ -5,12 +5,14 @@ A server that was killed reads it and makes the edits again: they give the same 
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 from pathlib import Path
 
-from topmix.data.atomic import atomic_write
+from topmix.data.atomic import TEMPORARY_SUFFIX, atomic_write
 from topmix.edits import Edit, checked
+from topmix.pages.web import Refused
 
 FORMAT = "topmix-session"
 
@@ -23,15 +25,23 @@ class Journal:
         self.edits: list[Edit] = []
         self.undone: list[Edit] = []
         self._base = "" if model is None else _digest(model)
+        self._seen = None if self.path is None else _version(self.path)
+        if self.path is not None:
+            for unfinished in self.path.parent.glob(f".{glob.escape(self.path.name)}.*{TEMPORARY_SUFFIX}"):
+                unfinished.unlink(missing_ok=True)  # of an explorer that was killed
         if self.path is not None and self.path.exists():
             self._read(self.path)
 
-    def write(self) -> None:
-        if self.path is None:
-            return
-        text = {"format": FORMAT, "model": self._base, "edits": self.edits, "undone": self.undone}
-        with atomic_write(self.path) as file:
-            file.write(json.dumps(text, ensure_ascii=True, indent=1).encode())
+    def move(self, edits: list[Edit], undone: list[Edit], *, write: bool = True) -> None:
+        """These are the edits from now on, once they are in the file."""
+        if write and self.path is not None:
+            if _version(self.path) != self._seen:
+                raise Refused(f"another explorer has edited this model: {self.path.name} is not what it was")
+            text = {"format": FORMAT, "model": self._base, "edits": edits, "undone": undone}
+            with atomic_write(self.path) as file:
+                file.write(json.dumps(text, ensure_ascii=True, indent=1).encode())
+            self._seen = _version(self.path)
+        self.edits, self.undone = list(edits), list(undone)
 
     def _read(self, path: Path) -> None:
         try:
@@ -49,3 +59,12 @@ class Journal:
 def _digest(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _version(path: Path) -> tuple[int, int] | None:
+    """Changes when a file is replaced."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns

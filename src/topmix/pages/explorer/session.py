@@ -84,9 +84,7 @@ class Session:
         made = Snapshot(model, self.library, self.snapshot)
         made.prepare()
         with self._together:
-            self.journal.edits, self.journal.undone = list(done), list(undone)
-            if write:
-                self.journal.write()  # before anybody sees it
+            self.journal.move(done, undone, write=write)  # before anybody sees it
             self._models = {n: kept for n, kept in self._models.items() if n <= len(done) + len(undone)}
             self._models[len(done)] = model
             for n in sorted(self._models)[1:-MODELS_KEPT]:
@@ -251,10 +249,13 @@ class Session:
             logger.exception("learning on")
             self.error = "learning on failed; the log of the server says why"
         with self._changing:
+            try:
+                if not failed:
+                    self._accept(after.edits_[-1], after)
+            except (OSError, ValueError) as error:
+                failed, self.error = True, f"what was learned could not be kept: {error}"
             if failed:
-                self._move(self.journal.edits, self.journal.undone, model)
-            else:
-                self._accept(after.edits_[-1], after)
+                self._move(self.journal.edits, self.journal.undone, model, write=False)
             self.busy = self.watch = None  # now: who sees that it is over sees the edit too
         self.events.publish("status")
 

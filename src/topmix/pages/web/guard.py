@@ -18,7 +18,7 @@ import json
 import secrets
 from collections.abc import Collection, Iterable
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -161,15 +161,16 @@ class Guard:
     async def _move_token_to_cookie(self, scope: Scope, send: Send) -> None:
         """The token leaves the address, where histories and screens would show it."""
         rest = urlencode([(name, value) for name, value in _query(scope) if name != "token"])
-        path = "/" + scope["path"].lstrip("/")  # "//elsewhere" would lead to another host
+        path = "/" + quote(
+            scope["path"].lstrip("/\\")
+        )  # "//elsewhere" would lead to another host, as would "/\\elsewhere"
         kept = f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
-        where = path.encode("ascii", "ignore").decode() + (f"?{rest}" if rest else "")
-        await _reply(send, 303, "", {"location": where, "set-cookie": kept})
+        await _reply(send, 303, "", {"location": path + (f"?{rest}" if rest else ""), "set-cookie": kept})
 
     def _is_foreign(self, headers: Headers) -> str | None:
         """Why a request that changes something may not come from our own page; None where it does."""
         origin, host = headers.get("origin"), headers.get("host", "")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and origin.partition("://")[2].lower() != host.lower():
             return "the request comes from another page"
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return "the request comes from another page"

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from topmix.pages.assets import Json, as_json
@@ -30,8 +30,8 @@ def json_reply(value: object, status: int = 200) -> Response:
 
 
 def text_reply(text: str, status: int = 200) -> Response:
-    """JSON that was written before."""
-    return Response(text.encode("utf-8", "surrogatepass"), status, media_type="application/json")
+    """JSON that was written before. Documents may have halves of surrogate pairs, which browsers refuse: here "?"."""
+    return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
 
 
 async def fields_of(request: Request) -> Json:
@@ -71,6 +71,8 @@ def answer_in_json(
             return json_reply({"error": str(error)}, 400)
         except TooLong as error:
             return json_reply({"error": str(error)}, 413)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
         except Exception:
             logger.exception("%s %s", request.method, request.url.path)
             return json_reply({"error": "the server made a mistake; its log says which"}, 500)

@@ -1,7 +1,13 @@
-"""uvicorn behind the guard: on a port that is free, in a thread or in the foreground, with a clean stop."""
+"""uvicorn behind the guard: on a port that is free, in a thread or in the foreground, with a clean stop.
+
+uvicorn limits the time between two requests, and not that of a request: its clock stops at the first byte. `TimedHttp`
+limits how long a client may take to send its headers, then its body, and to read on where an answer is waiting for it,
+and how many clients there are. It does so before anybody looks at a token.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -9,13 +15,19 @@ from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
 from typing import Self
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from topmix.pages.web.guard import LOOPBACK, MAX_BODY, Guard, new_token
 
 START_SECONDS = 30.0
 STOP_SECONDS = 5
+HEADER_SECONDS = 10.0  # for a client to send the headers of its next request
+BODY_SECONDS = 60.0  # and then the body
+READ_SECONDS = 60.0  # for a client to read some of the answer that is waiting for it
+MOST_CONNECTIONS = 200
 
 
 class Server:
@@ -67,6 +79,7 @@ class Server:
         )
         config = uvicorn.Config(
             guard,
+            http=TimedHttp,
             log_config=None,
             log_level="error",
             access_log=False,
@@ -138,6 +151,62 @@ class _Stoppable(uvicorn.Server):
         if self._on_stop is not None:
             self._on_stop()
         await super().shutdown(sockets)
+
+
+class TimedHttp(H11Protocol):
+    """A connection that is closed if its client takes too long, or if there are too many."""
+
+    _clock: asyncio.TimerHandle | None = None  # until the end of what the client is doing
+    _doing: tuple[object, object] | None = None
+    _reading: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+        else:
+            self._set_clock()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._set_clock()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._set_clock()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        for clock in (self._clock, self._reading):
+            if clock is not None:
+                clock.cancel()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._reading = self.loop.call_later(READ_SECONDS, self._check_reader, self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _set_clock(self) -> None:
+        """The clock runs on while the client is at the same part of the same request."""
+        doing = self.conn.their_state, self.cycle
+        if doing == self._doing:
+            return
+        if self._clock is not None:
+            self._clock.cancel()
+        seconds = {h11.IDLE: HEADER_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(self.conn.their_state)
+        self._doing = doing
+        self._clock = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
+
+    def _check_reader(self, waiting: int) -> None:
+        left = self.transport.get_write_buffer_size()
+        if left >= waiting:
+            self.transport.abort()
+        else:
+            self._reading = self.loop.call_later(READ_SECONDS, self._check_reader, left)
 
 
 def _bound(host: str, port: int) -> socket.socket:

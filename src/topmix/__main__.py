@@ -1,0 +1,19 @@
+"""The command `topmix`, and `python -m topmix`. Imports take a second, in which Ctrl-C is no traceback either."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    try:
+        from topmix.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        print("topmix: stopped by Ctrl-C before there was a result", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
