@@ -99,6 +99,8 @@ class GibbsLDA(TopicEstimator):
     doc_topic_prior_, topic_word_prior_ : alpha and eta, as given or learned.
     n_samples_ : int
         Samples that were averaged; 0 where the fit ended before the first, and the last state is used.
+    chain_length_ : int
+        Sweeps of the chain so far, with those of earlier fits where warm_start continued it.
     objective_ : float
         log p(words, topics of tokens) after the last sweep, which history_ has for each.
     history_, n_iter_, n_features_in_, feature_names_in_ : as for LDA.
@@ -113,11 +115,11 @@ class GibbsLDA(TopicEstimator):
     True
     """
 
-    _saved_numbers = (*TopicEstimator._saved_numbers, "n_samples", "n_sweeps")
+    _saved_numbers = (*TopicEstimator._saved_numbers, "n_samples", "chain_length")
 
     token_topics_ = learned[np.ndarray](lambda f: f.token_topics)
     n_samples_ = learned[int](lambda f: f.n_samples)
-    n_sweeps_ = learned[int](lambda f: f.n_sweeps)
+    chain_length_ = learned[int](lambda f: f.chain_length)
     doc_topic_prior_ = learned[Any](lambda f: document_prior_as_given(f.topics.prior.alpha, f.topics.prior.learned))
     topic_word_prior_ = learned[Any](lambda f: word_prior_as_given(f.topics.words.eta))
 
@@ -189,7 +191,7 @@ class GibbsLDA(TopicEstimator):
         burn_in = max_iter // 2 if given is None else given
         sampler: Sampler = self._component("sampler")
         from_random = warm is None and (self.init is None or (isinstance(self.init, str) and self.init == "random"))
-        annealing = sampler.sweeps_annealed(burn_in, from_random=from_random)
+        annealing = sampler.annealed(burn_in, from_random=from_random)
 
         def begin(rng: np.random.Generator, log: Log) -> ChainStart:
             chain = self._chain(corpus, reading, sampler, annealing, rng)
@@ -199,13 +201,13 @@ class GibbsLDA(TopicEstimator):
         def fitted(chain: Chain, history: Sequence[Record]) -> FittedTopics:
             return FittedTopics(
                 reading=reading,
-                model=replace(chain.model(), documents=NEW_DOCUMENTS),
+                model=replace(chain.model(), document_options=NEW_DOCUMENTS),
                 history=tuple(history),
                 n_iter=len(history),
                 objective=history[-1].objective,
                 token_topics=chain.z.astype(np.int32),
                 n_samples=chain.n_samples,
-                n_sweeps=chain.sweeps,
+                chain_length=chain.sweeps,
                 names={} if warm is None else warm.names,
             )
 
@@ -241,7 +243,7 @@ class GibbsLDA(TopicEstimator):
             "seed": int(rng.integers(2**63)),
             "threads": self._threads(),
             "batch_size": sampler.documents_per_block,
-            "sweeps": 0 if warm is None else warm.n_sweeps,
+            "sweeps": 0 if warm is None else warm.chain_length,
             "annealing": annealing,
         }
         if engine.on_device and sampler.name != "parallel":

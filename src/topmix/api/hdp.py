@@ -222,12 +222,12 @@ class HDP(VariationalTopics):
             eta = self._default_eta(model.n_components, posterior, is_searching)
             words = replace(words, eta=word_prior(eta, *words.shape)[0])
         words = replace(words, smoothing=None) if is_searching else self._smoothed(words)
-        return replace(model, words=words, documents=self._options(posterior, is_searching))
+        return replace(model, words=words, document_options=self._options(posterior, is_searching))
 
     def _options(self, posterior: str, is_searching: bool) -> DocumentOptions:
         """How documents are solved. The search leaves restarts to its last passes: earlier they end lower."""
         inference = self._inference()
-        shared = inference.documents(whole_number_or_none(self.n_active, "n_active"))
+        shared = inference.document_options(whole_number_or_none(self.n_active, "n_active"))
         assert isinstance(inference, FixedPoint)
         is_collapsed = posterior == "collapsed"
         eps = LEAST_MASS if inference.min_topic_mass is None and not is_collapsed else shared.eps
@@ -235,7 +235,7 @@ class HDP(VariationalTopics):
         without = 0 if is_collapsed or is_searching else restarts
         return replace(shared, eps=eps, restarts=without, own_discount=0.0)
 
-    def _documents(self) -> DocumentOptions:
+    def _document_options(self) -> DocumentOptions:
         posterior = self._inference().posterior if self._fitted is None else self._fitted.topics.words.posterior
         return self._options(posterior, False)
 

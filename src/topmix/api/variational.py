@@ -31,9 +31,9 @@ from topmix.fitted import edits
 from topmix.fitted.documents import Solver
 from topmix.fitted.seeds import STRENGTH, Seed, Seeds, Word, check_allowed
 from topmix.fitted.topics import FittedTopics
-from topmix.fitting.explore import FIRST_PASSES, LAST_PASSES
 from topmix.fitting.history import Clock, Record
 from topmix.fitting.problem import TopicProblem
+from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES
 from topmix.fitting.topics import TopicStart
 from topmix.inference import Inference
 from topmix.inference.fixed_point import without_discount
@@ -94,7 +94,7 @@ class VariationalTopics(TopicEstimator):
 
     def _reported(self, model: TopicModel) -> TopicModel:
         """What is kept of a model: documents that are not of the fit, and topics as the parameters report them."""
-        return replace(model, documents=model.documents.plain(), partner=None)
+        return replace(model, document_options=model.document_options.plain(), partner=None)
 
     @with_sklearn_callbacks
     def fit(
@@ -200,7 +200,7 @@ class VariationalTopics(TopicEstimator):
         if f is None:
             f, model = FittedTopics(reading=reading, model=problem.empty), problem.start(self._rng())
         else:
-            model = replace(_grown(f, corpus), documents=problem.empty.documents)
+            model = replace(_grown(f, corpus), document_options=problem.empty.document_options)
         stream, n_seen = stream_of(learner), f.n_seen + corpus.n_docs
         n_tokens_seen = (f.n_tokens_seen or f.n_seen * corpus.n_tokens / corpus.n_docs) + corpus.n_tokens
         stands_for = stream.stands_for(n_seen) * (n_tokens_seen / n_seen if problem.weighs_tokens else 1.0)
@@ -245,7 +245,7 @@ class VariationalTopics(TopicEstimator):
         def start(rng: np.random.Generator, empty: TopicModel = empty, sparse: bool = is_sparse) -> TopicModel:
             if warm is not None:
                 self._check_warm(warm)
-                return replace(warm.topics, documents=empty.documents)
+                return replace(warm.topics, document_options=empty.document_options)
             return first_topics(self.init, empty, corpus, rng, seeds=seeds, names=reading.words, sparse=sparse)
 
         return TopicProblem(
@@ -303,14 +303,14 @@ class VariationalTopics(TopicEstimator):
         inference.check_learner(self._component("learner"))
         return inference
 
-    def _documents(self) -> DocumentOptions:
+    def _document_options(self) -> DocumentOptions:
         """How documents are solved under the topics of the model."""
         n_active = whole_number_or_none(self.n_active, "n_active")
-        return without_discount(self._inference().documents(n_active), self._component("learner"))
+        return without_discount(self._inference().document_options(n_active), self._component("learner"))
 
     def _solved(self) -> FittedTopics:
         f = self._found()
-        return replace(f, model=replace(f.topics, documents=self._declared()._documents()))
+        return replace(f, model=replace(f.topics, document_options=self._declared()._document_options()))
 
     def _solver(self) -> Solver:
         """Workers of the engine that learned the topics solve new documents too."""

@@ -168,7 +168,7 @@ class Predictor:
         shard = Shard(cols, np.array([0, n]), local, counts, each, local)
         with use_threads(1):
             words = WordTables(self._weights.of(cols), NO_SCALE, self._weights.norm, 0.0)
-            tables = TopicTables(words, model.prior, model.words.posterior, model.documents, None)
+            tables = TopicTables(words, model.prior, model.words.posterior, model.document_options, None)
             docs = solve(shard, tables, own["scratch"], want_words=False).docs
         theta = np.zeros((1, self.n_topics))
         theta[0, docs.topic] = docs.count

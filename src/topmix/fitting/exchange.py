@@ -1,4 +1,4 @@
-"""Exchanges between two sweeps of exploration: two topics become one, and another becomes two.
+"""Exchanges between two sampling sweeps: two topics become one, and another becomes two.
 
 Sampling moves tokens one at a time, and cannot leave a state where one topic of the data is held twice and two others
 lie in one. chains/exchange.py finds such exchanges and judges them exactly, on topics of tokens; here the topics of

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.data.shard import Batches
-from topmix.data.table import Table
 from topmix.engines import Engine
 from topmix.fitting.loop import Log, Schedule, Stopping, no_passes
 from topmix.learners import Learner, Passes, State, Task
@@ -22,7 +22,7 @@ from topmix.models.mixture import Mixture
 class MixtureProblem:
     """What a fit of a mixture has to do, as the parameters of an estimator say."""
 
-    data: Corpus | Table
+    data: Corpus | Rows
     weight: np.ndarray | None  # of each row
     start: Callable[[np.random.Generator], tuple[Mixture, Any]]  # a model, and pseudo-counts that fade, or None
     step: LocalStep

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from topmix.fitting.checkpoint import Progress
-from topmix.fitting.history import EXPLORING
+from topmix.fitting.history import SAMPLING
 from topmix.fitting.loop import Log, Schedule
 from topmix.fitting.problem import TopicProblem
 from topmix.learners import PassResult
@@ -39,7 +39,7 @@ class Plain(Schedule):
         checkpoint, history, paused = self.problem.checkpoint, self.log.history, self.paused
         if checkpoint is None:
             return
-        every = checkpoint.every * (SWEEPS_PER_PASS if history[-1].phase == EXPLORING else 1)
+        every = checkpoint.every * (SWEEPS_PER_PASS if history[-1].phase == SAMPLING else 1)
         if is_last or len(history) % every == 0:
             checkpoint.write(Progress(model, following, paused.state, paused.memory, history, self.dealt_with))
 

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.data.shard import Batches, at_random
-from topmix.data.table import Table
 from topmix.engines import Workers
 from topmix.engines.rounds import rounds_of
 from topmix.learners.learner import Learner, Passes, PassResult, State, count_of_batches
@@ -69,7 +69,7 @@ class Memoized(Learner):
         if not 0 <= any_number(self.momentum, "momentum") <= MOST_MOMENTUM:
             raise ValueError(f"momentum must be a number from 0 to {MOST_MOMENTUM:g}, got {self.momentum!r}")
 
-    def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         return at_random(data, count_of_batches(self.batch_size, data, L, default * self.batches_per_update), rng)
 
     @property

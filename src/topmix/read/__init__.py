@@ -1,4 +1,4 @@
-"""The one door for data: whatever a user passes becomes a Corpus or a Table, checked once, and everything below trusts
+"""The one door for data: whatever a user passes becomes a Corpus or a Rows, checked once, and everything below trusts
 it. `Reading` says how the data of a fit was read; with it, more of the same is read in the same way."""
 
 from topmix.read.documents import DEFAULTS, read, read_growing, read_known, read_parts, refuse_iterator

@@ -1,4 +1,4 @@
-"""Exploration: sampling between the first passes of a fit and its last ones.
+"""Sampling between the first passes of a fit and its last ones.
 
 After about four passes documents stand still, because a topic that left a document cannot come back. Sampling lets it:
 a token may have any topic of its document or, with weight alpha, of its word. Alpha starts high, so that topics which
@@ -24,7 +24,7 @@ from topmix.data.shard import Batches
 from topmix.files.reader import ModelFileError
 from topmix.fitting.checkpoint import Progress
 from topmix.fitting.exchange import MOST_TOKENS, exchanged
-from topmix.fitting.history import EXPLORING, LEARNING, POLISHING, Record
+from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
 from topmix.fitting.loop import Stopping
 from topmix.fitting.plain import Plain
 from topmix.learners import PassResult
@@ -32,14 +32,14 @@ from topmix.models.document_options import DocumentOptions, Sampling
 from topmix.models.topics import TopicModel
 from topmix.stats import WordTotal
 
-FIRST_PASSES = 4  # before exploration; fewer where they converge
+FIRST_PASSES = 4  # before sampling; fewer where they converge
 LAST_PASSES = 2  # after it, at least
 EXCHANGE_EVERY = 10  # sweeps
 CONCENTRATION = 10.0, 0.5  # the sum of alpha in the first sweep and in the last
 
 
 @dataclass(frozen=True)
-class Exploration:
+class SamplingPlan:
     """Which pass is a sweep, and at which concentration."""
 
     sweeps: int
@@ -52,21 +52,21 @@ class Exploration:
         n = sum(record.phase == last for record in history)
         if last == LEARNING:
             is_over = n >= FIRST_PASSES or stopping.has_converged(history)
-            return EXPLORING if is_over and self._has_time(history) else LEARNING
-        if last == EXPLORING:
-            return EXPLORING if n < self.sweeps and self._has_time(history) else POLISHING
+            return SAMPLING if is_over and self._has_time(history) else LEARNING
+        if last == SAMPLING:
+            return SAMPLING if n < self.sweeps and self._has_time(history) else POLISHING
         return POLISHING
 
     def exchanges_now(self, phase: str, history: Sequence[Record]) -> bool:
         """Whether exchanges are tried before a pass of this phase."""
-        n = sum(record.phase == EXPLORING for record in history)
-        return phase == EXPLORING and n > 0 and n % EXCHANGE_EVERY == 0
+        n = sum(record.phase == SAMPLING for record in history)
+        return phase == SAMPLING and n > 0 and n % EXCHANGE_EVERY == 0
 
     def options(self, plain: DocumentOptions, phase: str, history: Sequence[Record]) -> DocumentOptions:
         """How documents are solved in a pass of this phase."""
-        if phase != EXPLORING:
+        if phase != SAMPLING:
             return plain
-        n = sum(record.phase == EXPLORING for record in history)
+        n = sum(record.phase == SAMPLING for record in history)
         high, low = CONCENTRATION
         concentration = high * (low / high) ** (n / max(self.sweeps - 1, 1))
         return replace(plain, sampling=Sampling(concentration, n, self.seed))
@@ -87,10 +87,10 @@ class Exploration:
         return ends[-1] + took[-1] + LAST_PASSES * max(passes) < self.max_time
 
 
-class Explore(Plain):
+class SamplingSchedule(Plain):
     """The schedule of a fit with sweeps."""
 
-    def __init__(self, *plain: Any, plan: Exploration, batches: Batches, stopping: Stopping) -> None:
+    def __init__(self, *plain: Any, plan: SamplingPlan, batches: Batches, stopping: Stopping) -> None:
         super().__init__(*plain)
         self.plan, self.batches, self.stopping = plan, batches, stopping
         self.phase = LEARNING
@@ -114,9 +114,9 @@ class Explore(Plain):
 
     def _in_next_phase(self, model: TopicModel) -> TopicModel:
         """The model with the options of documents that the next pass has."""
-        history, plain = self.log.history, self.problem.empty.documents
+        history, plain = self.log.history, self.problem.empty.document_options
         self.phase = self.plan.next_phase(history, self.stopping)
-        return replace(model, documents=self.plan.options(plain, self.phase, history))
+        return replace(model, document_options=self.plan.options(plain, self.phase, history))
 
     def _exchange(self) -> None:
         """Topics of tokens after exchanges, where one pays; their counts fade into what the next sweep finds."""
