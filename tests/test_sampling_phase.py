@@ -7,10 +7,9 @@ from topmix import HDP, LDA
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import at_random
 from topmix.fitting import sampling
-from topmix.fitting.exchange import exchanged, first_tokens, tokens_of
 from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
 from topmix.fitting.loop import Stopping
-from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan
+from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan, exchanged, first_tokens, tokens_of
 from topmix.inference import Collapsed
 from topmix.learners import Memoized, Stochastic
 from topmix.metrics import topic_recovery_error

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 
 from topmix.api.checkpoints import checkpoint_of
 from topmix.api.estimator import learned
@@ -29,6 +29,7 @@ from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitted import edits
 from topmix.fitted.documents import Solver
+from topmix.fitted.frames import DataFrame
 from topmix.fitted.seeds import STRENGTH, Seed, Seeds, Word, check_allowed
 from topmix.fitted.topics import FittedTopics
 from topmix.fitting.history import Clock, Record
@@ -68,7 +69,6 @@ class VariationalTopics(TopicEstimator):
     seeds: object = None
     tol: float
     init: Any
-    warm_start: bool
 
     _saved_numbers = (*TopicEstimator._saved_numbers, "bound", "n_tokens_seen")
 
@@ -134,7 +134,7 @@ class VariationalTopics(TopicEstimator):
 
     def _fit(self, X: object, how: How, clock: Clock, path: str | os.PathLike[str] | None, every: int) -> FittedTopics:
         learner, inference = self._learner(), self._inference()
-        corpus, reading = self._read_first(X, how)
+        corpus, reading = read(X, how, self._known(), owner=type(self).__name__, engine=self._engine())
         warn_of_odd_data(corpus, self._topics_asked_for())
         checkpoint = checkpoint_of(self, corpus, path, every, inference)
         rng = self._rng()
@@ -287,12 +287,6 @@ class VariationalTopics(TopicEstimator):
         """How many topics the user wants; None where the fit decides."""
         return count_of_components(self.n_components)
 
-    def _check_warm(self, f: FittedTopics) -> None:
-        """Whether a fit can continue from these topics."""
-        kept, asked = f.n_topics, count_of_components(self.n_components)
-        if kept != asked:
-            raise ValueError(f"warm_start keeps {kept} topics, but n_components is now {asked}")
-
     def _learner(self) -> Learner:
         learner: Learner = self._component("learner")
         learner.check_engine(self._engine())
@@ -327,7 +321,7 @@ class VariationalTopics(TopicEstimator):
         """
         return self._edited(edits.merge(self._found(), groups))
 
-    def suggest_merges(self, X: object, *, n_pairs: int = 10, max_docs: int = 2000, random_state: int = 0) -> Any:
+    def suggest_merges(self, X: object, *, n_pairs: int = 10, max_docs: int = 2000, random_state: int = 0) -> DataFrame:
         """The nearest pairs of topics, and what merging each alone would do to the objective of documents X: a table.
 
         `distance` is the Hellinger distance of the two topics, and `share` what both have of all tokens. `change` is
@@ -422,12 +416,6 @@ class VariationalTopics(TopicEstimator):
 
     def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedTopics:
         return FittedTopics(**about, model=self._reported(self._empty_model(file.n_features).read(file, K)))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
 
 
 def _seeded(empty: TopicModel, seeds: Seeds, corpus: Corpus, reading: Reading) -> TopicModel:

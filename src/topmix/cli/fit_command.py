@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -143,7 +143,7 @@ def fit(
     ] = True,
     checkpoint_every: Annotated[int, number(help="Passes between two checkpoints.", min=1, rich_help_panel=MORE)] = 1,
     words: Annotated[int, number(help="Words to show of each topic.", min=1, rich_help_panel=MORE)] = 8,
-    **settings: Any,
+    **settings: object,
 ) -> None:
     """Learn topics (or clusters) and save them in a file.
 

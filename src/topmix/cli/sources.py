@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import typer
@@ -231,7 +231,7 @@ def _standard_input(reading: Settings) -> Iterator[Document]:
             raise ValueError(f"standard input, line {n}: not a JSON object with a field {field!r}: {error}") from error
 
 
-def _stop_words(given: str | None) -> Any:
+def _stop_words(given: str | None) -> str | list[str] | None:
     if given is None or given in ("auto", "english", *CODES):
         return given
     if not Path(given).is_file():

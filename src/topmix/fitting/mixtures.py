@@ -11,7 +11,7 @@ import numpy as np
 from topmix.data.corpus import Corpus
 from topmix.data.rows import Rows
 from topmix.data.shard import Batches
-from topmix.engines import Engine
+from topmix.engines import Engine, Workers
 from topmix.fitting.loop import Log, Schedule, Stopping, no_passes
 from topmix.learners import Learner, Passes, State, Task
 from topmix.local import LocalStep
@@ -44,7 +44,7 @@ class MixtureStart:
         self.model, pseudo = p.start(rng)
         self.stopping = Stopping(p.max_iter, p.least_gain, learner.direction, before=p.before)
         self.updates_per_pass = learner.updates_per_pass(len(p.batches))
-        self.workers: Any = None
+        self.workers: Workers | None = None
         self.passes: Passes = no_passes()
         if p.max_iter == 0:
             return

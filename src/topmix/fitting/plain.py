@@ -5,7 +5,7 @@ Topics that are small after the first pass start again, and priors follow the st
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -23,7 +23,12 @@ SWEEPS_PER_PASS = 10  # of a checkpoint: sweeps are many and short
 
 class Plain(Schedule):
     def __init__(
-        self, problem: TopicProblem, paused: Paused, log: Log, dealt_with: Any, second_start: int | None = None
+        self,
+        problem: TopicProblem,
+        paused: Paused,
+        log: Log,
+        dealt_with: Mapping[str, object],
+        second_start: int | None = None,
     ) -> None:
         self.problem, self.paused, self.log = problem, paused, log
         self.dealt_with = dealt_with  # the state of the generator that dealt documents to shards

@@ -7,23 +7,28 @@ fixed point then polish what was found. docs/evidence.md has the measurements.
 
 Sampling is the same learner with another option: the options of documents that travel with the tables ask for it, and
 the local step returns the same statistics. What comes next is a function of the history alone, so a resumed fit
-continues as if it had never stopped. Between sweeps, topics are exchanged (`exchange.py`); that needs the topics of all
-tokens in one place, and is left out above ten million tokens.
+continues as if it had never stopped.
+
+Sampling moves tokens one at a time, and cannot leave a state where one topic of the data is held twice and two others
+lie in one. Between sweeps, topics are therefore exchanged: two become one, and another becomes two. chains/exchange.py
+finds such exchanges and judges them exactly; here the topics of tokens are gathered from the shards and dealt back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from topmix.chains.exchange import exchange
+from topmix.chains.hard_topics import HardTopics
+from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches
 from topmix.files.reader import ModelFileError
 from topmix.fitting.checkpoint import Progress
-from topmix.fitting.exchange import MOST_TOKENS, exchanged
 from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
 from topmix.fitting.loop import Stopping
 from topmix.fitting.plain import Plain
@@ -36,6 +41,11 @@ FIRST_PASSES = 4  # before sampling; fewer where they converge
 LAST_PASSES = 2  # after it, at least
 EXCHANGE_EVERY = 10  # sweeps
 CONCENTRATION = 10.0, 0.5  # the sum of alpha in the first sweep and in the last
+MOST_TOKENS = 10_000_000  # of a corpus: topics of tokens come together in one place
+PENALTY = 8.0  # for a topic that a document uses, in nats
+# Nats per token that a split must gain: two subjects in one topic gain .3 to .4 (planted ones), the halves of a large
+# topic of filler words .04 to .21 (kos), and a reader has nothing from two of those.
+DIFFERENCE = 0.25
 
 
 @dataclass(frozen=True)
@@ -133,3 +143,30 @@ class SamplingSchedule(Plain):
         counts, z = found
         paused.restore({b: visit._replace(z=z[b]) for b, visit in memory.items()})
         paused.start_over(p.empty.prior.no_stats(WordTotal.of(counts)))
+
+
+def exchanged(
+    corpus: Corpus, batches: Batches, z: Mapping[int, np.ndarray], K: int, rng: np.random.Generator, threads: int
+) -> tuple[np.ndarray, dict[int, np.ndarray]] | None:
+    """Counts [V, K] and the tokens' topics of each shard after exchanges, or None where none pays."""
+    hard = HardTopics(corpus, K, PENALTY, threads)
+    first = first_tokens(corpus)
+    places = [tokens_of(first, rows) for rows in batches]
+    topics = np.empty(hard.n_tokens, np.uint16)
+    for b, where in enumerate(places):
+        topics[where] = z[b]
+    hard.start(topics)
+    if exchange(hard, rng, DIFFERENCE) == 0.0:
+        return None
+    return hard.word.astype(np.float64), {b: hard.z[where] for b, where in enumerate(places)}
+
+
+def first_tokens(corpus: Corpus) -> np.ndarray:
+    """[documents + 1] where the tokens of each document begin."""
+    return np.concatenate([[0], np.cumsum(corpus.value, dtype=np.float64)]).astype(np.int64)[corpus.indptr]
+
+
+def tokens_of(first: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+    """Where the tokens of these rows lie among all, in their order."""
+    begin, length = first[:-1][rows], np.diff(first)[rows]
+    return np.repeat(begin - np.concatenate([[0], np.cumsum(length)[:-1]]), length) + np.arange(length.sum())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -64,7 +64,9 @@ class TopicStart:
             self.workers.close()
             raise
 
-    def _schedule(self, paused: Paused, batches: Batches, rng: np.random.Generator, log: Log, dealt_with: Any) -> Plain:
+    def _schedule(
+        self, paused: Paused, batches: Batches, rng: np.random.Generator, log: Log, dealt_with: Mapping[str, object]
+    ) -> Plain:
         p = self.problem
         second_start = int(rng.integers(2**63)) if p.learner.fades and p.restarts_small_topics else None
         plain = (p, paused, log, dealt_with, second_start)

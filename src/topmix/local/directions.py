@@ -17,7 +17,7 @@ from topmix.stats import MixtureStats
 class DirectionStep(MixtureStep):
     """As MixtureStep, but which clusters a row has is not kept for a second look at the row."""
 
-    def __call__(self, shard: Any, tables: MixtureTables, memory: Any, scratch: _core.TopicScratch) -> StepResult:
+    def __call__(self, shard: Any, tables: MixtureTables, memory: object, scratch: _core.TopicScratch) -> StepResult:
         total: MixtureStats | None = None
         for piece in shard.pieces(rows_at_a_time(len(tables.log_weights), self.n_active, len(shard.cols))):
             S, N, entropy = VonMisesFisher.visit(piece, tables.likelihood, tables.log_weights, self.n_active)

@@ -18,7 +18,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.matrices import check_sparse
 from topmix.data.rows import Rows, SparseRows
 from topmix.data.tabular import BLOCK_CELLS
-from topmix.read.reading import Reading, kind_of_frame
+from topmix.read.reading import FRAMES, Reading
 
 MOST_COPIED = 1 << 28  # bytes of the counts of a matrix
 COUNTS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
@@ -46,6 +46,12 @@ def read_matrix(X: Any, owner: str, known: Reading | None, names: Sequence[str] 
         return corpus, known
     words = np.asarray(checked_names(names, corpus.n_words), dtype=object) if names is not None else _names(stand_in)
     return corpus, Reading(corpus.n_words, words, named=names is not None, frame=kind_of_frame(given))
+
+
+def kind_of_frame(X: object) -> str | None:
+    """The library of a DataFrame or a column of one; None for other data."""
+    library = type(X).__module__.partition(".")[0]
+    return library if library in FRAMES else None
 
 
 def read_rows(X: Any, *, owner: str, known: Reading | None = None) -> tuple[Rows, Reading]:
