@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--engine", default="cuda", help="cuda or threads")
     p.add_argument("--copies", type=int, default=1, help="how often each document is there")
     p.add_argument("--memory", type=int, help="bytes that the GPU may use")
-    p.add_argument("--sweeps", type=int, help="of exploration, where not as by default")
+    p.add_argument("--sweeps", type=int, help="of sampling, where not as by default")
     p.add_argument("--scores", action="store_true", help="the score after each pass")
     p.add_argument("--measures", action="store_true", help="time the measures of the topics too")
     p.add_argument("--inference", help="collapsed unless given: variational, cvb0 or scvb0")

@@ -27,8 +27,8 @@ from benchmarks.harness.vectors import of_image, training_images
 from topmix import GaussianMixture
 from topmix.cuda.mixture import MixtureBackend
 from topmix.cuda.row_sums import Scorer
+from topmix.data.rows import Rows
 from topmix.data.shard import Shards
-from topmix.data.table import Table
 from topmix.engines import Cuda, Engine
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.local.mixture import MixtureStep
@@ -95,7 +95,7 @@ def error_of(model: GaussianMixture, X: np.ndarray, engine: Any, n: int = 2000) 
     likelihood, K = model.model_.likelihood, len(model.weights_)
     assert isinstance(likelihood, Gaussian)
     rows = np.ascontiguousarray(X[:: max(1, len(X) // n)])
-    workers = engine.open(Shards(Table(rows), [slice(0, len(rows))]), MixtureStep(Gaussian, 1), 1)
+    workers = engine.open(Shards(Rows(rows), [slice(0, len(rows))]), MixtureStep(Gaussian, 1), 1)
     backend: MixtureBackend = workers.backend
     c = backend.place(model.model_).tables(np.arange(X.shape[1])).likelihood
     z = backend.shard(workers.shards, 0).z(c.weights.dtype, c.origin, c.A)

@@ -92,7 +92,7 @@ def measure(path: str, topics: int, passes: int, sweeps: int | None, mapped: boo
         "seconds": seconds,
         "cpu_seconds": cpu,
         "reading_seconds": reading,
-        "passes": sum(record.phase != "exploring" for record in lda.history_),
+        "passes": sum(record.phase != "sampling" for record in lda.history_),
         "entries": entries,
         "resident_mb": peak.resident,
         "anonymous_mb": peak.anonymous,

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.results import Results
 from topmix import VonMisesFisherMixture, _core
-from topmix.data.table import Directions
+from topmix.data.rows import Directions
 from topmix.likelihoods.von_mises_fisher import log_peak
 from topmix.likelihoods.von_mises_fisher_start import empty, start
 from topmix.numerics.bessel import inverse_ratio

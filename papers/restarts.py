@@ -60,8 +60,8 @@ def bounds_from_starts(fitted: Any, shard: Shard, starts: int, tries: int = 5, s
     tokens = np.array([document.c.sum() for document in documents])
 
     def solved(start: np.ndarray, restarts: int) -> tuple[np.ndarray, np.ndarray, tuple[int, int, int]]:
-        options = replace(fitted.model_.documents, n_active=None, restarts=restarts, eps=GHOST, tol=1e-3)
-        tables = replace(fitted.model_, documents=options).tables(shard.cols)
+        options = replace(fitted.model_.document_options, n_active=None, restarts=restarts, eps=GHOST, tol=1e-3)
+        tables = replace(fitted.model_, document_options=options).tables(shard.cols)
         found = solve(shard, tables, _core.TopicScratch(), start=start, want_words=False)
         N = np.zeros((shard.n_rows, K))
         N[np.repeat(np.arange(shard.n_rows), np.diff(found.docs.indptr)), found.docs.topic] = found.docs.count

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from topmix import _core
-from topmix.data import Corpus, Table
+from topmix.data import Corpus, Rows
 from topmix.data.shard import Shards
 
 # "repeat" draws the same examples in every run, so that a failure comes from the change under test.
@@ -126,7 +126,7 @@ def same_numbers(request: pytest.FixtureRequest) -> None:
 def cut() -> Callable[..., Shards]:
     """cut(corpus, 3) makes three shards of consecutive rows; cut(corpus, [0, 5, 9]) makes the shards 0:5 and 5:9."""
 
-    def shards(corpus: Corpus | Table, bounds: int | Sequence[int], weight: np.ndarray | None = None) -> Shards:
+    def shards(corpus: Corpus | Rows, bounds: int | Sequence[int], weight: np.ndarray | None = None) -> Shards:
         if isinstance(bounds, int):
             bounds = [n * len(corpus) // bounds for n in range(bounds + 1)]
         return Shards(corpus, [slice(a, b) for a, b in pairwise(bounds)], weight)

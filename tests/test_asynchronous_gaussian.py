@@ -10,7 +10,7 @@ import pytest
 
 from topmix import GaussianMixture
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
-from topmix.data import Table
+from topmix.data import Rows
 from topmix.engines import Threads
 from topmix.learners import Asynchronous, State, Task
 from topmix.learners.asynchronous_mixture import AsynchronousMixture, in_blocks
@@ -32,7 +32,7 @@ def rows() -> np.ndarray:
 
 def started(kind: str, objective: str = "vb", zero_mean: bool = False, reg: float = 0.0, seed: int = 0):
     """A mixture, its rows in the frame, and their dense responsibilities after one step."""
-    table = Table(rows() - (50 if zero_mean else 0))
+    table = Rows(rows() - (50 if zero_mean else 0))
     about = summary(table, None, kind, zero_mean)
     prior = default_covariance_prior(about.covariance, kind, reg) if objective == "map" else None
     settings = {"covariance_type": kind, "objective": objective, "zero_mean": zero_mean, "covariance_prior": prior}
@@ -256,13 +256,13 @@ def learned(table, workers, n, L=3, kind="full", rows_at_once=64):
 @pytest.mark.parametrize("kind", ["full", "diag"])
 @pytest.mark.parametrize("L", [1, 3, K])
 def test_one_worker_climbs_pass_by_pass(kind, L):
-    bounds = [b for *_, b in learned(Table(rows()), 1, 15, L, kind, rows_at_once=20)]
+    bounds = [b for *_, b in learned(Rows(rows()), 1, 15, L, kind, rows_at_once=20)]
     assert np.min(np.diff(bounds)) > -1e-8 * abs(bounds[0])
 
 
 def test_snapshots_of_several_workers_are_models_of_all_rows():
     for workers in (2, 3):
-        for model, total, bound in learned(Table(rows()), workers, 8):
+        for model, total, bound in learned(Rows(rows()), workers, 8):
             assert total.N.sum() == pytest.approx(N, rel=1e-12)
             assert np.isfinite(bound)
             assert model.n_components == K

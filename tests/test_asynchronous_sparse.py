@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from topmix import GaussianMixture, MultinomialMixture
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.data import Corpus
-from topmix.data.table import SparseTable
+from topmix.data.rows import SparseRows
 from topmix.data.vectors import VectorShard
 from topmix.learners import Asynchronous
 from topmix.learners.travelling_clusters import SparseGaussianClusters, clusters_of
@@ -69,7 +69,7 @@ class Gaussians:
     def __init__(self, objective):
         zero = objective == "zero"
         self.X = (counts() * np.linspace(0.3, -2, V)).astype(np.float64)
-        table = SparseTable(sp.csr_array(self.X))
+        table = SparseRows(sp.csr_array(self.X))
         about = summary(table, None, "diag", zero)
         prior = default_covariance_prior(about.covariance, "diag", 1e-2)
         g = empty(about, "float64", K, covariance_type="diag", zero_mean=zero, objective="vb" if zero else objective,
@@ -319,7 +319,7 @@ def test_a_sparse_table_stays_sparse_where_it_is_sent():
     import pickle
 
     X, _ = planted(50)
-    table = SparseTable(X)
+    table = SparseRows(X)
     shard = VectorShard(table.data, slice(10, 30))
     there = pickle.loads(pickle.dumps(shard))
     assert there.sparse_rows().nnz == X[10:30].nnz

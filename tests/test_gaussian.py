@@ -15,7 +15,7 @@ from sklearn.mixture import GaussianMixture as Theirs
 
 import topmix
 from topmix import GaussianMixture
-from topmix.data import Table
+from topmix.data import Rows
 from topmix.learners import Memoized, Stochastic
 from topmix.likelihoods.covariance import SHAPES
 from topmix.likelihoods.first_rows import lloyd, means, spread_rows
@@ -64,9 +64,9 @@ def test_the_start_finds_groups_that_stand_apart():
     rng = np.random.default_rng(0)
     y = rng.choice(40, 5000, p=rng.dirichlet(np.full(40, 2.0)))
     X = 50 * rng.normal(size=(40, 3))[y] + rng.normal(size=(5000, 3)) * 0.2
-    about = summary(Table(X), None, "spherical", False)
+    about = summary(Rows(X), None, "spherical", False)
     for init in ("k-means++", "auto"):
-        model = start(empty(about, "float64", 40, covariance_type="spherical"), Table(X), None, init, rng)
+        model = start(empty(about, "float64", 40, covariance_type="spherical"), Rows(X), None, init, rng)
         near = np.array([np.abs(X - m).sum(axis=1).argmin() for m in model.mean()])
         assert len(set(y[near])) > 34
 

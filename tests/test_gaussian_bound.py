@@ -63,7 +63,8 @@ def test_the_bound_is_below_the_evidence_and_close(zero_mean, kind):
     for n_active, learner, seed in itertools.product((1, 2), ("batch", "memoized"), range(2)):
         model = GaussianMixture(2, covariance_prior=[[1.9]], mean_prior=[0.3], zero_mean=zero_mean, learner=learner,
                                 weight_concentration_prior=alpha, weight_concentration_prior_type=kind, tol=1e-9,
-                                n_active=n_active, random_state=seed, objective="vb", **SETTINGS).fit(x[:, None])  # fmt: skip
+                                n_active=n_active, random_state=seed, objective="vb",
+                                **SETTINGS).fit(x[:, None])  # fmt: skip
         assert all(h.objective < evidence for h in model.history_)
         bounds.append(model.elbo_)
     assert max(bounds) > evidence - np.log(2) - 1.5

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 from topmix import GaussianMixture, _core
-from topmix.data import Table
+from topmix.data import Rows
 from topmix.data.shard import Shards
 from topmix.likelihoods.gaussian import TOLERANCE
 from topmix.local.mixture import MixtureStep, rows_at_a_time
@@ -231,7 +231,7 @@ def test_pieces_add_up(cut):
     assert rows_at_a_time(3, 1, 3) < 9001
     step = MixtureStep(type(model.likelihood), 1)
     totals = []
-    for shards in (cut(Table(X), 1), cut(Table(X), 90), Shards(Table(X), [rng.permutation(9001)])):
+    for shards in (cut(Rows(X), 1), cut(Rows(X), 90), Shards(Rows(X), [rng.permutation(9001)])):
         total = model.no_stats()
         for shard in shards:
             total += step(shard, model.tables(shard.cols), None, _core.TopicScratch()).stats

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from topmix import GaussianMixture
 from topmix.api.gaussian_growth import sizes
-from topmix.data.table import Table
+from topmix.data.rows import Rows
 from topmix.likelihoods.gaussian_start import divided, empty, given, summary, whole
 
 rng = np.random.default_rng(0)
@@ -18,7 +18,7 @@ KINDS = ("full", "diag", "spherical")
 
 
 def one_cluster(X, **settings):
-    prepared = empty(summary(Table(X), None, settings.get("covariance_type", "full"), False), "float64", 1, **settings)
+    prepared = empty(summary(Rows(X), None, settings.get("covariance_type", "full"), False), "float64", 1, **settings)
     return whole(prepared, X, None), prepared.frame.points(X)
 
 
@@ -61,8 +61,8 @@ def test_the_cluster_that_gains_most_is_divided_and_the_others_stay():
     label = (np.arange(203) >= 100).astype(np.int32)
     X = rng.normal(size=(203, 2)) + 20.0 * (1 - label)[:, None]
     X[150:, 0] -= 30.0  # cluster 1 is two
-    prepared = empty(summary(Table(X), None, "full", False), "float64", 2)
-    model = given(prepared, np.eye(2)[label], Table(X), None)
+    prepared = empty(summary(Rows(X), None, "full", False), "float64", 2)
+    model = given(prepared, np.eye(2)[label], Rows(X), None)
     S = divided(model, prepared.frame.points(X), None, label, 3)
     assert S.N.sum() == pytest.approx(203)
     share = S.N / S.N.sum()

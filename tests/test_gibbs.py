@@ -290,7 +290,7 @@ def test_a_chain_goes_on(planted):
     once = model.history_[-1].objective
     for _ in range(5):
         model.fit(planted.corpus)
-    assert model.n_sweeps_ == 18
+    assert model.chain_length_ == 18
     assert model.history_[-1].objective > once
 
 

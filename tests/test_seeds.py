@@ -145,7 +145,7 @@ def test_rules_hold_while_tokens_are_sampled_and_in_a_stream():
     corpus = topmix.data.from_texts(TEXTS * 3)
     model = LDA(2, seeds=RULES, random_state=0, callbacks=[lambda record, view: seen.append(view.fitted())])
     model.fit(corpus)
-    assert "exploring" in {record.phase for record in model.history_}
+    assert "sampling" in {record.phase for record in model.history_}
     for one in (*seen[::10], model):
         check_rules(one)
     stream = LDA(2, seeds=RULES, random_state=0).partial_fit(TEXTS[:30])

@@ -140,7 +140,7 @@ def test_counts_of_waiting_words_are_bounded_and_nearly_right():
 def test_a_batch_that_fails_changes_nothing(batches, tmp_path):
     stream = learned(batches[:3], path=tmp_path / "s")
     before, files = state(stream), sorted(p.name for p in (tmp_path / "s").iterdir())
-    for bad, message in (([], "got list"), (batches[0].to_scipy(), "known by name"), (batches[0][[]], "0 documents")):
+    for bad, message in (([], "X is empty"), (batches[0].to_scipy(), "known by name"), (batches[0][[]], "0 documents")):
         with pytest.raises(ValueError, match=message):
             stream.learn(bad, id="bad")
     with pytest.raises(ValueError, match="twice"):
@@ -150,6 +150,15 @@ def test_a_batch_that_fails_changes_nothing(batches, tmp_path):
     stream.model.partial_fit(batches[4])  # on a copy
     assert state(stream) == before
     assert sorted(p.name for p in (tmp_path / "s").iterdir()) == files == ["lock", "model-3", "state"]
+
+
+def test_a_batch_is_read_as_a_fit_reads_it(tmp_path):
+    texts = ["wind sail boat"] * 20 + ["rook bishop board", "zugzwang"] * 10
+    frame = pd.DataFrame({"text": texts, "year": 2024})
+    frame.to_csv(tmp_path / "batch.csv", index=False)
+    forms = (texts, np.array(texts), iter(texts), frame, tmp_path / "batch.csv")
+    found = [state(learned([batch, texts[:20]])) for batch in forms]
+    assert all(one == found[0] for one in found)
 
 
 def test_a_stream_that_is_opened_again_has_the_same_bits(batches, tmp_path):

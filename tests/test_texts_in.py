@@ -1,6 +1,9 @@
 """Texts, tables, files and single cells in: every kind of input that holds the same documents gives the same topics."""
 
 import gc
+import os
+import sys
+import traceback
 
 import numpy as np
 import pandas as pd
@@ -381,3 +384,35 @@ def test_a_cluster_and_a_gpu_get_counts_in_memory(monkeypatch):
         model = lda(engine=engine)
         corpus, _ = read(TEXTS, engine=model._engine())
         assert (corpus.path is not None) == is_mapped
+
+
+@pytest.mark.parametrize(
+    ("X", "way"),
+    [
+        (TEXTS, ["read/documents.py", "data/documents.py", "read/rows.py"]),
+        (COUNTS, ["read/documents.py", "read/rows.py"]),
+        (sp.csr_array(COUNTS), ["read/documents.py", "read/rows.py", "data/matrices.py"]),
+    ],
+    ids=["texts", "array", "matrix"],
+)
+def test_the_way_of_data_is_short_and_never_goes_back(X, way):
+    """The modules that X meets before it is a Corpus, each once, in ARCHITECTURE.md's order."""
+    home, met = os.path.dirname(topmix.__file__) + os.sep, []
+
+    def module(frame):
+        return frame.f_code.co_filename.removeprefix(home)
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(home):
+            given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]]
+            is_inside = module(frame) in [module(f) for f, _ in traceback.walk_stack(frame.f_back)]
+            if any(value is X for value in given) and not is_inside and met[-1:] != [module(frame)]:
+                met.append(module(frame))
+
+    sys.setprofile(note)
+    try:
+        lda().fit(X)
+    finally:
+        sys.setprofile(None)
+    assert met == ["api/sklearn_callbacks.py", "api/variational.py", *way]

@@ -12,8 +12,8 @@ from sklearn.metrics import normalized_mutual_info_score
 
 import topmix
 from topmix import VonMisesFisherMixture
-from topmix.data import Table
-from topmix.data.table import Directions, UnitRows
+from topmix.data import Rows
+from topmix.data.rows import Directions, UnitRows
 from topmix.likelihoods.von_mises_fisher import cosines, log_peak, sample
 from topmix.likelihoods.von_mises_fisher_start import empty, spread_rows, start
 from topmix.numerics.bessel import ratio
@@ -162,7 +162,7 @@ def test_unit_rows_are_not_copied():
 
 def test_a_mapped_file_is_not_read_into_memory(tmp_path):
     X = 3 * planted(7, [20, 50])[0].astype(np.float32)
-    Table(X).save(tmp_path / "x.npy")
+    Rows(X).save(tmp_path / "x.npy")
     want = VonMisesFisherMixture(3, random_state=0).fit(X)
     for rows in (tmp_path / "x.npy", np.load(tmp_path / "x.npy", mmap_mode="r")):
         got = VonMisesFisherMixture(3, random_state=0).fit(rows)
@@ -295,7 +295,7 @@ def test_k_means_plus_plus_finds_groups_that_stand_apart():
 
 def test_the_start_has_one_concentration():
     X, *_ = planted(200, [300, 300, 300], n=2000)
-    table = Table(X)
+    table = Rows(X)
     model = start(empty(table, None, 3), table, None, "auto", np.random.default_rng(0))
     assert np.ptp(model.parameters.kappa) < 0.05 * model.parameters.kappa.mean()  # but for the prior's pseudo-row
     assert model.N.sum() == pytest.approx(2000)

@@ -176,12 +176,12 @@ def session(data: bytes, folder: Path) -> None:
 
 
 def npy(data: bytes, folder: Path) -> None:
-    from topmix.data import CorpusError, Table
+    from topmix.data import CorpusError, Rows
 
     path = folder / "a.npy"
     path.write_bytes(data)
     try:
-        table = Table.open(path)
+        table = Rows.open(path)
         if table.data.size < 1 << 20:
             table.check()
     except CorpusError:

@@ -18,7 +18,7 @@ from benchmarks.harness.methods import ours
 from benchmarks.harness.stopwatch import best_of
 from topmix import _core
 from topmix.api.starts import first_topics
-from topmix.data import Corpus, Table
+from topmix.data import Corpus, Rows
 from topmix.data.shard import Shard
 from topmix.engines import Threads
 from topmix.fitted.topics import FittedTopics
@@ -79,8 +79,8 @@ def cost_of_local_step(
 ) -> tuple[float, float, np.ndarray]:
     """Processor seconds without and with sums by word, and proportions [documents, K], under a fitted LDA's topics."""
     K, scratch = fitted.n_components, _core.TopicScratch()
-    documents = Variational(min_topic_mass=0.0, doc_tol=0.0, selection=selection).documents(L)
-    tables = replace(fitted.model_, documents=documents).tables(shard.cols)
+    options = Variational(min_topic_mass=0.0, doc_tol=0.0, selection=selection).document_options(L)
+    tables = replace(fitted.model_, document_options=options).tables(shard.cols)
 
     def solved(want_words: bool) -> Solved:
         with use_threads(1):
@@ -110,7 +110,7 @@ def asynchronous_mixture(
     rows_per_update: int, rng: np.random.Generator, seed: int,
 ) -> AsynchronousMixture:  # fmt: skip
     """Workers on rows that have made their first pass; `native` is there, and not started."""
-    data, K, rows = Table(X), estimator.n_components, [slice(0, len(X))]
+    data, K, rows = Rows(X), estimator.n_components, [slice(0, len(X))]
     start, pseudo_counts = estimator._started(estimator._prepared(data, weight, K), data, weight, K, rng)
     task = Task(data, start, rows, estimator._local_step(K), Threads(), threads, L, max_iter=1, weight=weight)
     mixture = AsynchronousMixture(task, workers, rows_per_update, seed)

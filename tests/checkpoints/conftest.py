@@ -35,7 +35,7 @@ def corpus():
 
 
 def lda(**parameters):
-    """Without exploration, unless it is asked for."""
+    """Without sampling, unless it is asked for."""
     given = {"n_components": 4, "max_iter": N_PASSES, "tol": -np.inf, "random_state": 0}
     return LDA(**given | {"inference": Collapsed(sweeps=0)} | parameters)
 

@@ -9,7 +9,7 @@ import pytest
 
 import topmix
 from topmix.engines import Serial
-from topmix.fitting import explore as exploration
+from topmix.fitting import sampling
 from topmix.fitting.checkpoint import Checkpoint, CheckpointError
 from topmix.inference import Collapsed, Variational
 from topmix.learners import Memoized, Stochastic
@@ -32,8 +32,8 @@ KINDS = {
     "variational, priors learned": {"inference": "variational", "doc_topic_prior": "auto", "topic_word_prior": "auto"},
     "priors learned in a stream": {"learner": STREAM, "doc_topic_prior": "auto"},
     "topics that start again": {"n_components": 30},
-    "exploration": {"inference": Collapsed(sweeps=3), "tol": np.inf, "max_iter": 12},
-    "exploration, batch": {"inference": Collapsed(sweeps=2), "learner": "batch", "tol": np.inf, "max_iter": 12},
+    "sampling": {"inference": Collapsed(sweeps=3), "tol": np.inf, "max_iter": 12},
+    "sampling, batch": {"inference": Collapsed(sweeps=2), "learner": "batch", "tol": np.inf, "max_iter": 12},
     "priors given": {"doc_topic_prior": np.linspace(0.1, 0.3, 4), "topic_word_prior": np.linspace(0.01, 0.1, 40)},
 }
 
@@ -42,7 +42,7 @@ KINDS = {
 def often():
     """Exchanges between any two sweeps."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exploration, "EXCHANGE_EVERY", 1)
+        patch.setattr(sampling, "EXCHANGE_EVERY", 1)
         yield
 
 

@@ -20,7 +20,7 @@ from topmix.cli.command import as_options, finite
 from topmix.cli.fit_command import FLAGS, MODEL_FLAGS, seconds, starts
 from topmix.cli.flags import Flag, descriptions, gist, merged, option_of
 from topmix.cli.models import OWN, configure
-from topmix.data import Table, from_texts
+from topmix.data import Rows, from_texts
 from topmix.inference import SCVB0, Collapsed
 from topmix.learners import Asynchronous, Memoized, Stochastic
 from topmix.search import TopicSearch
@@ -220,7 +220,7 @@ def test_max_time_that_is_long_enough_changes_nothing(fit):
 
 def test_small_data_gets_more_starts():
     assert starts(from_texts(["a few words only"])) == 10
-    assert starts(Table([[0.0] * 1000] * 1001)) == 1
+    assert starts(Rows([[0.0] * 1000] * 1001)) == 1
 
 
 def test_n_init_is_large_for_models_that_one_start_may_leave_in_a_poor_optimum(fit):

@@ -15,7 +15,7 @@ from topmix import likelihoods
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.stick_breaking import StickBreaking
-from topmix.data import Corpus, Table
+from topmix.data import Corpus, Rows
 from topmix.data.shard import Shards
 from topmix.likelihoods import gaussian_start, von_mises_fisher_start
 from topmix.likelihoods.categorical import Categorical
@@ -100,9 +100,9 @@ def rows_of(kind: str, *, wide: bool = False) -> np.ndarray:
     return SAMPLES[kind](*(WIDE[kind] if wide else ()))
 
 
-def table_of(kind: str, *, wide: bool = False) -> Corpus | Table:
+def table_of(kind: str, *, wide: bool = False) -> Corpus | Rows:
     X = rows_of(kind, wide=wide)
-    return Corpus.from_scipy(X) if kind == "counts" else Table(X)
+    return Corpus.from_scipy(X) if kind == "counts" else Rows(X)
 
 
 def start_words(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:

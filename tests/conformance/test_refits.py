@@ -67,7 +67,7 @@ def test_a_failed_refit_changes_nothing(name, moment, fitted, tmp_path, monkeypa
     before = model.top_words(3) if hasattr(model, "top_words") else None
     Y, changes = MOMENTS[moment](name, model)
     if moment == "reading" and counts_only(name):
-        monkeypatch.setattr("topmix.read.documents.kind_of_frame", broken)  # the last step of reading
+        monkeypatch.setattr("topmix.read.documents.replace", broken)  # the last step of reading
     known = {p: value for p, value in changes.items() if p in model.get_params(deep=False)}
     if moment == "the start" and not known:
         known = {"n_components": 0}  # MultinomialMixture has one start

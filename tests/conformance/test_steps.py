@@ -180,7 +180,8 @@ def test_the_options_of_documents_travel_in_the_tables(problem, flat):
     model, step, shards = problem("variational")
     shard, found = shards(1)[0], []
     for n_active, eps in ((1, 0.0), (5, 0.0), (5, 3.0), (None, 0.0), (100, 0.0)):
-        tables = replace(model, documents=DocumentOptions(n_active=n_active, eps=eps, tol=0.01)).tables(shard.cols)
+        options = DocumentOptions(n_active=n_active, eps=eps, tol=0.01)
+        tables = replace(model, document_options=options).tables(shard.cols)
         docs = Worker(replace(step, cold_visits=0)).step(shard, tables).memory.docs
         found.append(docs)
         counts = docs.count[docs.count > 0]
@@ -220,8 +221,8 @@ def test_document_options_are_values():
     ],
 )  # fmt: skip
 def test_inference_says_how_documents_are_solved_and_by_which_step(inference, documents, step):
-    assert inference.documents(None) == documents
-    assert inference.documents(4) == replace(documents, n_active=4)
+    assert inference.document_options(None) == documents
+    assert inference.document_options(4) == replace(documents, n_active=4)
     assert inference.step(17) == step
 
 

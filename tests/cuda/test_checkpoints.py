@@ -7,7 +7,7 @@ import pytest
 
 from topmix import HDP, LDA
 from topmix.data import sample_lda
-from topmix.fitting import explore as exploration
+from topmix.fitting import sampling
 from topmix.fitting.checkpoint import CheckpointError
 from topmix.inference import Collapsed, Variational
 from topmix.learners import Memoized, Stochastic
@@ -35,7 +35,7 @@ KINDS = {
     "batch": LDA(4, inference=PLAIN, learner="batch"),
     "stream": LDA(4, learner=Stochastic(batch_size=10)),
     "variational": LDA(4, inference=Variational(cold_visits=1), doc_topic_prior="auto"),
-    "exploration": LDA(4, inference=Collapsed(sweeps=3), learner=Memoized(batch_size=8)),
+    "sampling": LDA(4, inference=Collapsed(sweeps=3), learner=Memoized(batch_size=8)),
     "HDP": HDP(4),
 }
 
@@ -47,8 +47,8 @@ ALIKE = ("rounds", "batch", "variational")  # what is in the file is as in the o
     "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in ALIKE else ()) for kind in KINDS]
 )
 def test_an_interrupted_fit_has_the_same_bits(engine, kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(exploration, "EXCHANGE_EVERY", 1)
-    settings = SETTINGS | ({"tol": np.inf, "max_iter": 12} if kind == "exploration" else {})
+    monkeypatch.setattr(sampling, "EXCHANGE_EVERY", 1)
+    settings = SETTINGS | ({"tol": np.inf, "max_iter": 12} if kind == "sampling" else {})
     model = KINDS[kind].set_params(engine=engine, callbacks=None, **settings)
     whole = model.fit(CORPUS)
     want, passes = whole.components_, [record.objective for record in whole.history_]

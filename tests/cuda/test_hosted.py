@@ -53,7 +53,7 @@ def test_a_fit_is_that_of_the_processor(engine, estimator, parameters):
 def test_a_fit_explores(engine):
     settings = {"max_iter": 8, "random_state": 0, "inference": Collapsed(sweeps=2), "n_active": 3}
     model = LDA(4, engine=Hosted(engine), **settings).fit(CORPUS)
-    assert [record.phase for record in model.history_].count("exploring") == 2
+    assert [record.phase for record in model.history_].count("sampling") == 2
     assert model.components_.sum() == pytest.approx(CORPUS.n_tokens + 4 * 50 * model.topic_word_prior_, rel=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""The sampling step on the device against its twin, and exploration on it."""
+"""The sampling step on the device against its twin, and the sampling phase on it."""
 
 import numpy as np
 import pytest
@@ -132,7 +132,7 @@ def test_a_fit_explores(engine, learner):
     settings = {"learner": learner, "random_state": 0, "max_iter": 20, "inference": Collapsed(sweeps=12)}
     first, again = (LDA(5, engine=engine, **settings).fit(SAMPLE.corpus) for _ in range(2))
     phases = [record.phase for record in first.history_]
-    assert phases.count("exploring") == 12
+    assert phases.count("sampling") == 12
     assert phases[-1] == "polishing"
     np.testing.assert_array_equal(first.components_, again.components_)
     plain = LDA(5, engine=engine, **settings | {"inference": Collapsed(sweeps=0)}).fit(SAMPLE.corpus)

@@ -71,7 +71,7 @@ def solved(shard, tables, *, order=0, start=None, last=None, **wanted):
     there = DeviceShard(shard, device)
     before = None
     if start is not None or last is not None:  # with places for all topics, because these counts are not from a visit
-        there._places = {(K, L, tables.documents.eps): wide_places(there)}
+        there._places = {(K, L, tables.document_options.eps): wide_places(there)}
         before = on_wide(device, there, start if last is None else last)
     return solve(
         device, there, tables, UNIT, start=before if start is not None else None,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from topmix.data import Corpus, CorpusBuilder, CorpusError, atomic
-from topmix.data.rows import tidy
+from topmix.data.counts import tidy
 from topmix.numerics.threads import use_threads
 from topmix.reference.readers import tidy_rows
 

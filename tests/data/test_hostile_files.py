@@ -13,7 +13,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from topmix.data import Corpus, CorpusError, Table, read_corpus, read_texts
+from topmix.data import Corpus, CorpusError, Rows, read_corpus, read_texts
 
 HEADER = "%%MatrixMarket matrix coordinate real general\n"
 BOMBS = {
@@ -109,7 +109,7 @@ def test_damaged_npy_headers(tmp_path):
         for byte in b"'({[,)9-\0\xffx\\#\n":
             path.write_bytes(data[:at] + bytes([byte]) + data[at + 1 :])
             try:
-                Table.open(path)
+                Rows.open(path)
             except CorpusError as error:
                 assert "a.npy" in str(error)  # noqa: PT017
                 n_refused += 1
@@ -117,9 +117,9 @@ def test_damaged_npy_headers(tmp_path):
     deep = b"(" * 5000
     path.write_bytes(data[:8] + (len(deep)).to_bytes(2, "little") + deep)
     with pytest.raises(CorpusError, match=r"a\.npy"):
-        Table.open(path)
+        Rows.open(path)
     with pytest.raises(FileNotFoundError):
-        Table.open(tmp_path / "no.npy")
+        Rows.open(tmp_path / "no.npy")
 
 
 def test_threads_read_csv_files_side_by_side(tmp_path):

@@ -12,7 +12,7 @@ from topmix import LDA
 from topmix.data import (
     Corpus,
     CorpusError,
-    Table,
+    Rows,
     Vectorizer,
     from_gensim,
     from_texts,
@@ -182,7 +182,7 @@ def test_a_model_of_counts_keeps_the_case_of_its_words():
         assert counts == ([1, 0] if "Fox" in words else [1, 1])
 
 
-# Corpus and Table
+# Corpus and Rows
 
 
 def test_from_rows_and_from_gensim_build_in_a_file(tmp_path):
@@ -223,17 +223,17 @@ def test_meta_travels_with_a_corpus(small, tmp_path):
 def test_a_table_is_checked_when_asked(tmp_path):
     X = np.array([[1.0, np.nan]])
     with pytest.raises(CorpusError, match="row 0, column 1"):
-        Table(X)
-    unchecked = Table(X, ["a", "b"], check=False)
+        Rows(X)
+    unchecked = Rows(X, ["a", "b"], check=False)
     with pytest.raises(CorpusError, match=r"row 0, column 1 \('b'\)"):
         unchecked.check()
     unchecked.save(tmp_path / "x.npy")
-    opened = Table.open(tmp_path / "x.npy", feature_names=["p", "q"])
+    opened = Rows.open(tmp_path / "x.npy", feature_names=["p", "q"])
     assert opened.feature_names == ("p", "q")
     with pytest.raises(CorpusError, match=r"x\.npy: row 0, column 1 \('q'\)"):
         opened.check()
     frame = pd.DataFrame({"a": [1.0]})
-    assert Table(frame, feature_names=["z"]).feature_names == ("z",)
+    assert Rows(frame, feature_names=["z"]).feature_names == ("z",)
 
 
 # sample_lda

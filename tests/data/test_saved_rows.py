@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from topmix.data import Corpus, CorpusError, Table, sample_lda
+from topmix.data import Corpus, CorpusError, Rows, sample_lda
 from topmix.data.remote_file import local_copy
 from topmix.data.shard import SavedShard, Shards, at_random
 from topmix.data.vectors import MappedArray
@@ -67,13 +67,13 @@ def test_a_file_that_is_gone_or_another_is_refused(saved):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_of_a_mapped_table_pickle_as_path_and_rows(tmp_path, dtype):
     X = np.random.default_rng(0).normal(size=(500, 40)).astype(dtype)
-    Table(X).save(tmp_path / "rows.npy")
-    table = Table.open(tmp_path / "rows.npy")
+    Rows(X).save(tmp_path / "rows.npy")
+    table = Rows.open(tmp_path / "rows.npy")
     part = np.load(tmp_path / "rows.npy", mmap_mode="r")[100:300]  # a user's own map of some of the rows
     for shards, want in (
         (Shards(table, [slice(3, 400)]), X[3:400]),
         (Shards(table, [np.array([499, 0, 7])]), X[[499, 0, 7]]),
-        (Shards(Table(part), [slice(10, 150)]), X[110:250]),
+        (Shards(Rows(part), [slice(10, 150)]), X[110:250]),
     ):
         message = pickle.dumps(shards[0])
         assert len(message) < 1000
@@ -89,13 +89,13 @@ def test_arrays_that_are_not_laid_out_as_a_file_travel_themselves(tmp_path):
     assert MappedArray.of(X) is None
     assert MappedArray.of(mapped.T) is None
     assert MappedArray.of(mapped[:, :2]) is None
-    shard = pickle.loads(pickle.dumps(Shards(Table(mapped[:, :2]), [slice(5, 9)])[0]))
+    shard = pickle.loads(pickle.dumps(Shards(Rows(mapped[:, :2]), [slice(5, 9)])[0]))
     np.testing.assert_array_equal(shard.rows_as(np.float64), X[5:9, :2])
 
 
 def test_a_table_that_became_shorter_is_refused(tmp_path):
     np.save(tmp_path / "rows.npy", np.zeros((500, 40)))
-    message = pickle.dumps(Shards(Table.open(tmp_path / "rows.npy"), [slice(0, 9)])[0])
+    message = pickle.dumps(Shards(Rows.open(tmp_path / "rows.npy"), [slice(0, 9)])[0])
     np.save(tmp_path / "rows.npy", np.zeros((50, 40)))
     with pytest.raises(CorpusError, match="too few"):
         pickle.loads(message)

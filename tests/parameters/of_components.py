@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from topmix import LDA, GaussianMixture
-from topmix.data import Table
+from topmix.data import Rows
 from topmix.data.shard import Shards
 from topmix.learners import Asynchronous, Memoized, Stochastic
 from topmix.learners.asynchronous_topics import AsynchronousTopics
@@ -23,7 +23,7 @@ from .facts import ROWS, X, differ, fact, found, in_use, iterations, same
 @fact("sweeps", "Collapsed")
 def tokens_are_sampled_between_passes(fit):
     none, three = (fit({"max_iter": 9}, sweeps=n) for n in (0, 3))
-    assert [sum(record.phase == "exploring" for record in model.history_) for model in (none, three)] == [0, 3]
+    assert [sum(record.phase == "sampling" for record in model.history_) for model in (none, three)] == [0, 3]
     assert differ(none, three)
 
 
@@ -273,7 +273,7 @@ def the_device_is_the_one_asked_for(fit):
 @fact("precision", "Cuda")
 def the_precision_is_the_one_that_mixtures_get(fit):
     """What it does there is tested in cuda/test_mixtures.py, where there is a device."""
-    shards = Shards(Table(ROWS), [slice(0, 10)])
+    shards = Shards(Rows(ROWS), [slice(0, 10)])
     for precision in ("float32", "tf32"):
         engine = fit.make(precision=precision).engine
         with patch("topmix.engines.cuda.cuda_device", lambda *_: None):

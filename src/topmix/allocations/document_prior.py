@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln, xlogy
@@ -70,7 +70,7 @@ class DocumentPrior:
             sums = DocumentSums(n_docs, digamma(lengths + a0).sum(), rise, rise, 0.0, G[0], G[1])
         return self.stats(words, sums, H)
 
-    def stats(self, words: Any, sums: DocumentSums, H: float) -> TopicStats:
+    def stats(self, words: object, sums: DocumentSums, H: float) -> TopicStats:
         """Eq. (3.8) from sums over documents."""
         alpha = self.alpha
         if self.posterior == "collapsed":  # log theta_dk = log(N_dk + alpha_k) - log(N_d + alpha_0)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.utils import Tags
 
 from topmix.api.estimator import learned
 from topmix.api.multinomial import MultinomialMixture
-from topmix.api.odd_data import check_whole_counts, warn_of_many_tokens, warn_of_odd_data
-from topmix.api.sklearn_callbacks import with_sklearn_callbacks
-from topmix.api.token_topics import ChainStart, checked_topics, random_topics, read_token_topics
-from topmix.api.topics import TopicEstimator
+from topmix.api.odd_data import check_whole_counts
+from topmix.api.starts import Fits
+from topmix.api.token_topics import ChainStart, TokenEstimator, checked_topics, random_topics, read_token_topics
 from topmix.chains.exchange import exchange
 from topmix.chains.hard_topics import ALGORITHMS, HardTopics
 from topmix.data.corpus import Corpus
@@ -38,7 +36,7 @@ from topmix.read import How
 from topmix.stats.sparse_counts import SparseCounts, read_counts, write_counts
 
 
-class CombinatorialLDA(TopicEstimator):
+class CombinatorialLDA(TokenEstimator):
     """Topics by combinatorial optimisation: what k-means is to Gaussian mixtures, this is to LDA.
 
     Every token has one topic. The objective is the sum over tokens of -log psi_zw, the distance to their topic, plus
@@ -113,7 +111,6 @@ class CombinatorialLDA(TopicEstimator):
 
     _mixes = False
 
-    token_topics_ = learned[np.ndarray](lambda f: f.token_topics)
     penalty_ = learned[float](lambda f: f.model.penalty)
     model_ = learned[np.ndarray](lambda f: f.model.counts)
 
@@ -154,29 +151,10 @@ class CombinatorialLDA(TopicEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    @with_sklearn_callbacks
-    def fit(
-        self,
-        X: object,
-        y: object = None,
-        *,
-        text: str | Sequence[str] | None = None,
-        vectorizer: object = None,
-        feature_names: Sequence[str] | None = None,
-        layer: str | None = None,
-    ) -> Self:
-        """Learns the topics of X: texts, or whole counts of shape (n_samples, n_features). `LDA.fit` says
-        what X may be, and what the other arguments mean."""
-        clock, how = Clock(), How(text, vectorizer, feature_names, layer)
-        return self._learn(lambda: self._declared()._fit(X, how, clock))
-
     def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
-        corpus, reading = self._read_first(X, how)
-        check_whole_counts(corpus, type(self).__name__)
+        corpus, reading = self._read_whole(X, how)
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter")
-        warn_of_odd_data(corpus, K)
-        warn_of_many_tokens(corpus, type(self).__name__)
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         smoothing, penalty = positive_number(self.smoothing, "smoothing"), penalty_for(self.penalty, K, corpus)
         least_gain = any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0)
@@ -206,8 +184,8 @@ class CombinatorialLDA(TopicEstimator):
         """The first topics of the tokens."""
         K, warm = hard.n_components, self._fitted if self._is_warm() else None
         init = self.init if warm is None else self
-        if warm is not None and warm.n_topics != K:
-            raise ValueError(f"warm_start keeps {warm.n_topics} topics, but n_components is now {K}")
+        if warm is not None:
+            self._check_warm(warm)
         if init is None:
             init = "documents" if self.algorithm == "word" else "random"
         if isinstance(init, str):
@@ -216,7 +194,7 @@ class CombinatorialLDA(TopicEstimator):
                 "documents": lambda: topics_of_documents(hard.corpus, K, hard.threads, rng),
             }
             return starts[one_of(init, starts, "init")]()
-        topics = getattr(init, "token_topics_", None) if hasattr(init, "fit") else init
+        topics = getattr(init, "token_topics_", None) if isinstance(init, Fits) else init
         if topics is None:
             raise ValueError(f"init must have token_topics_, one topic per token; this {type(init).__name__} has none")
         return checked_topics(topics, hard.n_tokens, K)
@@ -252,13 +230,6 @@ class CombinatorialLDA(TopicEstimator):
         smoothing = positive_number(self.smoothing, "smoothing")
         model = HardModel(raw.astype(np.int32), file.number("penalty", 0.0), smoothing)
         return FittedTopics(**about, model=model, token_topics=read_token_topics(file, K))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round theirs
-        return tags
 
 
 def topics_of_documents(corpus: Corpus, K: int, threads: int, rng: np.random.Generator) -> np.ndarray:

@@ -12,7 +12,7 @@ import copy
 import inspect
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -27,7 +27,7 @@ from topmix.api.sklearn_callbacks import CallbackSupportMixin
 from topmix.engines import Engine, Threads
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitted.frames import frame
+from topmix.fitted.frames import Columns, DataFrame, frame
 from topmix.fitted.topics import Fitted
 from topmix.fitting.history import Callback, Clock, Record
 from topmix.fitting.loop import Course, Interrupted, warn_of_interrupt
@@ -81,8 +81,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
     max_iter: int | None
     n_init: int = 1
     max_time: float | None = None
+    warm_start: bool = False
     n_jobs: int | None
-    random_state: Any
+    random_state: object
     verbose: int
     callbacks: Sequence[Callback] | None
 
@@ -182,7 +183,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
         return now
 
     def _is_warm(self) -> bool:
-        return bool(getattr(self, "warm_start", False)) and self._fitted is not None
+        return bool(self.warm_start) and self._fitted is not None
 
     def _learn(self, fit: Callable[[], F]) -> Self:
         """A fit replaces what was learned, all of it at once; an interrupted one leaves what there is."""
@@ -233,7 +234,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
                 return None
             raise
 
-    def _frame(self, columns: Mapping[str, Any]) -> Any:
+    def _frame(self, columns: Columns) -> DataFrame:
         """A DataFrame of the user's kind: that of `set_output`, else that of the training data, else what there is."""
         return frame(columns, output_kind(self) or (None if self._fitted is None else self._fitted.reading.frame))
 

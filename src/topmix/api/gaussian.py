@@ -13,7 +13,7 @@ from topmix.api.estimator import learned
 from topmix.api.gaussian_growth import LEAST_ROWS, grown, sampled, settled
 from topmix.api.gaussian_parameters import by_hand, checked_start, n_parameters, priors, responsibilities
 from topmix.api.mixture import MixtureEstimator, count_of_samples
-from topmix.data.table import Table
+from topmix.data.rows import Rows
 from topmix.engines import Engine
 from topmix.files.reader import CheckedReader
 from topmix.fitted.mixture import FittedMixture
@@ -280,10 +280,10 @@ class GaussianMixture(MixtureEstimator):
         tags.input_tags.sparse = self.covariance_type == "diag" or not (learner and learner.travels)
         return tags
 
-    def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Table, Reading]:
+    def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Rows, Reading]:
         return read_rows(X, owner=type(self).__name__, known=known)
 
-    def _prepared(self, data: Table, weight: np.ndarray | None, K: int) -> _Prepared:
+    def _prepared(self, data: Rows, weight: np.ndarray | None, K: int) -> _Prepared:
         settings = priors(self, data.shape[1])
         self._allocation(K)
         _refuse_what_does_not_fit(K, data.shape[1], self.covariance_type)
@@ -292,7 +292,7 @@ class GaussianMixture(MixtureEstimator):
         return _Prepared(model, self.objective == "map" and settings["covariance_prior"] is None)
 
     def _first(
-        self, prepared: _Prepared, data: Table, weight: np.ndarray | None, K: int, rng: np.random.Generator
+        self, prepared: _Prepared, data: Rows, weight: np.ndarray | None, K: int, rng: np.random.Generator
     ) -> tuple[Gaussian, np.ndarray]:
         how, empty = "auto" if isinstance(self.init_params, dict) else self.init_params, prepared.model
         r = responsibilities(how, len(data), K, STARTS, "init_params")
@@ -308,7 +308,7 @@ class GaussianMixture(MixtureEstimator):
         return model, model.total.N
 
     def _starts(
-        self, prepared: Gaussian, data: Table, weight: np.ndarray | None, how: str, rng: np.random.Generator
+        self, prepared: Gaussian, data: Rows, weight: np.ndarray | None, how: str, rng: np.random.Generator
     ) -> list[Gaussian]:
         """First clusters by one of STARTS; of several, the first is preferred."""
         K, is_tied = len(prepared.total.N), self.covariance_type == "tied"
@@ -337,7 +337,7 @@ class GaussianMixture(MixtureEstimator):
         self,
         prepared: _Prepared,
         starts: list[Gaussian],
-        data: Table,
+        data: Rows,
         weight: np.ndarray | None,
         is_given: bool,
         rng: np.random.Generator,

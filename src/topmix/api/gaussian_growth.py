@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from topmix.allocations.allocation import Allocation
+from topmix.data.rows import Rows
 from topmix.data.shard import Shards, at_random
-from topmix.data.table import Table
 from topmix.data.vectors import VectorShard
 from topmix.engines import Threads
 from topmix.learners import Memoized, State
@@ -47,7 +47,7 @@ def sizes(K: int) -> list[int]:
 def grown(
     prepared: Gaussian,
     allocation: Callable[[int], Allocation],
-    table: Table,
+    table: Rows,
     weight: np.ndarray | None,
     n_active: int,
     rng: np.random.Generator,
@@ -59,7 +59,7 @@ def grown(
     S = model.likelihood.total.copy()
     for k in sizes(K)[1:]:
         n = min(len(x), max(LEAST_ROWS, each * k))
-        sample, of_rows = Table(x[:n], check=False), None if w is None else w[:n]
+        sample, of_rows = Rows(x[:n], check=False), None if w is None else w[:n]
         S = _divided(model, VectorShard(sample.data, slice(0, n), of_rows), k)
         model = Mixture(allocation(k).update(S.N), prepared.update(S, S.N), D, k)
         shards = Shards(sample, at_random(sample, BATCHES, rng), of_rows)
@@ -109,7 +109,7 @@ def settled(
 ) -> Settled:
     """Clusters after a few passes over rows in a random order, from statistics that come to as many rows as before."""
     K, D = first.total.first.shape
-    sample, n_rows, of_sample = Table(x, check=False), first.total.N.sum(), float(len(x) if w is None else w.sum())
+    sample, n_rows, of_sample = Rows(x, check=False), first.total.N.sum(), float(len(x) if w is None else w.sum())
     shards = Shards(sample, at_random(sample, max(1, min(BATCHES, len(x) // LEAST_ROWS)), rng), w)
     total = first.total.copy().scale(of_sample / n_rows)
     model = Mixture(allocation(K).update(total.N), replace(first, n_candidates=0).update(total, total.N), D, K)
@@ -122,7 +122,7 @@ def settled(
 
 
 def sampled(
-    model: Gaussian, table: Table, weight: np.ndarray | None, rng: np.random.Generator, at_most: int = 1 << 62
+    model: Gaussian, table: Rows, weight: np.ndarray | None, rng: np.random.Generator, at_most: int = 1 << 62
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Rows in a random order, enough for all clusters, and their weights."""
     K, D = model.total.first.shape

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.utils import Tags
 
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.api.estimator import learned
-from topmix.api.odd_data import MOST_DRAWN, check_whole_counts, warn_of_many_tokens, warn_of_odd_data
+from topmix.api.odd_data import MOST_DRAWN
 from topmix.api.priors import document_prior, document_prior_as_given, word_prior, word_prior_as_given
-from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.api.token_topics import (
     ChainStart,
+    TokenEstimator,
     allowed_topics,
     random_topics,
     read_token_topics,
     start_chain,
     topics_by_seeds,
 )
-from topmix.api.topics import TopicEstimator
 from topmix.chains import Sampler
 from topmix.chains.gibbs import Chain
 from topmix.chains.gibbs_cuda import CudaChain
@@ -45,7 +43,7 @@ from topmix.stats import PseudoCounts, WordTotal
 NEW_DOCUMENTS = DocumentOptions(n_active=32, exclude=True, tol=0.05)  # how documents are solved that were not sampled
 
 
-class GibbsLDA(TopicEstimator):
+class GibbsLDA(TokenEstimator):
     """Latent Dirichlet allocation by collapsed Gibbs sampling: every token has one topic, drawn given all the others.
 
     Parameters
@@ -99,6 +97,8 @@ class GibbsLDA(TopicEstimator):
     doc_topic_prior_, topic_word_prior_ : alpha and eta, as given or learned.
     n_samples_ : int
         Samples that were averaged; 0 where the fit ended before the first, and the last state is used.
+    chain_length_ : int
+        Sweeps of the chain so far, with those of earlier fits where warm_start continued it.
     objective_ : float
         log p(words, topics of tokens) after the last sweep, which history_ has for each.
     history_, n_iter_, n_features_in_, feature_names_in_ : as for LDA.
@@ -113,11 +113,10 @@ class GibbsLDA(TopicEstimator):
     True
     """
 
-    _saved_numbers = (*TopicEstimator._saved_numbers, "n_samples", "n_sweeps")
+    _saved_numbers = (*TokenEstimator._saved_numbers, "n_samples", "chain_length")
 
-    token_topics_ = learned[np.ndarray](lambda f: f.token_topics)
     n_samples_ = learned[int](lambda f: f.n_samples)
-    n_sweeps_ = learned[int](lambda f: f.n_sweeps)
+    chain_length_ = learned[int](lambda f: f.chain_length)
     doc_topic_prior_ = learned[Any](lambda f: document_prior_as_given(f.topics.prior.alpha, f.topics.prior.learned))
     topic_word_prior_ = learned[Any](lambda f: word_prior_as_given(f.topics.words.eta))
 
@@ -160,37 +159,17 @@ class GibbsLDA(TopicEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    @with_sklearn_callbacks
-    def fit(
-        self,
-        X: object,
-        y: object = None,
-        *,
-        text: str | Sequence[str] | None = None,
-        vectorizer: object = None,
-        feature_names: Sequence[str] | None = None,
-        layer: str | None = None,
-    ) -> Self:
-        """Samples topics of the tokens of X: texts, or whole counts of shape (n_samples, n_features).
-        `LDA.fit` says what X may be, and what the other arguments mean."""
-        clock, how = Clock(), How(text, vectorizer, feature_names, layer)
-        return self._learn(lambda: self._declared()._fit(X, how, clock))
-
     def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
-        corpus, reading = self._read_first(X, how)
-        check_whole_counts(corpus, type(self).__name__, most=MOST_DRAWN)
-        K = count_of_components(self.n_components)
-        warn_of_odd_data(corpus, K)
-        warn_of_many_tokens(corpus, type(self).__name__)
-        if warm is not None and warm.n_topics != K:
-            raise ValueError(f"warm_start keeps {warm.n_topics} topics, but n_components is now {K}")
+        corpus, reading = self._read_whole(X, how, most=MOST_DRAWN)
+        if warm is not None:
+            self._check_warm(warm)
         max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")
         given = whole_number_or_none(self.burn_in, "burn_in", least=0)
         burn_in = max_iter // 2 if given is None else given
         sampler: Sampler = self._component("sampler")
         from_random = warm is None and (self.init is None or (isinstance(self.init, str) and self.init == "random"))
-        annealing = sampler.sweeps_annealed(burn_in, from_random=from_random)
+        annealing = sampler.annealed(burn_in, from_random=from_random)
 
         def begin(rng: np.random.Generator, log: Log) -> ChainStart:
             chain = self._chain(corpus, reading, sampler, annealing, rng)
@@ -200,13 +179,13 @@ class GibbsLDA(TopicEstimator):
         def fitted(chain: Chain, history: Sequence[Record]) -> FittedTopics:
             return FittedTopics(
                 reading=reading,
-                model=replace(chain.model(), documents=NEW_DOCUMENTS),
+                model=replace(chain.model(), document_options=NEW_DOCUMENTS),
                 history=tuple(history),
                 n_iter=len(history),
                 objective=history[-1].objective,
                 token_topics=chain.z.astype(np.int32),
                 n_samples=chain.n_samples,
-                n_sweeps=chain.sweeps,
+                chain_length=chain.sweeps,
                 names={} if warm is None else warm.names,
             )
 
@@ -242,7 +221,7 @@ class GibbsLDA(TopicEstimator):
             "seed": int(rng.integers(2**63)),
             "threads": self._threads(),
             "batch_size": sampler.documents_per_block,
-            "sweeps": 0 if warm is None else warm.n_sweeps,
+            "sweeps": 0 if warm is None else warm.chain_length,
             "annealing": annealing,
         }
         if engine.on_device and sampler.name != "parallel":
@@ -270,10 +249,3 @@ class GibbsLDA(TopicEstimator):
         words = TopicWords(np.ones((1, 1)), WordTotal.zeros(file.n_features, K), "collapsed")
         model = TopicModel(prior, words, NEW_DOCUMENTS).read(file, K)
         return FittedTopics(**about, model=model, token_topics=read_token_topics(file, K))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round theirs
-        return tags

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from topmix import _core
 from topmix.allocations.stick_prior import StickPrior, Sticks
 from topmix.api.estimator import learned
-from topmix.api.hdp_search import search_for
 from topmix.api.priors import COLLAPSED_WORD_PRIOR_TOTAL, collapsed_word_prior, concentration, word_prior
 from topmix.api.variational import VariationalTopics
 from topmix.data.corpus import Corpus
+from topmix.data.shard import Batches
 from topmix.engines import Engine
 from topmix.files.reader import CheckedReader
 from topmix.fitted.topics import FittedTopics
@@ -25,10 +27,14 @@ from topmix.learners import Learner
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.local.topics import TopicStep
 from topmix.models.document_options import DocumentOptions
+from topmix.models.topic_start import blended, restarted
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import count_of_components, whole_number, whole_number_or_none
 from topmix.read import Reading
 from topmix.search import TopicSearch
+from topmix.search.paused import Paused
+from topmix.search.search import Limits, Search, Sources
+from topmix.search.sizes import SizeSearch, largest_size
 from topmix.stats import WordTotal
 
 FINISH_WORD_PRIOR = 0.2  # eta of collapsed passes after a search; never more than COLLAPSED_WORD_PRIOR_TOTAL over K
@@ -176,8 +182,37 @@ class HDP(VariationalTopics):
             problem,
             step=TopicStep(cold_visits=1),  # moves need the topics of documents, so visits start from the last one
             restarts_small_topics=False,
-            search=SearchProblem(self._options, search_for(self, search, corpus)),
+            search=SearchProblem(self._options, self._begin_search(search, corpus)),
         )
+
+    def _begin_search(
+        self, settings: TopicSearch, corpus: Corpus
+    ) -> Callable[[Paused, Batches, np.random.Generator, int], Search]:
+        """What starts the search of a fit, once its documents are dealt and its workers are there."""
+        posterior, max_iter = self._inference().posterior, whole_number(self.max_iter, "max_iter", least=0)
+        most = largest_size(min(settings.max_topics or max(1, corpus.n_docs // 2), _core.MAX_TOPICS))
+        chooses_size = isinstance(self.init, str) and not self._is_warm()
+        limits = Limits(
+            max_iter=max_iter,
+            quiet_gain=self.tol * max(corpus.n_tokens, 1.0),
+            warm_up=min(settings.warm_up, max_iter // 4) if posterior == "collapsed" else 0,
+            polish=min(settings.polish, max_iter // 4),
+            polished=lambda model: self._with_posterior(model, posterior, is_searching=False),
+            max_topics=most,
+        )
+
+        def begin(fit: Paused, batches: Batches, rng: np.random.Generator, n_passes: int) -> Search:
+            X, numbers = sp.csr_array(corpus.to_scipy()), np.arange(corpus.n_docs)
+            order = np.concatenate([numbers[rows] for rows in batches])
+
+            def new_topics(sizes: np.ndarray, n: int) -> np.ndarray:
+                counts = restarted(corpus, np.append(np.full(n, -1.0), sizes), rng)
+                return np.zeros((corpus.n_words, n)) if counts is None else counts.counts()[:, :n]
+
+            sources = Sources(new_topics, lambda n: blended(corpus, n, rng).counts(), lambda docs: X[order[docs]], rng)
+            return Search(fit, sources, limits, SizeSearch(most) if chooses_size else None, n_passes)
+
+        return begin
 
     def _sweeps(self, *_: Any) -> tuple[int, int]:
         """None: the number of topics is searched for by moves of its own."""
@@ -222,12 +257,12 @@ class HDP(VariationalTopics):
             eta = self._default_eta(model.n_components, posterior, is_searching)
             words = replace(words, eta=word_prior(eta, *words.shape)[0])
         words = replace(words, smoothing=None) if is_searching else self._smoothed(words)
-        return replace(model, words=words, documents=self._options(posterior, is_searching))
+        return replace(model, words=words, document_options=self._options(posterior, is_searching))
 
     def _options(self, posterior: str, is_searching: bool) -> DocumentOptions:
         """How documents are solved. The search leaves restarts to its last passes: earlier they end lower."""
         inference = self._inference()
-        shared = inference.documents(whole_number_or_none(self.n_active, "n_active"))
+        shared = inference.document_options(whole_number_or_none(self.n_active, "n_active"))
         assert isinstance(inference, FixedPoint)
         is_collapsed = posterior == "collapsed"
         eps = LEAST_MASS if inference.min_topic_mass is None and not is_collapsed else shared.eps
@@ -235,7 +270,7 @@ class HDP(VariationalTopics):
         without = 0 if is_collapsed or is_searching else restarts
         return replace(shared, eps=eps, restarts=without, own_discount=0.0)
 
-    def _documents(self) -> DocumentOptions:
+    def _document_options(self) -> DocumentOptions:
         posterior = self._inference().posterior if self._fitted is None else self._fitted.topics.words.posterior
         return self._options(posterior, False)
 

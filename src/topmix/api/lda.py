@@ -93,7 +93,7 @@ class LDA(VariationalTopics):
     frozen_ : list of int
         The topics that `freeze_topics` keeps as they are.
     history_ : list of Record
-        One record per pass and per sampling sweep; its `phase` is "learning", "exploring" or "polishing".
+        One record per pass and per sampling sweep; its `phase` is "learning", "sampling" or "polishing".
     objective_, elbo_ : float
         The objective at the end: a lower bound on the log evidence (variational), or on the log posterior of topics and
         proportions (collapsed).
@@ -175,7 +175,7 @@ class LDA(VariationalTopics):
             collapsed_word_prior(K) if self._has_collapsed_prior() else self.topic_word_prior, V, K
         )
         words = TopicWords(eta, WordTotal.zeros(V, K), posterior, learn_eta)
-        return TopicModel(DocumentPrior(alpha, posterior, learn_alpha), words, self._documents())
+        return TopicModel(DocumentPrior(alpha, posterior, learn_alpha), words, self._document_options())
 
     def _has_collapsed_prior(self) -> bool:
         """Whether the prior on words is the large one that collapsed topics learn best with."""

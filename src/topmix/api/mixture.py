@@ -23,8 +23,8 @@ from topmix.allocations.stick_breaking import StickBreaking
 from topmix.api.estimator import Estimator, learned
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.data.shard import Shards, in_order
-from topmix.data.table import Table
 from topmix.engines import Workers
 from topmix.engines.rounds import rounds_of
 from topmix.files.reader import CheckedReader
@@ -75,7 +75,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
     lower_bound_ = learned[float](lambda f: f.lower_bound)
 
     @abstractmethod
-    def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Corpus | Table, Reading]:
+    def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Corpus | Rows, Reading]:
         """X, checked."""
 
     @abstractmethod
@@ -160,7 +160,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         )
         return self._finished(f, data)
 
-    def _finished(self, f: FittedMixture, data: Corpus | Table) -> FittedMixture:
+    def _finished(self, f: FittedMixture, data: Corpus | Rows) -> FittedMixture:
         """With what an estimator has to say of the data that it was fitted to."""
         return f
 
@@ -257,7 +257,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         return f.model, f.model.as_stats()  # which fade in the first pass
 
     def _started(
-        self, prepared: Any, data: Corpus | Table, weight: np.ndarray | None, K: int, rng: np.random.Generator
+        self, prepared: Any, data: Corpus | Rows, weight: np.ndarray | None, K: int, rng: np.random.Generator
     ) -> tuple[Mixture, Any]:
         """A first model, and the statistics that it was made from, if they are known."""
         likelihood, N = self._first(prepared, data, weight, K, rng)
@@ -275,7 +275,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         prior = 1.0 / K if self.weight_concentration_prior is None else self.weight_concentration_prior
         return kind.uniform(positive_number(prior, "weight_concentration_prior"), K, self._objective())
 
-    def _learner(self, data: Corpus | Table) -> Learner:
+    def _learner(self, data: Corpus | Rows) -> Learner:
         learner: Learner = self._component("learner")
         learner.check_engine(self._engine())
         return learner.for_mixture(type(self).__name__, self._likelihood, self.get_params(deep=False), data)
@@ -334,7 +334,7 @@ def count_of_samples(n_samples: Any) -> int:
         raise ValueError(f"Invalid value for 'n_samples': {error}") from None
 
 
-def _weights(sample_weight: object, data: Corpus | Table) -> np.ndarray | None:
+def _weights(sample_weight: object, data: Corpus | Rows) -> np.ndarray | None:
     if sample_weight is None:
         return None
     rows = data.to_scipy() if isinstance(data, Corpus) else data.data

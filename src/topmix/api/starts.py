@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,13 @@ from topmix.parameters.checks import MOST_POSITIVE, one_of
 from topmix.stats import PseudoCounts, WordTotal
 
 CLONED = " (scikit-learn's clone empties estimators in parameters: pass its components_, or a FrozenEstimator)"
+
+
+@runtime_checkable
+class Fits(Protocol):
+    """An estimator in a parameter, of topmix or not."""
+
+    def fit(self, X: object) -> object: ...
 
 
 def first_topics(
@@ -44,7 +51,7 @@ def first_topics(
 
 
 def _given_counts(given: Any, V: int, K: int) -> np.ndarray:  # [V, K]
-    if hasattr(given, "fit"):
+    if isinstance(given, Fits):
         if not hasattr(given, "components_"):
             raise ValueError(f"init must be fitted before; this {type(given).__name__} has no topics yet{CLONED}")
         given = given.components_

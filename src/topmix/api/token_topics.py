@@ -2,22 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import Tags
 
 from topmix.allocations.doc_topics import DocTopics
-from topmix.api.starts import CLONED
+from topmix.api.estimator import learned
+from topmix.api.odd_data import check_whole_counts, warn_of_many_tokens, warn_of_odd_data
+from topmix.api.sklearn_callbacks import with_sklearn_callbacks
+from topmix.api.starts import CLONED, Fits
+from topmix.api.topics import TopicEstimator
 from topmix.chains.gibbs import Chain
 from topmix.chains.hard_topics import HardTopics
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.fitted.topics import FittedTopics
+from topmix.fitting.history import Clock
 from topmix.fitting.loop import Schedule, Stopping
 from topmix.learners import Passes
 from topmix.likelihoods.held_words import HeldWords
+from topmix.parameters.checks import LARGEST_COUNT, count_of_components
+from topmix.read import How, Reading, read
 from topmix.stats import PseudoCounts
+
+
+class TokenEstimator(TopicEstimator):
+    """GibbsLDA and CombinatorialLDA: every token has one topic, so counts are whole."""
+
+    token_topics_ = learned[np.ndarray](lambda f: f.token_topics)
+
+    @with_sklearn_callbacks
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        text: str | Sequence[str] | None = None,
+        vectorizer: object = None,
+        feature_names: Sequence[str] | None = None,
+        layer: str | None = None,
+    ) -> Self:
+        """Learns topics of the tokens of X: texts, or whole counts of shape (n_samples, n_features). `LDA.fit` says
+        what X may be, and what the other arguments mean."""
+        clock, how = Clock(), How(text, vectorizer, feature_names, layer)
+        return self._learn(lambda: self._declared()._fit(X, how, clock))
+
+    @abstractmethod
+    def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics: ...
+
+    def _read_whole(self, X: object, how: How, most: int = LARGEST_COUNT) -> tuple[Corpus, Reading]:
+        corpus, reading = read(X, how, self._known(), owner=type(self).__name__, engine=self._engine())
+        check_whole_counts(corpus, type(self).__name__, most)
+        warn_of_odd_data(corpus, count_of_components(self.n_components))
+        warn_of_many_tokens(corpus, type(self).__name__)
+        return corpus, reading
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True  # counts are whole: scikit-learn's checks then round theirs
+        return tags
 
 
 class ChainStart:
@@ -56,7 +103,7 @@ def start_chain(chain: Chain, init: Any, corpus: Corpus, rng: np.random.Generato
         chain.start(random_topics(chain.n_tokens, K, rng))
     elif isinstance(init, str):
         raise ValueError(f"init={init!r} is not one of None, 'random', an array of topics or a fitted estimator")
-    elif hasattr(init, "fit"):
+    elif isinstance(init, Fits):
         _start_from_model(chain, init, corpus)
     else:
         chain.start(checked_topics(init, chain.n_tokens, K))
@@ -88,7 +135,7 @@ def allowed_topics(corpus: Corpus, held: HeldWords, topics: np.ndarray) -> np.nd
     return z
 
 
-def checked_topics(topics: Any, n_tokens: int, K: int) -> np.ndarray:
+def checked_topics(topics: object, n_tokens: int, K: int) -> np.ndarray:
     z = np.asarray(topics)
     if z.shape != (n_tokens,):
         raise ValueError(f"init must have one topic for each of the {n_tokens} tokens, got an array of {z.shape}")
@@ -109,9 +156,10 @@ def _start_from_model(chain: Chain, model: Any, corpus: Corpus) -> None:
     if topics is not None and len(topics) == chain.n_tokens:
         chain.start(checked_topics(topics, chain.n_tokens, chain.n_components))
         return
-    alpha = np.broadcast_to(np.asarray(getattr(model, "doc_topic_prior_", chain.prior.alpha), float), chain.total.shape)
+    prior = getattr(model, "doc_topic_prior_", None)
+    alpha = np.broadcast_to(np.asarray(chain.prior.alpha if prior is None else prior, float), chain.total.shape)
     theta = model.transform(corpus, normalize=False, sparse_output=True)
-    counts = np.maximum(theta.data - alpha[theta.indices], 0.0) if hasattr(model, "doc_topic_prior_") else theta.data
+    counts = theta.data if prior is None else np.maximum(theta.data - alpha[theta.indices], 0.0)
     chain.draw(DocTopics(theta.indptr, theta.indices, counts), alpha, model.topic_word_)
 
 

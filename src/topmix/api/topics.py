@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from topmix.api.estimator import Estimator, learned
@@ -17,14 +17,15 @@ from topmix.data.corpus import Corpus
 from topmix.engines import Threads
 from topmix.fitted import documents, groups, tables, tree
 from topmix.fitted.documents import NO_TOPIC, Solver, main_topics, stacked
+from topmix.fitted.frames import DataFrame
 from topmix.fitted.html import html_of
 from topmix.fitted.names import RELEVANCE
 from topmix.fitted.predictor import Predictor, predictor_of
 from topmix.fitted.topics import FittedTopics
 from topmix.numerics import dirichlet
 from topmix.numerics.threads import use_threads
-from topmix.parameters.checks import number_from, whole_number
-from topmix.read import How, Reading, read, read_known, read_parts, refuse_iterator
+from topmix.parameters.checks import count_of_components, number_from, whole_number
+from topmix.read import Reading, read_known, read_parts, refuse_iterator
 
 M = TypeVar("M", bound=Callable[..., Any])
 
@@ -60,11 +61,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         with use_threads(self._threads()):
             return read_known(X, self._found().reading, owner=type(self).__name__, engine=self._engine())
 
-    def _read_first(self, X: object, how: How) -> tuple[Corpus, Reading]:
-        """The documents of a fit; of one with a warm start, in the words of the last."""
-        if self._is_warm():
-            return self._read_known(X), self._found().reading
-        return read(X, how, owner=type(self).__name__, engine=self._engine())
+    def _known(self) -> Reading | None:
+        """How the documents of a fit are to be read: as those of the last, where the start is warm."""
+        return self._found().reading if self._is_warm() else None
+
+    def _check_warm(self, f: FittedTopics) -> None:
+        """Whether a fit can continue from these topics."""
+        kept, asked = f.n_topics, count_of_components(self.n_components)
+        if kept != asked:
+            raise ValueError(f"warm_start keeps {kept} topics, but n_components is now {asked}")
 
     def _parts(self, X: object) -> Iterator[Corpus]:
         return read_parts(X, self._found().reading, owner=type(self).__name__, engine=self._engine())
@@ -144,7 +149,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         best = np.argsort(-f.components, axis=1, kind="stable")[:, :n]
         return [[f.words[v] for v in row] for row in best.tolist()]
 
-    def topic_info(self, X: object = None, *, n_words: int = 10, relevance: float = RELEVANCE) -> Any:
+    def topic_info(self, X: object = None, *, n_words: int = 10, relevance: float = RELEVANCE) -> DataFrame:
         """A table of the topics, largest first: topic, name, size, share, coherence, words and nearest topics.
 
         `size` is in tokens of the training data. `words` are the most relevant words: probable in the topic and, the
@@ -157,7 +162,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         corpus = None if X is None else self._read_known(X)
         return self._frame(tables.topic_info(f, corpus, n_words=n, relevance=weight))
 
-    def document_info(self, X: object, *, n_topics: int = 3) -> Any:
+    def document_info(self, X: object, *, n_topics: int = 3) -> DataFrame:
         """A table of documents: their name or number, main topic, its name and weight, entropy, the top topics and
         their weights, and how many tokens the model knows.
 
@@ -167,7 +172,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         f, n = self._solved(), whole_number(n_topics, "n_topics")
         return self._frame(tables.document_info(f, self._parts(X), self._solver(), n_topics=n))
 
-    def word_info(self, word: str | int, *, n_topics: int = 10) -> Any:
+    def word_info(self, word: str | int, *, n_topics: int = 10) -> DataFrame:
         """A table of the topics that use a word, given by its name or column, those that use it most first.
 
         `probability` is p(word | topic), `rank` its place among the words of the topic, from 1, and `share` the part of
@@ -183,7 +188,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         freq: str = "month",
         level: float = 0.95,
         random_state: int = 0,
-    ) -> Any:
+    ) -> DataFrame:
         """How much of the documents of each period belongs to each topic: a table with one row per period and topic.
 
         `share` is the mean over documents of the topic's part of their tokens. A document without a known word is left
@@ -208,7 +213,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
 
     def topics_by(
         self, X: object, column: str | Iterable[object], *, level: float = 0.95, random_state: int = 0
-    ) -> Any:
+    ) -> DataFrame:
         """How much of the documents of each group belongs to each topic: a table with one row per group and topic.
 
         `column` has the groups: the name of a column of X, or one value per document. The rest is as in
@@ -216,13 +221,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """
         return self._by(X, lambda: groups.groups_of(column_of(X, column)), level, random_state)
 
-    def _by(self, X: object, values: Callable[[], np.ndarray], level: float, random_state: int) -> Any:
+    def _by(self, X: object, values: Callable[[], np.ndarray], level: float, random_state: int) -> DataFrame:
         refuse_iterator(X)
         f, level = self._solved(), number_from(level, "level", 0.0, 1.0)
         columns = groups.topics_by(f, values(), self._parts(X), self._solver(), level=level, random_state=random_state)
         return self._frame(columns)
 
-    def words_by(self, X: object, column: str | Iterable[object], topic: int, *, n_words: int = 10) -> Any:
+    def words_by(self, X: object, column: str | Iterable[object], topic: int, *, n_words: int = 10) -> DataFrame:
         """The words of one topic that a group uses more than the other groups do, for each group, strongest first.
 
         `count` are tokens of the word in the topic and group. `z` is the log odds of the word in the group against the
@@ -235,7 +240,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         values = groups.groups_of(column_of(X, column, corpus.n_docs))
         return self._frame(groups.words_by(f, values, corpus, self._solver(), k, n_words=n))
 
-    def topic_tree(self, *, n_words: int = 5, nested: bool = False) -> Any:
+    def topic_tree(self, *, n_words: int = 5, nested: bool = False) -> DataFrame | dict[str, object] | None:
         """A hierarchy of the topics: topics with the same words are joined first.
 
         A table with one row per join, nearest first: `node`, its number, which continues those of the topics; `left`
@@ -283,6 +288,12 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         if "text/html" in shown and self._fitted is not None:
             shown["text/html"] = html_of(self._fitted, type(self).__name__)
         return shown
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
 
     @property
     def _n_features_out(self) -> int:

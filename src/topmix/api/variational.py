@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 
 from topmix.api.checkpoints import checkpoint_of
 from topmix.api.estimator import learned
@@ -29,11 +29,12 @@ from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitted import edits
 from topmix.fitted.documents import Solver
+from topmix.fitted.frames import DataFrame
 from topmix.fitted.seeds import STRENGTH, Seed, Seeds, Word, check_allowed
 from topmix.fitted.topics import FittedTopics
-from topmix.fitting.explore import FIRST_PASSES, LAST_PASSES
 from topmix.fitting.history import Clock, Record
 from topmix.fitting.problem import TopicProblem
+from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES
 from topmix.fitting.topics import TopicStart
 from topmix.inference import Inference
 from topmix.inference.fixed_point import without_discount
@@ -67,7 +68,6 @@ class VariationalTopics(TopicEstimator):
     seeds: object = None
     tol: float
     init: Any
-    warm_start: bool
 
     _saved_numbers = (*TopicEstimator._saved_numbers, "bound", "n_tokens_seen")
 
@@ -93,7 +93,7 @@ class VariationalTopics(TopicEstimator):
 
     def _reported(self, model: TopicModel) -> TopicModel:
         """What is kept of a model: documents that are not of the fit, and topics as the parameters report them."""
-        return replace(model, documents=model.documents.plain(), partner=None)
+        return replace(model, document_options=model.document_options.plain(), partner=None)
 
     @with_sklearn_callbacks
     def fit(
@@ -133,7 +133,7 @@ class VariationalTopics(TopicEstimator):
 
     def _fit(self, X: object, how: How, clock: Clock, path: str | os.PathLike[str] | None, every: int) -> FittedTopics:
         learner, inference = self._learner(), self._inference()
-        corpus, reading = self._read_first(X, how)
+        corpus, reading = read(X, how, self._known(), owner=type(self).__name__, engine=self._engine())
         check_sums(corpus)
         warn_of_odd_data(corpus, self._topics_asked_for())
         checkpoint = checkpoint_of(self, corpus, path, every, inference)
@@ -200,7 +200,7 @@ class VariationalTopics(TopicEstimator):
         if f is None:
             f, model = FittedTopics(reading=reading, model=problem.empty), problem.start(self._rng())
         else:
-            model = replace(_grown(f, corpus), documents=problem.empty.documents)
+            model = replace(_grown(f, corpus), document_options=problem.empty.document_options)
         stream, n_seen = stream_of(learner), f.n_seen + corpus.n_docs
         n_tokens_seen = (f.n_tokens_seen or f.n_seen * corpus.n_tokens / corpus.n_docs) + corpus.n_tokens
         stands_for = stream.stands_for(n_seen) * (n_tokens_seen / n_seen if problem.weighs_tokens else 1.0)
@@ -245,7 +245,7 @@ class VariationalTopics(TopicEstimator):
         def start(rng: np.random.Generator, empty: TopicModel = empty, sparse: bool = is_sparse) -> TopicModel:
             if warm is not None:
                 self._check_warm(warm)
-                return replace(warm.topics, documents=empty.documents)
+                return replace(warm.topics, document_options=empty.document_options)
             return first_topics(self.init, empty, corpus, rng, seeds=seeds, names=reading.words, sparse=sparse)
 
         return TopicProblem(
@@ -288,12 +288,6 @@ class VariationalTopics(TopicEstimator):
         """How many topics the user wants; None where the fit decides."""
         return count_of_components(self.n_components)
 
-    def _check_warm(self, f: FittedTopics) -> None:
-        """Whether a fit can continue from these topics."""
-        kept, asked = f.n_topics, count_of_components(self.n_components)
-        if kept != asked:
-            raise ValueError(f"warm_start keeps {kept} topics, but n_components is now {asked}")
-
     def _learner(self) -> Learner:
         learner: Learner = self._component("learner")
         learner.check_engine(self._engine())
@@ -304,14 +298,14 @@ class VariationalTopics(TopicEstimator):
         inference.check_learner(self._component("learner"))
         return inference
 
-    def _documents(self) -> DocumentOptions:
+    def _document_options(self) -> DocumentOptions:
         """How documents are solved under the topics of the model."""
         n_active = whole_number_or_none(self.n_active, "n_active")
-        return without_discount(self._inference().documents(n_active), self._component("learner"))
+        return without_discount(self._inference().document_options(n_active), self._component("learner"))
 
     def _solved(self) -> FittedTopics:
         f = self._found()
-        return replace(f, model=replace(f.topics, documents=self._declared()._documents()))
+        return replace(f, model=replace(f.topics, document_options=self._declared()._document_options()))
 
     def _solver(self) -> Solver:
         """Workers of the engine that learned the topics solve new documents too."""
@@ -328,7 +322,7 @@ class VariationalTopics(TopicEstimator):
         """
         return self._edited(edits.merge(self._found(), groups))
 
-    def suggest_merges(self, X: object, *, n_pairs: int = 10, max_docs: int = 2000, random_state: int = 0) -> Any:
+    def suggest_merges(self, X: object, *, n_pairs: int = 10, max_docs: int = 2000, random_state: int = 0) -> DataFrame:
         """The nearest pairs of topics, and what merging each alone would do to the objective of documents X: a table.
 
         `distance` is the Hellinger distance of the two topics, and `share` what both have of all tokens. `change` is
@@ -423,12 +417,6 @@ class VariationalTopics(TopicEstimator):
 
     def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedTopics:
         return FittedTopics(**about, model=self._reported(self._empty_model(file.n_features).read(file, K)))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
 
 
 def _seeded(empty: TopicModel, seeds: Seeds, corpus: Corpus, reading: Reading) -> TopicModel:

@@ -12,7 +12,7 @@ from topmix.api.gaussian_parameters import responsibilities
 from topmix.api.mixture import MixtureEstimator, count_of_samples
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
-from topmix.data.table import Directions, Table
+from topmix.data.rows import Directions, Rows
 from topmix.engines import Engine
 from topmix.files.reader import CheckedReader
 from topmix.fitted.mixture import FittedMixture
@@ -179,7 +179,7 @@ class VonMisesFisherMixture(MixtureEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _finished(self, f: FittedMixture, data: Corpus | Table) -> FittedMixture:
+    def _finished(self, f: FittedMixture, data: Corpus | Rows) -> FittedMixture:
         return replace(f, labels=self._with(f).predict(data))
 
     def fit_predict(self, X: object, y: object = None, sample_weight: object = None) -> np.ndarray:

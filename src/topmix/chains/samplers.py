@@ -30,7 +30,7 @@ class Sampler(Component):
         """None: as many as the data suggests."""
         return None
 
-    def sweeps_annealed(self, burn_in: int, *, from_random: bool) -> int:
+    def annealed(self, burn_in: int, *, from_random: bool) -> int:
         """Sweeps at the beginning whose alpha is another. They must be burn-in."""
         if self.annealing is None:
             return min(MOST_ANNEALING, burn_in // 2) if from_random and self.anneals else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -48,7 +48,7 @@ def convert(
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
-    **settings: Any,
+    **settings: object,
 ) -> None:
     """Write a corpus in another format, or a model for another program.
 

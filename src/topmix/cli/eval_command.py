@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich import box
@@ -45,7 +45,7 @@ def evaluate(
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
-    **settings: Any,
+    **settings: object,
 ) -> None:
     """Score a model on documents, preferably ones it was not fitted on.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -48,7 +48,7 @@ def explore(
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
-    **settings: Any,
+    **settings: object,
 ) -> None:
     """Look into a model in a browser, edit it, and learn on.
 

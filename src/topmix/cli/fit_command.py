@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -51,7 +51,7 @@ from topmix.cli.sources import (
     takes_counts,
     texts_at,
 )
-from topmix.data import Corpus, Table
+from topmix.data import Corpus, Rows
 from topmix.fitting.history import Callback, TimeLimit
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress
@@ -143,7 +143,7 @@ def fit(
     ] = True,
     checkpoint_every: Annotated[int, number(help="Passes between two checkpoints.", min=1, rich_help_panel=MORE)] = 1,
     words: Annotated[int, number(help="Words to show of each topic.", min=1, rich_help_panel=MORE)] = 8,
-    **settings: Any,
+    **settings: object,
 ) -> None:
     """Learn topics (or clusters) and save them in a file.
 
@@ -225,7 +225,7 @@ class Stopped(Exception):
 
 def learn(
     estimator: BaseEstimator,
-    data: Corpus | Table,
+    data: Corpus | Rows,
     limit: float | None,
     quiet: bool,
     extra: Settings,
@@ -269,7 +269,7 @@ def learn(
     return "time limit" if time_limit and time_limit.reached and not has_converged(estimator) else None
 
 
-def starts(data: Corpus | Table) -> int:
+def starts(data: Corpus | Rows) -> int:
     """The default of n_init: 10 for small data, where one start may find a poor optimum and ten cost little; else 1."""
     size = data.n_tokens if isinstance(data, Corpus) else data.data.size
     return int(min(max(SMALL // max(size, 1), 1), 10))
@@ -279,8 +279,8 @@ def has_converged(estimator: BaseEstimator) -> bool:
     return estimator._fitted is not None and bool(estimator._fitted.converged)
 
 
-def describe_data(data: Corpus | Table) -> dict[str, float]:
-    if isinstance(data, Table):
+def describe_data(data: Corpus | Rows) -> dict[str, float]:
+    if isinstance(data, Rows):
         return {"n_rows": data.shape[0], "n_features": data.shape[1]}
     return {"n_docs": data.n_docs, "n_words": data.n_words, "n_tokens": data.n_tokens}
 
@@ -293,7 +293,7 @@ def seconds(text: str) -> float:
     return float(found[1]) * UNITS[found[2]]
 
 
-def _read(estimator: BaseEstimator, source: Path, settings: Settings, start: BaseEstimator | None) -> Corpus | Table:
+def _read(estimator: BaseEstimator, source: Path, settings: Settings, start: BaseEstimator | None) -> Corpus | Rows:
     with Console(stderr=True).status(f"Reading {source} ..."):
         if not takes_counts(estimator):
             return read_table(source, settings)
@@ -308,9 +308,7 @@ def _read(estimator: BaseEstimator, source: Path, settings: Settings, start: Bas
     return corpus
 
 
-def _explorer(
-    data: Corpus | Table, source: Path, reading: Settings, output: Path, port: int, browser: bool
-) -> Explorer:
+def _explorer(data: Corpus | Rows, source: Path, reading: Settings, output: Path, port: int, browser: bool) -> Explorer:
     """An explorer that waits for the first pass."""
     if not isinstance(data, Corpus):
         raise typer.BadParameter("there is nothing to explore in clusters of rows of numbers", param_hint="--explore")

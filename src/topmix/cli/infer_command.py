@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
@@ -66,7 +66,7 @@ def infer(
     seed: Seed = 0,
     threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary of what was written as JSON.")] = False,
-    **settings: Any,
+    **settings: object,
 ) -> None:
     """Write the share of each topic in documents.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -33,7 +33,7 @@ def report(
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
-    **settings: Any,
+    **settings: object,
 ) -> None:
     """Write one HTML page that explains a model.
 

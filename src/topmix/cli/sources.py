@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import typer
 from sklearn.base import BaseEstimator
 
 from topmix.cli.flags import Flag, Settings, flags_of, option_of
-from topmix.data import Corpus, Table, Vectorizer, read_corpus, read_texts
+from topmix.data import Corpus, Rows, Vectorizer, read_corpus, read_texts
 from topmix.data.columns import column_of
 from topmix.data.documents import Document, NamedTexts
 from topmix.data.formats.format import Options, find_vocabulary
@@ -165,7 +165,7 @@ def read_to_show(model: BaseEstimator, path: Path | None, columns: Sequence[str]
     return Shown()
 
 
-def read_table(path: Path, settings: Settings) -> Table:
+def read_table(path: Path, settings: Settings) -> Rows:
     """Rows of numbers: a .npy file, or a CSV, TSV or Parquet file whose columns are all numbers."""
     if not path.exists():
         raise ValueError(f"{path}: there is no such file or folder")
@@ -174,12 +174,12 @@ def read_table(path: Path, settings: Settings) -> Table:
         raise ValueError(f"{path} is read as a table of numbers, without documents: leave out {options}")
     suffix = path.suffix.lower()
     if suffix == ".npy":
-        return Table.open(path)
+        return Rows.open(path)
     if suffix == ".parquet":
         import pyarrow.parquet as pq
 
         columns = pq.read_table(path)
-        return Table(np.column_stack([c.to_numpy() for c in columns.columns]), columns.column_names)
+        return Rows(np.column_stack([c.to_numpy() for c in columns.columns]), columns.column_names)
     if suffix not in (".csv", ".tsv"):
         raise ValueError(f"{path}: a table of numbers must be a .npy, .csv, .tsv or .parquet file")
     delimiter = "\t" if suffix == ".tsv" else ","
@@ -190,7 +190,7 @@ def read_table(path: Path, settings: Settings) -> Table:
         rows = np.loadtxt(path, delimiter=delimiter, skiprows=int(named), ndmin=2, encoding="utf-8-sig")
     except ValueError as error:
         raise ValueError(f"{path}: not a table of numbers: {error}") from error
-    return Table(rows, [cell.strip('"') for cell in header] if named else None)
+    return Rows(rows, [cell.strip('"') for cell in header] if named else None)
 
 
 def takes_counts(estimator: BaseEstimator) -> bool:
@@ -231,7 +231,7 @@ def _standard_input(reading: Settings) -> Iterator[Document]:
             raise ValueError(f"standard input, line {n}: not a JSON object with a field {field!r}: {error}") from error
 
 
-def _stop_words(given: str | None) -> Any:
+def _stop_words(given: str | None) -> str | list[str] | None:
     if given is None or given in ("auto", "english", *CODES):
         return given
     if not Path(given).is_file():

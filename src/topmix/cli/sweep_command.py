@@ -80,7 +80,7 @@ def sweep_sizes(
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     as_json: AsJson = False,
-    **settings: Any,
+    **settings: object,
 ) -> None:
     """Find out how many topics to learn.
 

@@ -38,6 +38,7 @@ class DeviceRows:
         self.n = float(self.n_rows) if shard.weight is None else float(shard.weight.sum())  # or their weight
         self._frame: tuple[object, ...] = ()
         self._z: Held | None = None
+        self._scatter: tuple[tuple[object, ...], np.ndarray] | None = None  # a frame, and the sum in it
 
     @cached_property
     def weight(self) -> DeviceArray | None:
@@ -61,7 +62,7 @@ class DeviceRows:
     def scatter(self, origin: np.ndarray, A: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """[D, D] sum of w z z' over all rows, in double."""
         frame = (dtype, origin.tobytes(), A.tobytes())
-        if getattr(self, "_scatter", (None,))[0] != frame:
+        if self._scatter is None or self._scatter[0] != frame:
             sum_, begin = np.zeros((self.D, self.D)), 0
             for x in self._pieces(dtype, origin, A):
                 z = x.astype(np.float64)

@@ -30,7 +30,7 @@ class Solved(NamedTuple):
 
 def check_options(tables: TopicTables) -> None:
     """Raises ValueError for what the kernels do not do, and says what they do."""
-    L = tables.documents.L(tables.words.table.shape[1])
+    L = tables.document_options.L(tables.words.table.shape[1])
     if L > MOST_ACTIVE:
         raise ValueError(
             f"engine='cuda' keeps at most {MOST_ACTIVE} topics of a word: use n_active={MOST_ACTIVE} or less"
@@ -50,7 +50,7 @@ def solve(
 ) -> Solved:
     """As local/solve.py: documents start from their words, or from `start`; `last` is discounted."""
     check_options(tables)
-    prior, options = tables.prior, tables.documents
+    prior, options = tables.prior, tables.document_options
     table = device.array(tables.words.table) if isinstance(tables.words.table, np.ndarray) else tables.words.table
     scale = tables.words.log_scale
     log_scale = device.array(scale) if isinstance(scale, np.ndarray) else scale

@@ -98,13 +98,13 @@ class CudaTopicStep(TopicBackend):
 
     def __call__(self, shard: DeviceShard, tables: TopicTables, memory: DeviceVisit | None) -> StepResult:
         times, last, z = memory or DeviceVisit(0)
-        if (sampling := tables.documents.sampling) is not None:
+        if (sampling := tables.document_options.sampling) is not None:
             sampled = sample(self.device, shard, tables, sampling, self.unit, z, last)
             stats = tables.prior.stats(sampled.words, sampled.sums, 0.0)  # type: ignore[union-attr]
             drawn = DeviceVisit(0, sampled.docs, sampled.words.z)
             return StepResult(stats, drawn, {"moved": float(sampled.moved)})
         start = None if self.step.is_cold(times) else last
-        discounts = tables.documents.own_discount > 0
+        discounts = tables.document_options.own_discount > 0
         found = solve(self.device, shard, tables, self.unit, start=start, last=last if discounts else None)
         info: Info = dict(zip(EFFORT, map(float, (found.iterations, found.restarts, found.accepted))))
         if tables.partner is not None and found.words is not None:
@@ -162,7 +162,7 @@ class TokenBackend(TopicBackend):
         """`floats` of shared memory for each topic, besides its weight. Returns statistics, and the words' part."""
         check_options(tables)
         device, prior, table = self.device, tables.prior, tables.words.table
-        K, L, n = table.shape[1], tables.documents.L(table.shape[1]), shard.n_entries
+        K, L, n = table.shape[1], tables.document_options.L(table.shape[1]), shard.n_entries
         chunk = (-(-K // 32)) | 1
         each = 4 * (floats * (K + K % 2) + 32 * chunk)
         warps = _warps(device, each, K)
@@ -210,7 +210,7 @@ class CudaCVB0Step(TokenBackend):
         table = tables.words.table
         given: Given = {"burn_in": self.step.burn_in}
         if memory is None:
-            given |= first_selection(self.device, table, tables.documents.L(table.shape[1]))
+            given |= first_selection(self.device, table, tables.document_options.L(table.shape[1]))
         else:
             given |= memory.kernel_arguments("last")
             given["norm"] = self.device.array(tables.words.norm, np.float32)

@@ -1,4 +1,4 @@
-"""Data: documents as bags of words (`Corpus`), rows of numbers (`Table`), and the functions that read them."""
+"""Data: documents as bags of words (`Corpus`), rows of numbers (`Rows`), and the functions that read them."""
 
 from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.demo import demo_corpus
@@ -6,7 +6,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.generate import LdaSample, sample_lda
 from topmix.data.libraries import from_anndata, from_gensim
 from topmix.data.readers import read_corpus, write_corpus
-from topmix.data.table import Table
+from topmix.data.rows import Rows
 from topmix.data.texts import read_texts
 from topmix.data.vectorize import Vectorizer, from_texts
 
@@ -15,7 +15,7 @@ __all__ = [
     "CorpusBuilder",
     "CorpusError",
     "LdaSample",
-    "Table",
+    "Rows",
     "Vectorizer",
     "demo_corpus",
     "from_anndata",

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topmix.data.atomic import check_plain_file, temporary_path
+from topmix.data.counts import MAX_WORDS, CountRows, StoredRows, as_rows, check_lengths, check_n_words, tidy
 from topmix.data.errors import CorpusError
-from topmix.data.rows import MAX_WORDS, Rows, StoredRows, as_rows, check_lengths, check_n_words, tidy
 from topmix.data.store import CorpusParts, open_store, write_store
 from topmix.data.strings import Strings
 
@@ -346,7 +346,7 @@ def build_from_rows(
         return builder.finish_parts(vocabulary, n_words)
 
 
-def _pack(chunk: list[Row], first_row: int) -> Rows:
+def _pack(chunk: list[Row], first_row: int) -> CountRows:
     indptr = np.zeros(len(chunk) + 1, np.int64)
     index: list[int] = []
     value: list[float] = []
@@ -366,7 +366,7 @@ def _pack(chunk: list[Row], first_row: int) -> Rows:
         raise CorpusError(f"rows {first_row} to {first_row + len(chunk) - 1}: {error}") from error
 
 
-def _extend_rows(rows: Rows, indptr: Spool[np.int64], index: Spool[np.int32], value: Spool[np.float32]) -> None:
+def _extend_rows(rows: CountRows, indptr: Spool[np.int64], index: Spool[np.int32], value: Spool[np.float32]) -> None:
     indptr.extend(rows[0][1:] + len(index))
     index.extend(rows[1])
     value.extend(rows[2])

@@ -2,7 +2,7 @@
 
 Row d holds the words index[i] with the counts value[i], for indptr[d] <= i < indptr[d + 1]. In each row the words are
 sorted and distinct, and the counts are positive. Rows may be empty. The arrays are in memory or in a mapped file.
-Rows of a file are checked before anybody sees them (rows.py).
+Rows of a file are checked before anybody sees them (counts.py).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from topmix import _core
 from topmix.data.builder import RowBuilder, build_from_rows
+from topmix.data.counts import MAX_WORDS, CountRows, StoredRows, as_rows, check_lengths, check_n_words, tidy
 from topmix.data.errors import CorpusError
 from topmix.data.matrices import rows_from_array
 from topmix.data.remote_file import is_remote, local_copy
-from topmix.data.rows import MAX_WORDS, Rows, StoredRows, as_rows, check_lengths, check_n_words, tidy
 from topmix.data.store import CorpusParts, open_store, verify_store, write_store
 from topmix.data.strings import Strings
 from topmix.data.vocabulary import columns_of_all
@@ -59,7 +59,7 @@ class Corpus:
     meta: Mapping[str, Any]
     path: Path | None  # the file that the rows are mapped from
     url: str | None  # where that file was fetched from
-    _rows: Rows | StoredRows
+    _rows: CountRows | StoredRows
     _n_tokens: float | None  # None: nobody has asked
     _unverified: Path | None  # the file that the rows were taken from, if nobody has compared its checksums
 
@@ -111,7 +111,7 @@ class Corpus:
 
     def _fill(
         self,
-        rows: Rows | StoredRows,
+        rows: CountRows | StoredRows,
         n_words: int,
         vocabulary: Sequence[str] | None,
         names: Sequence[str] | None,
@@ -354,18 +354,18 @@ class Corpus:
         rows = tidy(self.indptr, self.index, self.value, n_words, remap=column)
         return Corpus.trusted(*rows, n_words, words, self.names, meta=self.meta, unverified=self._source())
 
-    def _all_rows(self) -> Rows:
+    def _all_rows(self) -> CountRows:
         """All rows, checked."""
         return self._rows.all() if isinstance(self._rows, StoredRows) else self._rows
 
-    def _unchecked_rows(self) -> Rows:
+    def _unchecked_rows(self) -> CountRows:
         return self._rows.arrays if isinstance(self._rows, StoredRows) else self._rows
 
     def offsets(self) -> NDArray[np.int64]:
         """`indptr`. Of a saved corpus it is checked by itself: the rows are not read."""
         return self._rows.offsets() if isinstance(self._rows, StoredRows) else self._rows[0]
 
-    def _part(self, rows: Rows, numbers: Iterable[int], names: Sequence[str] | None) -> Corpus:
+    def _part(self, rows: CountRows, numbers: Iterable[int], names: Sequence[str] | None) -> Corpus:
         """A corpus of rows of this one. Here rows of a file are checked."""
         if isinstance(self._rows, StoredRows):
             self._rows.check(rows, numbers)

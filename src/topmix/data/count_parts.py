@@ -28,10 +28,10 @@ from topmix import _core
 from topmix.data.atomic import atomic_write
 from topmix.data.builder import row_blocks
 from topmix.data.corpus import Corpus, CorpusBuilder
+from topmix.data.counts import tidy
 from topmix.data.documents import document_blocks
 from topmix.data.errors import CorpusError
 from topmix.data.parquet_texts import ParquetTexts, Part
-from topmix.data.rows import tidy
 from topmix.data.store import StorePlan, open_store
 from topmix.data.strings import Strings
 from topmix.data.tokens import DEFAULT_PATTERN, NO_RULE

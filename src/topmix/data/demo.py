@@ -191,11 +191,11 @@ def _from_module(module: ModuleType) -> Iterator[Document]:
     for name, value in sorted(vars(module).items()):
         if name.startswith("_") or isinstance(value, ModuleType) or inspect.isfunction(value):
             continue
-        if isinstance(getattr(value, "__doc__", None), str) and (callable(value) or isinstance(value, type)):
+        if isinstance(value.__doc__, str) and (callable(value) or isinstance(value, type)):
             yield f"{home}.{name}", value.__doc__
         if isinstance(value, type) and value.__module__.split(".")[0].lstrip("_") == home.split(".")[0]:
             for method, inner in sorted(vars(value).items()):
-                doc = getattr(inner, "__doc__", None)
+                doc = inner.__doc__
                 if not method.startswith("_") and isinstance(doc, str) and not inspect.isfunction(inner):
                     yield f"{home}.{name}.{method}", doc
 

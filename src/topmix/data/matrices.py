@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from topmix import _core
+from topmix.data.counts import CountRows, as_rows, check_n_words
 from topmix.data.errors import CorpusError
-from topmix.data.rows import Rows, as_rows, check_n_words
 
 Sparse: TypeAlias = sp.sparray | sp.spmatrix
 
@@ -29,7 +29,7 @@ class Frame(Protocol):
     def to_numpy(self) -> np.ndarray: ...
 
 
-def rows_from_array(X: object) -> tuple[Rows, int, Sequence[str] | None, Sequence[str] | None]:
+def rows_from_array(X: object) -> tuple[CountRows, int, Sequence[str] | None, Sequence[str] | None]:
     """The rows, n_words, vocabulary and names; the last two from a DataFrame.
 
     The rows may be unsorted and may hold duplicates and zeros.

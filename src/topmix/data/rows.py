@@ -1,148 +1,289 @@
-"""Rows of counts: checked as they come in, and rows of a file, checked before anybody sees them."""
+"""Rows of numbers: dense rows in memory or mapped from a .npy file, sparse rows, and rows of unit length."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from topmix import _core
+from topmix.data.atomic import atomic_write
 from topmix.data.errors import CorpusError
-from topmix.data.layout import MappedFile
-from topmix.numerics.threads import threads
+from topmix.data.matrices import Frame
 
-MAX_WORDS = 2**31 - 1  # word ids are int32
-SUM_TOLERANCE = 1e-6  # of n_tokens in the header of a file, which is a sum in another order
-
-Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]  # indptr [D + 1], index [nnz], value [nnz]
+BLOCK_BYTES = 1 << 24
+TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}  # of a length that counts as one
 
 
-def check_n_words(n_words: int) -> int:
-    if not 0 <= n_words <= MAX_WORDS:
-        raise CorpusError(f"n_words is {n_words}, but must be from 0 to {MAX_WORDS}")
-    return int(n_words)
+class Rows:
+    """N rows of D numbers, float32 or float64. Immutable; other real types become float64.
 
-
-def check_lengths(n_docs: int, n_words: int, vocabulary: Sequence[str] | None, names: Sequence[str] | None) -> None:
-    if vocabulary is not None and len(vocabulary) != n_words:
-        raise CorpusError(f"the vocabulary has {len(vocabulary)} words, but the data has {n_words} columns")
-    if names is not None and len(names) != n_docs:
-        raise CorpusError(f"there are {len(names)} names for {n_docs} documents")
-
-
-def as_rows(indptr: ArrayLike, index: ArrayLike, value: ArrayLike) -> Rows:
-    """The three arrays in the types of a corpus. An array that has its type already is not copied."""
-    p, i, x = np.asarray(indptr), np.asarray(index), np.asarray(value)
-    for name, a in (("indptr", p), ("index", i)):
-        if a.ndim != 1 or (a.dtype.kind not in "iu" and a.size):
-            raise CorpusError(f"{name} must be a one-dimensional array of integers, not {a.ndim}-d {a.dtype}")
-    if x.ndim != 1 or x.dtype.kind not in "iufb":
-        raise CorpusError(f"counts must be a one-dimensional array of real numbers, not {x.ndim}-d {x.dtype}")
-    if len(i) != len(x):
-        raise CorpusError(f"index has {len(i)} entries, but value has {len(x)}")
-    if len(p) < 1 or p[0] != 0 or p[-1] != len(i):
-        raise CorpusError(f"indptr must start at 0 and end at {len(i)}, the number of entries")
-    if i.dtype != np.int32 and i.size and (i.min() < 0 or i.max() > MAX_WORDS):
-        raise CorpusError(f"word ids must be from 0 to {MAX_WORDS}; they go from {i.min()} to {i.max()}")
-    with np.errstate(over="ignore"):  # a count that overflows becomes infinite; a later check names its row
-        return (np.ascontiguousarray(p, np.int64), np.ascontiguousarray(i, np.int32),
-                np.ascontiguousarray(x, np.float32))  # fmt: skip
-
-
-def tidy(
-    indptr: NDArray[np.int64],
-    index: NDArray[np.int32],
-    value: NDArray[np.float32],
-    n_words: int,
-    *,
-    remap: NDArray[np.int64] | None = None,
-    first_row: int = 0,
-    room: tuple[NDArray[np.int32], NDArray[np.float32]] | None = None,
-) -> Rows:
-    """New rows with sorted columns, duplicates summed and zeros dropped. `remap` renumbers columns; -1 drops one.
-
-    The new columns and counts stand at the beginning of `room`, if given.
-    """
-    out_indptr = np.empty_like(indptr)
-    out_index, out_value = room or (np.empty_like(index), np.empty_like(value))
-    try:
-        nnz = _core.tidy_rows(
-            indptr, index, value, remap, n_words, first_row, threads(), out_indptr, out_index, out_value
-        )
-    except ValueError as error:
-        raise CorpusError(str(error)) from None
-    return out_indptr, out_index[:nnz], out_value[:nnz]
-
-
-@dataclass
-class StoredRows:
-    """The rows of a saved corpus, behind a door: nobody gets rows out of a file that were not checked.
-
-    A file may be damaged, or written by somebody else, and a kernel that follows a bad word id reads or writes whatever
-    lies there. So rows are checked natively when they are taken out: some of them each time, or all of them once.
-    Offsets of rows are checked as a whole before the first row is taken: they are few, and every row needs them.
+    Parameters
+    ----------
+    X : array of shape (N, D), or DataFrame
+        The rows. An array of floats is not copied: do not change it afterwards.
+    feature_names : sequence of str, optional
+        The names of the columns. None takes the columns of a DataFrame.
+    check : bool
+        Whether to look for NaN and infinity now. `Rows.open` does not, because it must not read the whole file: call
+        `check()`.
     """
 
-    file: MappedFile
-    indptr: NDArray[np.int64]
-    index: NDArray[np.int32]
-    value: NDArray[np.float32]
-    n_words: int
-    n_tokens: float
-    verified: bool  # whether the checksums were compared when the file was opened
-    checked: bool = field(default=False, init=False)  # all rows
-    _offsets_checked: bool = field(default=False, init=False)
+    def __init__(self, X: object, feature_names: Sequence[str] | None = None, *, check: bool = True) -> None:
+        if isinstance(X, Frame) and feature_names is None:
+            feature_names = [str(c) for c in X.columns]
+        a = X.to_numpy() if isinstance(X, Frame) else np.asarray(X)
+        if a.ndim != 2:
+            raise CorpusError(f"expected an array of shape (rows, features), found an array with {a.ndim} dimensions")
+        if a.dtype.kind not in "iufb":
+            raise CorpusError(f"expected an array of real numbers, found {a.dtype}")
+        if a.dtype not in (np.float32, np.float64):
+            a = a.astype(np.float64)
+        if feature_names is not None and len(feature_names) != a.shape[1]:
+            raise CorpusError(f"there are {len(feature_names)} feature names for {a.shape[1]} columns")
+        a = a.view(np.ndarray)
+        a.flags.writeable = False
+        self.data: np.ndarray = a  # [N, D]
+        self.feature_names = None if feature_names is None else tuple(feature_names)
+        self.path: Path | None = None
+        if check:
+            self.check()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> Rows:
+        """Map a .npy file of float32 or float64. Pages are read when they are used."""
+        path = Path(path)
+        try:
+            data = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (FileNotFoundError, PermissionError, IsADirectoryError):
+            raise
+        except Exception as error:  # NumPy parses the header as Python: a damaged one raises nearly anything
+            raise CorpusError(f"{path}: not a complete .npy file: {error}") from error
+        if not isinstance(data, np.ndarray):
+            data.close()
+            raise CorpusError(f"{path}: this is an archive of several arrays; save one array with numpy.save")
+        if data.dtype not in (np.float32, np.float64):
+            raise CorpusError(f"{path}: the array is {data.dtype}; save it as float32 or float64")
+        try:
+            rows = cls(data, feature_names, check=False)
+        except CorpusError as error:
+            raise CorpusError(f"{path}: {error}") from error
+        rows.path = path
+        return rows
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npy file, atomically. The feature names are not saved."""
+        with atomic_write(path) as file:
+            header = {"descr": self.data.dtype.str, "fortran_order": False, "shape": self.shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for block in self.blocks():
+                file.write(np.ascontiguousarray(block).data)
 
     @property
-    def arrays(self) -> Rows:
-        """Unchecked: to count rows and entries, and to take out what is checked then."""
-        return self.indptr, self.index, self.value
+    def shape(self) -> tuple[int, int]:
+        return self.data.shape[0], self.data.shape[1]
 
-    def offsets(self) -> NDArray[np.int64]:
-        """indptr, checked."""
-        self.file.check_length()
-        if not self._offsets_checked:
-            falls = np.flatnonzero(self.indptr[1:] < self.indptr[:-1])
-            if len(falls):
-                d = int(falls[0])
-                self._refuse(f"row {d}: indptr goes from {self.indptr[d]} to {self.indptr[d + 1]}, but must not fall")
-            self._offsets_checked = True  # the ends were compared with the header
-        return self.indptr
+    def __len__(self) -> int:
+        return self.shape[0]
 
-    def all(self) -> Rows:
-        """All rows, checked once."""
-        self.file.check_length()
-        if not self.checked:
-            problem, n_tokens = _core.check_saved_rows(*self.arrays, self.n_words, 0, threads())
-            if problem:
-                self._refuse(problem)
-            if not math.isclose(n_tokens, self.n_tokens, rel_tol=SUM_TOLERANCE):
-                self._refuse(f"the header says {self.n_tokens:g} tokens, but the counts sum to {n_tokens:g}")
-            self.checked = self._offsets_checked = True
-        return self.arrays
+    def __getitem__(self, rows: slice | ArrayLike) -> Rows:
+        """The chosen rows. A slice shares memory; an array or mask copies."""
+        return Rows(self.data[rows if isinstance(rows, slice) else np.asarray(rows)], self.feature_names, check=False)
 
-    def check(self, rows: Rows, numbers: Iterable[int]) -> None:
-        """Check rows that were taken out: `numbers` says which they are."""
-        if self.checked:
+    def blocks(self, n_rows: int | None = None) -> Iterator[np.ndarray]:
+        """Consecutive blocks of n_rows rows, or of about 16 MB if None. The last block may be shorter."""
+        if n_rows is None:
+            n_rows = max(1, BLOCK_BYTES // max(1, self.shape[1] * self.data.itemsize))
+        for begin in range(0, len(self), n_rows):
+            yield self.data[begin : begin + n_rows]
+
+    def check(self) -> Rows:
+        """Raise CorpusError at the first NaN or infinity, naming row and column. Returns itself."""
+        begin = 0
+        for block in self.blocks():
+            fine = np.isfinite(block)
+            if not fine.all():
+                row, column = np.unravel_index(int(np.argmin(fine)), fine.shape)
+                name = f" ({self.feature_names[column]!r})" if self.feature_names else ""
+                where = f"{self.path}: " if self.path else ""
+                raise CorpusError(f"{where}row {begin + row}, column {column}{name}: {block[row, column]}")
+            begin += len(block)
+        return self
+
+    def __repr__(self) -> str:
+        where = f", mapped from {self.path.name}" if self.path else ""
+        return f"Rows({self.shape[0]:,} rows × {self.shape[1]:,} features, {self.data.dtype}{where})"
+
+
+class SparseArray:
+    """Sparse rows in the place of an array of shape (N, D)."""
+
+    def __init__(self, csr: sp.csr_array) -> None:
+        self.csr = csr
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, D = self.csr.shape
+        return int(n), int(D)
+
+    @property
+    def dtype(self) -> np.dtype:
+        found: np.dtype = self.csr.dtype
+        return found
+
+    @property
+    def itemsize(self) -> int:
+        return int(self.dtype.itemsize)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
+        """Dense rows, or one."""
+        if isinstance(rows, int):
+            return np.asarray(self.csr[[rows]].toarray())[0]
+        return np.asarray(self.csr[rows].toarray())
+
+    def part(self, rows: slice | np.ndarray) -> SparseArray:
+        """The chosen rows, sparse."""
+        return SparseArray(self.csr[rows])
+
+
+class SparseRows(Rows):
+    """N sparse rows of D numbers, float32 or float64. Immutable.
+
+    Parameters
+    ----------
+    X : csr_array of shape (N, D)
+        The rows, checked before (data/matrices.py).
+    feature_names : sequence of str, optional
+        The names of the columns.
+    """
+
+    data: Any  # SparseArray
+
+    def __init__(self, X: sp.csr_array, feature_names: Sequence[str] | None = None) -> None:
+        X = sp.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self.data = SparseArray(X)
+        self.feature_names = None if feature_names is None else tuple(feature_names)
+        self.path = None
+
+    @property
+    def csr(self) -> sp.csr_array:
+        found: sp.csr_array = self.data.csr
+        return found
+
+    @property
+    def nnz(self) -> int:
+        return int(self.csr.nnz)
+
+    def __getitem__(self, rows: slice | ArrayLike) -> SparseRows:
+        return SparseRows(self.csr[rows if isinstance(rows, slice) else np.asarray(rows)], self.feature_names)
+
+    def check(self) -> SparseRows:
+        """Raise CorpusError at the first NaN or infinity, naming row and column. Returns itself."""
+        fine = np.isfinite(self.csr.data)
+        if not fine.all():
+            at = int(np.argmin(fine))
+            row = int(np.searchsorted(self.csr.indptr, at, side="right")) - 1
+            raise CorpusError(f"row {row}, column {self.csr.indices[at]}: {self.csr.data[at]}")
+        return self
+
+    def __repr__(self) -> str:
+        n, D = self.shape
+        return f"SparseRows({n:,} rows × {D:,} features, {self.nnz:,} entries, {self.data.dtype})"
+
+
+class Directions(Rows):
+    """Rows that all have unit length.
+
+    An array in memory that has other lengths is copied; of one that is mapped from a file, rows are divided by their
+    lengths as they are read, so that it is never in memory as a whole.
+
+    Parameters
+    ----------
+    X : array of shape (N, D), or DataFrame
+        Finite numbers. A row of zeros has no direction: it raises CorpusError.
+    feature_names : sequence of str, optional
+    normalize : bool
+        Whether to divide rows by their lengths. False raises CorpusError where a length is not one, up to rounding.
+    """
+
+    def __init__(self, X: object, feature_names: Sequence[str] | None = None, *, normalize: bool = True) -> None:
+        mapped = mapped_root(X) is not None
+        super().__init__(X, feature_names, check=False)
+        norms = np.empty(len(self))
+        begin = 0
+        for block in self.blocks():
+            norms[begin : begin + len(block)] = lengths(np.ascontiguousarray(block))
+            begin += len(block)
+        if not np.all(np.isfinite(norms)):
+            try:
+                self.check()
+            except CorpusError as error:
+                raise CorpusError(f"a value is NaN or infinity: {error}") from None
+            raise CorpusError(f"row {int(np.argmin(np.isfinite(norms)))} is too long for its length to be a number")
+        if len(norms) and norms.min() == 0:
+            raise CorpusError(f"row {int(np.argmin(norms))} is zero, so it has no direction")
+        off = np.abs(norms - 1.0)
+        if not len(norms) or off.max() <= TOLERANCE[self.data.dtype]:
             return
-        problem, _ = _core.check_saved_rows(*rows, self.n_words, 0, threads())
-        if problem:
-            for n, d in enumerate(numbers):
-                a, b = rows[0][n], rows[0][n + 1]
-                one = np.array([0, b - a]), rows[1][a:b], rows[2][a:b]
-                problem, _ = _core.check_saved_rows(*one, self.n_words, int(d), 1)
-                if problem:
-                    self._refuse(problem)
-            self._refuse(problem)
+        if not normalize:
+            row = int(np.argmax(off))
+            raise CorpusError(f"row {row} has length {norms[row]:g}, not 1, and normalize=False leaves it as it is")
+        self.data = UnitRows(self.data, norms) if mapped else _divided(self.data, norms)  # type: ignore[assignment]
 
-    @property
-    def path(self) -> Path:
-        return self.file.path
 
-    def _refuse(self, problem: str) -> NoReturn:
-        raise CorpusError(f"{self.path}: {problem}")
+class UnitRows:
+    """Reads as an array of rows divided by their lengths; `data` stays where it is. Offers what shards ask of one."""
+
+    def __init__(self, data: np.ndarray, norms: NDArray[np.float64]):
+        self.data, self.norms = data, norms
+        self.shape, self.dtype, self.itemsize, self.ndim = data.shape, data.dtype, data.itemsize, data.ndim
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
+        return _divided(np.atleast_2d(self.data[rows]), np.atleast_1d(self.norms[rows]))
+
+
+def lengths(x: np.ndarray) -> NDArray[np.float64]:
+    """[rows] Euclidean norms. Where squares would leave the range of the type, the largest entry is taken out first."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("nd,nd->n", x, x)).astype(np.float64)
+        odd = np.flatnonzero(~((norms > 1e-15) & (norms < 1e15)))
+        if len(odd):
+            y = x[odd].astype(np.float64)
+            largest = np.abs(y).max(axis=1, initial=1e-300)
+            y /= largest[:, None]
+            norms[odd] = largest * np.sqrt(np.einsum("nd,nd->n", y, y))
+    return norms
+
+
+def _divided(x: np.ndarray, norms: NDArray[np.float64]) -> np.ndarray:
+    out = np.empty(x.shape, x.dtype)
+    usual = norms.min(initial=1.0) > 1e-15 and norms.max(initial=1.0) < 1e15
+    for a in range(0, len(x), 1024):  # a piece that stays in cache
+        rows = slice(a, a + 1024)
+        if usual:
+            np.multiply(x[rows], (1.0 / norms[rows, None]).astype(x.dtype), out=out[rows])
+        else:
+            np.divide(x[rows], norms[rows, None], out=out[rows], casting="unsafe", dtype=np.float64)
+    return out
+
+
+def mapped_root(X: object) -> np.memmap | None:
+    """The outermost mapped array that an array is a view of; None where it lies in memory."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap) and not isinstance(X.base, np.ndarray):
+            return X
+        X = X.base
+    return None

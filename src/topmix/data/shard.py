@@ -24,7 +24,7 @@ from topmix import _core
 from topmix.data.corpus import Corpus
 from topmix.data.errors import CorpusError
 from topmix.data.remote_file import is_remote, local_copy
-from topmix.data.table import Table
+from topmix.data.rows import Rows
 from topmix.data.vectors import MAPPED_FILES, VectorShard, mapped_array
 from topmix.numerics.threads import threads
 
@@ -163,15 +163,15 @@ Batches = Sequence[slice | np.ndarray]  # the rows of each shard
 
 
 class Shards(Sequence[Any]):
-    """The shards of a corpus or a table.
+    """The shards of a corpus or of rows of numbers.
 
-    Shards of a corpus in memory are made once and kept. Shards of a mapped corpus or of a table are made at each visit,
-    and so are those that are visited only once (keep=False).
+    Shards of a corpus in memory are made once and kept. Shards of a mapped corpus or of rows of numbers are made at
+    each visit, and so are those that are visited only once (keep=False).
     """
 
     def __init__(
         self,
-        corpus: Corpus | Table,
+        corpus: Corpus | Rows,
         rows: Sequence[slice | np.ndarray],
         weight: np.ndarray | None = None,
         *,
@@ -189,7 +189,7 @@ class Shards(Sequence[Any]):
             return self._kept[b]
         rows = self.rows[b]
         weight = None if self.weight is None else self.weight[rows]
-        if isinstance(self.corpus, Table):
+        if isinstance(self.corpus, Rows):
             return VectorShard(self.corpus.data, rows, weight)
         shard = Shard.of(self.corpus[rows], weight, SavedRows.of(self.corpus, rows), b)
         if self._kept is not None:
@@ -201,16 +201,16 @@ class Shards(Sequence[Any]):
 
     def message(self, b: int) -> Any:
         """What to send to somebody who is to visit shard b: the shard, or a SavedShard, for which nothing is read."""
-        if isinstance(self.corpus, Table):
+        if isinstance(self.corpus, Rows):
             return self[b]
         source = SavedRows.of(self.corpus, self.rows[b])
         weight = None if self.weight is None else self.weight[self.rows[b]]
         return self[b] if source is None else SavedShard(source, weight, b)
 
 
-def in_order(corpus: Corpus | Table, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:
+def in_order(corpus: Corpus | Rows, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:
     """Shards of consecutive rows, about `entries` entries each, for passes without updates between shards."""
-    if isinstance(corpus, Table):  # dense rows are computed in pieces, so a shard may have more entries
+    if isinstance(corpus, Rows):  # dense rows are computed in pieces, so a shard may have more entries
         step = max(1, 8 * entries // corpus.shape[1])
         return [slice(a, min(a + step, len(corpus))) for a in range(0, len(corpus), step)] or [slice(0, 0)]
     n_shards = max(1, -(-corpus.nnz // entries))
@@ -219,7 +219,7 @@ def in_order(corpus: Corpus | Table, entries: int = ENTRIES_PER_SHARD) -> list[s
     return [slice(a, b) for a, b in pairwise(cuts)] or [slice(0, 0)]
 
 
-def at_random(corpus: Corpus | Table, n_shards: int, rng: np.random.Generator) -> list[slice | np.ndarray]:
+def at_random(corpus: Corpus | Rows, n_shards: int, rng: np.random.Generator) -> list[slice | np.ndarray]:
     """Shards of random rows, so that each is a sample of the whole: files are often sorted by date or class.
 
     Runs of up to 16 consecutive rows stay together, because a mapped file is read in pages.

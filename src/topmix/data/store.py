@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from topmix import _core
 from topmix._version import __version__
 from topmix.data.atomic import atomic_write
+from topmix.data.counts import CountRows, StoredRows
 from topmix.data.errors import CorpusError
 from topmix.data.layout import (
     DTYPES,
@@ -38,7 +39,6 @@ from topmix.data.layout import (
     plan,
     read_header,
 )
-from topmix.data.rows import Rows, StoredRows
 from topmix.data.strings import Strings
 from topmix.numerics.threads import threads
 
@@ -63,7 +63,7 @@ class CorpusParts:
     """What a corpus consists of, before it is one: rows in memory that were checked, or rows of a file, which check
     themselves. `Corpus.of_parts` makes a corpus."""
 
-    rows: Rows | StoredRows
+    rows: CountRows | StoredRows
     n_words: int
     vocabulary: Strings | None = None
     names: Strings | None = None

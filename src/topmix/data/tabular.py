@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 1 << 14
 BLOCK_CELLS = 1 << 22  # numbers in memory at a time, when columns are words
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """What has the Arrow PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
 class Tabular(Protocol):
@@ -55,7 +62,7 @@ def as_tabular(X: Any) -> Tabular | None:
         return PolarsTable(X) if kind == "DataFrame" else None
     if library == "datasets" and kind in ("Dataset", "IterableDataset"):
         return ArrowTable.of_dataset(X)
-    if not hasattr(X, "__arrow_c_stream__") or hasattr(X, "chunks"):  # a column of pyarrow is a stream too
+    if not isinstance(X, ArrowStream) or hasattr(X, "chunks"):  # a column of pyarrow is a stream too
         return None
     return ArrowTable.of_stream(X)
 

@@ -1,5 +1,5 @@
-"""Shards of a table. The rows stay in the table, in memory or on disk, until a kernel reads them. Rows of a mapped file
-go to other processes as the path of the file and their numbers."""
+"""Shards of rows of numbers. The rows stay where they are, in memory or on disk, until a kernel reads them. Rows of a
+mapped file go to other processes as the path of the file and their numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from topmix.data.errors import CorpusError
-from topmix.data.table import SparseArray, mapped_root
+from topmix.data.rows import SparseArray, mapped_root
 
 MAPPED_FILES = 8  # that a process keeps open, of each kind
 
@@ -56,7 +56,7 @@ def mapped_array(of: MappedArray, changed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class VectorShard:
-    """Rows of a table that are visited together."""
+    """Rows that are visited together."""
 
     data: np.ndarray | SparseArray  # [N, D] float32 or float64, perhaps mapped from a file
     rows: slice | np.ndarray
@@ -75,7 +75,7 @@ class VectorShard:
         return np.ascontiguousarray(self.data[self.rows], dtype)
 
     def sparse_rows(self) -> sp.csr_array:
-        """[rows, D] of a table that is sparse."""
+        """[rows, D] of sparse rows."""
         assert isinstance(self.data, SparseArray)
         return self.data.part(self.rows).csr
 
@@ -100,7 +100,7 @@ class VectorShard:
 
     def __getstate__(self) -> dict[str, object]:
         """Rows of a mapped file pickle as the path of the file and their numbers; others as themselves, without the
-        rest of their table."""
+        rest of the data."""
         mapped = MappedArray.of(self.data) if isinstance(self.data, np.ndarray) else None
         if mapped is not None:
             return {"data": mapped, "rows": self.rows, "weight": self.weight}

@@ -79,7 +79,7 @@ class Engine(Component):
     counts_texts: ClassVar[bool] = False  # whether `count_texts` may do it
     keeps_last_pass: ClassVar[bool] = True  # whether a copy of the model after each pass costs next to nothing
     on_device: ClassVar[bool] = False  # whether its workers compute elsewhere than on the processor
-    samples: ClassVar[bool] = True  # whether its workers can sample topics of tokens, which exploration needs
+    samples: ClassVar[bool] = True  # whether its workers can sample topics of tokens
 
     def threads(self, n_jobs: int) -> int:
         """How many of n_jobs threads this process uses, for the tables of a model as for its workers."""

@@ -20,8 +20,8 @@ import ray
 from ray import ObjectRef
 from ray.exceptions import ObjectLostError
 
+from topmix.data.rows import Rows
 from topmix.data.shard import Shards
-from topmix.data.table import Table
 from topmix.engines.engine import M, Memory, ShardResult, Tables
 from topmix.engines.ray_actor import Place, Report, n_bytes
 from topmix.engines.ray_calls import Answer, Calls, LostData, LostForGood, Traffic
@@ -221,7 +221,7 @@ class RayWorkers:
 
     def _ask_columns(self, shards: Sequence[int]) -> None:
         """Words of shards that only their workers have read."""
-        if isinstance(self.shards.corpus, Table) or self.shards.corpus.path is None:
+        if isinstance(self.shards.corpus, Rows) or self.shards.corpus.path is None:
             return
         unknown = [b for b in dict.fromkeys(shards) if b not in self._columns]
         for b in unknown:

@@ -9,14 +9,13 @@ whole number, as in BERTopic) and f_w the tokens of the word in all clusters, ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from topmix.fitted.frames import frame
+from topmix.fitted.frames import DataFrame, frame
 from topmix.fitted.names import EMPTY, WORDS_PER_NAME, distinct
 from topmix.metrics.counts import Floats
 from topmix.parameters.checks import whole_number
@@ -34,7 +33,7 @@ def describe_clusters(
     text: str | Sequence[str] | None = None,
     vectorizer: object = None,
     feature_names: Sequence[str] | None = None,
-) -> Any:
+) -> DataFrame:
     """A table of clusters of documents, described by words: cluster, name, size, share, words and weights.
 
     The labels can come from anywhere, for instance from `VonMisesFisherMixture` or `GaussianMixture` of the

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +14,7 @@ import scipy.sparse as sp
 from topmix.data.corpus import Corpus
 from topmix.data.vocabulary import columns_of
 from topmix.fitted.documents import Solver, proportions, score
+from topmix.fitted.frames import Columns
 from topmix.fitted.seeds import STRENGTH, Seed, Word, seed_counts, seed_weights
 from topmix.fitted.tables import checked_topic
 from topmix.fitted.topics import FittedTopics
@@ -38,7 +38,7 @@ def merge(f: FittedTopics, groups: Iterable[Sequence[int]]) -> FittedTopics:
     return _edited(f, edit.merged(f.topics, [sorted(group) for group in joined]), gone)
 
 
-def suggest_merges(f: FittedTopics, corpus: Corpus, solver: Solver, n: int) -> dict[str, list[Any]]:
+def suggest_merges(f: FittedTopics, corpus: Corpus, solver: Solver, n: int) -> Columns:
     """The n nearest pairs of topics, and what merging each alone would do to the score of documents, per token."""
     view, names, before = f.view, f.topic_names, score(f, corpus, solver)
     used = np.flatnonzero(~view.is_empty())
@@ -180,7 +180,7 @@ def _tokens_by_topic(f: FittedTopics, row: Corpus, solver: Solver) -> sp.csc_arr
     return sp.csc_array((tokens.ravel(), where), shape=words.shape)
 
 
-def _topics(f: FittedTopics, topics: Any) -> list[int]:
+def _topics(f: FittedTopics, topics: object) -> list[int]:
     if not isinstance(topics, Iterable) or isinstance(topics, str):
         raise ValueError(f"topics are given as a list, such as [{topics!r}], and pairs to merge as [(2, 7)]")
     return [checked_topic(f, k) for k in topics]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from topmix.read import FRAMES
 
+Columns: TypeAlias = Mapping[str, Sequence[object] | np.ndarray]
+DataFrame: TypeAlias = Any  # of pandas or polars, whichever the user has
 
-def frame(columns: Mapping[str, Any], wanted: str | None = None) -> Any:
+
+def frame(columns: Columns, wanted: str | None = None) -> DataFrame:
     """A DataFrame of the wanted library, or of one that is installed."""
     for library in [wanted] if wanted else FRAMES:
         try:

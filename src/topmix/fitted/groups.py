@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 from topmix.data.columns import check_one_each, is_missing
 from topmix.data.corpus import Corpus
 from topmix.fitted.documents import Solver, sparse_shares
+from topmix.fitted.frames import Columns
 from topmix.fitted.topics import FittedTopics
 
 REPLICATES = 200  # of the bootstrap
@@ -20,7 +20,7 @@ PRIOR_TOKENS = 500.0  # of the topic's own words, when groups are compared
 
 def topics_by(
     f: FittedTopics, values: np.ndarray, parts: Iterable[Corpus], solver: Solver, *, level: float, random_state: int
-) -> dict[str, Any]:
+) -> Columns:
     """Mean shares of topics in the documents of each group or period, with intervals. `values` has one per document,
     dates or groups; documents come in parts."""
     groups, of_doc = _numbered(values)
@@ -32,7 +32,9 @@ def topics_by(
     n, share, low, high = prevalence(shares, of_doc, len(groups), level, random_state)
     is_date, K = values.dtype.kind == "M", shares.shape[1]
     return {
-        "period" if is_date else "group": np.repeat(groups, K) if is_date else [g for g in groups for _ in range(K)],
+        "period" if is_date else "group": np.repeat(np.asarray(groups), K)
+        if is_date
+        else [g for g in groups for _ in range(K)],
         "topic": np.tile(np.arange(K), len(groups)),
         "name": f.topic_names * len(groups),
         "share": share.ravel(),
@@ -44,14 +46,14 @@ def topics_by(
 
 def words_by(
     f: FittedTopics, values: np.ndarray, corpus: Corpus, solver: Solver, topic: int, *, n_words: int
-) -> dict[str, Any]:
+) -> Columns:
     """The words of one topic that a group uses more than the others, strongest first."""
     groups, of_doc = _numbered(values)
     view = f.view
     shares, _ = sparse_shares(f, corpus, solver)
     counts = _words_of_groups(corpus, shares, view.topic_word, topic, of_doc, len(groups))
     z = _log_odds(counts, view.topic_word[topic])
-    columns: dict[str, list[Any]] = {name: [] for name in ("group", "word", "count", "z")}
+    columns: dict[str, list[object]] = {name: [] for name in ("group", "word", "count", "z")}
     for g, group in enumerate(groups):
         best = np.argsort(-z[g], kind="stable")[:n_words]
         for v in best[(z[g, best] > 0) & (counts[g, best] > 0)]:
@@ -91,19 +93,19 @@ def prevalence(
     return n, share, low, high
 
 
-def groups_of(values: Sequence[Any]) -> np.ndarray:
+def groups_of(values: Sequence[object]) -> np.ndarray:
     found = np.empty(len(values), dtype=object)
     found[:] = [None if is_missing(value) else value for value in values]
     return found
 
 
-def _numbered(values: np.ndarray) -> tuple[Any, np.ndarray]:
+def _numbered(values: np.ndarray) -> tuple[np.ndarray | list[object], np.ndarray]:
     """The different values, sorted, and the number of each document's; -1 where it has none."""
     is_date = values.dtype.kind == "M"
     missing = np.isnat(values) if is_date else np.array([value is None for value in values], dtype=bool)
     if missing.all():
         raise ValueError("no document has a value in this column")
-    groups: Any
+    groups: np.ndarray | list[object]
     if is_date:
         groups, number = np.unique(values[~missing], return_inverse=True)
         groups = groups.astype("datetime64[us]")

@@ -101,7 +101,7 @@ def best_words(words: TopicWords, names: Sequence[str], most: int, relevance: fl
     return [[] if is_empty[k] else [names[v] for v in ids[k].tolist()] for k in range(K)]
 
 
-def checked_name(name: Any) -> str:
+def checked_name(name: object) -> str:
     """A name on one line, not empty and not too long. Half of a surrogate pair is no character: no page shows it."""
     if not isinstance(name, str) or not name.strip() or len(name) > LONGEST or SURROGATES.search(name):
         raise ValueError(f"the name of a topic is a string of 1 to {LONGEST} characters, got {str(name)[:60]!r}")

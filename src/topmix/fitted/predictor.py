@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,10 +98,10 @@ class Predictor:
         self._own = threading.local()  # buffers of each thread
         self._counter = None if self._vectorizer is None else self._vectorizer._ready()[1].counter
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: vars(self)[name] for name in ("_model", "_vectorizer", "_names", "_words")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._prepare()
 
@@ -168,7 +168,7 @@ class Predictor:
         shard = Shard(cols, np.array([0, n]), local, counts, each, local)
         with use_threads(1):
             words = WordTables(self._weights.of(cols), NO_SCALE, self._weights.norm, 0.0)
-            tables = TopicTables(words, model.prior, model.words.posterior, model.documents, None)
+            tables = TopicTables(words, model.prior, model.words.posterior, model.document_options, None)
             docs = solve(shard, tables, own["scratch"], want_words=False).docs
         theta = np.zeros((1, self.n_topics))
         theta[0, docs.topic] = docs.count

@@ -15,14 +15,13 @@ from scipy.special import xlogy
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
 from topmix.fitted.documents import NO_TOPIC, Solver, main_topics, proportions, sparse_shares
+from topmix.fitted.frames import Columns
 from topmix.fitted.names import RELEVANCE, checked_name, relevant_words
 from topmix.fitted.topics import FittedTopics
 from topmix.fitted.view import TopicView
 from topmix.metrics.coherence import npmi_coherence
 
 NEAREST = 3  # topics named as neighbours of a topic
-
-Columns = dict[str, Any]
 
 
 def topic_info(f: FittedTopics, corpus: Corpus | None, *, n_words: int, relevance: float) -> Columns:
@@ -49,7 +48,7 @@ def topic_info(f: FittedTopics, corpus: Corpus | None, *, n_words: int, relevanc
 def document_info(f: FittedTopics, parts: Iterable[Corpus], solver: Solver, *, n_topics: int) -> Columns:
     """Documents, which come in parts."""
     names = f.topic_names
-    columns: dict[str, list[Any]] = {}  # of each part
+    columns: dict[str, list[Sequence[object] | np.ndarray]] = {}  # of each part
     n_docs = 0
     for corpus in parts:
         shares, tokens = sparse_shares(f, corpus, solver)
@@ -57,7 +56,7 @@ def document_info(f: FittedTopics, parts: Iterable[Corpus], solver: Solver, *, n
         main, weight = main_topics(shares)
         entropy = _entropy(shares, tokens, f.alpha)
         entropy[tokens == 0] = np.nan
-        part = {
+        part: Columns = {
             "document": range(n_docs, n_docs + corpus.n_docs) if corpus.names is None else corpus.names,
             "topic": main,
             "name": [None if k == NO_TOPIC else names[k] for k in main.tolist()],
@@ -105,7 +104,7 @@ def named(
     return replace(f, names={**f.names, **checked})
 
 
-def checked_topic(f: FittedTopics, k: Any) -> int:
+def checked_topic(f: FittedTopics, k: object) -> int:
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k < f.n_topics:
         raise ValueError(f"{k!r} is not a topic: they are numbered from 0 to {f.n_topics - 1}")
     return int(k)
@@ -139,9 +138,10 @@ def _best(shares: sp.csr_array, n: int) -> tuple[list[list[int]], list[list[floa
     return [topic[a:b].tolist() for a, b in cuts], [share[a:b].tolist() for a, b in cuts]
 
 
-def _joined(parts: list[Any]) -> Any:
+def _joined(parts: list[Sequence[object] | np.ndarray]) -> Sequence[object] | np.ndarray:
     """A column, from those of the parts."""
-    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else list(chain.from_iterable(parts))
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    return np.concatenate(arrays) if arrays else list(chain.from_iterable(parts))
 
 
 def _entropy(shares: sp.csr_array, tokens: np.ndarray, alpha: np.ndarray) -> np.ndarray:

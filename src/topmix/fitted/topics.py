@@ -63,7 +63,7 @@ class FittedTopics(Fitted):
     token_topics: NDArray[np.int32] | None = None  # where every token has one topic: after the last pass
     truncation: int | None = None  # of an HDP: the number of topics that was asked for
     n_samples: int = 0  # of a sampler, that were averaged
-    n_sweeps: int = 0
+    chain_length: int = 0  # sweeps of a sampler, those before a warm start among them
     last_sizes: NDArray[np.float64] | None = None  # [K] tokens of the last batch of a stream
 
     @property

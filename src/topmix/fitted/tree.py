@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,9 +72,9 @@ def _words(view: TopicView, joined: NDArray[np.float64], n: int) -> list[str]:
     return distinct(view.words_of(best), n)
 
 
-def nested(tree: TopicTree, view: TopicView, names: list[str]) -> dict[str, Any] | None:
+def nested(tree: TopicTree, view: TopicView, names: list[str]) -> dict[str, object] | None:
     """The tree as dicts: a node has `children`, a topic has `topic` and `name`. None where there are no topics."""
-    made: dict[int, dict[str, Any]] = {
+    made: dict[int, dict[str, object]] = {
         k: {"topic": k, "name": names[k], "share": float(view.share[k])} for k in tree.leaves
     }
     for branch in tree.branches:

@@ -49,7 +49,7 @@ class Progress:
     state: State
     memory: dict[int, Visit]
     history: list[Record]
-    random: Mapping[str, Any]  # state of the generator that dealt documents to shards
+    random: Mapping[str, object]  # state of the generator that dealt documents to shards
     search: dict[str, Any] | None = None  # where the number of topics is searched for, what is known of that
 
     def restore_generator(self, rng: np.random.Generator) -> None:

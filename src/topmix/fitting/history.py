@@ -11,7 +11,7 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.fitting.view import PassView
 
 # What a pass does: learn by the fixed point, sample topics of tokens, or learn again from what sampling found.
-LEARNING, EXPLORING, POLISHING = PHASES = ("learning", "exploring", "polishing")
+LEARNING, SAMPLING, POLISHING = PHASES = ("learning", "sampling", "polishing")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.data.shard import Batches
-from topmix.data.table import Table
-from topmix.engines import Engine
+from topmix.engines import Engine, Workers
 from topmix.fitting.history import Record
 from topmix.fitting.loop import Log, Schedule, Stopping, no_passes
 from topmix.learners import Learner, Passes, State, Task
@@ -26,7 +26,7 @@ from topmix.numerics.blas import one_thread
 class MixtureProblem:
     """What a fit of a mixture has to do, as the parameters of an estimator say."""
 
-    data: Corpus | Table
+    data: Corpus | Rows
     weight: np.ndarray | None  # of each row
     start: Callable[[np.random.Generator], tuple[Mixture, Any]]  # a model, and pseudo-counts that fade, or None
     step: LocalStep
@@ -67,7 +67,7 @@ class MixtureStart:
             self.model, pseudo = p.start(rng)
         self.stopping = Stopping(p.max_iter, p.least_gain, learner.direction, before=p.before)
         self.updates_per_pass = learner.updates_per_pass(len(p.batches))
-        self.workers: Any = None
+        self.workers: Workers | None = None
         self.passes: Passes = no_passes()
         if p.max_iter == 0:
             return

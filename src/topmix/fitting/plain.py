@@ -5,12 +5,12 @@ Topics that are small after the first pass start again, and priors follow the st
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
 from topmix.fitting.checkpoint import Progress
-from topmix.fitting.history import EXPLORING
+from topmix.fitting.history import SAMPLING
 from topmix.fitting.loop import Log, Schedule
 from topmix.fitting.problem import TopicProblem
 from topmix.learners import PassResult
@@ -23,7 +23,12 @@ SWEEPS_PER_PASS = 10  # of a checkpoint: sweeps are many and short
 
 class Plain(Schedule):
     def __init__(
-        self, problem: TopicProblem, paused: Paused, log: Log, dealt_with: Any, second_start: int | None = None
+        self,
+        problem: TopicProblem,
+        paused: Paused,
+        log: Log,
+        dealt_with: Mapping[str, object],
+        second_start: int | None = None,
     ) -> None:
         self.problem, self.paused, self.log = problem, paused, log
         self.dealt_with = dealt_with  # the state of the generator that dealt documents to shards
@@ -39,7 +44,7 @@ class Plain(Schedule):
         checkpoint, history, paused = self.problem.checkpoint, self.log.history, self.paused
         if checkpoint is None:
             return
-        every = checkpoint.every * (SWEEPS_PER_PASS if history[-1].phase == EXPLORING else 1)
+        every = checkpoint.every * (SWEEPS_PER_PASS if history[-1].phase == SAMPLING else 1)
         if is_last or len(history) % every == 0:
             checkpoint.write(Progress(model, following, paused.state, paused.memory, history, self.dealt_with))
 

@@ -41,8 +41,8 @@ class TopicProblem:
     max_iter: int
     tol: float  # per token
     default_batches: int = 10
-    sweeps: int = 0  # of exploration
-    max_time: float | None = None  # seconds, which exploration leaves some of
+    sweeps: int = 0  # of sampling
+    max_time: float | None = None  # seconds, of which sampling leaves some
     is_warm: bool = False  # topics are those of an earlier fit
     restarts_small_topics: bool = False  # topics that are small after the first pass start again
     weighs_tokens: bool = False  # stochastic: a batch is weighed by its share of the tokens

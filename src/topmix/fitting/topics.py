@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,11 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches
 from topmix.files.reader import ModelFileError
 from topmix.fitting.checkpoint import Progress
-from topmix.fitting.explore import Exploration, Explore
 from topmix.fitting.history import Clock
 from topmix.fitting.loop import Log, Stopping
 from topmix.fitting.plain import Plain
 from topmix.fitting.problem import TopicProblem
+from topmix.fitting.sampling import SamplingPlan, SamplingSchedule
 from topmix.fitting.searching import Searching
 from topmix.learners import State, Task
 from topmix.models.topics import TopicModel
@@ -64,13 +64,15 @@ class TopicStart:
             self.workers.close()
             raise
 
-    def _schedule(self, paused: Paused, batches: Batches, rng: np.random.Generator, log: Log, dealt_with: Any) -> Plain:
+    def _schedule(
+        self, paused: Paused, batches: Batches, rng: np.random.Generator, log: Log, dealt_with: Mapping[str, object]
+    ) -> Plain:
         p = self.problem
         second_start = int(rng.integers(2**63)) if p.learner.fades and p.restarts_small_topics else None
         plain = (p, paused, log, dealt_with, second_start)
         if p.sweeps:
-            plan = Exploration(p.sweeps, int(rng.integers(2**63)), p.max_time)
-            return Explore(*plain, plan=plan, batches=batches, stopping=self.stopping)
+            plan = SamplingPlan(p.sweeps, int(rng.integers(2**63)), p.max_time)
+            return SamplingSchedule(*plain, plan=plan, batches=batches, stopping=self.stopping)
         if p.search is not None:
             return Searching(*plain, search=p.search.begin(paused, batches, rng, len(log.history)))
         return Plain(*plain)
@@ -90,7 +92,7 @@ class TopicStart:
 
 def _stopping(p: TopicProblem, task: Task) -> Stopping:
     model: TopicModel = task.model
-    moves = model.learns_priors or model.documents.own_discount > 0
+    moves = model.learns_priors or model.document_options.own_discount > 0
     direction = "either" if moves and model.words.posterior == "collapsed" else "rises"
     least = p.tol * max(p.corpus.n_tokens, 1.0)
     return Stopping(p.max_iter, least, direction, p.learner.warm_up_passes(task))

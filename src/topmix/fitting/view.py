@@ -5,11 +5,17 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from topmix.chains.gibbs import Chain
+from topmix.chains.hard_topics import HardTopics
+from topmix.models.mixture import Mixture
+from topmix.models.topics import TopicModel
 from topmix.stats import WordTotal
+
+Learned: TypeAlias = TopicModel | Mixture | Chain | HardTopics  # what a pass leaves
 
 
 class PassView:
@@ -27,7 +33,7 @@ class PassView:
     1 3 (3,)
     """
 
-    def __init__(self, model: Any, fitted: Callable[[Any], Any]):
+    def __init__(self, model: Learned | _Kept, fitted: Callable[[Any], Any]):
         self._model, self._fitted = model, fitted
 
     @property
@@ -41,15 +47,15 @@ class PassView:
 
     def counts(self) -> np.ndarray | None:
         """[V, K] tokens of each word in each topic, not to be written to; None where rows are not words."""
-        of_tokens = getattr(self._model, "word", None)  # where each token has one topic
-        if isinstance(of_tokens, np.ndarray):
-            return _read_only(of_tokens)
-        for holder in (getattr(self._model, "words", None), getattr(self._model, "likelihood", None)):
-            total: Any = getattr(holder, "total", None)
-            total = total.on_host() if hasattr(total, "on_host") else total
-            if isinstance(total, WordTotal):
-                return _read_only(total.raw) if total.factor == 1.0 else total.counts()
-        return None
+        model = self._model
+        if isinstance(model, _Kept):
+            return model.word
+        if isinstance(model, Chain | HardTopics):  # each token has one topic
+            return _read_only(model.word)
+        total = model.words.total.on_host() if isinstance(model, TopicModel) else model.on_host().likelihood.total
+        if not isinstance(total, WordTotal):
+            return None
+        return _read_only(total.raw) if total.factor == 1.0 else total.counts()
 
     def fitted(self) -> Any:
         """A fitted copy of the estimator as it is now: yours to keep, to score and to save."""

@@ -47,7 +47,7 @@ class FixedPoint(Inference):
         if self.smoothing is not None:
             positive_number(self.smoothing, "smoothing")
 
-    def documents(self, n_active: int | None) -> DocumentOptions:
+    def document_options(self, n_active: int | None) -> DocumentOptions:
         return DocumentOptions(
             n_active=n_active,
             eps=MIN_TOPIC_MASS if self.min_topic_mass is None else self.min_topic_mass,
@@ -143,10 +143,10 @@ class Collapsed(FixedPoint):
         number_from(self.own_discount, "own_discount", 0.0, 1.0)
         whole_number(self.sweeps, "sweeps", least=0)
 
-    def documents(self, n_active: int | None) -> DocumentOptions:
-        return replace(super().documents(n_active), own_discount=self.own_discount)
+    def document_options(self, n_active: int | None) -> DocumentOptions:
+        return replace(super().document_options(n_active), own_discount=self.own_discount)
 
 
-def without_discount(documents: DocumentOptions, learner: Learner) -> DocumentOptions:
+def without_discount(options: DocumentOptions, learner: Learner) -> DocumentOptions:
     """Own tokens are discounted where the topics' counts contain a document's last visit: not in blended batches."""
-    return documents if learner.remembers_rows else replace(documents, own_discount=0.0)
+    return options if learner.remembers_rows else replace(options, own_discount=0.0)

@@ -19,7 +19,7 @@ class Inference(Component):
     smoothing: float | None = None  # what replaces the prior in reported probabilities of words; None: the default
 
     @abstractmethod
-    def documents(self, n_active: int | None) -> DocumentOptions:
+    def document_options(self, n_active: int | None) -> DocumentOptions:
         """How documents are solved under fixed topics."""
 
     @abstractmethod

@@ -26,8 +26,8 @@ class TokenByToken(Inference):
     def check(self) -> None:
         whole_number(self.doc_burn_in, "doc_burn_in", least=0, most=LARGEST_COUNT)
 
-    def documents(self, n_active: int | None) -> DocumentOptions:
-        return Collapsed(own_discount=0.0).documents(n_active)
+    def document_options(self, n_active: int | None) -> DocumentOptions:
+        return Collapsed(own_discount=0.0).document_options(n_active)
 
 
 @dataclass(frozen=True, repr=False)

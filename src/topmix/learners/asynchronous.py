@@ -17,8 +17,8 @@ import numpy as np
 
 from topmix.allocations.stick_prior import StickPrior
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.data.shard import Batches, at_random
-from topmix.data.table import Table
 from topmix.engines import Engine, Ray, Threads
 from topmix.learners.asynchronous_mixture import AsynchronousMixture, NomadicMixture, usual_rows
 from topmix.learners.asynchronous_topics import SETTLING_PASSES, AsynchronousTopics, NomadicTopics, Plan
@@ -106,7 +106,7 @@ class Asynchronous(Learner):
         if model.words.held is not None:
             raise ValueError("learner='asynchronous' cannot ban, pin or freeze words: use 'memoized'")
 
-    def for_mixture(self, name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Table) -> Self:
+    def for_mixture(self, name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Rows) -> Self:
         needs = required_to_travel(likelihood, data)
         if needs is None:
             raise ValueError(f"{name} cannot be learned with learner='asynchronous': use 'memoized'")
@@ -119,7 +119,7 @@ class Asynchronous(Learner):
         has_matrices = parameters.get("covariance_type") == "full"
         return replace(self, batch_size=self.batch_size or usual_rows(data, has_matrices=has_matrices))
 
-    def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         """Of the first pass of a mixture, which is memoized; topics need none."""
         if self.batch_size is None:  # `for_mixture` chooses one
             return []

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows, SparseRows
 from topmix.data.shard import Shard, Shards
-from topmix.data.table import SparseTable, Table
 from topmix.data.vectors import VectorShard
 from topmix.engines import Ray
 from topmix.engines.nomad_ledger import LedgerError
@@ -45,7 +45,7 @@ TOLERANCE = 1e-9  # of the rows, when those of all clusters are added up
 class Assignments:
     """The clusters and shares of every row, in the order in which rows are dealt."""
 
-    data: Corpus | Table
+    data: Corpus | Rows
     weight: np.ndarray | None  # [N]
     batches: Sequence[slice | np.ndarray]
     cluster: np.ndarray  # [N, L] int32
@@ -54,14 +54,14 @@ class Assignments:
 
     @classmethod
     def none(
-        cls, data: Corpus | Table, weight: np.ndarray | None, batches: Sequence[slice | np.ndarray], L: int
+        cls, data: Corpus | Rows, weight: np.ndarray | None, batches: Sequence[slice | np.ndarray], L: int
     ) -> Assignments:
-        dtype = data.data.dtype if isinstance(data, Table) and not isinstance(data, SparseTable) else np.float32
+        dtype = data.data.dtype if isinstance(data, Rows) and not isinstance(data, SparseRows) else np.float32
         return cls(data, weight, batches, np.empty((len(data), L), np.int32), np.empty((len(data), L), dtype))
 
     @property
     def is_sparse(self) -> bool:
-        return not isinstance(self.data, Table) or isinstance(self.data, SparseTable)
+        return not isinstance(self.data, Rows) or isinstance(self.data, SparseRows)
 
     def dealt(self) -> Shard | VectorShard:
         """All rows, in their order."""
@@ -71,7 +71,7 @@ class Assignments:
         self, model: Mixture, pseudo_counts: MixtureStats | None, threads: int
     ) -> tuple[Mixture, MixtureStats]:
         self._order = [np.arange(len(self.data))[rows] for rows in self.batches]
-        if isinstance(self.data, SparseTable):
+        if isinstance(self.data, SparseRows):
             return self._compared(model, threads)
         return self._memoized(model, pseudo_counts)
 
@@ -177,10 +177,10 @@ class AsynchronousMixture(OwnRows[Mixture]):
             self.native.stop()
 
 
-def usual_rows(data: Corpus | Table, *, has_matrices: bool = False) -> int:
+def usual_rows(data: Corpus | Rows, *, has_matrices: bool = False) -> int:
     """Rows between two updates: more where an update costs more."""
     n, D = data.shape
-    if isinstance(data, Corpus | SparseTable):
+    if isinstance(data, Corpus | SparseRows):
         return max(1, -(-ENTRIES_PER_COLUMN * D * n // max(data.nnz, 1)))
     return ROWS_PER_DIMENSION * D if has_matrices else ROWS_PER_UPDATE
 
@@ -273,7 +273,7 @@ class NomadicMixture(Nomadic[Mixture]):
 
     def _open(self, model: Mixture, made: int) -> None:
         P, n = self.nomads.n_workers, len(self.data)
-        is_sparse = not isinstance(self.data, Table) or isinstance(self.data, SparseTable)
+        is_sparse = not isinstance(self.data, Rows) or isinstance(self.data, SparseRows)
         self.clusters = clusters_of(model, is_sparse=is_sparse)
         blocks = in_blocks(model.n_components, P)
         self.cuts = np.arange(blocks[0] + 1) * model.n_components // blocks[0]

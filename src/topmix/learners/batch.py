@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.data.shard import Batches, in_order
-from topmix.data.table import Table
 from topmix.engines import Workers
 from topmix.engines.rounds import rounds_of
 from topmix.learners.learner import Learner, Passes, PassResult, State
@@ -29,7 +29,7 @@ class Batch(Learner):
 
     samples: ClassVar[bool] = True
 
-    def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         return in_order(data)
 
     def passes(self, model: Model, workers: Workers, state: State) -> Passes:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.data.shard import Batches, Shards
-from topmix.data.table import Table
 from topmix.engines import Engine, Workers
 from topmix.local import Info, LocalStep
 from topmix.models.model import Model
@@ -25,7 +25,7 @@ PAIRS_PER_BATCH = 1 << 26  # responsibilities, of 6 bytes, that a step holds unl
 class Task:
     """Data, a first model, and who computes."""
 
-    data: Corpus | Table
+    data: Corpus | Rows
     model: Any  # a Mixture or a TopicModel
     batches: Batches
     step: LocalStep
@@ -66,13 +66,13 @@ class State:
 class Learner(Component):
     fades: ClassVar[bool] = False  # whether pseudo-counts fade through the first pass, and may stay sparse
     has_memo: ClassVar[bool] = False  # whether it keeps the statistics of each shard, which the search for topics needs
-    samples: ClassVar[bool] = False  # whether its passes can be sampling sweeps, which exploration needs
+    samples: ClassVar[bool] = False  # whether its passes can be sampling sweeps
     remembers_rows: ClassVar[bool] = True  # whether the model's counts contain what the last visit to a row found
     has_model_in_pass: ClassVar[bool] = False  # whether `interrupted` gives a model in the middle of a pass
     travels: ClassVar[bool] = False  # whether parts of the model travel between workers, who keep their rows
 
     @abstractmethod
-    def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         """Which rows are visited together. `default` is how many batches to make where no size is set."""
 
     def open(self, task: Task, rng: np.random.Generator) -> Workers:
@@ -95,7 +95,7 @@ class Learner(Component):
     def check_topics(self, model: TopicModel) -> None:
         """Raises ValueError where the learner cannot learn such topics."""
 
-    def for_mixture(self, name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Table) -> Self:
+    def for_mixture(self, name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Rows) -> Self:
         """This learner, with a batch size for this mixture where it needs one. ValueError where it cannot learn it;
         `name` and `parameters` are those of the estimator."""
         return self
@@ -117,7 +117,7 @@ class Learner(Component):
         return 0
 
 
-def count_of_batches(batch_size: int | None, data: Corpus | Table, L: int, default: int) -> int:
+def count_of_batches(batch_size: int | None, data: Corpus | Rows, L: int, default: int) -> int:
     """Batches per pass: `default` of them, more where one would hold too much in memory, or as batch_size says."""
     if batch_size is None:
         held = data.nnz * L if isinstance(data, Corpus) else 0  # rows of a table are visited a piece at a time

@@ -21,8 +21,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.data.shard import Batches, at_random
-from topmix.data.table import Table
 from topmix.engines import Workers
 from topmix.engines.rounds import rounds_of
 from topmix.learners.learner import Learner, Passes, PassResult, State, count_of_batches
@@ -72,10 +72,10 @@ class Memoized(Learner):
         if self.momentum is not None and not 0 <= any_number(self.momentum, "momentum") <= MOST_MOMENTUM:
             raise ValueError(f"momentum must be a number from 0 to {MOST_MOMENTUM:g}, got {self.momentum!r}")
 
-    def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         return at_random(data, count_of_batches(self.batch_size, data, L, default * self.batches_per_update), rng)
 
-    def for_mixture(self, name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Table) -> Self:
+    def for_mixture(self, name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Rows) -> Self:
         if self.momentum is None and issubclass(likelihood, VonMisesFisher):
             return replace(self, momentum=OF_DIRECTIONS)
         return self

@@ -13,8 +13,8 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.data.shard import Batches, at_random
-from topmix.data.table import Table
 from topmix.engines import Workers
 from topmix.learners.learner import Learner, Passes, PassResult, State, count_of_batches
 from topmix.local import Info, add_info
@@ -69,7 +69,7 @@ class Stochastic(Learner):
             if getattr(self, name) is not None:
                 positive_number(getattr(self, name), name)
 
-    def batches(self, data: Corpus | Table, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
+    def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         usual = DOCUMENTS_PER_BATCH if isinstance(data, Corpus) else ROWS_PER_BATCH
         return at_random(data, count_of_batches(self.batch_size or usual, data, L, default), rng)
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from topmix import _core
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows, SparseRows
 from topmix.data.shard import Shard
-from topmix.data.table import SparseTable, Table
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.categorical import Categorical
 from topmix.likelihoods.gaussian import TOLERANCE, Gaussian, GaussianStats
@@ -76,20 +76,20 @@ class NativeStation(Protocol):
     def assignments(self) -> tuple[np.ndarray, np.ndarray]: ...
 
 
-Rows = TypeVar("Rows", Shard, VectorShard)
+ShardKind = TypeVar("ShardKind", Shard, VectorShard)
 
 
-class TravellingClusters(ABC, Generic[Rows]):
+class TravellingClusters(ABC, Generic[ShardKind]):
     """Without the clusters themselves, so that it can be sent."""
 
     dtype = "float32"  # of shares
 
     @abstractmethod
-    def workers(self, model: Mixture, rows: Rows, deal: Deal) -> NativeWorkers:
+    def workers(self, model: Mixture, rows: ShardKind, deal: Deal) -> NativeWorkers:
         """Native workers of one process, on all rows."""
 
     @abstractmethod
-    def station(self, rows: Rows, settings: StationSettings) -> NativeStation:
+    def station(self, rows: ShardKind, settings: StationSettings) -> NativeStation:
         """Native rows of one process of several, which blocks visit."""
 
     @abstractmethod
@@ -227,7 +227,7 @@ class CategoricalClusters(TravellingClusters[Shard]):
 Needed = tuple[str, tuple[str | None, ...], str]  # a parameter of an estimator, the values it may have, and why
 
 
-def required_to_travel(likelihood: type, data: Corpus | Table) -> list[Needed] | None:
+def required_to_travel(likelihood: type, data: Corpus | Rows) -> list[Needed] | None:
     """What clusters need to be like to travel; None where those of this likelihood cannot."""
     if likelihood not in (Gaussian, Categorical):
         return None
@@ -237,7 +237,7 @@ def required_to_travel(likelihood: type, data: Corpus | Table) -> list[Needed] |
         return needed
     kinds: tuple[str, ...] = ("full", "diag", "spherical")
     why = "clusters travel alone, so they cannot share a covariance"
-    if isinstance(data, SparseTable):
+    if isinstance(data, SparseRows):
         kinds, why = ("diag",), "others would need all rows dense in memory, and X is sparse"
     candidates: Needed = ("candidates", (None,), "a worker scores rows by the clusters that it holds")
     return [("covariance_type", kinds, why), candidates, *needed]

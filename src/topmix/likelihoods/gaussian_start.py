@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topmix.data.table import SparseTable, Table
+from topmix.data.rows import Rows, SparseRows
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.covariance import Shape
 from topmix.likelihoods.first_rows import lloyd, means, nearest, spread_rows
@@ -134,11 +134,11 @@ class Summary(NamedTuple):
     covariance: np.ndarray  # [D, D], or variances [D]
 
 
-def summary(table: Table, weight: np.ndarray | None, covariance_type: str, zero_mean: bool) -> Summary:
+def summary(table: Rows, weight: np.ndarray | None, covariance_type: str, zero_mean: bool) -> Summary:
     """Blocks in double, about the first row, so that no digits are lost to an offset."""
     D = table.shape[1]
     is_matrix = covariance_type in ("full", "tied")
-    if isinstance(table, SparseTable) and not is_matrix:
+    if isinstance(table, SparseRows) and not is_matrix:
         return _sparse_summary(table, weight, zero_mean)
     about = np.zeros(D) if zero_mean else np.asarray(table.data[0], np.float64)
     first, second = np.zeros(D), np.zeros((D, D) if is_matrix else D)
@@ -155,7 +155,7 @@ def summary(table: Table, weight: np.ndarray | None, covariance_type: str, zero_
     return _summed(total, first, second, about, zero_mean)
 
 
-def _sparse_summary(table: SparseTable, weight: np.ndarray | None, zero_mean: bool) -> Summary:
+def _sparse_summary(table: SparseRows, weight: np.ndarray | None, zero_mean: bool) -> Summary:
     """By the entries alone, about zero."""
     x, (n, D) = table.csr.astype(np.float64), table.shape
     w = np.ones(n) if weight is None else weight
@@ -234,7 +234,7 @@ def default_covariance_prior(covariance: np.ndarray, covariance_type: str, reg_c
 
 def start(
     model: Gaussian,
-    table: Table,
+    table: Rows,
     weight: np.ndarray | None,
     init: str,
     rng: np.random.Generator,
@@ -249,7 +249,7 @@ def start(
     K = len(model.total.N)
     usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
     size = min(len(usable), max(SAMPLE, SAMPLE_PER_CLUSTER * K))
-    if isinstance(table, SparseTable):  # the sample is dense
+    if isinstance(table, SparseRows):  # the sample is dense
         size = min(size, max(2 * K, DENSE_SAMPLE // table.shape[1]))
     rows = np.sort(rng.choice(usable, size, replace=False))
     w = np.ones(size) if weight is None else weight[rows]
@@ -311,7 +311,7 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
     return shrunk(moments(every, own, np.ones(own.shape), share, origin, model.shape), model)
 
 
-def given(model: Gaussian, r: np.ndarray, table: Table, weight: np.ndarray | None) -> Gaussian:
+def given(model: Gaussian, r: np.ndarray, table: Rows, weight: np.ndarray | None) -> Gaussian:
     """Clusters as the update of responsibilities [N, K], which scikit-learn starts from too."""
     K = r.shape[1]
     total = model.zeros(table.shape[1], K)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topmix.data.table import Table
+from topmix.data.rows import Rows
 from topmix.data.vectors import VectorShard
 from topmix.likelihoods.von_mises_fisher import DirectionStats, DirectionTables, VonMisesFisher
 from topmix.numerics.blas import one_thread
@@ -33,7 +33,7 @@ class Sums(Additive):
 
 
 def empty(
-    table: Table,
+    table: Rows,
     weight: np.ndarray | None,
     K: int,
     *,
@@ -59,7 +59,7 @@ def empty(
 
 
 def start(
-    model: VonMisesFisher, table: Table, weight: np.ndarray | None, init: str, rng: np.random.Generator
+    model: VonMisesFisher, table: Rows, weight: np.ndarray | None, init: str, rng: np.random.Generator
 ) -> VonMisesFisher:
     """First clusters, by one of STARTS, from statistics that come to as many rows as there are.
 
@@ -90,7 +90,7 @@ def start(
     return replace(model, prior_resultant=common).update(alike, N)
 
 
-def given(model: VonMisesFisher, r: np.ndarray, table: Table, weight: np.ndarray | None) -> VonMisesFisher:
+def given(model: VonMisesFisher, r: np.ndarray, table: Rows, weight: np.ndarray | None) -> VonMisesFisher:
     """Clusters as the update of responsibilities [N, K]."""
     S = Sums(np.zeros((r.shape[1], table.shape[1])), np.zeros(r.shape[1]))
     begin = 0

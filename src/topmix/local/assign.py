@@ -28,7 +28,7 @@ class AssignStep:
     n_active: int  # L
     keep_clusters: bool = True  # else the likelihood alone, for any L
 
-    def __call__(self, shard: Any, tables: MixtureTables, memory: Any, scratch: _core.TopicScratch) -> StepResult:
+    def __call__(self, shard: Any, tables: MixtureTables, memory: object, scratch: _core.TopicScratch) -> StepResult:
         K, L = len(tables.log_weights), self.n_active
         parts = []
         for piece in shard.pieces(rows_at_a_time(K, L, len(shard.cols))):

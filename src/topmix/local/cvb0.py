@@ -33,7 +33,7 @@ class CVB0Step:
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: Gammas | None, scratch: _core.TopicScratch
     ) -> StepResult:
-        alpha, L = tables.prior.alpha.astype(np.float32), tables.documents.L(tables.words.table.shape[1])
+        alpha, L = tables.prior.alpha.astype(np.float32), tables.document_options.L(tables.words.table.shape[1])
         words, docs, H, sweeps, gammas = _core.cvb0_step(
             shard.native, tables.words, alpha, L, self.burn_in, memory, threads()
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class FoldedIn(NamedTuple):
 class FoldIn:
     want_bound: bool = False
 
-    def __call__(self, shard: Shard, tables: TopicTables, memory: Any, scratch: _core.TopicScratch) -> StepResult:
+    def __call__(self, shard: Shard, tables: TopicTables, memory: object, scratch: _core.TopicScratch) -> StepResult:
         words, docs, H, _ = solve(shard, tables, scratch, want_words=self.want_bound)
         if not self.want_bound:
             return StepResult(FoldedIn(docs, float("nan")))

@@ -28,9 +28,10 @@ class MixtureStep:
         D, likelihood = len(shard.cols), self.likelihood
         args = (tables.likelihood, tables.log_weights, self.n_active)
         parts: Iterator[MixtureStats]
-        if isinstance(likelihood, ReadsOnce) and likelihood.reads_once(tables.likelihood):
+        one_visit: object = likelihood
+        if isinstance(one_visit, ReadsOnce) and one_visit.reads_once(tables.likelihood):
             pieces = shard.pieces(max(1, MOST_NUMBERS // max(D, 1)))
-            parts = (_stats(likelihood.visit(piece, *args), piece) for piece in pieces)
+            parts = (_stats(one_visit.visit(piece, *args), piece) for piece in pieces)
         else:
             pieces = shard.pieces(rows_at_a_time(len(tables.log_weights), self.n_active, D))
             parts = (self.summary(piece, likelihood.assign(piece, *args), tables) for piece in pieces)

@@ -38,7 +38,7 @@ class SCVB0Step:
         averages: np.ndarray | None = None,
     ) -> StepResult:
         """`averages` [documents, K] receives N^Theta, for tests."""
-        visits, L = memory.times if memory else 0, tables.documents.L(tables.words.table.shape[1])
+        visits, L = memory.times if memory else 0, tables.document_options.L(tables.words.table.shape[1])
         options = _core.SCVB0Options(self.scale, self.offset, self.decay, self.burn_in, L, self.seed)
         alpha = tables.prior.alpha.astype(np.float32)
         words, docs, H, updates = _core.scvb0_step(

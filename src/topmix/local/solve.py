@@ -39,7 +39,7 @@ def solve(
         shard.native,
         tables.words.table,
         tables.prior.alpha.astype(np.float32),
-        tables.documents.native(tables.posterior, tables.words.table.shape[1]),
+        tables.document_options.native(tables.posterior, tables.words.table.shape[1]),
         None if start is None else _start(start),
         None if last is None else _core.LastVisit((last.indptr, last.topic, last.count), tables.words),
         want_words,

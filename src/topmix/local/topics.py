@@ -37,7 +37,7 @@ class TopicStep:
         self, shard: Shard, tables: TopicTables, memory: Visit | None, scratch: _core.TopicScratch
     ) -> StepResult:
         times, last, z = memory or Visit(0)
-        options = tables.documents
+        options = tables.document_options
         if options.sampling is not None:
             sampled = sample(shard, tables, options.sampling, z, last)
             stats = tables.prior.summarise(sampled.words, sampled.docs, shard.lengths, 0.0)
@@ -61,5 +61,5 @@ class TopicStep:
 def _merge_entropy(tables: TopicTables, partner: np.ndarray, scratch: _core.TopicScratch) -> np.ndarray:
     """[K] what merging the pairs would take from the entropy of this shard, at the lower topic of each pair."""
     lost = np.empty(len(partner))
-    _core.merged_entropy(scratch, tables.documents.L(len(partner)), partner, threads(), lost)
+    _core.merged_entropy(scratch, tables.document_options.L(len(partner)), partner, threads(), lost)
     return lost

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topmix.data.atomic import atomic_write
-from topmix.fitted.frames import frame
+from topmix.fitted.frames import DataFrame, frame
 from topmix.model_selection.measure import MEASURES, Measured
 from topmix.model_selection.page import fragment, in_cell, page
 
@@ -44,7 +44,7 @@ class SweepResult(Measured):
     frame: str | None = field(default=None, compare=False)  # of which kind tables should be
 
     @property
-    def table(self) -> Any:
+    def table(self) -> DataFrame:
         columns: dict[str, list[float]] = {
             "n_components": [size.n_components for size in self.sizes],
             "seeds": [size.n_seeds for size in self.sizes],
@@ -55,7 +55,7 @@ class SweepResult(Measured):
         return frame(columns, self.frame)
 
     @property
-    def fits_table(self) -> Any:
+    def fits_table(self) -> DataFrame:
         rows = [fit.to_dict() for fit in self.fits]
         return frame({name: [row[name] for row in rows] for name in rows[0]}, self.frame)
 

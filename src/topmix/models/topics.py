@@ -24,7 +24,7 @@ class TopicTables(NamedTuple):
     words: WordTables
     prior: Prior
     posterior: str  # "variational" | "collapsed"
-    documents: DocumentOptions
+    document_options: DocumentOptions
     partner: np.ndarray | None  # [K] int32: the topic that each may be merged with, or -1
 
 
@@ -32,7 +32,7 @@ class TopicTables(NamedTuple):
 class TopicModel:
     prior: Prior
     words: TopicWords
-    documents: DocumentOptions = DocumentOptions()  # noqa: RUF009  (immutable)
+    document_options: DocumentOptions = DocumentOptions()  # noqa: RUF009  (immutable)
     partner: np.ndarray | None = None  # pairs of topics whose merger the next pass is to weigh
 
     @property
@@ -40,7 +40,9 @@ class TopicModel:
         return self.words.shape[1]
 
     def tables(self, cols: np.ndarray) -> TopicTables:
-        return TopicTables(self.words.tables(cols), self.prior, self.words.posterior, self.documents, self.partner)
+        return TopicTables(
+            self.words.tables(cols), self.prior, self.words.posterior, self.document_options, self.partner
+        )
 
     def no_stats(self) -> TopicStats:
         """The empty total that shards are added to."""

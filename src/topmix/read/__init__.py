@@ -1,7 +1,7 @@
-"""The one door for data: whatever a user passes becomes a Corpus or a Table, checked once, and everything below trusts
+"""The one door for data: whatever a user passes becomes a Corpus or a Rows, checked once, and everything below trusts
 it. `Reading` says how the data of a fit was read; with it, more of the same is read in the same way."""
 
-from topmix.read.documents import DEFAULTS, read, read_growing, read_known, read_parts, refuse_iterator
+from topmix.read.documents import DEFAULTS, for_every_word, read, read_growing, read_known, read_parts, refuse_iterator
 from topmix.read.reading import FRAMES, How, Reading
 from topmix.read.rows import read_rows
 
@@ -10,6 +10,7 @@ __all__ = [
     "FRAMES",
     "How",
     "Reading",
+    "for_every_word",
     "read",
     "read_growing",
     "read_known",

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _get_feature_names
@@ -33,13 +34,13 @@ from topmix.data.libraries import from_anndata, is_anndata, open_anndata
 from topmix.data.parquet_texts import ParquetTexts
 from topmix.data.readers import kind_of_text, read_corpus
 from topmix.data.remote_file import is_remote, local_copy
-from topmix.data.tabular import BLOCK_CELLS, Tabular, as_tabular, counts_of, text_columns, texts_of
+from topmix.data.tabular import BLOCK_CELLS, ArrowStream, Tabular, as_tabular, counts_of, text_columns, texts_of
 from topmix.data.texts import read_texts
 from topmix.data.vectorize import Vectorizer
 from topmix.data.vocabulary import columns_of_all, cuts_for
 from topmix.engines import Engine
-from topmix.read.reading import How, Reading, kind_of_frame
-from topmix.read.rows import checked_names, in_known_words, read_matrix
+from topmix.read.reading import How, Reading
+from topmix.read.rows import checked_names, in_known_words, kind_of_frame, read_matrix
 
 # Of texts, without vectorizer=.
 DEFAULTS: dict[str, Any] = {"token_pattern": "auto", "stop_words": "auto", "min_df": "auto", "max_df": "auto"}
@@ -48,8 +49,13 @@ MOST_ENTRIES = 1 << 25  # of counts that are kept in memory, 268 MB; more go to 
 AS_IT_IS = How()
 
 
-def read(X: object, how: How = AS_IT_IS, *, owner: str = "LDA", engine: Engine | None = None) -> tuple[Corpus, Reading]:
-    """The documents of a first fit, and how they were read. `owner` is the name of the estimator, for errors."""
+def read(
+    X: object, how: How = AS_IT_IS, known: Reading | None = None, *, owner: str = "LDA", engine: Engine | None = None
+) -> tuple[Corpus, Reading]:
+    """The documents of a fit, and how they were read: as `how` says, or like those that are known. `owner` is the name
+    of the estimator, for errors."""
+    if known is not None:
+        return read_known(X, known, owner=owner, engine=engine), known
     data, vectorizer = _Read(X) if isinstance(X, Corpus) else _Door(how, owner, engine).read(X)
     if not isinstance(data, Corpus):
         corpus, reading = read_matrix(data, owner, None, how.feature_names)
@@ -57,9 +63,10 @@ def read(X: object, how: How = AS_IT_IS, *, owner: str = "LDA", engine: Engine |
         corpus = data if how.feature_names is None else _renamed(data, how.feature_names)
         in_known_words(corpus, None, owner)
         names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
-        reading = Reading(corpus.n_words, names, data.meta.get("tokenizer"), vectorizer, named=True)
+        settings, frame = data.meta.get("tokenizer"), kind_of_frame(X)
+        reading = Reading(corpus.n_words, names, settings, vectorizer, named=True, frame=frame)
     text = how.text if how.text is None or isinstance(how.text, str) else [str(name) for name in how.text]
-    return corpus, replace(reading, text=text, layer=how.layer, frame=kind_of_frame(X))
+    return corpus, replace(reading, text=text, layer=how.layer)
 
 
 def read_known(
@@ -116,10 +123,25 @@ def read_growing(
     return _grown(Corpus.trusted(corpus.indptr, corpus.index, corpus.value, corpus.n_words, new), known)
 
 
+def for_every_word(vectorizer: Vectorizer) -> Vectorizer:
+    """One that cuts texts in the same way, and counts all of their words, known or not, however rare."""
+    return clone(vectorizer).set_params(vocabulary=None, min_df=1, max_df=1.0, max_features=None)
+
+
 def refuse_iterator(X: object) -> None:
     """For methods that read X twice."""
     if isinstance(X, Iterator):
         raise ValueError("X is an iterator, and the first reading would use it up: pass a list, or call fit alone")
+
+
+@runtime_checkable
+class TextVectorizer(Protocol):
+    """What counts words as scikit-learn's vectorizers do."""
+
+    def fit_transform(self, texts: list[Any]) -> Any: ...
+    def transform(self, texts: list[Any]) -> Any: ...
+    def get_feature_names_out(self) -> Sequence[object]: ...
+    def get_params(self, deep: bool) -> dict[str, Any]: ...
 
 
 class _Read(NamedTuple):
@@ -130,10 +152,11 @@ class _Read(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """Texts in blocks, or a table; neither for other data."""
+    """Texts in blocks, a table, or an AnnData; none of them for other data."""
 
     texts: Blocks | None = None
     table: Tabular | None = None
+    is_cells: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,7 +172,7 @@ class _Door:
         if (counted := self._counted_by_workers(X)) is not None:
             return counted
         source = self._opened(X)
-        return self._counts(X, source.table) if source.texts is None else self._count(source.texts)
+        return self._counts(X, source) if source.texts is None else self._count(source.texts)
 
     def parts(self, X: object) -> Iterator[Any]:
         """Texts as corpora of bounded size, in their order. Other data is one part. There is at least one."""
@@ -158,7 +181,7 @@ class _Door:
             return
         source = self._opened(X)
         if source.texts is None:
-            yield self._counts(X, source.table).data
+            yield self._counts(X, source).data
             return
         n = 0
         for n, blocks in enumerate(_until_full(source.texts), 1):  # noqa: B007
@@ -176,11 +199,14 @@ class _Door:
             return _Source(None if _kind_of_path(X, self.how.format) is None else self._blocks(X))
         if isinstance(X, NamedTexts):
             return _Source(document_blocks(X.documents))
-        if is_anndata(X):
+        if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
+            _explain(X, self.how.text)
             return _Source()
         if is_texts(X):
             return _Source(text_blocks(plain(X)))
-        if isinstance(X, Iterator) and not hasattr(X, "__arrow_c_stream__"):
+        if is_anndata(X):
+            return _Source(is_cells=True)
+        if isinstance(X, Iterator) and not isinstance(X, ArrowStream):
             first, items = first_and_all(X)
             if not isinstance(first, str | list | tuple):
                 raise ValueError(f"an iterator must give texts, and this one gives {type(first).__name__}: pass a list")
@@ -208,7 +234,7 @@ class _Door:
             said = str(error).partition(". Pass field=")[0]
             raise CorpusError(f"{said}. Pass text=, the name of the column with the texts") from None
 
-    def _counts(self, X: Any, table: Tabular | None) -> _Read:
+    def _counts(self, X: Any, source: _Source) -> _Read:
         """Data that is not text."""
         if isinstance(X, str | os.PathLike):
             if Path(X).suffix.lower() != ".h5ad":
@@ -218,9 +244,9 @@ class _Door:
                 return _Read(from_anndata(adata, self.how.layer, most_entries=self._most_entries))
             finally:
                 adata.file.close()
-        if is_anndata(X):
+        if source.is_cells:
             return _Read(from_anndata(X, self.how.layer, most_entries=self._most_entries))
-        if table is None:
+        if (table := source.table) is None:
             return _Read(X)
         if self.how.feature_names is not None:
             raise ValueError("feature_names= is for matrices; a table has the names of its columns")
@@ -262,7 +288,7 @@ class _Door:
         if given is None or isinstance(given, Vectorizer):
             vectorizer = self._vectorizer()
             return _Read(vectorizer._fit_blocks(blocks, self.how.out, self._most_entries), vectorizer)
-        if not hasattr(given, "fit_transform") or not hasattr(given, "get_feature_names_out"):
+        if not isinstance(given, TextVectorizer):
             raise ValueError(f"vectorizer= must be a topmix.data.Vectorizer, or one of scikit-learn, got {given!r}")
         vectorizer = clone(given)
         rows = Corpus.from_scipy(vectorizer.fit_transform(_texts(blocks)), vocabulary=_names(vectorizer))
@@ -292,8 +318,7 @@ def _with_new_words(X: object, known: Reading, owner: str, engine: Engine | None
     vectorizer = known.counter() if how.vectorizer is None and known.words is not None else how.vectorizer
     if not isinstance(vectorizer, Vectorizer):  # a vectorizer of scikit-learn has the words of its fit
         return _Door(how, owner, engine, known).read(X).data
-    anew = clone(vectorizer).set_params(vocabulary=None, min_df=1, max_df=1.0, max_features=None)
-    corpus, made = _Door(replace(how, vectorizer=anew), owner, engine).read(X)
+    corpus, made = _Door(replace(how, vectorizer=for_every_word(vectorizer)), owner, engine).read(X)
     if made is None:  # not texts
         return corpus
     df = np.bincount(corpus.index, minlength=corpus.n_words)
@@ -312,7 +337,7 @@ def _grown(corpus: Corpus, known: Reading) -> tuple[Corpus, Reading]:
 
 
 def _width(X: Any) -> int:
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    shape = np.shape(X)
     return int(shape[1]) if len(shape) == 2 else 0
 
 
@@ -342,11 +367,11 @@ def _texts(blocks: Blocks) -> list[Any]:
     return [text for _, texts in blocks for text in texts]
 
 
-def _names(vectorizer: Any) -> list[str]:
+def _names(vectorizer: TextVectorizer) -> list[str]:
     return [str(name) for name in vectorizer.get_feature_names_out()]
 
 
-def _settings(vectorizer: Any) -> dict[str, Any]:
+def _settings(vectorizer: TextVectorizer) -> dict[str, Any]:
     """The settings of a CountVectorizer as ours; others are represented by their name."""
     given = vectorizer.get_params(deep=False)
     other = {"input": "content", "preprocessor": None, "tokenizer": None, "analyzer": "word", "binary": False}
@@ -363,7 +388,7 @@ def _explain(X: object, text: str | Sequence[str] | None) -> None:
     """Errors that say what to pass instead, for data that cannot be counts."""
     if text is not None:
         raise ValueError(f"text= names a column of a table, but X is a {type(X).__name__} without named columns")
-    if isinstance(X, set | dict) and not hasattr(X, "tocsr"):  # a dok_array is a dict
+    if isinstance(X, set | dict) and not sp.issparse(X):  # a dok_array is a dict
         raise ValueError(f"X is a {type(X).__name__}, which has no order of documents: pass a list of texts")
     if isinstance(X, bytes):
         raise ValueError("X is bytes: decode them, and pass a list of texts")

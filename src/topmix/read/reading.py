@@ -132,9 +132,3 @@ class Reading:
             named=bool(kept.get("named")),
             frame=frame,
         )
-
-
-def kind_of_frame(X: object) -> str | None:
-    """The library of a DataFrame or a column of one; None for other data."""
-    library = type(X).__module__.partition(".")[0]
-    return library if library in FRAMES else None

@@ -16,9 +16,9 @@ from sklearn.utils.validation import _check_n_features, check_array, check_non_n
 from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.matrices import check_sparse
-from topmix.data.table import SparseTable, Table
+from topmix.data.rows import Rows, SparseRows
 from topmix.data.tabular import BLOCK_CELLS
-from topmix.read.reading import Reading, kind_of_frame
+from topmix.read.reading import FRAMES, Reading
 
 MOST_COPIED = 1 << 28  # bytes of the counts of a matrix
 COUNTS: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
@@ -48,36 +48,42 @@ def read_matrix(X: Any, owner: str, known: Reading | None, names: Sequence[str] 
     return corpus, Reading(corpus.n_words, words, named=names is not None, frame=kind_of_frame(given))
 
 
-def read_rows(X: Any, *, owner: str, known: Reading | None = None) -> tuple[Table, Reading]:
-    """Rows of finite numbers from an array, which may be mapped from a file and is not copied, a DataFrame, a Table, a
+def kind_of_frame(X: object) -> str | None:
+    """The library of a DataFrame or a column of one; None for other data."""
+    library = type(X).__module__.partition(".")[0]
+    return library if library in FRAMES else None
+
+
+def read_rows(X: Any, *, owner: str, known: Reading | None = None) -> tuple[Rows, Reading]:
+    """Rows of finite numbers from an array, which may be mapped from a file and is not copied, a DataFrame, a Rows, a
     sparse matrix, a Corpus, or the path of a .npy file; as float32 if that is what they are, else as float64."""
     if isinstance(X, Corpus):
-        table: Table = SparseTable(in_known_words(X, known, owner).to_scipy(), X.vocabulary)
+        rows: Rows = SparseRows(in_known_words(X, known, owner).to_scipy(), X.vocabulary)
         reading = known or Reading(X.n_words, None if X.vocabulary is None else np.asarray(X.vocabulary, dtype=object))
     else:
-        table, reading = unchecked_rows(X, owner=owner, known=known)
+        rows, reading = unchecked_rows(X, owner=owner, known=known)
     try:
-        return table.check(), reading
+        return rows.check(), reading
     except CorpusError as error:
         raise ValueError(f"X has a value that is NaN or infinity: {error}") from None
 
 
-def unchecked_rows(X: Any, *, owner: str, known: Reading | None = None, sparse: bool = True) -> tuple[Table, Reading]:
+def unchecked_rows(X: Any, *, owner: str, known: Reading | None = None, sparse: bool = True) -> tuple[Rows, Reading]:
     """The same, and whether they are finite is left to the caller. `sparse=False` refuses sparse matrices."""
     if isinstance(X, str | os.PathLike):
-        X = Table.open(X)
-    stand_in, names = _stand_in(owner, known), X.feature_names if isinstance(X, Table) else None
-    table: Table
+        X = Rows.open(X)
+    stand_in, names = _stand_in(owner, known), X.feature_names if isinstance(X, Rows) else None
+    rows: Rows
     if sp.issparse(X) and sparse:
         check_sparse(X)
-        table = SparseTable(_own(validate_data(stand_in, X, reset=known is None, accept_sparse="csr", **ROWS), X))
+        rows = SparseRows(_own(validate_data(stand_in, X, reset=known is None, accept_sparse="csr", **ROWS), X))
     else:
-        data = X.data if isinstance(X, Table) else X
-        table = Table(validate_data(stand_in, data, reset=known is None, **ROWS), check=False)
+        data = X.data if isinstance(X, Rows) else X
+        rows = Rows(validate_data(stand_in, data, reset=known is None, **ROWS), check=False)
     if known is not None:
-        return table, known
+        return rows, known
     words = _names(stand_in) if names is None else np.asarray(names, dtype=object)
-    return table, Reading(table.shape[1], words, frame=kind_of_frame(X))
+    return rows, Reading(rows.shape[1], words, frame=kind_of_frame(X))
 
 
 def in_known_words(corpus: Corpus, known: Reading | None, owner: str) -> Corpus:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from topmix.data.rows import Rows
+from topmix.data.counts import CountRows
 
 Triple = tuple[int, int, float]
 
@@ -55,7 +55,7 @@ def parse_pairs(
     return labels, rows
 
 
-def tidy_rows(rows: Rows, n_words: int, remap: Mapping[int, int] | None = None) -> Rows:
+def tidy_rows(rows: CountRows, n_words: int, remap: Mapping[int, int] | None = None) -> CountRows:
     """Renumber columns by `remap` (-1 drops), sort, sum duplicates, drop zeros."""
     indptr, index, value = [0], list[int](), list[float]()
     for begin, end in zip(rows[0][:-1].tolist(), rows[0][1:].tolist()):

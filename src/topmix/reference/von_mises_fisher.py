@@ -8,14 +8,14 @@ is what benchmarks/von_mises_fisher.py runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ive
 
-Array = NDArray[Any]
+Array = NDArray[np.floating]
 
 
 class Clusters(NamedTuple):

@@ -78,7 +78,7 @@ class Paused:
         """The model, with documents solved under this posterior and no mergers weighed."""
         assert self.options is not None
         words = replace(model.words, posterior=posterior)
-        return replace(model, words=words, documents=self.options(posterior, searching), partner=None)
+        return replace(model, words=words, document_options=self.options(posterior, searching), partner=None)
 
     def _restore_documents(self, docs: list[DocTopics]) -> None:
         memory = self.memory

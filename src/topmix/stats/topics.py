@@ -43,8 +43,8 @@ class TopicStats(Additive):
 
     def write(self, out: Writer) -> None:
         self.S.write(out)
-        for name in ("D", "H", "G", "A"):
-            out.value(name, float(getattr(self, name)))
+        for name, value in (("D", self.D), ("H", self.H), ("G", self.G), ("A", self.A)):
+            out.value(name, float(value))
         out.array("T", self.T)
         out.array("M", self.M)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class Age:
         return Age(newest, remembered), left, n_docs / -math.log2(past) if past < 1.0 else None
 
 
-def day_number(date: Any) -> int:
+def day_number(date: object) -> int:
     """Days since 1970 of an ISO string, or a date of Python, pandas or NumPy."""
     day = day_of(date)
     if np.isnat(day):

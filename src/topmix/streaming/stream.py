@@ -22,13 +22,14 @@ from sklearn.base import clone
 from topmix.api.checkpoints import NOT_COMPARED, described_parameters
 from topmix.api.variational import VariationalTopics
 from topmix.data.corpus import Corpus
-from topmix.data.documents import is_texts, plain
 from topmix.data.vectorize import Vectorizer
 from topmix.fitted.edits import keep_words
+from topmix.fitted.frames import DataFrame
 from topmix.fitted.topics import FittedTopics
 from topmix.learners.stochastic import stream_of
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import positive_number, whole_number
+from topmix.read import DEFAULTS, How, for_every_word, read
 from topmix.streaming.age import day_number
 from topmix.streaming.folder import Folder, Kept
 from topmix.streaming.record import BatchId, BatchRecord
@@ -131,8 +132,8 @@ class Stream:
         return id in self._ids
 
     def learn(self, batch: Any, id: BatchId | None = None, *, date: Any = None) -> BatchRecord | None:
-        """Learns from texts, or from a Corpus with a vocabulary, and says what they were like. None: a batch of this id
-        was learned before, and nothing is done.
+        """Learns from texts, in any form that `fit` reads, or from a Corpus with a vocabulary, and says what they were
+        like. None: a batch of this id was learned before, and nothing is done.
 
         `date` is the day of the documents, an ISO string or a date, for `half_life_days`. A batch that comes late, with
         an earlier date than the last one, counts as one of the last day. It succeeds, or the stream stays as it was.
@@ -191,7 +192,7 @@ class Stream:
         """
         return score(self.model, self._counted(batch).in_words(self._kept.words.names).corpus)
 
-    def info(self) -> Any:
+    def info(self) -> DataFrame:
         """One row per batch, the last ones, as a DataFrame: the fields of `BatchRecord`."""
         records = [record.to_dict() for record in self._kept.records]
         names = BatchRecord.__slots__
@@ -227,26 +228,20 @@ class Stream:
         return replace(found, ids=found.ids[-self.remember :], records=found.records[-self.remember :])
 
     def _counted(self, batch: Any) -> Corpus:
-        if isinstance(batch, Corpus) and batch.vocabulary is not None:
-            if len(set(batch.vocabulary)) < batch.n_words:
-                raise ValueError("a word is in the vocabulary of the batch twice, and words are known by name")
-            return batch
-        if not is_texts(batch):
+        f, vectorizer = self._kept.model._fitted, self.vectorizer or Vectorizer(**DEFAULTS)
+        if f is not None and f.reading.tokenizer is not None:
+            vectorizer = Vectorizer.from_dict(dict(f.reading.tokenizer), tokenizer=vectorizer.tokenizer)
+        how, model = How(vectorizer=for_every_word(vectorizer)), self.estimator
+        with use_threads(model._threads()):
+            corpus, _ = read(batch, how, owner="Stream", engine=model._engine())
+        if corpus.vocabulary is None:
             raise ValueError(
                 "a batch of a stream is a list of texts, or a Corpus with a vocabulary, because words are known by "
                 f"name; got {type(batch).__name__}"
             )
-        f = self._kept.model._fitted
-        settings = None if f is None else f.reading.tokenizer
-        if settings is not None:
-            tokenizer = None if self.vectorizer is None else self.vectorizer.tokenizer
-            vectorizer = Vectorizer.from_dict(dict(settings), tokenizer=tokenizer)
-        else:
-            given = self.vectorizer
-            vectorizer = Vectorizer(token_pattern="auto", stop_words="auto") if given is None else clone(given)
-        vectorizer.set_params(vocabulary=None, min_df=1, max_df=1.0, max_features=None)
-        with use_threads(self.estimator._threads()):
-            return vectorizer.fit_transform(list(plain(batch)))
+        if len(set(corpus.vocabulary)) < corpus.n_words:
+            raise ValueError("a word is in the vocabulary of the batch twice, and words are known by name")
+        return corpus
 
 
 def _shares(f: FittedTopics) -> np.ndarray:

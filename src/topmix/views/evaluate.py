@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from topmix import metrics
 from topmix.data.corpus import Corpus
-from topmix.data.table import Table
+from topmix.data.rows import Rows
 from topmix.models.topics import TopicModel
 from topmix.views.model import Model, fitted_of, is_topic_model, view_of
 
@@ -88,7 +88,7 @@ def are_training_documents(model: Model, corpus: Corpus) -> bool:
     return bool(np.allclose(total.counts().sum(axis=1), here, rtol=1e-3, atol=0.1))
 
 
-def evaluate_rows(model: Model, X: ArrayLike | Table) -> Scores:
+def evaluate_rows(model: Model, X: ArrayLike | Rows) -> Scores:
     """Scores of a mixture of vectors on the rows X."""
     likelihood, weights = np.asarray(model.score_samples(X)), np.asarray(model.weights_)
     return {

@@ -16,11 +16,11 @@ import scipy.sparse as sp
 
 from topmix.data.atomic import atomic_write
 from topmix.data.corpus import Corpus, CorpusBuilder
+from topmix.data.counts import check_n_words
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import Format, Options, find_vocabulary, write_vocabulary
 from topmix.data.libraries import from_anndata, open_anndata
 from topmix.data.matrices import check_sparse
-from topmix.data.rows import check_n_words
 
 BLOCK_ROWS = 1 << 14
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from topmix import _core
 from topmix.data.corpus import Corpus, CorpusBuilder
+from topmix.data.counts import MAX_WORDS
 from topmix.data.errors import CorpusError
 from topmix.data.formats.format import (
     LINES,
@@ -29,7 +30,6 @@ from topmix.data.formats.format import (
     number_texts,
     write_vocabulary,
 )
-from topmix.data.rows import MAX_WORDS
 from topmix.data.textfile import TextFile, write_text
 from topmix.numerics.threads import threads
 

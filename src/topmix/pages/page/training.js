@@ -28,16 +28,16 @@ function drawCurve() {
       ),
     );
   }
-  const sweeps = rows.flatMap((r, i) => (r[3] === "exploring" ? [i] : []));
+  const sweeps = rows.flatMap((r, i) => (r[3] === "sampling" ? [i] : []));
   if (sweeps.length) {
     const from = x(sweeps[0] - 0.5);
     const to = x(sweeps.at(-1) + 0.5);
     svg.prepend(
-      element("svg:rect", { class: "exploring", x: from, y: 10, width: to - from, height: H - B - 10 }),
+      element("svg:rect", { class: "sampling", x: from, y: 10, width: to - from, height: H - B - 10 }),
       element(
         "svg:text",
         { x: (from + to) / 2, y: 28, "text-anchor": "middle" },
-        isNarrow ? "exploring" : "exploring: the topic of every token is sampled",
+        isNarrow ? "sampling" : "sampling: the topic of every token is drawn again",
       ),
     );
   }

@@ -1,4 +1,4 @@
-"""Exploration: sampling sweeps and exchanges between the first passes of LDA and its last ones."""
+"""The sampling phase: sweeps and exchanges between the first passes of LDA and its last ones."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,10 @@ import pytest
 from topmix import HDP, LDA
 from topmix.data import Corpus, sample_lda
 from topmix.data.shard import at_random
-from topmix.fitting import explore as exploration
-from topmix.fitting.exchange import exchanged, first_tokens, tokens_of
-from topmix.fitting.explore import FIRST_PASSES, LAST_PASSES, Exploration
-from topmix.fitting.history import EXPLORING, LEARNING, POLISHING, Record
+from topmix.fitting import sampling
+from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
 from topmix.fitting.loop import Stopping
+from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan, exchanged, first_tokens, tokens_of
 from topmix.inference import Collapsed
 from topmix.learners import Memoized, Stochastic
 from topmix.metrics import topic_recovery_error
@@ -34,25 +33,25 @@ def phases(model):
 
 def test_passes_then_sweeps_then_passes(planted):
     model = lda(tol=-np.inf, max_iter=14).fit(planted.corpus)
-    assert phases(model) == [LEARNING] * FIRST_PASSES + [EXPLORING] * 6 + [POLISHING] * (8 - FIRST_PASSES)
+    assert phases(model) == [LEARNING] * FIRST_PASSES + [SAMPLING] * 6 + [POLISHING] * (8 - FIRST_PASSES)
     assert model.n_iter_ == 14 == len(model.history_)
-    assert model.model_.documents.sampling is None
+    assert model.model_.document_options.sampling is None
     assert [r.n_pass for r in model.history_] == list(range(1, 15))
     for record in model.history_:
-        assert (record.terms["entropy"] == 0) == (record.phase == EXPLORING)  # one topic per token
-        assert ("moved" in record.effort) == (record.phase == EXPLORING)
+        assert (record.terms["entropy"] == 0) == (record.phase == SAMPLING)  # one topic per token
+        assert ("moved" in record.effort) == (record.phase == SAMPLING)
     assert sum(model.history_[-1].terms.values()) == model.elbo_
 
 
 def test_sweeps_are_passes_and_few_passes_leave_room_for_few(planted):
     some, default = (lda(sweeps=30, tol=-np.inf, max_iter=n).fit(planted.corpus) for n in (9, None))
-    assert phases(some) == [LEARNING] * FIRST_PASSES + [EXPLORING] * 3 + [POLISHING] * LAST_PASSES
+    assert phases(some) == [LEARNING] * FIRST_PASSES + [SAMPLING] * 3 + [POLISHING] * LAST_PASSES
     assert default.n_iter_ == 20 + 30
 
 
 def test_it_begins_early_where_passes_converge_and_ends_when_polishing_does(planted):
     model = lda(tol=1e9).fit(planted.corpus)
-    assert phases(model) == [LEARNING] * 2 + [EXPLORING] * 6 + [POLISHING] * LAST_PASSES
+    assert phases(model) == [LEARNING] * 2 + [SAMPLING] * 6 + [POLISHING] * LAST_PASSES
     assert model.converged_
 
 
@@ -68,23 +67,23 @@ def test_it_begins_early_where_passes_converge_and_ends_when_polishing_does(plan
     ],
     ids=["none wanted", "variational", "few passes", "few documents", "stochastic", "topics given"],
 )
-def test_no_exploration(planted, parameters):
+def test_no_sampling(planted, parameters):
     assert set(phases(lda(**parameters).fit(planted.corpus))) == {LEARNING}
 
 
-def test_no_exploration_of_weights_or_from_earlier_topics_or_in_hdp(planted):
+def test_no_sampling_of_weights_or_from_earlier_topics_or_in_hdp(planted):
     X = planted.corpus.to_scipy()
     assert set(phases(lda().fit(X * 0.5))) == {LEARNING}
     assert set(phases(lda().fit(X * 60))) == {LEARNING}  # sixty copies of every token
     model = lda(warm_start=True).fit(X)
-    assert EXPLORING in phases(model)
+    assert SAMPLING in phases(model)
     assert set(phases(model.fit(X))) == {LEARNING}
     assert set(phases(HDP(4, search=None, max_iter=8, inference="collapsed").fit(X))) == {LEARNING}
 
 
 @pytest.mark.parametrize("learner", ["memoized", "batch", Memoized(batch_size=50, batches_per_update=3)], ids=str)
 def test_the_same_bits_for_threads_and_engines(planted, learner, monkeypatch):
-    monkeypatch.setattr(exploration, "EXCHANGE_EVERY", 2)
+    monkeypatch.setattr(sampling, "EXCHANGE_EVERY", 2)
     fits = [
         lda(learner=learner, max_iter=7, **how).fit(planted.corpus)
         for how in ({"n_jobs": 1}, {"n_jobs": 3}, {"engine": "serial"}, {"engine": Remote()})
@@ -115,18 +114,18 @@ def test_disjoint_texts_are_separated_for_every_seed(n_texts):
 def test_time_is_left_for_the_last_passes():
     stopping = Stopping(20, 0.0)
     records = [Record(n + 1, float(n + 1), float(n), 3) for n in range(FIRST_PASSES)]
-    assert Exploration(10, 0, max_time=8.1).next_phase(records, stopping) == EXPLORING  # 4 + 1 + 2 x 1 seconds
-    assert Exploration(10, 0, max_time=6.9).next_phase(records, stopping) == LEARNING
-    records.append(Record(5, 5.5, 0.0, 3, phase=EXPLORING))
-    assert Exploration(10, 0, max_time=9.1).next_phase(records, stopping) == EXPLORING  # 5.5 + 1.5 + 2
-    assert Exploration(10, 0, max_time=8.9).next_phase(records, stopping) == POLISHING
+    assert SamplingPlan(10, 0, max_time=8.1).next_phase(records, stopping) == SAMPLING  # 4 + 1 + 2 x 1 seconds
+    assert SamplingPlan(10, 0, max_time=6.9).next_phase(records, stopping) == LEARNING
+    records.append(Record(5, 5.5, 0.0, 3, phase=SAMPLING))
+    assert SamplingPlan(10, 0, max_time=9.1).next_phase(records, stopping) == SAMPLING  # 5.5 + 1.5 + 2
+    assert SamplingPlan(10, 0, max_time=8.9).next_phase(records, stopping) == POLISHING
 
 
 def test_alpha_falls_from_sweep_to_sweep():
-    plan, plain, history, seen = Exploration(5, 0), lda()._documents(), [], []
+    plan, plain, history, seen = SamplingPlan(5, 0), lda()._document_options(), [], []
     for n in range(5):
-        seen.append(plan.options(plain, EXPLORING, history).sampling)
-        history.append(Record(n + 1, n + 1.0, 0.0, 3, phase=EXPLORING))
+        seen.append(plan.options(plain, SAMPLING, history).sampling)
+        history.append(Record(n + 1, n + 1.0, 0.0, 3, phase=SAMPLING))
     np.testing.assert_allclose([s.concentration for s in seen], np.geomspace(10, 0.5, 5))
     assert [s.sweep for s in seen] == list(range(5))
     assert plan.options(plain, POLISHING, history) == plain

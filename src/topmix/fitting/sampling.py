@@ -1,4 +1,4 @@
-"""Exploration: sampling between the first passes of a fit and its last ones.
+"""Sampling between the first passes of a fit and its last ones.
 
 After about four passes documents stand still, because a topic that left a document cannot come back. Sampling lets it:
 a token may have any topic of its document or, with weight alpha, of its word. Alpha starts high, so that topics which
@@ -7,24 +7,29 @@ fixed point then polish what was found. docs/evidence.md has the measurements.
 
 Sampling is the same learner with another option: the options of documents that travel with the tables ask for it, and
 the local step returns the same statistics. What comes next is a function of the history alone, so a resumed fit
-continues as if it had never stopped. Between sweeps, topics are exchanged (`exchange.py`); that needs the topics of all
-tokens in one place, and is left out above ten million tokens.
+continues as if it had never stopped.
+
+Sampling moves tokens one at a time, and cannot leave a state where one topic of the data is held twice and two others
+lie in one. Between sweeps, topics are therefore exchanged: two become one, and another becomes two. chains/exchange.py
+finds such exchanges and judges them exactly; here the topics of tokens are gathered from the shards and dealt back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from topmix.chains.exchange import exchange
+from topmix.chains.hard_topics import HardTopics
+from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches
 from topmix.files.reader import ModelFileError
 from topmix.fitting.checkpoint import Progress
-from topmix.fitting.exchange import MOST_TOKENS, exchanged
-from topmix.fitting.history import EXPLORING, LEARNING, POLISHING, Record
+from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
 from topmix.fitting.loop import Stopping
 from topmix.fitting.plain import Plain
 from topmix.learners import PassResult
@@ -32,14 +37,19 @@ from topmix.models.document_options import DocumentOptions, Sampling
 from topmix.models.topics import TopicModel
 from topmix.stats import WordTotal
 
-FIRST_PASSES = 4  # before exploration; fewer where they converge
+FIRST_PASSES = 4  # before sampling; fewer where they converge
 LAST_PASSES = 2  # after it, at least
 EXCHANGE_EVERY = 10  # sweeps
 CONCENTRATION = 10.0, 0.5  # the sum of alpha in the first sweep and in the last
+MOST_TOKENS = 10_000_000  # of a corpus: topics of tokens come together in one place
+PENALTY = 8.0  # for a topic that a document uses, in nats
+# Nats per token that a split must gain: two subjects in one topic gain .3 to .4 (planted ones), the halves of a large
+# topic of filler words .04 to .21 (kos), and a reader has nothing from two of those.
+DIFFERENCE = 0.25
 
 
 @dataclass(frozen=True)
-class Exploration:
+class SamplingPlan:
     """Which pass is a sweep, and at which concentration."""
 
     sweeps: int
@@ -52,21 +62,21 @@ class Exploration:
         n = sum(record.phase == last for record in history)
         if last == LEARNING:
             is_over = n >= FIRST_PASSES or stopping.has_converged(history)
-            return EXPLORING if is_over and self._has_time(history) else LEARNING
-        if last == EXPLORING:
-            return EXPLORING if n < self.sweeps and self._has_time(history) else POLISHING
+            return SAMPLING if is_over and self._has_time(history) else LEARNING
+        if last == SAMPLING:
+            return SAMPLING if n < self.sweeps and self._has_time(history) else POLISHING
         return POLISHING
 
     def exchanges_now(self, phase: str, history: Sequence[Record]) -> bool:
         """Whether exchanges are tried before a pass of this phase."""
-        n = sum(record.phase == EXPLORING for record in history)
-        return phase == EXPLORING and n > 0 and n % EXCHANGE_EVERY == 0
+        n = sum(record.phase == SAMPLING for record in history)
+        return phase == SAMPLING and n > 0 and n % EXCHANGE_EVERY == 0
 
     def options(self, plain: DocumentOptions, phase: str, history: Sequence[Record]) -> DocumentOptions:
         """How documents are solved in a pass of this phase."""
-        if phase != EXPLORING:
+        if phase != SAMPLING:
             return plain
-        n = sum(record.phase == EXPLORING for record in history)
+        n = sum(record.phase == SAMPLING for record in history)
         high, low = CONCENTRATION
         concentration = high * (low / high) ** (n / max(self.sweeps - 1, 1))
         return replace(plain, sampling=Sampling(concentration, n, self.seed))
@@ -87,10 +97,10 @@ class Exploration:
         return ends[-1] + took[-1] + LAST_PASSES * max(passes) < self.max_time
 
 
-class Explore(Plain):
+class SamplingSchedule(Plain):
     """The schedule of a fit with sweeps."""
 
-    def __init__(self, *plain: Any, plan: Exploration, batches: Batches, stopping: Stopping) -> None:
+    def __init__(self, *plain: Any, plan: SamplingPlan, batches: Batches, stopping: Stopping) -> None:
         super().__init__(*plain)
         self.plan, self.batches, self.stopping = plan, batches, stopping
         self.phase = LEARNING
@@ -114,9 +124,9 @@ class Explore(Plain):
 
     def _in_next_phase(self, model: TopicModel) -> TopicModel:
         """The model with the options of documents that the next pass has."""
-        history, plain = self.log.history, self.problem.empty.documents
+        history, plain = self.log.history, self.problem.empty.document_options
         self.phase = self.plan.next_phase(history, self.stopping)
-        return replace(model, documents=self.plan.options(plain, self.phase, history))
+        return replace(model, document_options=self.plan.options(plain, self.phase, history))
 
     def _exchange(self) -> None:
         """Topics of tokens after exchanges, where one pays; their counts fade into what the next sweep finds."""
@@ -133,3 +143,30 @@ class Explore(Plain):
         counts, z = found
         paused.restore({b: visit._replace(z=z[b]) for b, visit in memory.items()})
         paused.start_over(p.empty.prior.no_stats(WordTotal.of(counts)))
+
+
+def exchanged(
+    corpus: Corpus, batches: Batches, z: Mapping[int, np.ndarray], K: int, rng: np.random.Generator, threads: int
+) -> tuple[np.ndarray, dict[int, np.ndarray]] | None:
+    """Counts [V, K] and the tokens' topics of each shard after exchanges, or None where none pays."""
+    hard = HardTopics(corpus, K, PENALTY, threads)
+    first = first_tokens(corpus)
+    places = [tokens_of(first, rows) for rows in batches]
+    topics = np.empty(hard.n_tokens, np.uint16)
+    for b, where in enumerate(places):
+        topics[where] = z[b]
+    hard.start(topics)
+    if exchange(hard, rng, DIFFERENCE) == 0.0:
+        return None
+    return hard.word.astype(np.float64), {b: hard.z[where] for b, where in enumerate(places)}
+
+
+def first_tokens(corpus: Corpus) -> np.ndarray:
+    """[documents + 1] where the tokens of each document begin."""
+    return np.concatenate([[0], np.cumsum(corpus.value, dtype=np.float64)]).astype(np.int64)[corpus.indptr]
+
+
+def tokens_of(first: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+    """Where the tokens of these rows lie among all, in their order."""
+    begin, length = first[:-1][rows], np.diff(first)[rows]
+    return np.repeat(begin - np.concatenate([[0], np.cumsum(length)[:-1]]), length) + np.arange(length.sum())
