@@ -150,6 +150,7 @@ class GaussianMixture(MixtureEstimator):
     """
 
     _likelihood = Gaussian
+    _least_batch = 2_000  # an update of the clusters costs more than a visit to fewer
 
     means_ = learned[np.ndarray](lambda f: f.model.likelihood.mean(), keep=True)
     covariances_ = learned[np.ndarray](lambda f: f.model.likelihood.covariances(), keep=True)

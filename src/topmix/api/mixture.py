@@ -50,7 +50,6 @@ from topmix.parameters.checks import (
 )
 from topmix.read import How, Reading
 
-LEAST_BATCH = 2_000  # rows; an update of the clusters costs more than a visit to fewer
 LARGEST_WEIGHT = 1e30  # of a row: its products with counts are summed in floats
 NOT_CONVERGED = (  # scikit-learn's words, which people filter by
     "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
@@ -69,6 +68,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
     warm_start: bool
 
     _likelihood: ClassVar[Any]
+    _least_batch: ClassVar[int] = 1  # rows
 
     weights_ = learned[np.ndarray](lambda f: f.weights)
     elbo_ = learned[float](lambda f: f.objective)
@@ -131,7 +131,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
             n_active=count_of_active(self.n_active, K),
             max_iter=max_iter,
             least_gain=tol * float(len(data)),
-            batches=learner.batches(data, 1, rng, max(1, min(10, len(data) // LEAST_BATCH))),
+            batches=learner.batches(data, 1, rng, max(1, min(10, len(data) // self._least_batch))),
             is_warm=warm is not None,
             before=before.objective if before is not None and before.n_seen == n_rows else None,
         )

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from topmix import _core
 from topmix.numerics.blas import one_thread
+from topmix.numerics.threads import threads
 
 BLOCK = 4096  # rows of distances at a time
 
@@ -68,48 +70,53 @@ def spread_rows(
 def lloyd(
     x: np.ndarray, weight: np.ndarray, K: int, rng: np.random.Generator, steps: int, failures: int = 0
 ) -> np.ndarray:
-    """The group of each row: k-means++, then Lloyd's steps, in which a group that lost its rows stays empty.
+    """The group of each row: k-means++, then Lloyd's steps, in which a group that lost its rows stays where it was.
 
     Lloyd's steps end where two true groups share a centre and another has two. So a centre that is hardly missed is
     moved into the widest group, as long as rows get nearer to their centres, until that has failed so many times.
     """
-    labels = _lloyd(x, weight, K, spread_rows(x, weight, K, rng)[1], steps)
+    labels = spread_rows(x, weight, K, rng)[1]
+    centres, best = _lloyd(x, weight, means(x, weight, K, labels), steps)
     left = failures if K > 2 else 0
-    best = spread(x, weight, K, labels) if left else 0.0
     while left:
-        others = _lloyd(x, weight, K, _swapped(x, weight, K, labels, rng), steps)
-        now = spread(x, weight, K, others)
-        if now < best * (1 - 1e-6):
-            labels, best = others, now
+        others, spread = _lloyd(x, weight, _swapped(x, weight, centres, rng), steps)
+        if spread < best * (1 - 1e-6):
+            centres, best = others, spread
         else:
             left -= 1
-    return labels
+    return nearest(x, centres.astype(x.dtype))
 
 
-def _lloyd(x: np.ndarray, weight: np.ndarray, K: int, labels: np.ndarray, steps: int) -> np.ndarray:
+def _lloyd(x: np.ndarray, weight: np.ndarray, centres: np.ndarray, steps: int) -> tuple[np.ndarray, float]:
+    """Centres after these steps, or when they stay, and the summed squared distances of rows from them."""
+    (K, D), squares = centres.shape, float(weight @ np.einsum("nd,nd->n", x, x, dtype=np.float64))
+    spread = np.inf
     for _ in range(steps):
-        used = np.flatnonzero(np.bincount(labels, weight, K) > 0).astype(np.int32)
-        before, labels = labels, used[nearest(x, means(x, weight, K, labels)[used].astype(x.dtype))]
-        if np.array_equal(before, labels):
+        W = centres.astype(x.dtype)
+        constant = -0.5 * np.einsum("kd,kd->k", W, W)  # the nearest centre has the largest x c - c c / 2
+        N, first = np.zeros(K), np.zeros((K, D))
+        scores = (None, None, W, constant, "none", True, None)
+        _core.visit_rows(x, None, *scores, weight, 1, 0.0, threads(), N, first, np.zeros((K, 0)))
+        before, used = spread, N > 0
+        centres = np.where(used[:, None], first / np.where(used, N, 1.0)[:, None], centres)
+        spread = squares - float(N @ np.square(centres).sum(axis=1))
+        if not spread < before:
             break
-    return labels
+    return centres, spread
 
 
-def _swapped(x: np.ndarray, weight: np.ndarray, K: int, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Groups after the centre that rows would miss least has moved to a row of the group with the largest spread."""
-    centres = means(x, weight, K, labels).astype(x.dtype)
-    near, next_near = np.partition(divergences(x, centres, zero_mean=False), 1, axis=0)[:2]
+def _swapped(x: np.ndarray, weight: np.ndarray, centres: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Centres after the one that rows would miss least has moved to a row of the group with the largest spread."""
+    distances, K = divergences(x, centres.astype(x.dtype), zero_mean=False), len(centres)
+    labels = distances.argmin(axis=0)
+    near, next_near = np.partition(distances, 1, axis=0)[:2]
     missed, wide = (np.bincount(labels, weight * d, K) for d in (next_near - near, near))
     lost = int(np.argmin(missed))
     wide[lost] = -1.0
     mass = np.cumsum(np.where(labels == np.argmax(wide), weight * near, 0.0))
-    centres[lost] = x[min(np.searchsorted(mass, rng.random() * mass[-1], side="right"), len(x) - 1)]
-    return nearest(x, centres)
-
-
-def spread(x: np.ndarray, weight: np.ndarray, K: int, labels: np.ndarray) -> float:
-    """Summed squared distances of rows from the centres of their groups."""
-    return float(weight @ np.square(x - means(x, weight, K, labels).astype(x.dtype)[labels]).sum(axis=1))
+    moved = centres.copy()
+    moved[lost] = x[min(np.searchsorted(mass, rng.random() * mass[-1], side="right"), len(x) - 1)]
+    return moved
 
 
 def nearest(x: np.ndarray, centres: np.ndarray, zero_mean: bool = False) -> np.ndarray:

@@ -53,8 +53,10 @@ def differ_by_spread(prepared: Gaussian, x: np.ndarray, w: np.ndarray | None) ->
     within another, and k-means would not find them."""
     model = whole(prepared, x, w)
     z, label = model.frame.points(x.astype(np.float64)), np.zeros(len(x), np.int64)
-    along, *by_distance = _gains(model, z, w, label, _ways(model, z, label))[:, 0]
-    return bool(max(by_distance) > 3 * max(along, 0.0))
+    along, *by_distance = _gains(model, z, w, label, _ways(model, z, label))[:, 0] / len(x)
+    return bool(
+        max(by_distance) > max(3 * along, 0.5 * model.shape.D)
+    )  # half a nat: one has 5 times the other's spread
 
 
 def _gains(
