@@ -81,7 +81,7 @@ def start(
 ) -> FirstClusters:
     """First clusters by one of STARTS, the largest first, from statistics that come to as many rows as there are."""
     rows = sample(corpus, weight, K, rng)
-    w = np.ones(len(rows)) if weight is None else weight[rows]
+    w = np.ones(len(rows)) if weight is None else weight[rows] / max(float(weight[rows].mean()), 1e-300)
     shard = Shard.of(corpus[rows], w)
     n_rows = float(len(corpus)) if weight is None else float(weight.sum())
     chains = Chains(shard, K, prior, prior * corpus.shape[1], weight_prior, int(rng.integers(2**31)))
