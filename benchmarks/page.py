@@ -1,4 +1,4 @@
-"""Fills the tables of docs/benchmarks.md and README.md from the rows in benchmarks/results.
+"""Fills the tables of docs/benchmarks.md, docs/choosing.md and README.md from the rows in benchmarks/results.
 
     python -m benchmarks.page
 
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.count_clusters import CHOSEN_ON, CLUSTERS
 from benchmarks.harness import results, tables
 from benchmarks.harness.curve import Curve
 from benchmarks.harness.machine import ROOT
@@ -24,7 +25,7 @@ from benchmarks.peers import GROUPS
 from benchmarks.peers.choice import Best, Row, best, reached
 from benchmarks.peers.scored import OURS
 
-PAGES = (ROOT / "docs" / "benchmarks.md", ROOT / "README.md")
+PAGES = (ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "choosing.md", ROOT / "README.md")
 CORPORA = {
     "kos": "kos (3,430 posts)",
     "nips": "nips (1,500 papers)",
@@ -32,6 +33,7 @@ CORPORA = {
     "20ng": "20ng (18,000 posts, with stop words)",
     "arxiv_100k": "arxiv (100,000 abstracts)",
 }
+COUNTS = "count_clusters"
 NAMES = {"sklearn": "scikit-learn", "tomotopy_hdp": "tomotopy", "gensim_hdp": "gensim"}
 
 
@@ -46,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def filled(page: str, folder: Path) -> str:
-    rows = {group: results.read(folder / f"{group}.jsonl") for group in GROUPS}
+    rows = {group: results.read(folder / f"{group}.jsonl") for group in (*GROUPS, COUNTS)}
     for path in sorted(folder.glob("aarch64/*.jsonl")):
         rows[f"{path.stem} on aarch64"] = results.read(path)
     return tables.filled(page, {name: partial(make, rows) for name, make in TABLES.items()})
@@ -138,6 +140,23 @@ def processors(rows: Rows) -> Cells:
     return [["data", "x86-64", "aarch64"], *body]
 
 
+def counts(rows: Rows) -> Cells:
+    """Labels of MultinomialMixture: the corpora that settings were chosen on, and those that they were not."""
+    head = ["corpus, K", "chosen on it", "topmix", "k-means on TF-IDF", "`gsdmm`", '`init="documents"`']
+    found = [r for r in rows[COUNTS] if r["settings"]["what"] == "labels"]
+    body = []
+    for corpus, K in CLUSTERS.items():
+        some = [r for r in found if r["corpus"]["name"] == corpus and r["settings"]["K"] == K]
+        cells = []
+        for method in ("topmix", "scikit-learn", "gsdmm", "documents"):
+            of_method = of(some, method)
+            nmi = [r["result"]["nmi"] for r in of_method]
+            seconds = middle([r["result"]["seconds"] for r in of_method]) if nmi else 0.0
+            cells.append(f"{np.mean(nmi):.3f}, worst {min(nmi):.3f}; {seconds:.1f} s" if nmi else "–")
+        body.append([f"{corpus}, {K}", "yes" if corpus in CHOSEN_ON else "no", *cells])
+    return [head, *body]
+
+
 def hdp(rows: Rows) -> Cells:
     """Test scores at the moment, the setting and the K that are best on validation documents."""
     body = []
@@ -221,6 +240,7 @@ TABLES: dict[str, Callable[[Rows], Cells]] = {
     "each_peer": each_peer,
     "mixtures": mixtures,
     "processors": processors,
+    "counts": counts,
     "hdp": hdp,
     "speed": speed,
 }

@@ -274,7 +274,7 @@ def test_weights_are_repeats():
         learner = Asynchronous(workers=workers, batch_size=10**6)
         once = MIXTURES["MultinomialMixture"](learner=learner, **start).fit(X, sample_weight=np.full(120, 2.0))
         assert once.model_.allocation.counts().sum() == pytest.approx(240)
-        assert once.components_.sum() == pytest.approx(many.sum() + 5 * 60 * 0.1)
+        assert once.components_.sum() == pytest.approx(many.sum() + 5 * 60 * 0.3)
 
 
 def test_what_cannot_travel_is_refused():

@@ -199,8 +199,9 @@ def test_a_start_does_not_need_as_many_rows_as_clusters():
 
 def test_a_warm_start_keeps_its_clusters_under_every_learner():
     X = sample_lda(300, 60, 4, doc_topic_prior=0.02, random_state=0).corpus
+    start = {"init": "documents", "topic_word_prior": 0.1, "max_iter": 30}
     for learner in ("batch", "memoized"):
-        model = MultinomialMixture(6, learner=learner, max_iter=30, warm_start=True, random_state=0).fit(X)
+        model = MultinomialMixture(6, learner=learner, warm_start=True, random_state=0, **start).fit(X)
         before = model.elbo_
         assert model.fit(X).history_[0].objective > before - 1e-6 * abs(before)
 
@@ -221,7 +222,7 @@ def test_a_fit_that_did_not_converge_says_so(docs):
 
 def test_no_passes_leave_the_start(docs):
     X = docs[0]
-    start = MultinomialMixture(4, max_iter=0, random_state=0).fit(X)
+    start = MultinomialMixture(4, init="documents", max_iter=0, random_state=0).fit(X)
     assert (start.n_iter_, start.converged_, start.history_, start.lower_bounds_) == (0, False, [], [])
     assert start.lower_bound_ == -np.inf
     assert np.ptp(start.components_.sum(axis=1)) < 40  # one row each, and the mean row

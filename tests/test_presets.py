@@ -90,3 +90,17 @@ def test_early_smoothing_and_exchanges_find_better_topics_than_the_plain_algorit
     ours = CombinatorialLDA(12, max_iter=10, tol=-np.inf, random_state=0, n_jobs=1).fit(x.corpus)
     assert topic_recovery_error(ours.topic_word_, x.topic_word) < topic_recovery_error(plain.topic_word_, x.topic_word)
     assert ours.objective_ < plain.objective_
+
+
+def test_gsdmm_finds_short_texts_and_leaves_clusters_empty():
+    """Yin & Wang (2014): far more clusters than there are, of which few are used."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(3, size=400)
+    phi = np.full((3, 30), 0.02) + np.kron(np.eye(3), np.full(10, 0.08))
+    X = np.array([rng.multinomial(8, phi[k] / phi[k].sum()) for k in z])
+    model = presets.gsdmm(20).set_params(random_state=0).fit(X)
+    assert (model.weight_concentration_prior, model.topic_word_prior, model.n_active) == (0.1, 0.1, 1)
+    table = np.zeros((3, 20))
+    np.add.at(table, (z, model.predict(X)), 1)
+    assert table.max(axis=0).sum() > 0.9 * len(z)
+    assert np.count_nonzero(table.sum(axis=0)) < 12

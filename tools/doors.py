@@ -182,6 +182,14 @@ DOORS = {
     "assign_categorical": Door(
         {**ROWS, "Elogphi": TABLE, "offset": SCALE, "Elogpi": ALPHA, "L": L, **THREADS}, ("indptr", "index", "L"),
         names=lambda given, result: [(result[0], given["Elogpi"].shape[0])]),
+    "categorical_table": Door(
+        {"is_point": False, "raw": np.ones((W, K)), "factor": 1.0, "eta": np.ones(W), "norm": NORM,
+         "cols": np.arange(W, dtype=np.int32), **THREADS, "table": TABLE.copy(), "offset": zeros(W)}, ("cols",)),
+    "sample_row_clusters": Door(
+        {**ROWS, "weight": None, "eta": np.ones(W), "eta_total": float(W), "weight_prior": 1.0, "power": 1.0, "seed": 0,
+         "sweep": 0, **THREADS, "S": np.ones((2, W, K)), "total": np.full((2, K), float(W)), "N": np.ones((2, K)),
+         "z": zeros(2, N, dtype=np.int32)}, ("indptr", "index", "z"),
+        names=lambda given, _: [(given["z"], given["S"].shape[2])]),
     "sum_rows_by_word": Door(
         {**WORDS, "row": SHARD.row_of, "value": SHARD.value, **ASSIGNED, "weight": None, "K": K, **THREADS},
         ("starts", "order", "row", "cluster", "K"), bad={"K": [0, 2**16 + 1]},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -159,3 +161,18 @@ def directions_start_where_they_are_told_to(fit):
     assert same(by_label, by_share)
     with pytest.raises(ValueError, match="init"):
         fit(init={"means": ROWS[:4]})
+
+
+# Counts
+
+
+@fact("init", "MultinomialMixture")
+def clusters_of_counts_start_where_they_are_told_to(fit):
+    starts = [fit(init=name, max_iter=0) for name in ("auto", "k-means++", "random", "documents")]
+    assert all(differ(a, b) for a, b in itertools.combinations(starts, 2))
+    X, labels = fit.data, np.arange(len(fit.data)) % 4
+    by_label, by_share = (fit(init=init, max_iter=0) for init in (labels, np.eye(4)[labels]))
+    np.testing.assert_allclose(by_label.components_, [X[labels == k].sum(axis=0) + 0.3 for k in range(4)], rtol=1e-6)
+    assert same(by_label, by_share)
+    with pytest.raises(ValueError, match="init"):
+        fit(init="magic")

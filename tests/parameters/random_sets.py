@@ -236,6 +236,10 @@ def init(d: Draw, name: str, K: int, tokens: int) -> Any:
         topics = d.rng.integers(K, size=tokens)
         starts = [None, "random", topics, topics.tolist(), topics.astype(np.uint8), topics.astype(float)]
         return d.one_of(*starts, "documents")
+    if name == "MultinomialMixture":
+        labels = d.rng.integers(K, size=N)
+        names = ("auto", "k-means++", "documents", "random")
+        return d.one_of(*names, labels, labels.tolist(), labels.astype(np.uint8), np.eye(K)[labels])
     return d.one_of("auto", "blended", "documents", "random", d.sizes(K, V), np.str_("auto"))
 
 

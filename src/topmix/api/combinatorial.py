@@ -234,8 +234,9 @@ class CombinatorialLDA(TokenEstimator):
 
 def topics_of_documents(corpus: Corpus, K: int, threads: int, rng: np.random.Generator) -> np.ndarray:
     """One topic for all tokens of a document: its cluster after one pass of k-means."""
-    how: dict[str, Any] = {"n_active": 1, "max_iter": 1, "tol": -np.inf, "n_jobs": threads}
-    clusters = MultinomialMixture(min(K, corpus.n_docs), random_state=int(rng.integers(2**31)), **how).fit(corpus)
+    how: dict[str, Any] = {"init": "documents", "topic_word_prior": 0.1, "n_active": 1, "max_iter": 1, "tol": -np.inf}
+    seed = int(rng.integers(2**31))
+    clusters = MultinomialMixture(min(K, corpus.n_docs), random_state=seed, n_jobs=threads, **how).fit(corpus)
     return np.repeat(clusters.predict(corpus), row_sums(corpus.indptr, corpus.value).astype(np.int64))
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils import Tags, check_random_state
 
 from topmix.api.estimator import learned
+from topmix.api.gaussian_parameters import responsibilities
 from topmix.api.mixture import MixtureEstimator, count_of_samples
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.data.corpus import Corpus
@@ -18,7 +19,8 @@ from topmix.files.reader import CheckedReader
 from topmix.fitting.history import Callback
 from topmix.learners import Learner
 from topmix.likelihoods.categorical import Categorical
-from topmix.parameters.checks import positive_number, whole_number
+from topmix.likelihoods.categorical_start import STARTS, given, start
+from topmix.parameters.checks import one_of, positive_number, whole_number
 from topmix.read import How, Reading, read, read_known
 
 
@@ -59,6 +61,11 @@ class MultinomialMixture(MixtureEstimator):
         Seconds for the whole fit, all starts together. None: no limit.
     n_init : int
         Starts to try; the one with the best bound is kept.
+    init : {"auto", "k-means++", "random", "documents"} or array
+        Where clusters start, from a sample of the rows. "k-means++" is spherical k-means on damped counts. "auto" goes
+        on from there by collapsed Gibbs sampling, in several chains, and takes the most probable. "random" samples from
+        random clusters. "documents" are K rows that are far from each other. Or responsibilities (n_samples,
+        n_components), or labels (n_samples,).
     warm_start : bool
         Start `fit` from the clusters of the last one.
     n_jobs : int or None
@@ -112,11 +119,12 @@ class MultinomialMixture(MixtureEstimator):
         engine: str | Engine = "threads",
         weight_concentration_prior_type: str = "dirichlet_distribution",
         weight_concentration_prior: float | None = None,
-        topic_word_prior: float = 0.1,
+        topic_word_prior: float = 0.3,
         max_iter: int = 100,
         tol: float = 1e-3,
         max_time: float | None = None,
         n_init: int = 1,
+        init: object = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: object = None,
@@ -135,6 +143,7 @@ class MultinomialMixture(MixtureEstimator):
         self.tol = tol
         self.max_time = max_time
         self.n_init = n_init
+        self.init = init
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -178,13 +187,28 @@ class MultinomialMixture(MixtureEstimator):
 
     def _prepared(self, data: Corpus, weight: np.ndarray | None, K: int) -> None:
         positive_number(self.topic_word_prior, "topic_word_prior")
+        if isinstance(self.init, str):
+            one_of(self.init, STARTS, "init")
         self._allocation(K)
 
     def _first(
         self, prepared: None, data: Corpus, weight: np.ndarray | None, K: int, rng: np.random.Generator
     ) -> tuple[Categorical, np.ndarray | None]:
-        start = Categorical.start(data, weight, K, float(self.topic_word_prior), rng, self.objective)
-        return start, np.ones(K) if self.objective == "ml" else None
+        eta = float(self.topic_word_prior)
+        r = responsibilities(self.init, len(data), K, STARTS, "init")
+        if r is not None:
+            total, N = given(data, weight, r)
+        elif self.init == "documents":
+            first = Categorical.start(data, weight, K, eta, rng, self.objective)
+            return first, np.ones(K) if self.objective == "ml" else None
+        else:
+            total, N = start(data, weight, K, str(self.init), eta, self._weight_prior(K), rng)
+        return Categorical(Categorical.prior(data.shape[1], eta, self.objective), total, self.objective), N
+
+    def _weight_prior(self, K: int) -> float:
+        """Of each cluster, where a start needs it: a process that is cut off at K is about a Dirichlet of alpha / K."""
+        prior = 1.0 / K if self.weight_concentration_prior is None else float(self.weight_concentration_prior)
+        return prior / K if self.weight_concentration_prior_type == "dirichlet_process" else prior
 
     def _n_parameters(self) -> int:
         K, V = self.components_.shape

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import digamma
+from scipy.special import gammaln, xlogy
 
 from topmix import _core
 from topmix.data.corpus import Corpus
@@ -58,8 +58,9 @@ class Categorical:
         rng: np.random.Generator,
         objective: str = "vb",
     ) -> Categorical:
-        """Each cluster starts from one row, drawn by k-means++ under the KL divergence, smoothed by the mean row."""
-        eta = np.full((corpus.shape[1], 1), NEGLIGIBLE if objective == "ml" else prior)
+        """Each cluster starts from one row, drawn by k-means++ under the KL divergence, smoothed by the mean row.
+        `categorical_start` has better ones."""
+        eta = cls.prior(corpus.shape[1], prior, objective)
         X = corpus.to_scipy()
         if weight is None:
             weight = np.ones(corpus.shape[0])
@@ -72,23 +73,25 @@ class Categorical:
         return cls(eta, total, objective)
 
     @staticmethod
+    def prior(n_words: int, eta: float, objective: str) -> np.ndarray:  # [V, 1]
+        return np.full((n_words, 1), NEGLIGIBLE if objective == "ml" else eta)
+
+    @staticmethod
     def zeros(n_words: int, K: int) -> WordTotal:
         return WordTotal.zeros(n_words, K)
 
     @property
     def lam(self) -> np.ndarray:  # [V, K]
-        return self._lam(slice(None))
-
-    def _lam(self, cols: np.ndarray | slice) -> np.ndarray:
-        counts = self.total.factor * self.total.raw[cols]
         # rounding may leave negative counts, which a negligible prior does not make up for
-        return self.eta[cols] + (np.maximum(counts, 0.0) if self.objective == "ml" else counts)
+        return self.eta + np.maximum(self.total.counts(), 0.0)
 
     def tables(self, cols: np.ndarray) -> CategoricalTables:
-        lam, total = self._lam(cols), self.eta.sum() + self.total.totals
-        Elogphi = digamma(lam) - digamma(total) if self.objective == "vb" else np.log(lam) - np.log(total)
-        offset = Elogphi.max(axis=1)
-        return CategoricalTables((Elogphi - offset[:, None]).astype(np.float32), offset)
+        table, offset = np.empty((len(cols), self.total.shape[1]), np.float32), np.empty(len(cols))
+        norm, is_point = self.eta.sum() + self.total.totals, self.objective != "vb"
+        _core.categorical_table(
+            is_point, self.total.raw, self.total.factor, self.eta[:, 0], norm, cols, threads(), table, offset
+        )
+        return CategoricalTables(table, offset)
 
     @staticmethod
     def assign(shard: Shard, t: CategoricalTables, log_weights: np.ndarray, L: int) -> Assignment:
@@ -114,7 +117,15 @@ class Categorical:
 
     def bound(self, S: WordTotal, N: np.ndarray) -> float:
         """E[log p(x | z, phi)] - KL(q(phi) || p(phi)), or the same term at a point.  Eq. (2.4)."""
+        if S is self.total and self.objective != "ml":  # as after each pass: the optimum, where terms cancel
+            return self._largest_bound()
         return dirichlet.bound(S.counts(), np.broadcast_to(self.eta, S.raw.shape), self.lam, self.objective)
+
+    def _largest_bound(self) -> float:
+        is_point = self.objective == "map"
+        of_words, norm = self.total.bound("collapsed" if is_point else "variational", self.eta, None)
+        prior = len(norm) * float(dirichlet.log_normaliser(self.eta)[0])
+        return prior + of_words - float((xlogy(norm, norm) if is_point else gammaln(norm)).sum())
 
     def mean(self) -> np.ndarray:
         """E[phi], [K, V], rows sum to one."""
