@@ -7,7 +7,7 @@ NATIVE := pyproject.toml CMakeLists.txt $(shell find cpp -name '*.[ch]pp' -not -
 # Whatever is installed: code, kernels, pages. A copy that is older than one of them is not tested.
 SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.py' -o -name '*.pyi' -o -name '*.js' -o -name '*.css' -o -name '*.html' 2>/dev/null)
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
-GROUPS := --group test --group lint --group native --group docs
+GROUPS := --group test --group lint
 
 .PHONY: demo test test-all develop lint native native-all guard guard-accept docs wheel wheels wheel-check sdist sdist-check lowest audit fuzz clean
 
@@ -16,14 +16,15 @@ demo: $(VENV)/installed
 
 # What a contributor runs before a commit, and continuous integration: linters, C++ tests under sanitizers, and all
 # Python tests but those that are marked slow.
-test: $(VENV)/installed-test
+test: $(VENV)/native-tools
+	@$(MAKE) --no-print-directory -j 2 native lint
 	@$(BIN)/python tools/find_chromium.py
-	$(MAKE) --no-print-directory -j 2 lint native
 	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 20
 
 # Everything, before a release: the slow tests too, every instruction set and the other processor, the guard, faults of a
 # cluster twenty times, and the fuzzers.
 test-all: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet --group docs
 	@$(BIN)/python tools/find_chromium.py
 	$(REBUILD) ISAS=all
 	$(MAKE) --no-print-directory -j 3 lint native-all guard
@@ -44,8 +45,15 @@ $(VENV)/installed: $(SOURCES) | $(BIN)/python
 	elif test -n "$$(find $(NATIVE) -newer $(VENV)/editable)"; then $(REBUILD) ISAS="$$(cat $(VENV)/editable)"; fi
 	@touch $@
 
-$(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet $(GROUPS)
+# First and alone, because C++ tests need no more: the compiler is at work while the rest is fetched.
+$(VENV)/native-tools: $(VENV)/installed
+	@echo "fetching what compiles the C++ tests"
+	@$(BIN)/python -m pip install --quiet --group native
+	@touch $@
+
+$(VENV)/installed-test: $(VENV)/installed | $(VENV)/native-tools
+	@echo "fetching what tests and linters need"
+	@$(BIN)/python -m pip install --quiet $(GROUPS)
 	@touch $@
 
 # An editable install that rebuilds quickly, for working on topmix itself; run it again after a change in cpp/ (`make
@@ -53,11 +61,11 @@ $(VENV)/installed-test: $(VENV)/installed
 develop: $(VENV)/tools
 	$(BIN)/python tools/install.py --no-build-isolation $$(test $(VENV)/editable -nt pyproject.toml && echo --no-deps) --editable . $(if $(ISAS),-Ccmake.define.TOPMIX_ISAS="$(ISAS)")
 	@echo "$(ISAS)" >$(VENV)/editable
-	@touch $(VENV)/installed $(VENV)/installed-test
+	@touch $(VENV)/installed $(VENV)/native-tools $(VENV)/installed-test
 
 $(VENV)/tools: pyproject.toml | $(BIN)/python
 	@echo "fetching what tests, linters and the documentation need"
-	@$(BIN)/python -m pip install --quiet $(GROUPS)
+	@$(BIN)/python -m pip install --quiet $(GROUPS) --group native --group docs
 	@touch $@
 
 lint: | $(VENV)/installed-test
@@ -73,7 +81,7 @@ lint: | $(VENV)/installed-test
 # The kernels alone, without Python, under the address and undefined-behaviour sanitizers; `native-all` has every
 # instruction set and the thread sanitizer too. MAKEFLAGS is emptied here and in `guard` because ninja would try to share
 # the jobs of `make -j`, and cannot.
-native native-all: | $(VENV)/installed-test
+native native-all: | $(VENV)/native-tools
 	MAKEFLAGS= PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run.sh $(if $(filter native-all,$@),--all)
 
 # Instructions of the hot kernels against cpp/tests/instructions.json: more than 3% up fails. Skipped, with a line that

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import ModuleType
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -34,7 +35,7 @@ ALLOWED_SKIPS = {
     r"anndata is not installed": "it holds pandas back at version 2, and the other tests are for the latest",
     r"there is no chromium here": "the browser tests need a browser of 200 MB",
     r"node is not installed": "the scripts of the report are also checked in a browser",
-    r"MkDocs is not installed: pip install --group docs": "`make test` installs it, `make wheel-check` does not",
+    r"MkDocs is not installed: pip install --group docs": "`make test-all` installs it, `make wheel-check` does not",
     r"stubs are made by nanobind's stubgen": "nanobind is in the `native` group",
     r"scikit-learn's callbacks came with 1\.9": "older versions of scikit-learn are supported without callbacks",
     r"SCIPY_ARRAY_API is not set: .*": "scikit-learn's check of the array API, which the estimators do not support",
@@ -59,6 +60,12 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell starts jobs in the background with Ctrl-C ignored, and whatever they start inherits that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto`: one process more than cores, because tests of clusters, browsers and programs wait for others."""
+    return joblib.cpu_count() + 1
 
 
 class SkipCheck:

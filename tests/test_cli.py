@@ -90,8 +90,8 @@ def test_demo_loads_only_what_it_needs(small):
 
 
 def test_demo_json_has_every_topic(small):
-    done = run(small, "demo", "--topics", "10", "--passes", "2", "--show", "1", "--json")
-    assert done.returncode == 0
+    done = CliRunner().invoke(app, ["demo", "--topics", "10", "--passes", "2", "--show", "1", "--json"])
+    assert done.exit_code == 0
     out = json.loads(done.stdout)
     assert len(out["topics"]) == 10
     assert sum(topic["share"] for topic in out["topics"]) == pytest.approx(1)
@@ -140,8 +140,8 @@ def test_version(small):
     ],
 )
 def test_mistakes_are_explained(small, args, code, message):
-    done = run(small, *args)
-    assert done.returncode == code
+    done = CliRunner().invoke(app, args)  # tests/cli has such a process
+    assert done.exit_code == code
     assert done.stdout == ""
     assert message in done.stderr
     assert "Traceback" not in done.stderr

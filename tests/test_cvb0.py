@@ -125,8 +125,7 @@ def start_model(corpus, K, seed, L):
     return TopicModel(DocumentPrior(np.full(K, 0.1), "collapsed"), words, DocumentOptions(n_active=L))
 
 
-@pytest.mark.parametrize(("learner", "n_shards"), [(Batch(), 1), (Batch(), 3), (Memoized(), 4)])
-@pytest.mark.parametrize("L", [2, 3])
+@pytest.mark.parametrize(("learner", "n_shards", "L"), [(Batch(), 1, 2), (Batch(), 3, 3), (Memoized(), 4, 2)])
 def test_the_parallel_learner_comes_to_where_the_textbook_stands_still(learner, n_shards, L, cut):
     corpus = sample_lda(30, 25, 3, doc_length=30, random_state=2).corpus
     X, K = corpus.to_scipy().toarray().astype(np.float64), 3

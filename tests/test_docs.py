@@ -20,8 +20,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from topmix import HDP, LDA, GibbsLDA
 from topmix.api.components import FAMILIES
 from topmix.cli import app
+from topmix.data import from_texts
+from topmix.data.demo import cache_path
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -47,6 +50,19 @@ def make_files(folder: Path) -> None:
     (folder / "reviews.csv").write_text("\n".join(["key,title,body", *rows]))
 
 
+@pytest.fixture
+def quickly(tmp_path, monkeypatch):
+    """Pages are about what to write, not about how far a fit gets: few passes where a page does not say how many, and a
+    small demo corpus."""
+    for cls in (LDA, HDP, GibbsLDA):
+        monkeypatch.setitem(cls.__init__.__kwdefaults__, "max_iter", 10)
+    monkeypatch.setenv("TOPMIX_CACHE", str(tmp_path / "cache"))
+    texts = {f"{subject}.f{n}": " ".join((words.split() * 4)[n : n + 20]) for subject, words in SUBJECTS.items()
+             for n in range(20)}  # fmt: skip
+    cache_path().parent.mkdir()
+    from_texts(texts.values(), names=texts).save(cache_path())
+
+
 FIRST = ("README", "index", "components", "texts")  # what people copy; the other pages are for `make test-all`
 
 
@@ -54,9 +70,8 @@ FIRST = ("README", "index", "components", "texts")  # what people copy; the othe
     "page",
     [pytest.param(page, marks=() if page.stem in FIRST else pytest.mark.slow, id=page.stem) for page in PAGES],
 )
-def test_code_blocks_run(page, tmp_path, monkeypatch, demo_cache, capsys):
+def test_code_blocks_run(page, tmp_path, monkeypatch, quickly, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TOPMIX_CACHE", demo_cache["TOPMIX_CACHE"])
     text = page.read_text(encoding="utf-8")
     for library in re.findall(r"<!-- needs (\w+) -->", text):
         with warnings.catch_warnings():

@@ -175,7 +175,7 @@ def test_odd_data_is_finite_or_refused_with_a_reason(covariance_type, objective)
         "far away": X + 1e7,
     }
     for name, data in odd.items():
-        model = GaussianMixture(5, covariance_type=covariance_type, objective=objective, random_state=0, max_iter=20)
+        model = GaussianMixture(5, covariance_type=covariance_type, objective=objective, random_state=0, max_iter=6)
         model.fit(data)
         for x in (model.means_, model.covariances_, model.weights_, model.score_samples(data), model.elbo_):
             assert np.all(np.isfinite(x)), name
@@ -222,6 +222,7 @@ def test_bad_combinations_are_refused(blobs):
         GaussianMixture(2).fit(spoiled)
 
 
+@pytest.mark.slow  # seven seconds; test_von_mises_fisher.py has a smaller one, of the same reader
 def test_a_mapped_file_is_read_a_piece_at_a_time(tmp_path):
     """160 MB of rows, more than twice the memory that the fit may take beside them."""
     script = textwrap.dedent(

@@ -221,7 +221,7 @@ def test_it_starts_where_it_is_told_to(planted):
     corpus, truth = planted.corpus, planted.assignments
     how = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "max_iter": 2, "random_state": 0}
     cold = GibbsLDA(6, **how).fit(corpus)
-    lda = LDA(6, random_state=0).fit(corpus)
+    lda = LDA(6, max_iter=10, random_state=0).fit(corpus)
     starts = {"array": truth, "token_topics_": GibbsLDA(6, **how, init=truth).fit(corpus), "topics": lda}
     for name, init in starts.items():
         model = GibbsLDA(6, **how, init=init).fit(corpus)

@@ -318,8 +318,8 @@ def test_what_cannot_be_is_refused(sample):
 
 def test_concentrations_are_kept_or_learned(sample):
     def fit(given, **more):
-        settings = {"max_iter": 4, "tol": -np.inf, "search": None, "random_state": 0} | more
-        return HDP(4, doc_topic_prior=given, **settings).fit(sample.corpus)
+        settings = {"max_iter": 4, "tol": -np.inf, "search": None, "random_state": 0, "n_jobs": 1} | more
+        return HDP(4, doc_topic_prior=given, **settings).fit(sample.corpus[:150])
 
     assert fit(None).weight_concentration_ == 10.0
     pair = fit((0.7, 3.0))
@@ -349,7 +349,13 @@ class Crash(Exception):
     pass
 
 
-@pytest.mark.parametrize("parameters", [{}, {"inference": "variational", "topic_word_prior": "auto"}])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        pytest.param({"inference": "variational", "topic_word_prior": "auto"}, marks=pytest.mark.slow),
+    ],  # its file is the same
+)
 def test_a_search_that_was_interrupted_goes_on_with_the_same_bits(sample, tmp_path, parameters):
     """Interrupted while topics start anew, in other trials, and in the last passes; each time from the last file."""
     parameters = parameters | {"random_state": 0, "max_iter": 70, "learner": Memoized(batch_size=200)}

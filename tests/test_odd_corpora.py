@@ -13,6 +13,8 @@ from topmix.data import Corpus
 from topmix.inference import Collapsed, Variational
 from topmix.learners import Batch, Memoized, Stochastic
 
+from .pairs import pairs
+
 INFERENCE = {"collapsed": Collapsed, "variational": Variational}
 LEARNER = {"memoized": Memoized, "batch": Batch, "stochastic": Stochastic}
 WAYS = list(itertools.product(["collapsed", "variational"], ["memoized", "batch", "stochastic"]))
@@ -53,9 +55,9 @@ def in_this_way(inference, learner, setting=None):
     return own | {"inference": INFERENCE[inference](**of_inference), "learner": LEARNER[learner](**of_learner)}
 
 
-@pytest.mark.parametrize(("inference", "learner"), WAYS)
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("name", CORPORA)
+@pytest.mark.parametrize(
+    ("name", "setting", "inference", "learner"), pairs(list(CORPORA), list(SETTINGS), list(INFERENCE), list(LEARNER))
+)
 def test_everything_is_finite(name, setting, inference, learner):
     data = CORPORA[name]
     model = lda(**in_this_way(inference, learner, setting)).fit(data)

@@ -19,6 +19,8 @@ from topmix.likelihoods.von_mises_fisher_start import empty, spread_rows, start
 from topmix.numerics.bessel import ratio
 from topmix.reference import von_mises_fisher as twin
 
+from .pairs import pairs
+
 
 def planted(D, kappas, n=600, seed=0):
     """Rows of clusters with these concentrations around random directions, the cluster of each, and the directions."""
@@ -84,9 +86,9 @@ def test_batch_with_all_clusters_takes_the_steps_of_plain_em(D, kappas, objectiv
     np.testing.assert_allclose(model.predict_proba(X), posterior, atol=1e-8)
 
 
-@pytest.mark.parametrize("n_active", [1, 2, 5, None])
-@pytest.mark.parametrize("learner", ["batch", "memoized"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n_active", "learner", "dtype"), pairs([1, 2, 5, None], ["batch", "memoized"], [np.float32, np.float64])
+)
 def test_the_objective_never_falls(learner, n_active, dtype):
     X = planted(40, [30, 60, 200, 500, 500, 900])[0].astype(dtype)
     model = VonMisesFisherMixture(9, learner=learner, n_active=n_active, tol=-np.inf, max_iter=25, random_state=0)

@@ -75,14 +75,14 @@ def test_a_checkpoint_that_is_not_hurt_gives_the_same_bits(hurt, tmp_path):
 
 def test_truncated_checkpoints(hurt, tmp_path):
     data = hurt[2]
-    for n in {*range(0, len(data), 97), *range(0, 40, 3), *range(len(data) - 40, len(data), 3)}:
+    for n in {*range(0, len(data), 397), *range(0, 40, 3), *range(len(data) - 40, len(data), 3)}:
         attempt(hurt, tmp_path / "file", data[:n], must_fail=True)
 
 
 def test_checkpoints_with_changed_bytes(hurt, tmp_path):
     """Checksums see each of them: the fit is refused, or it is the same to the bit."""
     data, rng = hurt[2], random.Random(0)
-    for _ in range(150):
+    for _ in range(50):
         bytes_ = bytearray(data)
         for _ in range(rng.choice((1, 1, 2, 8))):
             bytes_[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
@@ -107,9 +107,9 @@ def test_checkpoints_with_anything_anywhere_in_the_json(hurt, tmp_path):
         else:
             holder[key] = rng.choice(NASTY)
 
-    for _ in range(150):
+    for _ in range(50):
         n_taken += attempt(hurt, tmp_path / "file", forge(hurt[2], edit))
-    assert n_taken < 300  # most of what a checkpoint says matters
+    assert n_taken < 40  # most of what a checkpoint says matters
 
 
 def test_checkpoints_with_any_number_in_any_array(hurt, tmp_path):
@@ -126,7 +126,7 @@ def test_checkpoints_with_any_number_in_any_array(hurt, tmp_path):
         with np.errstate(over="ignore"):
             array[rng.randrange(len(array))] = value
 
-    for _ in range(150):
+    for _ in range(50):
         attempt(hurt, tmp_path / "file", forge(hurt[2], edit))
 
 

@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import topmix
+from topmix.cli import app, infer_command
 
 MEASURED = """
 import resource, sys
@@ -35,7 +37,7 @@ def texts(n):
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model"
-    topmix.LDA(3, random_state=0).fit(texts(90)).save(path)
+    topmix.LDA(3, max_iter=5, random_state=0).fit(texts(90)).save(path)
     return path
 
 
@@ -62,9 +64,12 @@ def write(path, rows):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
-def test_blocks_of_a_table_give_what_the_model_gives(model, kind, tmp_path):
+def test_blocks_of_a_table_give_what_the_model_gives(model, kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(infer_command, "BLOCK_ROWS", 700)
     rows = [*texts(2500), "", "unheard"]
-    infer(model, write(tmp_path / f"in.{kind}", rows), "--field", "body", "-o", tmp_path / "out.parquet")
+    arguments = model, write(tmp_path / f"in.{kind}", rows), "--field", "body", "-o", tmp_path / "out.parquet"
+    done = CliRunner().invoke(app, ["infer", *map(str, arguments)])
+    assert done.exit_code == 0, done.output
     found = pq.read_table(tmp_path / "out.parquet")
     assert found["id"].to_pylist() == [f"d{i}" for i in range(len(rows))]
     want = topmix.load(model).transform(rows)

@@ -22,7 +22,8 @@ NOT_OURS = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "cluster" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group("ray"))  # one process has the cluster
+            if isinstance(item, pytest.Function) and "cluster" in item.fixturenames:
+                item.add_marker(pytest.mark.xdist_group("ray"))  # one process has the cluster
             for line in NOT_OURS:
                 item.add_marker(pytest.mark.filterwarnings(line))
 

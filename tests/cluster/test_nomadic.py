@@ -101,6 +101,7 @@ def killer(three):
     return kill
 
 
+@pytest.mark.slow  # waits for a worker to come back; test_faults.py kills one
 def test_a_worker_is_killed_and_the_fit_goes_on_from_the_last_pass(three, killer, corpus, caplog):
     model = lda(three, callbacks=[killer]).fit(corpus)
     assert [record.n_pass for record in model.history_] == list(range(1, 7))

@@ -12,7 +12,7 @@ from .estimators import EVERYONE, answers, ask, counts_only, everyone, make, of_
 
 @everyone
 def test_the_same_from_every_kind_of_input(name, data, tmp_path):
-    want = answers(make(name).fit(data), data)
+    want = answers(make(name, max_iter=2).fit(data), data)
     frame = pd.DataFrame(data, columns=[f"w{v}" for v in range(data.shape[1])])
     inputs = [data.tolist(), data.astype(np.float64), np.asfortranarray(data), frame]
     if counts_only(name):
@@ -21,7 +21,7 @@ def test_the_same_from_every_kind_of_input(name, data, tmp_path):
         inputs += [data.astype(np.int64), sp.csr_matrix(data), sp.csr_array(data), sp.csc_array(data)]
         inputs += [sp.coo_array(data), corpus, tmp_path / "saved.topmix", str(tmp_path / "saved.topmix")]
     for X in inputs:
-        model = make(name).fit(X)
+        model = make(name, max_iter=2).fit(X)
         same(answers(model, X), want)
         same(answers(model, data), want)
         assert model.n_features_in_ == data.shape[1]

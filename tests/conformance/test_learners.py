@@ -16,6 +16,7 @@ from topmix.learners import LEARNERS, Batch, Memoized, State, Stochastic
 from topmix.stats import PseudoCounts
 from topmix.stats.tree import tree_sum
 
+from ..pairs import pairs as any_two
 from .conftest import MIXTURES, PROBLEMS
 from .remote import Remote
 
@@ -56,18 +57,15 @@ def test_every_learner_of_the_registry_is_here():
     assert {type(learner) for learner in LEARNER.values()} == set(LEARNERS.values()) - {LEARNERS["asynchronous"]}
 
 
-@pytest.mark.parametrize("L", [1, 2, 5])
-@pytest.mark.parametrize("likelihood", MIXTURES)
-@pytest.mark.parametrize("name", MONOTONE)
-def test_the_bound_of_a_mixture_rises_at_every_pass(name, likelihood, L, problem):
-    for n_shards in (1, 20):
-        model, step, shards = problem(likelihood, K=5, L=L)
-        pseudo = model.as_stats() if likelihood.endswith("-ml") else None  # five rows alone have no covariance
-        workers = Serial().open(shards(n_shards), step, 1)
-        passes = LEARNER[name].passes(model, workers, State(pseudo_counts=pseudo))
-        bound = np.array([sum(m.bound(total).values()) for m, total, _ in itertools.islice(passes, 8)])
-        assert np.all(np.diff(bound) > -1e-6 * np.abs(bound[0])), n_shards  # float32 scores
-        assert bound[-1] > bound[0] or L == 1  # hard assignments may stand still after one pass
+@pytest.mark.parametrize(("name", "likelihood", "L", "n_shards"), any_two(MONOTONE, MIXTURES, [1, 2, 5], [1, 20]))
+def test_the_bound_of_a_mixture_rises_at_every_pass(name, likelihood, L, n_shards, problem):
+    model, step, shards = problem(likelihood, K=5, L=L)
+    pseudo = model.as_stats() if likelihood.endswith("-ml") else None  # five rows alone have no covariance
+    workers = Serial().open(shards(n_shards), step, 1)
+    passes = LEARNER[name].passes(model, workers, State(pseudo_counts=pseudo))
+    bound = np.array([sum(m.bound(total).values()) for m, total, _ in itertools.islice(passes, 6)])
+    assert np.all(np.diff(bound) > -1e-6 * np.abs(bound[0]))  # float32 scores
+    assert bound[-1] > bound[0] or L == 1  # hard assignments may stand still after one pass
 
 
 @pairs
@@ -89,21 +87,22 @@ def test_resumed_is_uninterrupted(name, what, problem, flat):
     assert states[0].t == states[1].t
 
 
-@pytest.mark.parametrize("n_shards", [1, 4])
-@pairs
+@pytest.mark.parametrize(
+    ("name", "what", "n_shards"), [case for case in any_two(list(LEARNER), PROBLEMS, [4, 1]) if case[:2] in PAIRS]
+)
 def test_state_model_and_memory_are_all_that_a_learner_needs(name, what, n_shards, problem, flat):
     """Put together from copies after any pass, it continues with the same bits."""
     state = State()
     passes, workers = started(LEARNER[name], problem, what, n_shards, state)
     carried = [
-        copy.deepcopy((model, total, state, workers.recall())) for model, total, _ in itertools.islice(passes, 5)
+        copy.deepcopy((model, total, state, workers.recall())) for model, total, _ in itertools.islice(passes, 4)
     ]
     want = np.concatenate([flat(carried[-1][0]), flat(carried[-1][1])])
     for n_passes, (model, _, state, memory) in enumerate(carried[:-1], 1):
         _, step, shards = problem(what)
         workers = Remote().open(shards(n_shards), step, 1)
         workers.restore(memory)
-        *_, last = some(LEARNER[name].passes(model, workers, state), 5 - n_passes, flat)
+        *_, last = some(LEARNER[name].passes(model, workers, state), 4 - n_passes, flat)
         np.testing.assert_array_equal(last, want)
 
 
@@ -174,12 +173,11 @@ def sequential(model, workers, n):
         yield model, total, {}
 
 
-@pytest.mark.parametrize("n_shards", [1, 4])
 @pytest.mark.parametrize("what", PROBLEMS)
-def test_rounds_of_one_are_sequential_memoized_learning_bit_for_bit(what, n_shards, problem, flat):
-    passes, _ = started(Memoized(batches_per_update=1), problem, what, n_shards)
+def test_rounds_of_one_are_sequential_memoized_learning_bit_for_bit(what, problem, flat):
+    passes, _ = started(Memoized(batches_per_update=1), problem, what, 4)
     model, step, shards = problem(what)
-    same(some(passes, 4, flat), some(sequential(model, Serial().open(shards(n_shards), step, 1), 4), 4, flat))
+    same(some(passes, 3, flat), some(sequential(model, Serial().open(shards(4), step, 1), 3), 3, flat))
 
 
 def added(total, memo, width):
@@ -189,7 +187,7 @@ def added(total, memo, width):
     return total
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("width", [1, 3, 9])
 @pytest.mark.parametrize("what", PROBLEMS)
 def test_the_memoized_total_is_the_sum_of_the_last_visits(what, width, problem, flat):
     """After each pass, every row is in the total once: exactly, for any number of shards per round."""
@@ -206,7 +204,7 @@ def test_the_memoized_total_is_the_sum_of_the_last_visits(what, width, problem, 
 
     workers.run, state = watched, State()
     passes = Memoized(batches_per_update=width).passes(model, workers, state)
-    for n_pass, (_, total, info) in enumerate(itertools.islice(passes, 4), 1):
+    for n_pass, (_, total, info) in enumerate(itertools.islice(passes, 3), 1):
         assert rounds == [list(range(a, min(a + width, 4))) for a in range(0, 4, width)] * n_pass
         assert {b: id(stats) for b, stats in state.memo.items()} == {b: id(stats) for b, stats in seen.items()}
         np.testing.assert_array_equal(flat(total), flat(added(model.no_stats(), seen, width)))
@@ -215,7 +213,7 @@ def test_the_memoized_total_is_the_sum_of_the_last_visits(what, width, problem, 
         assert all(np.all(np.isfinite(value)) for value in info.values())
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 9])
+@pytest.mark.parametrize("width", [1, 3])
 @pytest.mark.parametrize("what", PROBLEMS)
 def test_pseudo_counts_fade_through_the_first_pass_and_leave_nothing(what, width, problem, flat):
     model, step, shards = problem(what)
@@ -241,15 +239,14 @@ def test_pseudo_counts_beside_a_total_fade_from_round_to_round(width, problem):
     assert total.S.pseudo is None
 
 
-@pytest.mark.parametrize("width", [2, 3])
 @pytest.mark.parametrize("what", PROBLEMS)
-def test_the_shards_of_a_round_are_computed_under_one_model(what, width, problem):
+def test_the_shards_of_a_round_are_computed_under_one_model(what, problem):
     """So several workers may share them; and the model moves after each round."""
     model, step, shards = problem(what)
     workers = Serial().open(shards(5), step, 1)
     run, models = workers.run, []
     workers.run = lambda tables, which: (models.append(tables.__self__), run(tables, which))[1]
-    learner = Memoized(batches_per_update=width)
+    learner = Memoized(batches_per_update=3)
     list(itertools.islice(learner.passes(model, workers, State()), 2))
     assert len(models) == len({id(m) for m in models}) == 2 * learner.updates_per_pass(5)
 
@@ -257,7 +254,7 @@ def test_the_shards_of_a_round_are_computed_under_one_model(what, width, problem
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_rounds_have_the_same_bits_for_any_engine_and_number_of_threads(width, problem, flat):
     found = []
-    for engine, threads in itertools.product((Serial(), Threads(), Remote(1), Remote(2), Remote(3)), (1, 3)):
+    for engine, threads in ((Serial(), 1), (Threads(), 3), (Remote(1), 1), (Remote(2), 3), (Remote(3), 1)):
         model, step, shards = problem("discounted", wide=True)
         workers = engine.open(shards(4), step, threads)
         found.append(some(Memoized(batches_per_update=width).passes(model, workers, State()), 3, flat))

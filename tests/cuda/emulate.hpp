@@ -6,16 +6,13 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <numeric>
-#include <random>
-#include <vector>
+#include <utility>
+#include <vector>  // each header here is read for every program that is compiled
 
 #define __device__
 #define __host__
@@ -51,7 +48,7 @@ struct Barrier {
 
 struct Lane {
     jmp_buf place;
-    std::unique_ptr<char[]> stack;
+    char* stack = nullptr;  // kept for the next block, until the process ends
     bool begun = false;
     Barrier* waits_at = nullptr;
     long generation = 0;
@@ -110,12 +107,15 @@ T from_bits(unsigned long long b) {
 
 inline void (*entry)();
 
+/// A fibre runs one lane of one block after another: to make one asks the kernel of the system for its signals.
 inline void start() {
-    entry();
-    lanes[threadIdx.x].done = true;
-    leave(warp());
-    leave(block);
-    pause(lanes[threadIdx.x]);
+    for (;;) {
+        entry();
+        lanes[threadIdx.x].done = true;
+        leave(warp());
+        leave(block);
+        pause(lanes[threadIdx.x]);
+    }
 }
 
 inline void resume(Lane& lane) {
@@ -124,7 +124,7 @@ inline void resume(Lane& lane) {
     lane.begun = true;
     ucontext_t context;
     getcontext(&context);
-    context.uc_stack.ss_sp = lane.stack.get();
+    context.uc_stack.ss_sp = lane.stack;
     context.uc_stack.ss_size = 1 << 16;
     context.uc_link = nullptr;
     makecontext(&context, start, 0);
@@ -138,14 +138,17 @@ inline void run_block(int n) {
     block.live = n;
     for (int i = 0; i < n; ++i) {
         Lane& lane = lanes[size_t(i)];
-        if (!lane.stack) lane.stack.reset(new char[1 << 16]);
-        lane.done = lane.begun = false, lane.waits_at = nullptr;
+        if (!lane.stack) lane.stack = new char[1 << 16];
+        lane.done = false, lane.waits_at = nullptr;
         ++warps[size_t(i) / 32].live;
     }
     std::vector<int> order(static_cast<size_t>(n));
-    std::iota(order.begin(), order.end(), 0);
-    if (order_seed == 1) std::reverse(order.begin(), order.end());
-    if (order_seed > 1) std::shuffle(order.begin(), order.end(), std::mt19937(unsigned(order_seed)));
+    for (int i = 0; i < n; ++i) order[size_t(i)] = order_seed == 1 ? n - 1 - i : i;
+    unsigned random = unsigned(order_seed);
+    for (int i = n - 1; i > 0 && order_seed > 1; --i) {
+        random = random * 1664525u + 1013904223u;
+        std::swap(order[size_t(i)], order[(random >> 16) % unsigned(i + 1)]);
+    }
     for (int left = n; left > 0;) {
         bool moved = false;
         for (const int i : order) {

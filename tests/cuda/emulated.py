@@ -40,7 +40,7 @@ def library(name: str, L: int) -> ctypes.CDLL:
     order = 'extern "C" void set_order(int seed) { emulated::order_seed = seed; }\n'
     text = f'#include "{HEADER}"\n' + program(name).replace('extern "C" __global__', "__global__")
     text += sizes + calls + order
-    flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-w", f"-DTOPMIX_L={L}"]
+    flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-w", f"-DTOPMIX_L={L}"]
     flags += ["-U_FORTIFY_SOURCE"]  # with it, which some systems set, a jump to another lane's stack aborts
     key = hashlib.sha256(f"{text}{HEADER.read_text()}{flags}".encode()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"topmix-emulated-{os.getuid()}"

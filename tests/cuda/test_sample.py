@@ -124,19 +124,19 @@ def test_any_order_of_the_lanes_gives_the_same_topics(order):
     np.testing.assert_array_equal(first.docs.topic(), other.docs.topic())
 
 
-SAMPLE = sample_lda(120, 60, 5, doc_length=25, random_state=2)
+SAMPLE = sample_lda(50, 40, 4, doc_length=20, random_state=2)
 
 
 @pytest.mark.parametrize("learner", ["memoized", pytest.param("batch", marks=pytest.mark.slow)])  # seconds each
 def test_a_fit_explores(engine, learner):
-    settings = {"learner": learner, "random_state": 0, "max_iter": 20, "inference": Collapsed(sweeps=12)}
-    first, again = (LDA(5, engine=engine, **settings).fit(SAMPLE.corpus) for _ in range(2))
+    settings = {"learner": learner, "random_state": 0, "max_iter": 12, "inference": Collapsed(sweeps=5)}
+    first, again = (LDA(4, engine=engine, **settings).fit(SAMPLE.corpus) for _ in range(2))
     phases = [record.phase for record in first.history_]
-    assert phases.count("sampling") == 12
+    assert phases.count("sampling") == 5
     assert phases[-1] == "polishing"
     np.testing.assert_array_equal(first.components_, again.components_)
-    plain = LDA(5, engine=engine, **settings | {"inference": Collapsed(sweeps=0)}).fit(SAMPLE.corpus)
-    on_processor = LDA(5, **settings).fit(SAMPLE.corpus)
+    plain = LDA(4, engine=engine, **settings | {"inference": Collapsed(sweeps=0)}).fit(SAMPLE.corpus)
+    on_processor = LDA(4, **settings).fit(SAMPLE.corpus)
     assert first.history_[-1].objective > plain.history_[-1].objective
     assert first.history_[-1].objective == pytest.approx(on_processor.history_[-1].objective, rel=0.01)
-    assert first.components_.sum() == pytest.approx(SAMPLE.corpus.n_tokens + 5 * 60 * first.topic_word_prior_)
+    assert first.components_.sum() == pytest.approx(SAMPLE.corpus.n_tokens + 4 * 40 * first.topic_word_prior_)

@@ -16,6 +16,7 @@ from topmix.likelihoods.topic_words import WordTables
 from topmix.models.topics import TopicTables
 from topmix.reference.topics import LastVisit, Options, merged_entropy, topics_step
 
+from ..pairs import pairs
 from ..topic_data import POSTERIORS, dense_docs, document_options, make_corpus
 from .emulated import EmulatedDevice
 
@@ -32,6 +33,7 @@ ROOMS = {
 
 @pytest.fixture(params=ROOMS)
 def room(request, monkeypatch):
+    """Who solves the documents."""
     for name, (most, floats) in ROOMS[request.param].items():
         monkeypatch.setattr(plan, name, getattr(plan, name)._replace(most=most, room=floats))
     if request.param == "global":
@@ -115,8 +117,9 @@ def agree(got, shard, want):
     assert (got.iterations, got.restarts, got.accepted) == want.effort
 
 
-@pytest.mark.parametrize("eps", [0.0, 0.45, 1.7])
-@pytest.mark.parametrize("posterior", POSTERIORS)
+@pytest.mark.parametrize(
+    ("posterior", "eps", "room"), pairs(POSTERIORS, [0.45, 0.0, 1.7], list(ROOMS)), indirect=["room"]
+)
 def test_documents_equal_their_twin(posterior, eps, room):
     shard, tables, _, want = problem(posterior, eps)
     agree(solved(shard, tables), shard, want)
