@@ -31,7 +31,7 @@ test-all: $(VENV)/installed-test
 	TOPMIX_BUILT_ISAS="$$($(BIN)/python -c 'from topmix import _core; print(*_core.supported_isas())')" $(BIN)/python -m pytest -m "" -n auto --dist loadgroup --durations 30
 	$(BIN)/python -m benchmarks.ray_faults
 	PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run_other.sh
-	$(MAKE) --no-print-directory fuzz MINUTES=0.5
+	$(MAKE) --no-print-directory fuzz
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "topmix needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
@@ -132,9 +132,9 @@ audit: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet 'pip-audit>=2.7'
 	$(BIN)/pip-audit --skip-editable --progress-spinner off
 
-# Ten minutes of each fuzzer; MINUTES=1 for a quick one.
+# Ten minutes of each fuzzer, as many at a time as there are cores; MINUTES=1 for a quick one.
 fuzz: $(VENV)/installed-test
-	$(BIN)/python -m tools.fuzz_files --minutes $(or $(MINUTES),10)
+	$(BIN)/python -m tools.fuzz_files --minutes $(or $(MINUTES),10) --jobs $(or $(JOBS),$(shell nproc 2>/dev/null),1)
 	$(BIN)/python -m tools.fuzz doors --minutes $(or $(MINUTES),10)
 
 clean:

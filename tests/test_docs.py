@@ -134,3 +134,10 @@ def test_the_site_is_built_without_a_warning(tmp_path):
         built = tmp_path / (page.stem if page.stem != "index" else "") / "index.html"
         assert built.exists(), f"{page.name} is not in the site"
     assert "n_components" in (tmp_path / "api" / "index.html").read_text(encoding="utf-8")
+
+
+def test_tests_that_the_table_of_security_names_are_there():
+    rows = [line.split("|")[-2] for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.startswith("|")]
+    named = {name for cell in rows for name in re.findall(r"`([\w/]+(?:\.py|/))`", cell)}
+    assert len(named) > 8
+    assert [name for name in named if not (ROOT / "tests" / name).exists()] == []

@@ -239,7 +239,8 @@ def http(data: bytes, folder: Path) -> None:
     assert not got.startswith((b"HTTP/1.1 5", b"HTTP/1.0 5")), got[:2000]
     assert not loud.said, loud.said
     alive = b"GET /api/status " + HEAD.replace(b"HOST", b"localhost").replace(b"TOKEN", said[b"TOKEN"].encode())
-    assert _sent(explorer.server.port, alive + b"\r\n").startswith(b"HTTP/1.1 200")
+    answers = (_sent(explorer.server.port, alive + b"\r\n") for _ in range(3))  # a busy machine may send it too late
+    assert any(answer.startswith(b"HTTP/1.1 200") for answer in answers)
 
 
 def _sent(port: int, data: bytes) -> bytes:

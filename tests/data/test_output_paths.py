@@ -8,12 +8,13 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from topmix import LDA
+from topmix import LDA, load
 from topmix.data import Corpus, from_texts, read_corpus, write_corpus
 from topmix.data.atomic import atomic_write, check_can_write, temporary_path
 from topmix.export import export
@@ -48,6 +49,9 @@ def test_a_device_stays_a_device(tmp_path):
         node.symlink_to(os.devnull)
     write(node)
     check_can_write(node)
+    write_corpus(CORPUS, node, "uci")  # whose words would lie beside it
+    with pytest.raises(OSError, match="not a plain file"):
+        export(LDA(2, max_iter=1, random_state=0).fit(CORPUS), node, "gensim")  # many files
     assert stat.S_ISCHR(os.stat(node).st_mode)
     assert [path.name for path in tmp_path.iterdir()] == ["null"]
 
@@ -57,6 +61,50 @@ def test_a_full_device_is_an_error_that_names_it():
         write("/dev/full")
     assert error.value.errno == errno.ENOSPC
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path):
+    """If it is of the same file, is a while old, and nobody is writing it."""
+    (tmp_path / "other").touch()
+    names = {f".file.1234567{n}.{part}.topmix-tmp" for n in range(2) for part in ("whole", "index")}
+    others = {".file2.12345670.whole.topmix-tmp", ".other.12345670.whole.topmix-tmp", ".file.x.whole.topmix-tmp"}
+    for name in names | others:
+        (tmp_path / name).write_bytes(b"half")
+        os.utime(tmp_path / name, (1e9, 1e9))
+    os.utime(tmp_path / ".file.12345671.whole.topmix-tmp")  # now
+    with atomic_write(tmp_path / "file") as long:
+        (begun,) = {path.name for path in tmp_path.glob(".file.*.whole.topmix-tmp")} - names - others
+        os.utime(tmp_path / begun, (1e9, 1e9))
+        write(tmp_path / "file", b"meanwhile")
+        long.write(b"at last")
+    assert (tmp_path / "file").read_bytes() == b"at last"
+    left = {path.name for path in tmp_path.iterdir()} - {"file", "other"}
+    assert left == (names | others) - {".file.12345670.whole.topmix-tmp"}
+
+
+SAVES = """
+import sys, numpy as np, topmix
+models = [topmix.LDA(k, max_iter=1, random_state=0).fit(np.eye(4, 3000)) for k in (20, 30)]
+print("ready", flush=True)
+while True:
+    for model in models:
+        model.save(sys.argv[1])
+"""
+
+
+@pytest.mark.slow  # three processes; the test above and those of atomic writing notice most of it
+def test_a_kill_while_a_model_is_saved_leaves_a_model(tmp_path):
+    sizes = set()
+    for wait in (0.0, 0.013, 0.05):
+        child = subprocess.Popen([sys.executable, "-c", SAVES, str(tmp_path / "model")], stdout=subprocess.PIPE)
+        child.stdout.readline()
+        while not (tmp_path / "model").exists():
+            time.sleep(0.001)
+        time.sleep(wait)
+        child.kill()
+        child.communicate()
+        sizes.add(load(tmp_path / "model").n_components)
+    assert sizes <= {20, 30}
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -247,8 +248,9 @@ def test_halves_of_surrogate_pairs_in_documents_are_shown_as_something_else(fitt
 
 
 def test_of_two_explorers_of_a_model_the_one_that_is_behind_keeps_no_edit(client, explorer, documents, tmp_path):
-    (tmp_path / ".model.session.12345678.whole.topmix-tmp").write_text("half")  # of one that was killed
-    (tmp_path / ".other.session.12345678.whole.topmix-tmp").write_text("of another")
+    for name in ("model", "other"):  # of one that was killed, a while ago
+        (tmp_path / f".{name}.session.12345678.whole.topmix-tmp").write_text("half")
+        os.utime(tmp_path / f".{name}.session.12345678.whole.topmix-tmp", (1e9, 1e9))
     with explore(tmp_path / "model", documents.corpus, browser=False) as other:
         assert sorted(path.name for path in tmp_path.glob(".*")) == [".other.session.12345678.whole.topmix-tmp"]
         assert do(client, "apply", edit={"do": "freeze", "topic": 1}).status_code == 200

@@ -139,6 +139,15 @@ def test_there_is_a_limit_of_connections_and_those_that_are_there_work(server):
     assert httpx.get(server.url, follow_redirects=False).status_code == 303
 
 
+def test_connections_leave_descriptors_for_others(server, monkeypatch):
+    monkeypatch.setattr(limits, "_descriptors", lambda: 9)
+    crowd = [opened(server) for _ in range(20)]
+    time.sleep(0.1)
+    assert len(server._server.server_state.connections) <= 4
+    assert all(is_closed(client) for client in crowd)
+    assert httpx.get(server.url, follow_redirects=False).status_code == 303
+
+
 def test_clients_that_leave_are_no_errors(server, capfd, caplog):
     post = head(server, "POST /echo", "Content-Type: application/json", "Content-Length: 100")
     for begun in (

@@ -145,9 +145,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
         """Writes the fitted model to one file that `topmix.load` reads. Atomic: the whole file is written, or none. It
         is read back before it takes its name, so a model that was there before is replaced by one that loads.
 
-        Any safetensors library reads its arrays. Callbacks are not saved. A parameter that is neither JSON, an array
-        nor a component of topmix, for instance a RandomState, is left out: a note in the file says so, and the loaded
-        estimator has the default.
+        Any safetensors library reads its arrays. Callbacks are not saved, and of the engine only its name: `load` takes
+        one. A parameter that is neither JSON, an array nor a component of topmix, for instance a RandomState, is left
+        out: a note in the file says so, and the loaded estimator has the default.
         """
         save(self, path)
 

@@ -1,8 +1,8 @@
 """Atomic writing: a file appears complete or not at all.
 
 Data goes to a temporary file in the folder of the final file. Its name starts with a dot and ends in `.topmix-tmp`.
-When the temporary file is complete and synced to disk, it is renamed to the final name. A crash can leave a temporary
-file behind. All readers refuse such a file, and it can be deleted when no program is writing.
+When the temporary file is complete and synced to disk, it is renamed to the final name. A kill can leave a temporary
+file behind. All readers refuse it. Whoever writes the same file later removes it: its writer would hold a lock.
 
 A link stays, and the file that it leads to is replaced. A device or a pipe cannot be replaced by a file: what is
 complete is copied into it.
@@ -12,16 +12,20 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 TEMPORARY_SUFFIX = ".topmix-tmp"
+UNFINISHED_SECONDS = 60.0  # after the last byte: a writer that has just begun may not have its lock yet
 OPEN_FILES = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")  # what is open already, perhaps to be appended to
 
 
@@ -39,9 +43,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     if before is not None and not stat.S_ISREG(before.st_mode):
         yield from _written_through(path)
         return
+    remove_unfinished(final)
     temporary = temporary_path(final)
     try:
         with _named_after(path), open(temporary, "x+b", buffering=1 << 20) as file:
+            with suppress(OSError):  # some file systems have no locks
+                _lock(file)
             yield file
             file.flush()
             if before is not None:
@@ -52,6 +59,19 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(final.parent)
+
+
+def remove_unfinished(final: Path) -> None:
+    """Removes what killed writers of this file left: temporary files that are a while old and that nobody holds."""
+    pattern = re.compile(rf"(.*)\.[0-9a-f]{{8}}\.whole{re.escape(TEMPORARY_SUFFIX)}", re.DOTALL)
+    own = pattern.fullmatch(temporary_path(final).name)
+    with suppress(OSError), os.scandir(final.parent) as entries:
+        for entry in entries:
+            found = pattern.fullmatch(entry.name) if entry.name.endswith(TEMPORARY_SUFFIX) else None
+            if found and own and found[1] == own[1] and time.time() - entry.stat().st_mtime > UNFINISHED_SECONDS:
+                with suppress(OSError), open(entry.path, "rb") as file:
+                    _lock(file)
+                    os.unlink(entry.path)
 
 
 def check_can_write(path: str | os.PathLike[str]) -> None:
@@ -74,6 +94,14 @@ def check_plain_file(path: str | os.PathLike[str]) -> None:
     if before is not None and not stat.S_ISREG(before.st_mode):
         raise OSError(errno.EINVAL, "is not a plain file, so it cannot be read again", str(path))
     check_can_write(path)
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Raises BlockingIOError where another has it. Windows has no such lock, and does not remove open files."""
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _target(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:

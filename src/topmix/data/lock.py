@@ -1,7 +1,7 @@
 """One process at a time writes to a folder: a lock on a file in it.
 
 The system ends a lock with the process that holds it, so that a kill leaves none behind. The file stays, and says who
-held it last. Windows has no such lock; there nobody is refused.
+held it last. Windows and some file systems have no such lock; there nobody is refused.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class WriteLock:
             )
             self._end()
             raise InUseError(f"{path.parent} is being written to by {holder}: one process at a time may") from None
+        except OSError:  # a file system without locks
+            return
         now = datetime.now(UTC).isoformat(" ", "seconds")
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"process {self.process} on {platform.node()}, since {now}\n".encode(), 0)

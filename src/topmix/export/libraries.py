@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.decomposition import LatentDirichletAllocation
 
-from topmix.data.atomic import atomic_write
+from topmix.data.atomic import atomic_write, check_plain_file
 from topmix.data.corpus import Corpus
 from topmix.fitted.topics import FittedTopics
 from topmix.models.topics import TopicModel
@@ -88,6 +88,7 @@ def save_sklearn(model: Model, path: Path, corpus: Corpus | None = None) -> None
 
 
 def save_gensim(model: Model, path: Path, corpus: Corpus | None = None) -> None:
+    check_plain_file(path)  # gensim writes others beside it
     to_gensim(model).save(str(path))
 
 

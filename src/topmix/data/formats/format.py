@@ -125,7 +125,9 @@ def _file_beside(path: Path) -> Path | None:
 
 def write_vocabulary(corpus: Corpus, path: Path) -> None:
     """Write the vocabulary to the file in which `find_vocabulary` looks first. A corpus without one leaves no such
-    file: its words would be those of the corpus that was here before."""
+    file: its words would be those of the corpus that was here before. Nothing lies beside a device or a pipe."""
+    if path.exists() and not path.is_file():
+        return
     if corpus.vocabulary is not None:
         write_lines(corpus.vocabulary, _own_file(path))
         return

@@ -5,12 +5,11 @@ A server that was killed reads it and makes the edits again: they give the same 
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 from pathlib import Path
 
-from topmix.data.atomic import TEMPORARY_SUFFIX, atomic_write
+from topmix.data.atomic import atomic_write, remove_unfinished
 from topmix.edits import Edit, checked
 from topmix.pages.web import Refused
 
@@ -27,8 +26,7 @@ class Journal:
         self._base = "" if model is None else _digest(model)
         self._seen = None if self.path is None else _version(self.path)
         if self.path is not None:
-            for unfinished in self.path.parent.glob(f".{glob.escape(self.path.name)}.*{TEMPORARY_SUFFIX}"):
-                unfinished.unlink(missing_ok=True)  # of an explorer that was killed
+            remove_unfinished(self.path)  # of an explorer that was killed
         if self.path is not None and self.path.exists():
             self._read(self.path)
 

@@ -28,6 +28,7 @@ HEADER_SECONDS = 10.0  # for a client to send the headers of its next request
 BODY_SECONDS = 60.0  # and then the body
 READ_SECONDS = 60.0  # for a client to read some of the answer that is waiting for it
 MOST_CONNECTIONS = 200
+BACKLOG = 100  # clients that wait to be accepted
 
 
 class Server:
@@ -80,6 +81,7 @@ class Server:
         config = uvicorn.Config(
             guard,
             http=TimedHttp,
+            backlog=BACKLOG,
             log_config=None,
             log_level="error",
             access_log=False,
@@ -162,7 +164,7 @@ class TimedHttp(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
+        if len(self.connections) > min(MOST_CONNECTIONS, _descriptors() // 2):
             transport.abort()
         else:
             self._set_clock()
@@ -207,6 +209,17 @@ class TimedHttp(H11Protocol):
             self.transport.abort()
         else:
             self._reading = self.loop.call_later(READ_SECONDS, self._check_reader, left)
+
+
+def _descriptors() -> int:
+    """How many files and connections this process may have open. asyncio logs an error per client without end when
+    they run out."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 2 * MOST_CONNECTIONS
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 2 * MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else soft
 
 
 def _bound(host: str, port: int) -> socket.socket:
