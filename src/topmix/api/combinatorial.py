@@ -159,7 +159,7 @@ class CombinatorialLDA(TokenEstimator):
         smoothing, penalty = positive_number(self.smoothing, "smoothing"), penalty_for(self.penalty, K, corpus)
         least_gain = any_number(self.tol, "tol") * max(corpus.n_tokens, 1.0)
 
-        def begin(rng: np.random.Generator, log: Log) -> ChainStart:
+        def begin(rng: np.random.Generator, log: Log) -> ChainStart[HardTopics]:
             hard = HardTopics(corpus, K, penalty, self._threads())
             hard.start(self._first_tokens(hard, rng))
             tried = exchange if self.exchanges else None

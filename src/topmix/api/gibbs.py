@@ -171,7 +171,7 @@ class GibbsLDA(TokenEstimator):
         from_random = warm is None and (self.init is None or (isinstance(self.init, str) and self.init == "random"))
         annealing = sampler.annealed(burn_in, from_random=from_random)
 
-        def begin(rng: np.random.Generator, log: Log) -> ChainStart:
+        def begin(rng: np.random.Generator, log: Log) -> ChainStart[Chain]:
             chain = self._chain(corpus, reading, sampler, annealing, rng)
             sweeps = chain.run(burn_in=burn_in, thin=thin, learn_every=sampler.learn_every)
             return ChainStart(chain, sweeps, max_iter, chain.close)

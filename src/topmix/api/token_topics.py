@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from sklearn.utils import Tags
@@ -67,7 +67,10 @@ class TokenEstimator(TopicEstimator):
         return tags
 
 
-class ChainStart:
+C = TypeVar("C", Chain, HardTopics)
+
+
+class ChainStart(Generic[C]):
     """A start of a fit whose tokens have one topic each."""
 
     workers = None
@@ -75,7 +78,7 @@ class ChainStart:
 
     def __init__(
         self,
-        chain: Chain | HardTopics,
+        chain: C,
         passes: Passes,
         max_iter: int,
         close: Callable[[], None],
@@ -83,13 +86,14 @@ class ChainStart:
         least_gain: float = -np.inf,
         direction: str = "rises",
     ) -> None:
-        self.chain, self.passes, self.schedule, self._close = chain, passes, Schedule(), close
+        self.chain: C = chain
+        self.passes, self.schedule, self._close = passes, Schedule(), close
         self.stopping = Stopping(max_iter, least_gain, direction)
 
     def interrupted(self) -> None:
         return None
 
-    def ended(self, model: Chain | HardTopics | None) -> Chain | HardTopics:
+    def ended(self, model: C | None) -> C:
         return self.chain
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ MOST_KEPT = 1 << 24  # features x components of a model that is copied after a p
 FREE, SHARE = 0.01, 0.02  # seconds of a copy that are nothing, and the share of the time that longer ones may take
 
 F = TypeVar("F")  # what was fitted: FittedTopics, FittedMixture
+M = TypeVar("M")  # the model that passes learn: TopicModel, Mixture, Chain, HardTopics
 
 
 @dataclass(frozen=True)
@@ -90,28 +91,31 @@ def no_passes() -> Passes:
     yield from ()
 
 
-class Start(Protocol):
+class Start(Protocol[M]):
     """A start of a fit, ready for its first pass."""
 
     passes: Passes
     stopping: Stopping
-    workers: Any  # who compute
     updates_per_pass: int
+
+    @property
+    def workers(self) -> object:
+        """Who compute."""
 
     @property
     def schedule(self) -> Schedule: ...
 
-    def interrupted(self) -> Any:
+    def interrupted(self) -> M | None:
         """The model of this moment, where it is whole at any moment; else None."""
 
-    def ended(self, model: Any) -> Any:
+    def ended(self, model: M | None) -> M:
         """What was learned, given the model of the last pass; None: there was no pass left to make."""
 
     def close(self) -> None: ...
 
 
-class Outcome(NamedTuple):
-    model: Any
+class Outcome(NamedTuple, Generic[M]):
+    model: M
     history: list[Record]
     converged: bool
     n_updates: int = 0
@@ -145,9 +149,9 @@ class Course(Generic[F]):
     n_features: int = 0
     clock: Clock = field(default_factory=Clock)
 
-    def run(self, begin: Callable[[np.random.Generator, Log], Start], rng: np.random.Generator) -> Outcome:
+    def run(self, begin: Callable[[np.random.Generator, Log], Start[M]], rng: np.random.Generator) -> Outcome[M]:
         """`begin` makes a start."""
-        best: Outcome | None = None
+        best: Outcome[M] | None = None
         limits: list[Callback] = [] if self.max_time is None else [TimeLimit(self.max_time)]
         with shown(self.verbose, self.max_iter * self.n_init, self.size, self.title) as display:
             for _ in range(self.n_init):
@@ -169,7 +173,7 @@ class Course(Generic[F]):
         assert best is not None
         return best
 
-    def _passes(self, start: Start, log: Log) -> Outcome:
+    def _passes(self, start: Start[M], log: Log) -> Outcome[M]:
         """Passes until they are enough. Those that the history has already count as made."""
         log.workers = start.workers
         try:
@@ -189,7 +193,7 @@ class Log:
     course: Course[Any]
     callbacks: Sequence[Callback] = ()
     history: list[Record] = field(default_factory=list)
-    workers: Any = None
+    workers: object = None
     last: Any = None  # what was fitted after the last pass that was copied, and its number
     last_pass: int = 0
     next_copy: float = 0.0
