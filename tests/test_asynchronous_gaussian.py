@@ -55,15 +55,19 @@ def packed(r: np.ndarray, L: int):
     return cluster, np.ascontiguousarray(np.take_along_axis(r, cluster, axis=1))
 
 
+def prior(core, model):
+    g, p = model.likelihood, model.likelihood.prior
+    flat = [g.shape.packed(np.asarray(x)[None])[0].ravel() for x in (p.B, p.reg)]
+    kind = g.shape.quadratic, not g.zero_mean, g.objective == "vb"
+    return core.NormalWishart(*kind, p.beta, p.m, p.nu, *flat, model.allocation.prior)
+
+
 def workers(core, model, z, r, L, *, bounds=(0, N), blocks=3, most=1, rows_at_once=40, weight=None, threads=1, seed=0):
     core.set_blas(*blas.capsules())
-    g = model.likelihood
     make = core.AsynchronousGaussian32 if z.dtype == np.float32 else core.AsynchronousGaussian64
     cluster, share = packed(r, L)
-    flat = [g.shape.packed(np.asarray(x)[None])[0].ravel() for x in (g.prior.B, g.prior.reg)]
-    return make(g.shape.quadratic, not g.zero_mean, g.objective == "vb", g.prior.beta, g.prior.m, g.prior.nu, *flat,
-                model.allocation.prior, z, weight, np.array(bounds), cluster, share.astype(z.dtype),
-                g.posterior.m.astype(z.dtype), blocks, most, rows_at_once, threads, seed)  # fmt: skip
+    centre, deal = model.likelihood.posterior.m, core.Deal(np.array(bounds), blocks, most, rows_at_once, threads, seed)
+    return make(prior(core, model), z, weight, cluster, share.astype(z.dtype), centre.astype(z.dtype), deal)
 
 
 def dense(native, n=N) -> np.ndarray:
@@ -88,11 +92,9 @@ BLOCKS = [range(2), range(2, 4), range(4, 7)]  # clusters of each of three block
 def stations(core, model, z, L, bounds, weight, threads=1, rows_at_once=40):
     """Rows of some processes, for blocks that are put there and taken away."""
     core.set_blas(*blas.capsules())
-    g, make = model.likelihood, core.NomadicGaussian32 if z.dtype == np.float32 else core.NomadicGaussian64
-    flat = [g.shape.packed(np.asarray(x)[None])[0].ravel() for x in (g.prior.B, g.prior.reg)]
-    return [make(g.shape.quadratic, not g.zero_mean, g.objective == "vb", g.prior.beta, g.prior.m, g.prior.nu, *flat,
-                 model.allocation.prior, weight.sum(), z[a:b], weight[a:b], K, L, 3, rows_at_once, threads)
-            for a, b in itertools.pairwise(bounds)]  # fmt: skip
+    make = core.NomadicGaussian32 if z.dtype == np.float32 else core.NomadicGaussian64
+    settings = core.StationSettings(weight.sum(), K, L, 3, rows_at_once, threads)
+    return [make(prior(core, model), z[a:b], weight[a:b], settings) for a, b in itertools.pairwise(bounds)]
 
 
 @pytest.mark.parametrize("L", [1, 3, K])

@@ -47,14 +47,15 @@ class Counts:
         weights = FiniteDirichlet.uniform(0.3, K, objective).update(np.full(K, N / K))
         self.model, self.twin_rows = Mixture(weights, words, V, K), self.X
 
-    def prior(self, model):
-        return clusters_of(model, is_sparse=True).prior()
+    def prior(self, core):
+        words, weights = self.model.likelihood, self.model.allocation
+        return core.CategoricalPrior(words.objective == "vb", words.eta[:, 0], float(weights.prior))
 
     def numbers(self, total):
         return np.column_stack([total.N, total.S.counts().T])
 
     def classes(self, core):
-        return core.AsynchronousCategorical, core.NomadicCategorical
+        return core.AsynchronousCategorical, core.NomadicCategorical, core.CountRows
 
     def values(self):
         return sp.csr_array(self.X).data.astype(np.float32)
@@ -78,8 +79,11 @@ class Gaussians:
         weights = FiniteDirichlet.uniform(0.3, K, g.objective).update(g.total.N)
         self.model, self.twin_rows = Mixture(weights, g, V, K), g.frame.points(self.X)
 
-    def prior(self, model):
-        return clusters_of(model, is_sparse=True).prior()
+    def prior(self, core):
+        g, p, clusters = self.model.likelihood, self.model.likelihood.prior, clusters_of(self.model, is_sparse=True)
+        kind = "squares", not g.zero_mean, g.objective == "vb"
+        normal = core.NormalWishart(*kind, p.beta, p.m, p.nu, p.B, p.reg, float(self.model.allocation.prior))
+        return core.SparseGaussian(normal, np.ascontiguousarray(g.frame.scale), clusters.zero)
 
     def numbers(self, total):
         clusters = clusters_of(self.model, is_sparse=True)
@@ -89,7 +93,7 @@ class Gaussians:
         return np.column_stack([N, np.stack(beyond, axis=2).reshape(K, -1)])
 
     def classes(self, core):
-        return core.AsynchronousSparseGaussian, core.NomadicSparseGaussian
+        return core.AsynchronousSparseGaussian, core.NomadicSparseGaussian, core.SparseRows
 
     def values(self):
         return sp.csr_array(self.X).data
@@ -114,9 +118,9 @@ def packed(r, L):
 
 
 def workers(core, case, r, L, *, bounds=(0, 60, N), weight=WEIGHT, most=1, rows_at_once=40, threads=2, seed=0):
-    make, _ = case.classes(core)
-    return make(*case.prior(case.model), *entries(case), weight, K, np.array(bounds), *packed(r, L), 3, most,
-                rows_at_once, threads, seed)  # fmt: skip
+    make, _, rows = case.classes(core)
+    deal = core.Deal(np.array(bounds), 3, most, rows_at_once, threads, seed)
+    return make(case.prior(core), rows(*entries(case)), weight, K, *packed(r, L), deal)
 
 
 def near(mine, theirs):
@@ -149,9 +153,9 @@ def test_visits_are_those_of_the_twin(core, kind, objective, L):
 @pytest.mark.parametrize(("kind", "objective"), CASES)
 def test_blocks_that_come_and_go_are_those_of_the_twin(core, kind, objective, L):
     case = kind(objective)
-    _, make = case.classes(core)
-    team = [make(*case.prior(case.model), WEIGHT.sum(), *entries(case, mine), WEIGHT[mine], K, L, 3, 40, 2)
-            for mine in MINE]  # fmt: skip
+    _, make, rows = case.classes(core)
+    settings = core.StationSettings(WEIGHT.sum(), K, L, 3, 40, 2)
+    team = [make(case.prior(core), rows(*entries(case, mine)), WEIGHT[mine], settings) for mine in MINE]
     numbers = clusters_of(case.model, is_sparse=True).numbers(case.model)
     blocks = [numbers[held[0] : held[-1] + 1] for held in BLOCKS]
 
@@ -217,22 +221,23 @@ def test_a_worker_may_be_stopped_anywhere(core, kind):
 def test_native_workers_refuse_rows_that_lead_outside(core, kind):
     case = kind("vb")
     r = packed(assigned(case, 2), 2)
-    make, station = case.classes(core)
+    make, station, of = case.classes(core)
     indptr, index, value = entries(case)
-    more = (None, K, np.array([0, N]), *r, 3, 1, 10, 1, 0)
+    deal, settings = core.Deal(np.array([0, N]), 3, 1, 10, 1, 0), core.StationSettings(float(N), K, 2, 3, 10, 1)
     wrong = index.copy()
     wrong[3] = V
     for rows in ((indptr, wrong, value), (indptr[::-1].copy(), index, value), (indptr, index[:-1], value)):
         with pytest.raises(ValueError, match=r"word|indptr|sparse rows"):
-            make(*case.prior(case.model), *rows, *more)
+            make(case.prior(core), of(*rows), None, K, *r, deal)
         with pytest.raises(ValueError, match=r"word|indptr|sparse rows"):
-            station(*case.prior(case.model), float(N), *rows, None, K, 2, 3, 10, 1)
+            station(case.prior(core), of(*rows), None, settings)
     with pytest.raises(ValueError, match="not there"):
-        make(*case.prior(case.model), indptr, index, value, None, K, np.array([0, N]), r[0] + K, *more[4:])
-    bad = list(case.prior(case.model))
-    bad[1 if kind is Counts else 7] = np.zeros(V if kind is Counts else V - 1)
-    with pytest.raises(ValueError, match=r"positive|number for each column"):
-        make(*bad, indptr, index, value, *more)
+        make(case.prior(core), of(indptr, index, value), None, K, r[0] + K, r[1], deal)
+    with pytest.raises(ValueError, match="positive"):
+        core.CategoricalPrior(True, np.zeros(V), 1.0)
+    normal = core.NormalWishart("squares", True, True, 1.0, np.zeros(V), 1.0, np.ones(V), np.ones(V), 1.0)
+    with pytest.raises(ValueError, match="number for each column"):
+        core.SparseGaussian(normal, np.zeros(V - 1), np.zeros(V))
 
 
 def planted(n=900, seed=0):

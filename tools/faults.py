@@ -127,6 +127,18 @@ MUTANTS = [
         "",
         ("tests/test_native_doors.py",),
     ),
+    Mutant(
+        "the padding of distances is a topic",
+        "std::min_element(far.begin(), far.begin() + ptrdiff_t(K))",
+        "std::ranges::min_element(far)",
+        ("tests/test_native_doors.py",),
+    ),
+    Mutant(
+        "counts of documents that are not numbers go to the kernels",
+        'require(are_counts(view(value)), "counts must be finite and not negative");',
+        "",
+        ("tests/test_native_doors.py",),
+    ),
     # Services and pages.
     Mutant(
         "any token opens the server",

@@ -104,7 +104,8 @@ class TopicSolver {
             } else {
                 const Share share = keep(z, row[i], cut[i]);
                 sums_[at_++] = share.sum;
-                const float even = count[i] * (share.tail / share.sum);  // the product of the first two may overflow
+                float even = count[i] * share.tail / share.sum;
+                if (!(even <= count[i])) even = count[i] * (share.tail / share.sum);  // the product was infinite
                 const Vector a = count[i] / share.sum + Vector{}, b = even + Vector{}, t = share.cut + Vector{};
                 for (size_t j = 0; j < J; ++j) {
                     const Vector x = choose(u[j] >= t, larger(a * u[j] - b, Vector{}), Vector{});

@@ -40,7 +40,8 @@ struct SparseGaussianPrior {
     SparseGaussianPrior(const NormalWishartPrior& clusters, const Vec<const double>& scale,
                         const Vec<const double>& zero)
         : prior{clusters.prior, {view(scale).begin(), view(scale).end()}, {view(zero).begin(), view(zero).end()}} {
-        require(scale.size() == columns() && zero.size() == columns(), "need a scale and a zero for each column");
+        require(scale.size() == columns() && zero.size() == columns(),
+                "scale and zero must have a number for each column");
         require(are_finite(view(scale)) && are_finite(view(zero)), "scale and zero must be finite");
     }
 

@@ -27,6 +27,12 @@ def test_damage_is_refused_or_harmless(kind, n):
     assert ends["sound"] > n / 30
 
 
+def test_calls_of_the_native_module_have_an_answer_or_an_error():
+    ends, wrong = fuzz.run_apart("doors", range(40))
+    assert not wrong, "\n".join(wrong)
+    assert sum(ends.values()) == 40
+
+
 def test_a_case_that_crashes_is_reported_with_its_number(monkeypatch):
     code = "import os, sys; print(sys.argv[1], flush=True); os.abort()"
     popen = fuzz.subprocess.Popen
