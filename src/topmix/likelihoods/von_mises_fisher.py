@@ -170,8 +170,8 @@ class VonMisesFisher:
         if not VonMisesFisher.reads_once(t):
             a = VonMisesFisher.assign(shard, t, log_weights, L)
             w = np.ones(shard.n_rows) if shard.weight is None else shard.weight
-            N = np.bincount(a.cluster.ravel(), (a.r * w[:, None]).ravel(), minlength=K)
-            return Visited(VonMisesFisher.summarise(shard, a, K), N, float(np.sum(w * a.entropy)))
+            rows_of = np.bincount(a.cluster.ravel(), (a.r * w[:, None]).ravel(), minlength=K)
+            return Visited(VonMisesFisher.summarise(shard, a, K), rows_of, float(np.sum(w * a.entropy)))
         x, rows = shard.in_place(dtype)
         constant = (t.constant + log_weights).astype(dtype)
         S, N, no_squares = DirectionStats(np.zeros((K, D))), np.zeros(K), np.zeros((K, 0))
