@@ -68,12 +68,15 @@ def basis() -> np.ndarray:
     return (np.sqrt(2 / SIDE**2) * np.cos(np.pi * (n + 0.5) * k / SIDE**2)).astype(np.float32)
 
 
-def covtype(split: int = 0) -> Vectors:
-    """The ten continuous columns of forest cover, standardised on the training rows. A tenth is for testing."""
-    X = np.load(find("covtype"))["X"][:, :10].astype(np.float32)
+def covtype(split: int = 0, columns: int = 10) -> Vectors:
+    """The ten continuous columns of forest cover, or all 54, of which 44 are 0 or 1, standardised on the training rows.
+    A tenth is for testing."""
+    X = np.load(find("covtype"))["X"][:, :columns].astype(np.float32)
     train, validation, test = (X[rows] for rows in parts(np.arange(len(X)), split, most=len(X)))
     mean, sd = train.mean(axis=0, dtype=np.float64), train.std(axis=0, dtype=np.float64)
-    return Vectors("covtype", *(((x - mean) / sd).astype(np.float32) for x in (train, validation, test)))
+    return Vectors(
+        "covtype", *(((x - mean) / np.where(sd > 0, sd, 1.0)).astype(np.float32) for x in (train, validation, test))
+    )
 
 
 def held_out(X: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> float:

@@ -28,6 +28,7 @@ QUICK = {  # where it is not --quick
     "single_cells": ["--quick", "--folder", "{tmp}"],
     "patches_scale": ["--quick", "--file", "{tmp}/patches.npy"],
     "cuda": ["--quick", "--engine", "threads", "--scores", "--measures"],
+    "small_and_diagonal": ["small", "--data", "iris", "--repeats", "1"],
     "cuda_mixtures": ["--quick", "--engine", "threads"],
 }
 QUICK |= {name: ["--quick", "--runs", "{tmp}"] for name in ("hdp", "sparsity", "restarts")}

@@ -26,12 +26,12 @@ class MixtureStep:
 
     def __call__(self, shard: Any, tables: MixtureTables, memory: Any, scratch: _core.TopicScratch) -> StepResult:
         D, likelihood = len(shard.cols), self.likelihood
+        once: object = likelihood
         args = (tables.likelihood, tables.log_weights, self.n_active)
         parts: Iterator[MixtureStats]
-        one_visit: object = likelihood
-        if isinstance(one_visit, ReadsOnce) and one_visit.reads_once(tables.likelihood):
+        if isinstance(once, ReadsOnce) and once.reads_once(tables.likelihood):
             pieces = shard.pieces(max(1, MOST_NUMBERS // max(D, 1)))
-            parts = (_stats(one_visit.visit(piece, *args), piece) for piece in pieces)
+            parts = (_stats(once.visit(piece, *args), piece) for piece in pieces)
         else:
             pieces = shard.pieces(rows_at_a_time(len(tables.log_weights), self.n_active, D))
             parts = (self.summary(piece, likelihood.assign(piece, *args), tables) for piece in pieces)
