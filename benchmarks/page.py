@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import gaussian_clusters
 from benchmarks.count_clusters import CHOSEN_ON, CLUSTERS
 from benchmarks.harness import results, tables
 from benchmarks.harness.curve import Curve
@@ -33,7 +34,7 @@ CORPORA = {
     "20ng": "20ng (18,000 posts, with stop words)",
     "arxiv_100k": "arxiv (100,000 abstracts)",
 }
-COUNTS = "count_clusters"
+COUNTS, GAUSSIANS = "count_clusters", "gaussian_clusters"
 NAMES = {"sklearn": "scikit-learn", "tomotopy_hdp": "tomotopy", "gensim_hdp": "gensim"}
 
 
@@ -48,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def filled(page: str, folder: Path) -> str:
-    rows = {group: results.read(folder / f"{group}.jsonl") for group in (*GROUPS, COUNTS)}
+    rows = {group: results.read(folder / f"{group}.jsonl") for group in (*GROUPS, COUNTS, GAUSSIANS)}
     for path in sorted(folder.glob("aarch64/*.jsonl")):
         rows[f"{path.stem} on aarch64"] = results.read(path)
     return tables.filled(page, {name: partial(make, rows) for name, make in TABLES.items()})
@@ -157,6 +158,41 @@ def counts(rows: Rows) -> Cells:
     return [head, *body]
 
 
+def gaussians(rows: Rows) -> Cells:
+    """GaussianMixture beside scikit-learn's: means over seeds, by half and type of covariances."""
+    head = [
+        "data sets",
+        "covariances",
+        "score no worse",
+        "worst",
+        "NMI",
+        "worst",
+        "seconds, over theirs: under 10,000 rows",
+        "above",
+    ]
+    body = []
+    for half, names in (("chosen on", gaussian_clusters.CHOSEN_ON), ("reported", gaussian_clusters.REPORTED)):
+        for kind in gaussian_clusters.KINDS:
+            gaps, nmi, seconds = [], [], []
+            for name in names:
+                some = [r for r in rows[GAUSSIANS] if r["corpus"]["name"] == name]
+                some = [r for r in some if r["settings"]["covariance_type"] == kind and "score" in r["result"]]
+                ours, theirs = ([r["result"] for r in of(some, method)] for method in ("topmix", "sklearn"))
+                if not (ours and theirs):
+                    continue
+                mine, hers = (float(np.mean([r["score"] for r in result])) for result in (ours, theirs))
+                gaps.append((mine - hers) / max(abs(hers - ours[0]["one"]), 1e-12))
+                if "nmi" in ours[0]:
+                    nmi.append(float(np.mean([r["nmi"] for r in ours]) - np.mean([r["nmi"] for r in theirs])))
+                times = [middle([r["seconds"] for r in result]) for result in (ours, theirs)]
+                seconds.append((some[0]["corpus"]["rows"] > 10_000, times[0] / times[1]))
+            few, many = ([ratio for is_large, ratio in seconds if is_large == large] for large in (False, True))
+            within = sum(gap >= -0.01 for gap in gaps)
+            body.append([half, kind, f"{within} of {len(gaps)}", f"{100 * min(gaps):.0f}%", f"{np.mean(nmi):+.3f}",
+                         f"{min(nmi):+.3f}", f"{middle(few):.1f}", f"{middle(many):.2f}"])  # fmt: skip
+    return [head, *body]
+
+
 def hdp(rows: Rows) -> Cells:
     """Test scores at the moment, the setting and the K that are best on validation documents."""
     body = []
@@ -241,6 +277,7 @@ TABLES: dict[str, Callable[[Rows], Cells]] = {
     "mixtures": mixtures,
     "processors": processors,
     "counts": counts,
+    "gaussians": gaussians,
     "hdp": hdp,
     "speed": speed,
 }
