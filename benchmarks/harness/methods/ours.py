@@ -18,7 +18,7 @@ from benchmarks.harness.methods.method import Topics
 from topmix.api.priors import WORD_PRIOR, collapsed_word_prior
 from topmix.fitted.mixture import FittedMixture
 from topmix.fitted.topics import FittedTopics
-from topmix.fitting.explore import FIRST_PASSES, LAST_PASSES
+from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES
 from topmix.inference import Collapsed
 from topmix.inference.fixed_point import MIN_TOPIC_MASS
 from topmix.models.topics import TopicModel
