@@ -34,7 +34,7 @@ CORPORA = {
     "20ng": "20ng (18,000 posts, with stop words)",
     "arxiv_100k": "arxiv (100,000 abstracts)",
 }
-COUNTS, GAUSSIANS = "count_clusters", "gaussian_clusters"
+COUNTS, GAUSSIANS, SEEDS = "count_clusters", "gaussian_clusters", 5
 NAMES = {"sklearn": "scikit-learn", "tomotopy_hdp": "tomotopy", "gensim_hdp": "gensim"}
 
 
@@ -153,7 +153,8 @@ def counts(rows: Rows) -> Cells:
             of_method = of(some, method)
             nmi = [r["result"]["nmi"] for r in of_method]
             seconds = middle([r["result"]["seconds"] for r in of_method]) if nmi else 0.0
-            cells.append(f"{np.mean(nmi):.3f}, worst {min(nmi):.3f}; {seconds:.1f} s" if nmi else "–")
+            seeds = "" if len(nmi) == SEEDS else f" ({len(nmi)} of {SEEDS} seeds)"
+            cells.append(f"{np.mean(nmi):.3f}, worst {min(nmi):.3f}; {seconds:.1f} s{seeds}" if nmi else "–")
         body.append([f"{corpus}, {K}", "yes" if corpus in CHOSEN_ON else "no", *cells])
     return [head, *body]
 
