@@ -266,3 +266,27 @@ def test_candidates_are_scored_as_by_all(native, quadratic, dtype):
     for other in runs[1:]:
         for x, y in zip(runs[0], other, strict=True):
             np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n", "D", "K", "C", "L"), [(900, 33, 40, 20, 3), (13, 5, 9, 9, 9), (7, 1, 3, 1, 1), (0, 4, 5, 2, 1)]
+)
+def test_rows_choose_among_their_own_candidates(native, n, D, K, C, L, dtype):
+    rng = np.random.default_rng(7)
+    z, W, constant = rows(rng, n, D, dtype), rng.normal(size=(K, D)).astype(dtype), rng.normal(size=K).astype(dtype)
+    among = np.array([np.sort(rng.choice(K, C, replace=False)) for _ in range(n)], np.int32).reshape(n, C)
+    was = rng.integers(K, size=n).astype(np.int32)
+    f = z.astype(np.float64)
+    s, size = f @ W.T.astype(np.float64) + constant, np.abs(f) @ np.abs(W.T.astype(np.float64)) + np.abs(constant)
+    masked = np.full_like(s, -np.inf)
+    np.put_along_axis(masked, among, np.take_along_axis(s, among, axis=1), axis=1)
+    runs = []
+    for threads in (1, 3):
+        out = np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n)
+        native.assign_among(z, was, among, W, constant, threads, *out)
+        runs.append(out)
+    if n:
+        assert_scored(masked, size, dtype, *runs[0])
+    for x, y in zip(*runs, strict=True):
+        np.testing.assert_array_equal(x, y)

@@ -14,8 +14,12 @@ import topmix
 from topmix import VonMisesFisherMixture
 from topmix.data import Rows
 from topmix.data.rows import Directions, UnitRows
-from topmix.likelihoods.von_mises_fisher import cosines, log_peak, sample
+from topmix.fitting.history import Record
+from topmix.fitting.loop import Stopping
+from topmix.likelihoods.von_mises_fisher import VonMisesFisher, cosines, log_peak, sample
 from topmix.likelihoods.von_mises_fisher_start import empty, spread_rows, start
+from topmix.local.candidates import BY_CANDIDATES
+from topmix.local.mixture import MixtureStep
 from topmix.numerics.bessel import ratio
 from topmix.reference import von_mises_fisher as twin
 
@@ -321,3 +325,34 @@ def test_tied_concentrations_are_one_number_that_maximises_the_objective():
         moved = model.parameters._replace(kappa=kappa, log_peak=log_peak(20, kappa))
         object.__setattr__(other, "parameters", moved)
         assert other.bound(model.total, N) < model.bound(model.total, N)
+
+
+def test_many_clusters_are_learned_by_candidates_and_converge_in_a_full_scan():
+    """Most passes score a few clusters of each row. They find as much as passes that score all."""
+    X, settings = many_groups(300, 6000), {"random_state": 0, "max_iter": 100, "tol": 1e-2}
+    model = VonMisesFisherMixture(300, **settings).fit(X)
+    scored = [record.effort.get(BY_CANDIDATES, 0.0) for record in model.history_]
+    assert scored[0] == 0.0
+    assert sum(map(bool, scored)) > len(scored) / 2
+    assert scored[-1] == 0.0
+    step = MixtureStep(VonMisesFisher, 8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(VonMisesFisherMixture, "_local_step", lambda self, K: step)
+        full = VonMisesFisherMixture(300, **settings).fit(X)
+    assert model.elbo_ > full.elbo_ - 0.05 * len(X)
+
+
+def many_groups(K, n):
+    rng = np.random.default_rng(3)
+    mu = rng.normal(size=(K, 40))
+    return (mu[rng.integers(K, size=n)] + 0.7 * rng.normal(size=(n, 40))).astype(np.float32)
+
+
+def test_a_pass_that_happens_to_change_nothing_does_not_end_a_fit_with_momentum():
+    def history(*objectives):
+        return [Record(i + 1, 0.0, value, 3, {}, {}) for i, value in enumerate(objectives)]
+
+    stopping = Stopping(100, 0.1, "wavers")
+    assert not stopping.has_converged(history(0.0, 0.01))
+    assert not stopping.has_converged(history(0.0, 5.0, 4.99))
+    assert stopping.has_converged(history(0.0, 5.0, 4.99, 5.05))

@@ -84,6 +84,17 @@ void a_few_clusters_are_scored_as_all(size_t n, size_t D, size_t K, size_t L) {
         check(few.cluster == all.cluster, "with all clusters near, the same are chosen");
         for (size_t i = 0; i < n; ++i) check(std::abs(few.likelihood[i] - all.likelihood[i]) < 1e-4);
     }
+    std::vector<int32_t> candidates(n * K);  // of each row
+    for (size_t i = 0; i < n * K; ++i) candidates[i] = int32_t(i % K);
+    const Scorer<T> linear{{Quadratic::none, true, D}, std::span(W).first(K * D), c};
+    assign_gaussian<T>({z, D}, linear, L, 2, {all.cluster, all.r, all.entropy, all.likelihood});
+    for (int threads : {1, 3}) {
+        Out few = empty();
+        assign_among<T>({z, D}, was, {candidates, K}, {linear.W, D}, c, L, threads,
+                        {few.cluster, few.r, few.entropy, few.likelihood});
+        check(few.cluster == all.cluster, "among all clusters the same are chosen");
+        for (size_t i = 0; i < n; ++i) check(std::abs(few.likelihood[i] - all.likelihood[i]) < 1e-4);
+    }
 }
 
 void inverses_are_inverses(size_t K, size_t D) {

@@ -69,6 +69,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
 
     _likelihood: ClassVar[Any]
     _least_batch: ClassVar[int] = 1  # rows
+    _least_of_each: ClassVar[int] = 0  # rows of a batch for each cluster
 
     weights_ = learned[np.ndarray](lambda f: f.weights)
     elbo_ = learned[float](lambda f: f.objective)
@@ -131,7 +132,9 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
             n_active=count_of_active(self.n_active, K),
             max_iter=max_iter,
             least_gain=tol * float(len(data)),
-            batches=learner.batches(data, 1, rng, max(1, min(10, len(data) // self._least_batch))),
+            batches=learner.batches(
+                data, 1, rng, max(1, min(10, len(data) // max(self._least_batch, self._least_of_each * K)))
+            ),
             is_warm=warm is not None,
             before=before.objective if before is not None and before.n_seen == n_rows else None,
         )

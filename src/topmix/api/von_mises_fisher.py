@@ -19,15 +19,13 @@ from topmix.fitted.mixture import FittedMixture
 from topmix.fitting.history import Callback
 from topmix.learners import Learner
 from topmix.likelihoods.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher, sample
-from topmix.likelihoods.von_mises_fisher_start import STARTS, empty, given, start
+from topmix.likelihoods.von_mises_fisher_start import MANY, STARTS, empty, given, start
 from topmix.local import LocalStep
 from topmix.local.candidates import RowCandidateStep
 from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION, ratio
 from topmix.parameters.checks import count_of_active, one_of, positive_number
 from topmix.read import How, Reading
 from topmix.read.rows import unchecked_rows
-
-MANY_CLUSTERS = 256  # from here on most visits score a row by a few candidates
 
 
 class VonMisesFisherMixture(MixtureEstimator):
@@ -128,6 +126,7 @@ class VonMisesFisherMixture(MixtureEstimator):
     """
 
     _likelihood = VonMisesFisher
+    _least_of_each = 8  # an update takes K D operations, however few rows it is made from
 
     mean_directions_ = learned[np.ndarray](lambda f: f.model.likelihood.parameters.mu)
     concentrations_ = learned[np.ndarray](lambda f: f.model.likelihood.parameters.kappa)
@@ -242,7 +241,7 @@ class VonMisesFisherMixture(MixtureEstimator):
 
     def _local_step(self, K: int) -> LocalStep:
         step = RowCandidateStep(self._likelihood, count_of_active(self.n_active, K))
-        is_worth_it = K >= MANY_CLUSTERS and step.n_active <= step.n_candidates
+        is_worth_it = K >= MANY and step.n_active <= step.n_candidates
         return step if is_worth_it and self._component("learner").remembers_rows else super()._local_step(K)
 
     @property

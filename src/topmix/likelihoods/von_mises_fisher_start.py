@@ -21,6 +21,8 @@ SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 20
 TRIAL, ROUNDS = 3, 10  # of spherical k-means on the sample: to compare starts, and for the one that is kept, at most
 ENOUGH = 1e-5  # a round that brings rows closer to their clusters by less, relatively, is the last
+MANY = 256  # clusters: from here on most visits score a row by a few candidates,
+CANDIDATES, FULL_EVERY = 32, 5  # of each row, and rounds from one full scan to the next
 STARTS = ("auto", "k-means++", "random_from_data")
 
 
@@ -108,9 +110,18 @@ def spherical_k_means(x: np.ndarray, weight: np.ndarray, seeds: np.ndarray, mu: 
     weight, so that none is empty."""
     K, S, last = len(mu), None, 0.0
     shard, little = VectorShard(x, slice(None), weight), 1e-3 * weight.sum() / len(weight)
-    for _ in range(n_rounds):
-        tables = DirectionTables(np.ascontiguousarray(mu, x.dtype), np.zeros(K))
-        sums, N, _ = VonMisesFisher.visit(shard, tables, np.zeros(K), 1)
+    among: np.ndarray | None = None  # candidates [rows, CANDIDATES]
+    best = np.zeros(len(x), np.int32)
+    for i in range(n_rounds):
+        args = (shard, DirectionTables(np.ascontiguousarray(mu, x.dtype), np.zeros(K)), np.zeros(K))
+        if K < MANY:
+            sums, N, _ = VonMisesFisher.visit(*args, 1)
+        else:
+            if among is None or i % FULL_EVERY == 0:
+                among = VonMisesFisher.assign(*args, CANDIDATES).cluster
+            a = VonMisesFisher.assign_among(*args, 1, best, among)
+            best = a.cluster[:, 0].copy()
+            sums, N = VonMisesFisher.summarise(shard, a, K), np.bincount(best, weight, minlength=K)
         S = Sums(sums.resultant, N)
         S.add(Sums(little * seeds.astype(np.float64), np.full(K, little)))
         now, mu = cohesion(S), unit(S.resultant)
