@@ -27,8 +27,6 @@ EXPECTED = {
         "check_estimator_sparse_matrix": PROBA,
     },
     "MultinomialMixture": {
-        "check_sample_weight_equivalence_on_dense_data": ROWS,
-        "check_sample_weight_equivalence_on_sparse_data": ROWS,
         "check_estimator_sparse_array": PROBA,
         "check_estimator_sparse_matrix": PROBA,
     },
