@@ -168,6 +168,7 @@ FREE = {
     **dict.fromkeys(("log_probability_of_words", "distance_of_tokens"), ("word",)),
     **dict.fromkeys(("WordOrder", "NomadicTopics"), ("bounds",)),
     "AsynchronousTopics": ("bounds", "counts"), "sum_rows_by_word": ("starts",), "assign_near": ("neighbours",),
+    "assign_among": ("candidates",),
     "visit_rows": ("x", "rows"), "add_by_id": ("out",), "add_word_stats": ("total",), "to_frame": ("A",),
     "tidy_rows": ("remap", "out_index", "out_value"), "CategoricalPrior": ("eta",),
     **{name: tuple(DOORS[name].given) for name in KEPT},

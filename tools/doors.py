@@ -213,7 +213,8 @@ DOORS = {
     "assign_among": Door(
         {"z": POINTS, "was": zeros(N, dtype=np.int32), "candidates": np.tile(np.arange(K, dtype=np.int32), (N, 1)),
          "W": SCORES["W"][:, :D].copy(), "constant": SCORES["constant"], **THREADS, **FOUND},
-        ("was", "candidates"), ("cluster",)),
+        ("was", "candidates"), ("cluster",),
+        names=lambda given, _: [(given["cluster"], given["constant"].shape[0])]),
     "visit_rows": Door(
         {"x": POINTS, "rows": np.arange(N), "origin": np.zeros(D), "scale": np.ones(D), **SCORES,
          "centre": zeros(K, D, dtype=np.float32), "weight": None, "L": L, "least": 0.0, **THREADS, "N": zeros(K),
