@@ -77,6 +77,18 @@ def test_truncation(whole):
         assert attempt(path, data[:n], model)
 
 
+def test_a_changed_bit_of_any_array_is_found_by_its_checksum(whole):
+    """Whatever the number is then: the lowest bit of a count makes another model that looks sound."""
+    path, data, model = whole
+    start = 8 + int.from_bytes(data[:8], "little")
+    table = json.loads(data[8:start])
+    for name, entry in table.items():
+        if name != "__metadata__":
+            hurt = bytearray(data)
+            hurt[start + entry["data_offsets"][0]] ^= 1
+            assert f"array {name!r} does not match its checksum" in attempt(path, bytes(hurt), model)
+
+
 def test_thousands_of_changed_bytes(whole):
     path, data, model = whole
     rng = random.Random(0)
