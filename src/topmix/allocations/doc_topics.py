@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topmix.files.reader import CheckedReader
+from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 
 
@@ -26,4 +26,7 @@ class DocTopics:
     @classmethod
     def read(cls, file: CheckedReader, K: int) -> DocTopics:
         indptr, topic = file.rows_of_topics(None, K)
-        return cls(indptr, topic, file.vector("count", "F32", len(topic)))
+        count = file.vector("count", "F32", len(topic))
+        if len(count) and count.min() < 0:
+            raise ModelFileError(f"{file.prefix}count has fewer than no tokens")
+        return cls(indptr, topic, count)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
 from topmix.allocations.doc_topics import DocTopics
-from topmix.files.reader import CheckedReader
+from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.numerics import dirichlet
 from topmix.stats import PseudoCounts, TopicStats, WordStats, WordTotal
@@ -142,4 +142,7 @@ class DocumentPrior:
 
     @classmethod
     def read(cls, file: CheckedReader, K: int, posterior: str) -> DocumentPrior:
-        return cls(file.array("alpha", K, positive=True), posterior, file.flag("learned"))
+        alpha = file.array("alpha", K, positive=True)
+        if alpha.max() > np.finfo(np.float32).max:  # in which kernels take it
+            raise ModelFileError(f"{file.prefix}alpha has {alpha.max():g}, which is too large")
+        return cls(alpha, posterior, file.flag("learned"))
