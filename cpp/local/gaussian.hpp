@@ -116,11 +116,19 @@ void assign_near(Rows<const T> z, std::span<const int32_t> was, Rows<const int32
 /// s[c] = x' w[c] for eight vectors of length D: as many sums as it takes to keep a core busy.
 template <class T>
 void dot_eight(const T* x, const T* const (&w)[8], size_t D, T (&s)[8]) {
+    const T *p = w[0], *q = w[1], *r = w[2], *t = w[3], *u = w[4], *v = w[5], *y = w[6], *z = w[7];
     T a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
 #pragma omp simd reduction(+ : a, b, c, d, e, f, g, h)
     for (size_t i = 0; i < D; ++i) {
-        a += x[i] * w[0][i], b += x[i] * w[1][i], c += x[i] * w[2][i], d += x[i] * w[3][i];
-        e += x[i] * w[4][i], f += x[i] * w[5][i], g += x[i] * w[6][i], h += x[i] * w[7][i];
+        const T xi = x[i];
+        a += xi * p[i];
+        b += xi * q[i];
+        c += xi * r[i];
+        d += xi * t[i];
+        e += xi * u[i];
+        f += xi * v[i];
+        g += xi * y[i];
+        h += xi * z[i];
     }
     s[0] = a, s[1] = b, s[2] = c, s[3] = d, s[4] = e, s[5] = f, s[6] = g, s[7] = h;
 }
