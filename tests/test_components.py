@@ -40,7 +40,7 @@ SETTINGS = {
     Memoized: {
         "batch_size": (20, [0, 1.5, "x", True]),
         "batches_per_update": (3, [0, None, 2.5]),
-        "momentum": (2.0, [-1, 11, "x"]),
+        "momentum": (2.0, [-1, 11, None, "x"]),
     },
     Batch: {},
     Stochastic: {

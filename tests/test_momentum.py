@@ -77,14 +77,15 @@ def assert_bears_a_step(likelihood, now):
     likelihood.update(then.S, then.N)
 
 
-def test_directions_have_it_by_default_and_keep_a_scatter(overlapping):
+def test_directions_have_it_too_and_keep_a_scatter(overlapping):
     """The cosines of a cluster may not come too close to one either."""
-    plain, faster, default = (
-        VonMisesFisherMixture(6, learner=learner, max_iter=12, tol=-np.inf, random_state=0).fit(overlapping)
-        for learner in (Memoized(momentum=0.0), Memoized(momentum=4.0), "memoized")
+    plain, faster = (
+        VonMisesFisherMixture(6, learner=Memoized(momentum=m), max_iter=12, tol=-np.inf, random_state=0).fit(
+            overlapping
+        )
+        for m in (0.0, 4.0)
     )
     assert faster.elbo_ > plain.elbo_
-    assert default.elbo_ == faster.elbo_
     likelihood = plain.model_.likelihood
     now = MixtureStats(likelihood.total.copy(), likelihood.N.copy(), 0.0, 0.0)
     assert_bears_a_step(likelihood, now)

@@ -352,7 +352,7 @@ def test_a_pass_that_happens_to_change_nothing_does_not_end_a_fit_with_momentum(
     def history(*objectives):
         return [Record(i + 1, 0.0, value, 3, {}, {}) for i, value in enumerate(objectives)]
 
-    stopping = Stopping(100, 0.1, "wavers")
+    stopping = Stopping(100, 0.1, "unsteady")
     assert not stopping.has_converged(history(0.0, 0.01))
     assert not stopping.has_converged(history(0.0, 5.0, 4.99))
     assert stopping.has_converged(history(0.0, 5.0, 4.99, 5.05))

@@ -67,7 +67,7 @@ def test_components_have_the_types_that_they_declare():
     assert [type(value) for value in (made.cold_visits, made.restarts, made.doc_tol)] == [int, int, float]
     assert repr(made) == repr(Collapsed(cold_visits=2, restarts=3, own_discount=1.0, doc_tol=1.0))
     assert Asynchronous(per_token=np.True_).per_token is True
-    assert Memoized(batch_size=np.array(5)).settings() == {"batch_size": 5, "batches_per_update": 1, "momentum": None}
+    assert Memoized(batch_size=np.array(5)).settings() == {"batch_size": 5, "batches_per_update": 1, "momentum": 0.0}
 
 
 @pytest.mark.parametrize(

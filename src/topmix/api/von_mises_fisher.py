@@ -33,8 +33,7 @@ class VonMisesFisherMixture(MixtureEstimator):
 
     Each cluster is a von Mises-Fisher distribution: a mean direction, and a concentration around it. Where spherical
     k-means only compares cosines, this model also learns how wide each cluster is and how many rows it has. Fitted by
-    EM with posteriors that keep the `n_active` best clusters of each row, and with momentum, with which the objective
-    may fall in a pass; `learner=Memoized(momentum=0)` has none.
+    EM with posteriors that keep the `n_active` best clusters of each row.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class Stopping:
 
     max_iter: int
     least_gain: float  # a pass that changes the objective by less has converged
-    direction: str = "rises"  # "falls" where it is minimised; "either" where priors move under it; "wavers": as well,
+    direction: str = "rises"  # "falls" where it is minimised; "either" where priors move under it; "unsteady": as well,
     # and a pass may come to the same height on the other side of the top, so two in a row must change little
     warm_up: int = 0  # first passes whose objective is another one
     before: float | None = None  # the objective at which the fit begins, where an earlier fit ended there
@@ -47,7 +47,7 @@ class Stopping:
         if len(history) < self.warm_up + 2:
             return False
         gain = history[-1].objective - history[-2].objective
-        if self.direction == "wavers":
+        if self.direction == "unsteady":
             before = history[-2].objective - history[-3].objective if len(history) > self.warm_up + 2 else np.inf
             return max(abs(gain), abs(before)) < self.least_gain
         return {"rises": gain, "falls": -gain, "either": abs(gain)}[self.direction] < self.least_gain

@@ -14,9 +14,8 @@ what the data say. At the end of the pass none of it is left, and the objective 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,13 +25,11 @@ from topmix.data.shard import Batches, at_random
 from topmix.engines import Workers
 from topmix.engines.rounds import rounds_of
 from topmix.learners.learner import Learner, Passes, PassResult, State, count_of_batches
-from topmix.likelihoods.von_mises_fisher import VonMisesFisher
 from topmix.local import Info, add_info
 from topmix.models.momentum import Momentum
 from topmix.parameters.checks import any_number, whole_number, whole_number_or_none
 
 MOST_MOMENTUM = 10.0
-OF_DIRECTIONS = 4.0  # clusters in many dimensions overlap little and move slowly, in one direction for dozens of passes
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,10 +43,10 @@ class Memoized(Learner):
     batches_per_update : int
         Batches per round. The batches of a round are computed under the same model, so several workers can share
         them. The result depends on this number, and never on the number of workers.
-    momentum : float or None
+    momentum : float
         For GaussianMixture and VonMisesFisherMixture: how many times what the last pass changed is added before the
-        next one. 2 saves a third to two thirds of the passes where clusters overlap. The objective may fall in a pass;
-        the passes after that go half as far. 0 adds nothing. None is 4 for VonMisesFisherMixture, else 0.
+        next one. 2 saves a third to two thirds of the passes where clusters overlap, and 4 as much for directions. The
+        objective may fall in a pass; the passes after that go half as far. 0 adds nothing.
 
     Examples
     --------
@@ -60,7 +57,7 @@ class Memoized(Learner):
 
     batch_size: int | None = None
     batches_per_update: int = 1
-    momentum: float | None = None
+    momentum: float = 0.0
 
     fades: ClassVar[bool] = True
     has_memo: ClassVar[bool] = True
@@ -69,20 +66,15 @@ class Memoized(Learner):
     def check(self) -> None:
         whole_number_or_none(self.batch_size, "batch_size")
         whole_number(self.batches_per_update, "batches_per_update")
-        if self.momentum is not None and not 0 <= any_number(self.momentum, "momentum") <= MOST_MOMENTUM:
+        if not 0 <= any_number(self.momentum, "momentum") <= MOST_MOMENTUM:
             raise ValueError(f"momentum must be a number from 0 to {MOST_MOMENTUM:g}, got {self.momentum!r}")
 
     def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
         return at_random(data, count_of_batches(self.batch_size, data, L, default * self.batches_per_update), rng)
 
-    def for_mixture(self, name: str, likelihood: type, parameters: Mapping[str, object], data: Corpus | Rows) -> Self:
-        if self.momentum is None and issubclass(likelihood, VonMisesFisher):
-            return replace(self, momentum=OF_DIRECTIONS)
-        return self
-
     @property
     def direction(self) -> str:
-        return "wavers" if self.momentum else "rises"
+        return "unsteady" if self.momentum else "rises"
 
     def updates_per_pass(self, n_batches: int) -> int:
         return -(-n_batches // self.batches_per_update)
