@@ -38,9 +38,10 @@ ENOUGH_ROWS, ENOUGH_PER_COLUMN = 1_000, 20  # per cluster; the latter where it h
 class GaussianMixture(MixtureEstimator):
     """Clusters of vectors, with posteriors that keep the top few clusters of each row.
 
-    Stands in for scikit-learn's GaussianMixture (objective "ml") and BayesianGaussianMixture ("vb"), with their names;
-    with `n_active=None` and `learner="batch"` it takes their very steps. The defaults are faster: each row keeps its
-    `n_active` best clusters, and clusters move after each of ten batches.
+    Stands in for scikit-learn's GaussianMixture and BayesianGaussianMixture, with their names; with `n_active=None` and
+    `learner="batch"` the objectives "ml" and "vb" take their very steps. The defaults are faster and find better
+    clusters: each row keeps its `n_active` best clusters, clusters move after each of up to ten batches, and the prior
+    of covariances is as strong as the data asks for.
 
     Parameters
     ----------
@@ -50,9 +51,9 @@ class GaussianMixture(MixtureEstimator):
         The shape of covariances: any, with zeros off the diagonal, one number, or any but the same for all clusters.
     zero_mean : bool
         Whether all means are zero, so that clusters differ by their covariances alone.
-    objective : {"vb", "map", "ml"}
-        What is climbed: a bound on the evidence with full posteriors; the log posterior at a point, its mode where
-        parameters are unbounded (log odds of weights, log scale of covariances); or the likelihood alone (EM).
+    objective : {"map", "vb", "ml"}
+        What is climbed: the log posterior at a point, its mode where parameters are unbounded (log odds of weights, log
+        scale of covariances); a bound on the evidence with full posteriors; or the likelihood alone (EM).
     n_active : int or None
         Clusters kept per row, L. 1 is hard assignment, as in k-means; None keeps all K.
     candidates : int or None
@@ -73,21 +74,24 @@ class GaussianMixture(MixtureEstimator):
     mean_prior : array of shape (n_features,) or None
         Where means are expected. None is the mean of the data.
     mean_precision_prior : float or None
-        How many rows that expectation is worth. None is 1.
+        How many rows that expectation is worth. None is 1 with "vb" and next to nothing with "map".
     degrees_of_freedom_prior : float or None
-        How many rows the expected covariance is worth. None is n_features.
+        How many rows the expected covariance is worth. None is n_features with "vb"; with "map" the data chooses among
+        none and up to 300, by scoring each row by its cluster without it.
     covariance_prior : array or None
         The expected covariance times degrees_of_freedom_prior: (n_features, n_features) for "full" and "tied",
-        (n_features,) for "diag", a number for "spherical". None is the covariance of the data, raised to reg_covar in
-        directions that have less.
+        (n_features,) for "diag", a number for "spherical". None is the covariance of the data with "vb", raised to
+        reg_covar in directions that have less, and with "map" the covariance that clusters have on average.
     reg_covar : float
         Added to the variances of every cluster after each update, as in scikit-learn. Where it is not small beside
         them, the objective may fall a little.
     init_params : {"auto", "split", "k-means++", "kmeans", "random", "random_from_data"}, array or dict
         Where clusters start: one cluster that is divided until there are enough, with a few passes over a growing
-        sample in between; rows far from each other, with what is nearest to them; a short k-means; random
-        responsibilities; random rows. "auto" tries "split", "k-means++", "random_from_data" and a short k-means, in the
-        scales of the columns and in those of the whole data, and takes what makes a sample of the data most likely. Or
+        sample in between; rows far from each other, with what is nearest to them; k-means; random
+        responsibilities; random rows. "auto" is k-means for up to 25 clusters of fewer than 100,000 rows, unless
+        columns in other units or clusters one within another make another start clearly better. Beyond that, and with
+        `zero_mean`, it tries "split", "k-means++", "random_from_data" and a short k-means, in the scales of the columns
+        and in those of the whole data, and takes what makes a sample of the data most likely. Or
         responsibilities (n_samples, n_components), or labels (n_samples,). Or a dict with some of "weights", "means"
         and "precisions", in the shapes of scikit-learn's weights_init, means_init and precisions_init; the rest is as
         with "auto".
