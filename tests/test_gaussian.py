@@ -311,6 +311,8 @@ def test_lloyds_steps_never_fall():
         first = spread_rows(x, w, 7, np.random.default_rng(seed))[1]
         last = lloyd(x, w, 7, np.random.default_rng(seed), 10)
         assert spread(last) < spread(first)
+    equal = lloyd(np.full((20, 3), 0.1, np.float32), np.full(20, 1 / 3), 4, np.random.default_rng(0), 10, failures=3)
+    assert len(set(equal)) == 1  # and it ends, whatever is lost to rounding
     twice = np.repeat(x[:2], 5, axis=0)
     labels = lloyd(twice, np.ones(10), 4, np.random.default_rng(0), 10, failures=2)
     assert len(set(labels[:5])) == len(set(labels[5:])) == 1

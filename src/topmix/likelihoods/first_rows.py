@@ -99,7 +99,7 @@ def _lloyd(x: np.ndarray, weight: np.ndarray, centres: np.ndarray, steps: int) -
         _core.visit_rows(x, None, *scores, weight, 1, 0.0, threads(), N, first, np.zeros((K, 0)))
         before, used = spread, N > 0
         centres = np.where(used[:, None], first / np.where(used, N, 1.0)[:, None], centres)
-        spread = squares - float(N @ np.square(centres).sum(axis=1))
+        spread = max(squares - float(N @ np.square(centres).sum(axis=1)), 0.0)  # not less by rounding
         if not spread < before:
             break
     return centres, spread
