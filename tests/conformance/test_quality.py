@@ -1,0 +1,59 @@
+"""Every estimator finds what is there: planted topics and clusters, and classes of real data. The worst of five seeds
+counts. An estimator that runs and finds nothing fails, and so does one that has no entry here."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from sklearn.datasets import load_digits, load_iris
+from sklearn.metrics import normalized_mutual_info_score
+
+from topmix.api import ESTIMATORS
+from topmix.data import sample_lda
+
+SEEDS = range(5)
+PLANTED = sample_lda(300, 150, 5, doc_length=50, random_state=1)
+
+
+def topics_of(model):
+    """The mean cosine of planted topics with the topics that were found, matched one to one."""
+    true, found = PLANTED.topic_word, model.topic_word_
+    true, found = (T / np.linalg.norm(T, axis=1, keepdims=True) for T in (true, found))
+    cosine = true @ found.T
+    return cosine[linear_sum_assignment(-cosine)].mean()
+
+
+def planted(least, **settings):
+    def check(Estimator):
+        for seed in SEEDS:
+            assert topics_of(Estimator(5, random_state=seed, **settings).fit(PLANTED.corpus)) > least
+
+    return check
+
+
+def labels(data, K, least, **settings):
+    """NMI of clusters with classes that scikit-learn ships."""
+    X, y = data(return_X_y=True)
+
+    def check(Estimator):
+        for seed in SEEDS:
+            found = Estimator(K, random_state=seed, **settings).fit(X).predict(X)
+            assert normalized_mutual_info_score(y, found) > least
+
+    return check
+
+
+QUALITY = {
+    "LDA": [planted(0.97)],
+    "HDP": [planted(0.97, search=None, n_init=3)],
+    "GibbsLDA": [planted(0.97, max_iter=80)],
+    "CombinatorialLDA": [planted(0.95)],
+    "GaussianMixture": [labels(load_iris, 3, 0.88), labels(load_digits, 10, 0.65, covariance_type="diag")],
+    "MultinomialMixture": [labels(load_digits, 10, 0.68)],
+    "VonMisesFisherMixture": [labels(load_digits, 10, 0.6)],
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_what_is_there_is_found(name):
+    for check in QUALITY[name]:
+        check(ESTIMATORS[name])
