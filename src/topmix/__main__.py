@@ -11,7 +11,7 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        print("topmix: stopped by Ctrl-C before there was a result", file=sys.stderr)
+        sys.stderr.write("topmix: stopped by Ctrl-C before there was a result\n")
         sys.exit(130)
 
 
