@@ -316,9 +316,10 @@ def test_counts_that_are_none_are_refused(number):
     value = SHARD.value.copy()
     value[3] = number
     shard = Made(_core.Shard, (SHARD.indptr, SHARD.index, value, SHARD.starts, SHARD.order))
-    for name in ("topics_step", "scvb0_step", "cvb0_step", "sample_step"):
+    for name in ("topics_step", "scvb0_step", "cvb0_step"):
         with pytest.raises(ValueError, match="counts must be finite"):
             call(name, {"shard": shard})
+    for name in ("topics_step", "scvb0_step", "cvb0_step", "sample_step"):
         with pytest.raises(ValueError, match="alpha must be finite"):
             call(name, {"alpha": np.full(K, number, np.float32)})
     dense = Made(_core.Start, (np.full((N, K), number, np.float32),))

@@ -83,7 +83,7 @@ def test_no_sampling_of_weights_or_from_earlier_topics_or_in_hdp(planted):
 
 @pytest.mark.parametrize("learner", ["memoized", "batch", Memoized(batch_size=50, batches_per_update=3)], ids=str)
 def test_the_same_bits_for_threads_and_engines(planted, learner, monkeypatch):
-    monkeypatch.setattr(sampling, "EXCHANGE_EVERY", 2)
+    monkeypatch.setattr(SamplingPlan, "exchanges_now", lambda _, phase, history: phase == SAMPLING and len(history) > 5)
     fits = [
         lda(learner=learner, max_iter=7, **how).fit(planted.corpus)
         for how in ({"n_jobs": 1}, {"n_jobs": 3}, {"engine": "serial"}, {"engine": Remote()})
@@ -111,14 +111,31 @@ def test_disjoint_texts_are_separated_for_every_seed(n_texts):
         assert of_topic.max(axis=1).min() > 0.9
 
 
-def test_time_is_left_for_the_last_passes():
-    stopping = Stopping(20, 0.0)
-    records = [Record(n + 1, float(n + 1), float(n), 3) for n in range(FIRST_PASSES)]
-    assert SamplingPlan(10, 0, max_time=8.1).next_phase(records, stopping) == SAMPLING  # 4 + 1 + 2 x 1 seconds
-    assert SamplingPlan(10, 0, max_time=6.9).next_phase(records, stopping) == LEARNING
-    records.append(Record(5, 5.5, 0.0, 3, phase=SAMPLING))
-    assert SamplingPlan(10, 0, max_time=9.1).next_phase(records, stopping) == SAMPLING  # 5.5 + 1.5 + 2
-    assert SamplingPlan(10, 0, max_time=8.9).next_phase(records, stopping) == POLISHING
+def clocked(plan, seconds_of_a_sweep, stopping=None):
+    """Four passes of a second, then what the plan says, until it polishes."""
+    stopping = stopping or Stopping(20, 0.0)
+    records = [Record(n + 1, n + 1.0, float(n), 3) for n in range(FIRST_PASSES)]
+    while (phase := plan.next_phase(records, stopping)) == SAMPLING:
+        records.append(Record(len(records) + 1, records[-1].seconds + seconds_of_a_sweep, 0.0, 3, phase=phase))
+    return records, phase
+
+
+def test_alpha_falls_to_its_end_in_the_time_that_there_is():
+    plan, plain = SamplingPlan(150, 0, max_time=26.0), lda()._document_options()
+    records, phase = clocked(plan, 0.25)
+    sweeps = [r for r in records if r.phase == SAMPLING]
+    assert phase == POLISHING
+    assert len(sweeps) == 80  # 4 s before them and 2 s after
+    assert records[-1].seconds == 24.0
+    seen = [plan.options(plain, SAMPLING, records[:n]).sampling.concentration for n in range(FIRST_PASSES, 84)]
+    np.testing.assert_allclose(seen[1:], np.geomspace(30, 0.5, 80)[1:])
+    unhurried, _ = clocked(SamplingPlan(150, 0, max_time=1000.0), 0.25)
+    assert len(unhurried) == FIRST_PASSES + 150
+
+
+def test_no_sampling_where_there_is_time_for_few_sweeps():
+    assert clocked(SamplingPlan(150, 0, max_time=15.9), 0.5) == (clocked(SamplingPlan(150, 0, max_time=5.0), 0.5))
+    assert len(clocked(SamplingPlan(150, 0, max_time=16.1), 0.5)[0]) == FIRST_PASSES + 20
 
 
 def test_alpha_falls_from_sweep_to_sweep():
@@ -126,9 +143,59 @@ def test_alpha_falls_from_sweep_to_sweep():
     for n in range(5):
         seen.append(plan.options(plain, SAMPLING, history).sampling)
         history.append(Record(n + 1, n + 1.0, 0.0, 3, phase=SAMPLING))
-    np.testing.assert_allclose([s.concentration for s in seen], np.geomspace(10, 0.5, 5))
+    np.testing.assert_allclose([s.concentration for s in seen], np.geomspace(30, 0.5, 5))
     assert [s.sweep for s in seen] == list(range(5))
     assert plan.options(plain, POLISHING, history) == plain
+
+
+def test_a_callback_that_ends_the_fit_ends_the_sampling_and_a_pass_polishes(planted):
+    model = lda(callbacks=[lambda record, _: record.n_pass == FIRST_PASSES + 2], tol=-np.inf).fit(planted.corpus)
+    assert phases(model) == [LEARNING] * FIRST_PASSES + [SAMPLING] * 2 + [POLISHING]
+    assert not model.converged_
+    assert model.model_.document_options.sampling is None
+    assert model.history_[-1].objective >= model.history_[FIRST_PASSES - 1].objective
+
+
+def test_a_fit_goes_back_where_sampling_found_something_worse(planted, monkeypatch):
+    monkeypatch.setattr(sampling, "CONCENTRATION", (1e7, 1e7))  # any token may have any topic
+    seen = {}
+
+    def look(record, view):
+        seen[record.n_pass] = record.objective, view.fitted().components_
+        return record.n_pass == FIRST_PASSES + 20
+
+    model = lda(sweeps=40, callbacks=[look], tol=-np.inf).fit(planted.corpus)
+    learned, polished = seen[FIRST_PASSES], seen[FIRST_PASSES + 21]
+    assert polished[0] < learned[0] == model.history_[-1].objective
+    np.testing.assert_array_equal(model.components_, learned[1])
+    assert list(model.history_[-1].moves) == [f"back to pass {FIRST_PASSES}"]
+    assert [r.n_pass for r in model.history_] == list(range(1, FIRST_PASSES + 22))
+
+
+@pytest.mark.filterwarnings("ignore:the fit was interrupted, and has the model of pass 4")
+def test_ctrl_c_during_sampling_leaves_the_model_from_before(planted):
+    seen = []
+
+    def press(record, view):
+        seen.append(view.fitted().components_)
+        if record.phase == SAMPLING:
+            raise KeyboardInterrupt
+
+    model = lda(callbacks=[press], tol=-np.inf)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(planted.corpus)
+    assert phases(model) == [LEARNING] * FIRST_PASSES
+    np.testing.assert_array_equal(model.components_, seen[FIRST_PASSES - 1])
+
+
+def test_exchanges_are_tried_late_and_again_while_they_pay():
+    plan = SamplingPlan(60, 0)
+    history = [Record(n + 1, n + 1.0, 0.0, 3, phase=SAMPLING) for n in range(60)]
+    tried = [n for n in range(60) if plan.exchanges_now(SAMPLING, history[:n])]
+    assert tried == [40]
+    history[40] = Record(41, 41.0, 0.0, 3, moves={"exchange": 5.0}, phase=SAMPLING)  # the sweep after it says so
+    assert [n for n in range(60) if plan.exchanges_now(SAMPLING, history[:n])] == [40, 50]
+    assert not plan.exchanges_now(POLISHING, history[:40])
 
 
 def test_an_exchange_undoes_a_pair_that_holds_one_topic_twice():
@@ -141,7 +208,8 @@ def test_an_exchange_undoes_a_pair_that_holds_one_topic_twice():
     z = {b: wrong[tokens_of(first_tokens(corpus), rows)] for b, rows in enumerate(batches)}
     found = exchanged(corpus, batches, z, 3, rng, 1)
     assert found is not None
-    counts, better = found
+    counts, better, gain = found
+    assert gain > 0
     z = np.empty_like(wrong)
     for b, rows in enumerate(batches):
         z[tokens_of(first_tokens(corpus), rows)] = better[b]

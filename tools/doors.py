@@ -267,9 +267,9 @@ DOORS = {
         ("shard", "last", "L"),
         names=lambda given, result: [*step_names(given, result), (result[4][0], given["alpha"].shape[0])]),
     "sample_step": Door(
-        {"tokens": ORDER, "shard": IN_SHARD, "words": OF_WORDS, "alpha": ALPHA, "given": None, "seed": 0,
-         "sweep": 0, "first": 0, **THREADS, "z": zeros(N_TOKENS, dtype=np.uint16)},
-        ("shard", "z", "given"), names=lambda given, result: [*step_names(given, result), *z_names(given, result)]),
+        {"tokens": ORDER, "words": OF_WORDS, "alpha": ALPHA, "given": None, "seed": 0, "sweep": 0, "first": 0,
+         **THREADS, "z": zeros(N_TOKENS, dtype=np.uint16)},
+        ("z", "given"), names=lambda given, result: [*step_names(given, result), *z_names(given, result)]),
     "TokenRows": Door({**ROWS, "n_words": W}, ("indptr", "index", "n_words"), bad={"n_words": [0, 1, 2**31, 2**40]}),
     "WordOrder": Door({"tokens": TOKENS, **BOUNDS, **THREADS}, ("bounds",)),
     "count_tokens": Door({"tokens": TOKENS, **THREADS, **counts()}, ("z",), ("word", "total")),

@@ -66,10 +66,10 @@ void bind_draw(const WordOrder& order, Vec<const int64_t> indptr, Vec<const Topi
     nb::gil_scoped_release nogil;
     const TopicWeights topics{view(alpha), {}, {}, 0};
     const TableWords words({view(e), K}, {}, view(alpha));
-    for (size_t b = 0; b < order.n_blocks(); ++b) {
-        std::vector<DocPiece> pieces(order.block(b).size());
-        draw_tokens<float>(order, b, view(z), topics, words, &given, {seed, 0, 0}, threads, pieces);
-    }
+    for (size_t b = 0; b < order.n_blocks(); ++b)
+        sample_groups<float>(order, b, topics, words, threads, [&](size_t g, auto& sampler, auto& own, size_t) {
+            sampler.draw_given(order.block(b)[g], view(z), {seed, 0, 0}, given, own);
+        });
 }
 
 double bind_sequential(const TokenRows& rows, Vec<const float> alpha, Mat<const double> eta,

@@ -16,15 +16,14 @@ namespace topmix {
 
 namespace {
 
-auto bind_sample_step(const WordOrder& tokens, const ShardArrays& shard, const WordArrays& of_words,
-                      Vec<const float> alpha, const std::optional<DocArrays>& given, uint64_t seed, uint32_t sweep,
-                      uint64_t first, Threads threads, Vec<TopicId> z) {
+auto bind_sample_step(const WordOrder& tokens, const WordArrays& of_words, Vec<const float> alpha,
+                      const std::optional<DocArrays>& given, uint64_t seed, uint32_t sweep, uint64_t first,
+                      Threads threads, Vec<TopicId> z) {
     const auto& [table, log_scale, norm, least] = of_words;
     const size_t words = table.shape(0), K = table.shape(1), docs = tokens.first().size() - 1;
     check_table(table, alpha);
     require(norm.size() == K && log_scale.size() == words, "table, log_scale and norm disagree");
     require(words == tokens.words() && tokens.n_blocks() == 1, "table and tokens disagree");
-    const Shard rows = shard.checked(words);
     GivenTopics proportions;
     if (given) {
         check_topics(*given, docs, K, "the documents' topics are of other documents");
@@ -34,19 +33,15 @@ auto bind_sample_step(const WordOrder& tokens, const ShardArrays& shard, const W
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
-        check_whole(rows.X.value);
-        double counted = 0;
-        for (const float c : rows.X.value) counted += double(c);
-        require(int64_t(z.size()) == tokens.first().back() && counted == double(z.size()),
-                "z must have one topic for each token");
+        require(int64_t(z.size()) == tokens.first().back(), "z must have one topic for each token");
         require(given || all_below(std::span<const TopicId>(view(z)), K), "a token's topic is not below K");
         const TopicNumbers numbers(view(norm));
         std::vector<float> by_word(words);
         for (size_t v = 0; v < words; ++v) by_word[v] = float(std::exp(-log_scale.data()[v]));
         const TopicWeights topics{view(alpha), numbers.inverse, numbers.larger, float(least)};
         const TableWords weights({view(table), K}, by_word, view(alpha));
-        out = sample_step(tokens, rows.X.value, rows.starts, rows.order, view(z), topics, weights,
-                          given ? &proportions : nullptr, {seed, sweep, first}, threads);
+        out = sample_step(tokens, view(z), topics, weights, given ? &proportions : nullptr, {seed, sweep, first},
+                          threads);
     }
     return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.accepted);
 }
@@ -54,8 +49,8 @@ auto bind_sample_step(const WordOrder& tokens, const ShardArrays& shard, const W
 }  // namespace
 
 void register_sample(nb::module_& m) {
-    m.def("sample_step", &bind_sample_step, "tokens"_a, "shard"_a, "words"_a, "alpha"_a, "given"_a.none(), "seed"_a,
-          "sweep"_a, "first"_a, "threads"_a, "z"_a.noconvert(),
+    m.def("sample_step", &bind_sample_step, "tokens"_a, "words"_a, "alpha"_a, "given"_a.none(), "seed"_a, "sweep"_a,
+          "first"_a, "threads"_a, "z"_a.noconvert(),
           "Draws the topics z of a shard's tokens, again or given the documents' proportions (indptr, topic, count):"
           " (word statistics), (documents' topics), tokens that moved.");
 }

@@ -55,9 +55,8 @@ class Row {
 };
 
 /// add(i, row) adds entry i into the row of its word. `starts` and `order` come from localise().
-template <class Add>
-WordStats sum_by_word(std::span<const int64_t> starts, std::span<const int32_t> order, size_t K, int threads,
-                      Add&& add) {
+template <class Order, class Add>
+WordStats sum_by_word(std::span<const int64_t> starts, const Order& order, size_t K, int threads, Add&& add) {
     const size_t words = starts.size() - 1, tasks = (words + kWordGrain - 1) / kWordGrain;
     struct alignas(64) Piece {  // threads write to neighbours at the same time
         std::vector<TopicId> topic;
@@ -73,7 +72,7 @@ WordStats sum_by_word(std::span<const int64_t> starts, std::span<const int32_t> 
         piece.totals.assign(K, 0.0);
         Row row(K);
         for (size_t v = begin; v < end; ++v) {
-            for (int64_t i = starts[v]; i < starts[v + 1]; ++i) add(order[i], row);
+            for (int64_t i = starts[v]; i < starts[v + 1]; ++i) add(order[size_t(i)], row);
             const size_t before = piece.topic.size();
             row.drain([&](size_t k, double x) {
                 piece.topic.push_back(TopicId(k));

@@ -23,6 +23,12 @@ struct GivenTopics {
     std::span<const float> count;
 };
 
+/// For draws whose topics nobody counts.
+struct NotCounted {
+    void add(size_t) {}
+    void end(size_t) {}
+};
+
 /// One thread's work. `words(v)` gives the WordWeights of a word, which last until the next is asked for.
 template <class Count>
 class GroupSampler {
@@ -30,28 +36,29 @@ class GroupSampler {
     GroupSampler(const WordOrder& order, const TopicWeights& topics)
         : order_(order), topics_(topics), documents_(topics.alpha.size()) {}
 
-    /// Each token of the group given all others. `moved(v, from, to)` is called for every change.
-    template <class Words, class Moved>
+    /// Each token of the group given all others. `moved(v, from, to)` is called for every change, `counts.add(k)` for
+    /// every token and `counts.end(v)` after those of a word.
+    template <class Words, class Moved, class Counts = NotCounted>
     void draw_again(const WordOrder::Group& group, std::span<TopicId> z, const DrawKey& key, Words&& words,
-                    Moved&& moved) {
+                    Moved&& moved, Counts&& counts = {}) {
         documents_.clear();
         for (size_t d = group.begin; d < group.end; ++d) documents_.append(order_.tokens(z, d, d + 1));
-        each_token(group, z, key, words, [&](size_t v, const WordWeights& word, const auto& t, TopicId& old) {
+        each_token(group, z, key, words, counts, [&](size_t v, const WordWeights& word, const auto& t, TopicId& old) {
             const size_t k = topmix::draw_again(topics_, word, documents_, t.doc, old, t.u, t.w);
             if (k != old) moved(v, size_t(old), k), old = TopicId(k);
         });
     }
 
     /// Each token given the proportions of its document.
-    template <class Words>
+    template <class Words, class Counts = NotCounted>
     void draw_given(const WordOrder::Group& group, std::span<TopicId> z, const DrawKey& key, const GivenTopics& given,
-                    Words&& words) {
+                    Words&& words, Counts&& counts = {}) {
         documents_.clear();
         for (size_t d = group.begin; d < group.end; ++d) {
             const auto begin = size_t(given.indptr[d]), n = size_t(given.indptr[d + 1]) - begin;
             documents_.append(given.topic.subspan(begin, n), given.count.subspan(begin, n));
         }
-        each_token(group, z, key, words, [&](size_t, const WordWeights& word, const auto& t, TopicId& old) {
+        each_token(group, z, key, words, counts, [&](size_t, const WordWeights& word, const auto& t, TopicId& old) {
             old = TopicId(topmix::draw_given(topics_, word, documents_, t.doc, t.u, t.w));
         });
     }
@@ -64,8 +71,9 @@ class GroupSampler {
     const TopicWeights& topics_;
     DocumentTopics<Count> documents_;
 
-    template <class Words, class Each>
-    void each_token(const WordOrder::Group& group, std::span<TopicId> all, DrawKey key, Words&& words, Each&& each) {
+    template <class Words, class Counts, class Each>
+    void each_token(const WordOrder::Group& group, std::span<TopicId> all, DrawKey key, Words&& words, Counts& counts,
+                    Each&& each) {
         const std::span<TopicId> z = order_.tokens(all, group.begin, group.end);
         key.first += uint64_t(order_.first()[group.begin]);
         TokenStream<Count> stream(group, z, documents_, key);
@@ -79,7 +87,9 @@ class GroupSampler {
             for (; n > 0; --n) {
                 const auto t = stream.next();
                 each(w.id, word, t, z[t.token]);
+                counts.add(z[t.token]);
             }
+            counts.end(w.id);
         }
     }
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -42,51 +43,103 @@ class TableWords {
     std::vector<float> mass_;
 };
 
-/// Draws the topics z of the tokens of a block: again, or, where they are given, by the proportions of their documents.
-template <class Count>
-void draw_tokens(const WordOrder& order, size_t block, std::span<TopicId> z, const TopicWeights& topics,
-                 const TableWords& words, const GivenTopics* given, const DrawKey& key, int threads,
-                 std::vector<DocPiece>& pieces) {
-    const std::span<const WordOrder::Group> groups = order.block(block);
-    sample_groups<Count>(order, block, topics, words, threads, [&](size_t g, auto& sampler, auto& own, size_t) {
-        auto count = [&n = pieces[g].accepted](size_t, size_t, size_t) { ++n; };
-        if (given)
-            sampler.draw_given(groups[g], z, key, *given, own);
-        else
-            sampler.draw_again(groups[g], z, key, own, count);
+/// How many tokens of a group each word has in each topic: counted while they are drawn, when they are at hand.
+struct GroupCounts {
+    struct Word {
+        uint32_t id, end;  // of its topics
+    };
+
+    explicit GroupCounts(size_t K) : row(K) {}
+    void add(size_t k) { row.add(k, 1.0); }
+    void end(size_t v) {
+        row.drain([&](size_t k, double n) { topic.push_back(TopicId(k)), count.push_back(uint32_t(n)); });
+        words.push_back({uint32_t(v), uint32_t(topic.size())});
+    }
+
+    Row row;
+    std::vector<Word> words;
+    std::vector<TopicId> topic;
+    std::vector<uint32_t> count;
+};
+
+/// Statistics of words from those of groups. Whole numbers: the same for any groups.
+inline WordStats counted_by_word(const std::vector<GroupCounts>& groups, size_t words, size_t K, int threads) {
+    struct Part {
+        uint32_t group, begin, end;
+    };
+    std::vector<int64_t> starts(words + 1, 0);
+    for (const auto& group : groups)
+        for (const auto& word : group.words) ++starts[word.id + 1];
+    for (size_t v = 0; v < words; ++v) starts[v + 1] += starts[v];
+    std::vector<Part> parts(size_t(starts[words]));
+    std::vector<int64_t> at(starts.begin(), starts.end() - 1);
+    for (uint32_t g = 0; g < groups.size(); ++g) {
+        uint32_t begin = 0;
+        for (const auto& word : groups[g].words)
+            parts[size_t(at[word.id]++)] = {g, std::exchange(begin, word.end), word.end};
+    }
+    return sum_by_word(starts, parts, K, threads, [&](const Part& part, Row& S) {
+        const GroupCounts& group = groups[part.group];
+        for (uint32_t i = part.begin; i < part.end; ++i) S.add(group.topic[i], double(group.count[i]));
     });
 }
 
-/// The step of a shard. Entry i of the shard has value[i] tokens, and `starts` and `entries` say which are of each
-/// word.
-inline TopicResult sample_step(const WordOrder& order, std::span<const float> value, std::span<const int64_t> starts,
-                               std::span<const int32_t> entries, std::span<TopicId> z, const TopicWeights& topics,
-                               const TableWords& words, const GivenTopics* given, const DrawKey& key, int threads) {
-    const size_t K = topics.alpha.size();
-    const std::span<const WordOrder::Group> groups = order.block(0);
-    std::vector<DocPiece> pieces(groups.size());
-    const auto draw = !given && order.documents_are_short() ? &draw_tokens<uint16_t> : &draw_tokens<float>;
-    draw(order, 0, z, topics, words, given, key, threads, pieces);
+/// The topics of a document, ascending, from the places that its draws kept, some of them free.
+template <class Count>
+void append_topics(std::span<const TopicLine<Count>> lines, std::vector<std::pair<TopicId, float>>& sorted,
+                   DocPiece& piece, int64_t& n) {
+    sorted.clear();
+    for (const auto& line : lines)
+        for (size_t i = 0; i < kLine; ++i)
+            if (line.count[i] > 0) sorted.emplace_back(line.id[i], float(line.count[i]));
+    std::ranges::sort(sorted);
+    for (const auto& [k, count] : sorted) piece.topic.push_back(k), piece.count.push_back(count);
+    n = int64_t(sorted.size());
+}
 
+/// The topics of a document by its tokens.
+inline void append_topics(std::span<const TopicId> z, Row& counts, DocPiece& piece, int64_t& n) {
+    for (const TopicId k : z) counts.add(k, 1.0);
+    counts.drain(
+        [&](size_t k, double count) { piece.topic.push_back(TopicId(k)), piece.count.push_back(float(count)), ++n; });
+}
+
+/// Draws the topics z of the tokens of a block: again, or, where they are given, by the proportions of their documents.
+template <class Count>
+void draw_tokens(const WordOrder& order, std::span<TopicId> z, const TopicWeights& topics, const TableWords& words,
+                 const GivenTopics* given, const DrawKey& key, int threads, std::vector<GroupCounts>& counts,
+                 std::vector<DocPiece>& pieces, DocTopics& docs) {
+    const std::span<const WordOrder::Group> groups = order.block(0);
+    sample_groups<Count>(order, 0, topics, words, threads, [&](size_t g, auto& sampler, auto& own, size_t) {
+        DocPiece& piece = pieces[g];
+        const size_t begin = groups[g].begin, end = groups[g].end;
+        if (given) {
+            sampler.draw_given(groups[g], z, key, *given, own, counts[g]);
+            for (size_t d = begin; d < end; ++d)
+                append_topics(order.tokens(z, d, d + 1), counts[g].row, piece, docs.indptr[d + 1]);
+            return;
+        }
+        auto moved = [&n = piece.accepted](size_t, size_t, size_t) { ++n; };
+        sampler.draw_again(groups[g], z, key, own, moved, counts[g]);
+        std::vector<std::pair<TopicId, float>> sorted;
+        for (size_t d = begin; d < end; ++d)
+            append_topics<Count>(sampler.topics_of_document(d - begin), sorted, piece, docs.indptr[d + 1]);
+    });
+}
+
+/// The step of a shard, whose tokens are one block.
+inline TopicResult sample_step(const WordOrder& order, std::span<TopicId> z, const TopicWeights& topics,
+                               const TableWords& words, const GivenTopics* given, const DrawKey& key, int threads) {
+    const size_t K = topics.alpha.size(), n_groups = order.block(0).size();
+    std::vector<DocPiece> pieces(n_groups);
+    std::vector<GroupCounts> counts(n_groups, GroupCounts(K));
     TopicResult out;
     out.docs.indptr.assign(order.first().size(), 0);
-    parallel_for(groups.size(), 1, threads, [&](size_t g, size_t, size_t) {
-        Row counts(K);
-        for (size_t d = groups[g].begin; d < groups[g].end; ++d) {
-            for (const TopicId k : order.tokens(z, d, d + 1)) counts.add(k, 1.0);
-            counts.drain([&](size_t k, double n) {
-                pieces[g].topic.push_back(TopicId(k)), pieces[g].count.push_back(float(n)), ++out.docs.indptr[d + 1];
-            });
-        }
-    });
+    const auto draw = !given && order.documents_are_short() ? &draw_tokens<uint16_t> : &draw_tokens<float>;
+    draw(order, z, topics, words, given, key, threads, counts, pieces, out.docs);
     join(pieces, out);
     if (given) out.accepted = int64_t(z.size());
-
-    std::vector<int64_t> first(value.size() + 1, 0);  // the tokens of each entry
-    for (size_t i = 0; i < value.size(); ++i) first[i + 1] = first[i] + int64_t(value[i]);
-    out.S = sum_by_word(starts, entries, K, threads, [&](int32_t i, Row& S) {
-        for (int64_t t = first[size_t(i)]; t < first[size_t(i) + 1]; ++t) S.add(z[size_t(t)], 1.0);
-    });
+    out.S = counted_by_word(counts, order.words(), K, threads);
     return out;
 }
 

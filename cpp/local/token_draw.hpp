@@ -24,7 +24,7 @@
 
 namespace topmix {
 
-constexpr size_t kPriorBlock = 64;  // topics to a running sum of the prior's part
+constexpr size_t kPriorBlock = 16;  // topics to a running sum of the prior's part
 
 inline size_t prior_blocks(size_t K) { return (K + kPriorBlock - 1) / kPriorBlock; }
 

@@ -101,8 +101,8 @@ void shards_are_sampled(size_t n, size_t K, float weight) {
         const GivenTopics given{indptr, topic, count};
         std::vector<std::vector<TopicId>> drawn;
         for (uint32_t sweep = 0; sweep < 2; ++sweep) {
-            const TopicResult out = sample_step(order, m.shard.value, m.shard.local.starts, m.shard.local.order, m.z,
-                                                topics, words, sweep == 0 ? &given : nullptr, {7, sweep, 0}, threads);
+            const TopicResult out =
+                sample_step(order, m.z, topics, words, sweep == 0 ? &given : nullptr, {7, sweep, 0}, threads);
             double tokens = 0;
             for (const double x : out.S.totals) tokens += x;
             check(tokens == double(m.z.size()));

@@ -40,8 +40,9 @@ KINDS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def often():
-    """Exchanges between any two sweeps."""
+    """Exchanges after the first sweep, and after the next where they paid."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling, "FIRST_EXCHANGE", 1 / 3)
         patch.setattr(sampling, "EXCHANGE_EVERY", 1)
         yield
 
@@ -149,6 +150,7 @@ def test_another_name_for_the_same_component_is_the_same_fit(corpus, tmp_path):
 
 def test_a_checkpoint_without_the_topics_of_tokens_is_refused(corpus, tmp_path, monkeypatch):
     path, explored = tmp_path / "file", {"inference": Collapsed(sweeps=12), "tol": np.inf, "max_iter": 30}
+    monkeypatch.setattr(sampling, "FIRST_EXCHANGE", 2 / 3)  # after the sweep whose checkpoint is read
     with pytest.raises(Crash):
         lda(**explored, callbacks=[crash_after(11)]).fit(corpus, checkpoint=path)
     read = Checkpoint.read

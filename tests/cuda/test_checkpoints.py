@@ -47,6 +47,7 @@ ALIKE = ("rounds", "batch", "variational")  # what is in the file is as in the o
     "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in ALIKE else ()) for kind in KINDS]
 )
 def test_an_interrupted_fit_has_the_same_bits(engine, kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(sampling, "FIRST_EXCHANGE", 1 / 3)
     monkeypatch.setattr(sampling, "EXCHANGE_EVERY", 1)
     settings = SETTINGS | ({"tol": np.inf, "max_iter": 12} if kind == "sampling" else {})
     model = KINDS[kind].set_params(engine=engine, callbacks=None, **settings)

@@ -134,7 +134,10 @@ def test_there_is_a_limit_of_connections_and_those_that_are_there_work(server):
         assert first.get("/").status_code == 200
         crowd = [opened(server) for _ in range(60)]
         assert first.get("/").status_code == 200
-        assert len(server._server.server_state.connections) <= 12
+        there = server._server.server_state.connections
+        for _ in range(20):  # one that is too many is there for a moment, until it is closed
+            time.sleep(0.01 * (len(there) > 12))
+        assert len(there) <= 12
         assert all(is_closed(client) for client in crowd)
     assert httpx.get(server.url, follow_redirects=False).status_code == 303
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from topmix.engines import Watched
-from topmix.fitting.history import LEARNING, Callback, Clock, Record, TimeLimit
+from topmix.fitting.history import LEARNING, SAMPLING, Callback, Clock, Record, TimeLimit
 from topmix.fitting.progress import shown
 from topmix.fitting.view import PassView
 from topmix.learners import Passes, PassResult
@@ -75,6 +75,10 @@ class Schedule:
 
     def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
         return stopping.has_converged(history)
+
+    def ends_here(self) -> bool:
+        """A callback ends the fit: whether at once, or after a pass that makes a whole model of what there is."""
+        return True
 
     def after(self, result: PassResult, is_last: bool) -> Any:
         """Another model for the next pass to start from, or None."""
@@ -207,7 +211,7 @@ class Log:
         self.history.append(
             Record(n_pass, self.course.clock(), sum(terms.values()), K, terms, effort, moves, phase, status)
         )
-        if self.course.keeps_last:
+        if self.course.keeps_last and phase != SAMPLING:
             self._keep(result.model)
         view = PassView(result.model, lambda model: self.course.shown_as(self._fitted(model)))
         answers = [call(self.history[-1], view) for call in self.callbacks]  # all of them are called
@@ -216,10 +220,14 @@ class Log:
     def _fitted(self, model: Any) -> Any:
         return self.course.fitted(model, self.history)
 
+    def can_copy(self, model: Any) -> bool:
+        """Whether a second model takes little memory."""
+        return bool(model.n_components * self.course.n_features <= MOST_KEPT)
+
     def _keep(self, model: Any) -> None:
         """A copy of the model for a fit that Ctrl-C ends, unless it is large."""
         began = perf_counter()
-        if model.n_components * self.course.n_features > MOST_KEPT:
+        if not self.can_copy(model):
             self.last = None
         elif began >= self.next_copy:
             self.last, self.last_pass = self._fitted(model), len(self.history)
@@ -232,11 +240,13 @@ def run_passes(passes: Passes, stopping: Stopping, log: Log, schedule: Schedule 
     were enough, the model is None."""
     model = following = None
     history = log.history
-    stopped, converged = False, schedule.has_converged(history, stopping)
+    told = stopped = False
+    converged = schedule.has_converged(history, stopping)
     while not (stopped or converged) and len(history) < stopping.max_iter:
         result = passes.send(following)
         model = result.model
-        stopped = log.record(result, schedule.moves(), schedule.phase)
+        told |= log.record(result, schedule.moves(), schedule.phase)
+        stopped = told and schedule.ends_here()
         converged = schedule.has_converged(history, stopping)
         is_last = stopped or converged or len(history) == stopping.max_iter
         following = schedule.after(result, is_last)

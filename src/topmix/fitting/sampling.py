@@ -5,17 +5,23 @@ a token may have any topic of its document or, with weight alpha, of its word. A
 hold the wrong documents together come apart, and falls to what lets documents have few topics again. Passes of the
 fixed point then polish what was found. docs/evidence.md has the measurements.
 
+A fit never ends in the middle of it: alpha falls faster where `max_time` asks for it, a callback that ends the fit ends
+the sampling, which a pass then polishes, and Ctrl-C leaves the model from before. If what was found is worse than that
+model, the fit goes back to it.
+
 Sampling is the same learner with another option: the options of documents that travel with the tables ask for it, and
 the local step returns the same statistics. What comes next is a function of the history alone, so a resumed fit
 continues as if it had never stopped.
 
 Sampling moves tokens one at a time, and cannot leave a state where one topic of the data is held twice and two others
-lie in one. Between sweeps, topics are therefore exchanged: two become one, and another becomes two. chains/exchange.py
-finds such exchanges and judges them exactly; here the topics of tokens are gathered from the shards and dealt back.
+lie in one. When it has nearly settled, topics are therefore exchanged: two become one, and another becomes two, and
+again until none pays. chains/exchange.py finds such exchanges and judges them exactly; here the topics of tokens are
+gathered from the shards and dealt back.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -39,8 +45,10 @@ from topmix.stats import WordTotal
 
 FIRST_PASSES = 4  # before sampling; fewer where they converge
 LAST_PASSES = 2  # after it, at least
-EXCHANGE_EVERY = 10  # sweeps
-CONCENTRATION = 10.0, 0.5  # the sum of alpha in the first sweep and in the last
+LEAST_SWEEPS = 20  # fewer, for want of time, are not worth it
+FIRST_EXCHANGE = 2 / 3  # of the sweeps: topics have nearly settled
+EXCHANGE_EVERY = 10  # sweeps, as long as the last exchange found something
+CONCENTRATION = 30.0, 0.5  # the sum of alpha in the first sweep and in the last
 MOST_TOKENS = 10_000_000  # of a corpus: topics of tokens come together in one place
 PENALTY = 8.0  # for a topic that a document uses, in nats
 # Nats per token that a split must gain: two subjects in one topic gain .3 to .4 (planted ones), the halves of a large
@@ -59,18 +67,31 @@ class SamplingPlan:
     def next_phase(self, history: Sequence[Record], stopping: Stopping) -> str:
         """What the next pass does."""
         last = history[-1].phase if history else LEARNING
-        n = sum(record.phase == last for record in history)
         if last == LEARNING:
-            is_over = n >= FIRST_PASSES or stopping.has_converged(history)
-            return SAMPLING if is_over and self._has_time(history) else LEARNING
+            is_over = len(history) >= FIRST_PASSES or stopping.has_converged(history)
+            return SAMPLING if is_over and self._has_time_to_sample(history) else LEARNING
         if last == SAMPLING:
-            return SAMPLING if n < self.sweeps and self._has_time(history) else POLISHING
+            n = sum(record.phase == SAMPLING for record in history)
+            return SAMPLING if n < self.sweeps and self.share(history) <= 1 else POLISHING
         return POLISHING
+
+    def share(self, history: Sequence[Record]) -> float:
+        """Where the next sweep stands: 0 is the first and 1 the last, by number or, with `max_time`, by the clock; more
+        than 1 when there is no time for it."""
+        begin = [record.seconds for record in history if record.phase == LEARNING]
+        n, last = len(history) - len(begin), max(self.sweeps - 1, 1)
+        if self.max_time is None or n == 0:
+            return n / last
+        spent, left = history[-1].seconds - begin[-1], self.max_time - _polishing(history) - begin[-1]
+        return max(n / last, spent / max(left - spent / n, 1e-9))
 
     def exchanges_now(self, phase: str, history: Sequence[Record]) -> bool:
         """Whether exchanges are tried before a pass of this phase."""
-        n = sum(record.phase == SAMPLING for record in history)
-        return phase == SAMPLING and n > 0 and n % EXCHANGE_EVERY == 0
+        sweeps = [record for record in history if record.phase == SAMPLING]
+        since = len(sweeps) - round(FIRST_EXCHANGE * self.sweeps)
+        if phase != SAMPLING or not sweeps or since < 0 or since % EXCHANGE_EVERY:
+            return False
+        return since == 0 or bool(sweeps[-EXCHANGE_EVERY].moves)
 
     def options(self, plain: DocumentOptions, phase: str, history: Sequence[Record]) -> DocumentOptions:
         """How documents are solved in a pass of this phase."""
@@ -78,23 +99,26 @@ class SamplingPlan:
             return plain
         n = sum(record.phase == SAMPLING for record in history)
         high, low = CONCENTRATION
-        concentration = high * (low / high) ** (n / max(self.sweeps - 1, 1))
-        return replace(plain, sampling=Sampling(concentration, n, self.seed))
+        return replace(plain, sampling=Sampling(high * (low / high) ** self.share(history), n, self.seed))
 
     def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
-        if not self._has_time(history) and all(record.phase == LEARNING for record in history):
+        if all(record.phase == LEARNING for record in history) and not self._has_time_to_sample(history):
             return stopping.has_converged(history)
         polished = [record for record in history if record.phase == POLISHING]
         return len(polished) >= LAST_PASSES and stopping.has_converged(polished)
 
-    def _has_time(self, history: Sequence[Record]) -> bool:
-        """Whether the last passes would still fit in after another sweep."""
+    def _has_time_to_sample(self, history: Sequence[Record]) -> bool:
+        """A sweep takes about half as long as a pass."""
         if self.max_time is None or not history:
             return True
-        ends = [0.0, *(record.seconds for record in history)]
-        took = [end - begin for begin, end in pairwise(ends)]
-        passes = [t for t, record in zip(took, history) if record.phase == LEARNING]
-        return ends[-1] + took[-1] + LAST_PASSES * max(passes) < self.max_time
+        sampling = min(LEAST_SWEEPS, self.sweeps) * history[-1].seconds / (2 * len(history))
+        return history[-1].seconds + sampling + _polishing(history) < self.max_time
+
+
+def _polishing(history: Sequence[Record]) -> float:
+    """Seconds that the last passes will take."""
+    ends = [0.0, *(record.seconds for record in history if record.phase == LEARNING)]
+    return LAST_PASSES * max(end - begin for begin, end in pairwise(ends))
 
 
 class SamplingSchedule(Plain):
@@ -104,13 +128,41 @@ class SamplingSchedule(Plain):
         super().__init__(*plain)
         self.plan, self.batches, self.stopping = plan, batches, stopping
         self.phase = LEARNING
+        self.is_told_to_end = False
+        self.before: TopicModel | None = None  # the model that sampling began with, unless it is large
+        self.exchanged: dict[str, float] = {}  # since the last pass
+
+    def moves(self) -> dict[str, float]:
+        made, self.exchanged = self.exchanged, {}
+        return made
+
+    def ends_here(self) -> bool:
+        self.is_told_to_end = True
+        return self.phase != SAMPLING
 
     def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
         return self.plan.has_converged(history, stopping)
 
     def after(self, result: PassResult, is_last: bool) -> TopicModel | None:
         following = super().after(result, is_last)
-        return following if is_last else self._in_next_phase(following or result.model)
+        if is_last:
+            return following
+        was, following = self.phase, self._in_next_phase(following or result.model)
+        if was == LEARNING != self.phase and self.log.can_copy(result.model):
+            self.before = copy.deepcopy(result.model.on_host())
+        return following
+
+    def ended(self, model: TopicModel) -> TopicModel:
+        """The model of the last pass, or the one that sampling began with if that was better."""
+        history = self.log.history
+        learned = [record for record in history if record.phase == LEARNING]
+        if self.before is None or not learned or history[-1].objective >= learned[-1].objective:
+            return model
+        back = {f"back to pass {learned[-1].n_pass}": learned[-1].objective - history[-1].objective}
+        history[-1] = replace(
+            learned[-1], n_pass=len(history), seconds=history[-1].seconds, moves=back, phase=history[-1].phase
+        )
+        return self.before
 
     def keep(self, model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
         super().keep(model, following, is_last)
@@ -125,7 +177,8 @@ class SamplingSchedule(Plain):
     def _in_next_phase(self, model: TopicModel) -> TopicModel:
         """The model with the options of documents that the next pass has."""
         history, plain = self.log.history, self.problem.empty.document_options
-        self.phase = self.plan.next_phase(history, self.stopping)
+        ends = self.is_told_to_end and self.phase == SAMPLING
+        self.phase = POLISHING if ends else self.plan.next_phase(history, self.stopping)
         return replace(model, document_options=self.plan.options(plain, self.phase, history))
 
     def _exchange(self) -> None:
@@ -140,15 +193,16 @@ class SamplingSchedule(Plain):
         found = exchanged(p.corpus, self.batches, z, p.empty.n_components, rng, p.threads)
         if found is None:
             return
-        counts, z = found
+        counts, z, gain = found
+        self.exchanged = {"exchange": gain}
         paused.restore({b: visit._replace(z=z[b]) for b, visit in memory.items()})
         paused.start_over(p.empty.prior.no_stats(WordTotal.of(counts)))
 
 
 def exchanged(
     corpus: Corpus, batches: Batches, z: Mapping[int, np.ndarray], K: int, rng: np.random.Generator, threads: int
-) -> tuple[np.ndarray, dict[int, np.ndarray]] | None:
-    """Counts [V, K] and the tokens' topics of each shard after exchanges, or None where none pays."""
+) -> tuple[np.ndarray, dict[int, np.ndarray], float] | None:
+    """Counts [V, K], the tokens' topics of each shard after exchanges and what they gained; None where none pays."""
     hard = HardTopics(corpus, K, PENALTY, threads)
     first = first_tokens(corpus)
     places = [tokens_of(first, rows) for rows in batches]
@@ -156,9 +210,9 @@ def exchanged(
     for b, where in enumerate(places):
         topics[where] = z[b]
     hard.start(topics)
-    if exchange(hard, rng, DIFFERENCE) == 0.0:
+    if (change := exchange(hard, rng, DIFFERENCE)) == 0.0:
         return None
-    return hard.word.astype(np.float64), {b: hard.z[where] for b, where in enumerate(places)}
+    return hard.word.astype(np.float64), {b: hard.z[where] for b, where in enumerate(places)}, -change
 
 
 def first_tokens(corpus: Corpus) -> np.ndarray:

@@ -121,7 +121,8 @@ class Collapsed(FixedPoint):
         topics' counts. Larger means more coherent and more different topics; zero is exact EM.
     sweeps : int
         LDA, batch or memoized: the sampling sweeps between the first four passes and the last ones, in which topics
-        that stood still move again. A sweep takes about as long as a pass. Zero: none.
+        that stood still move again; fewer where `max_time` has no room for them. A sweep takes about half as long as a
+        pass. Zero: none.
     smoothing : float or None
         What is added to the counts of words for `topic_word_`. None is the prior on words, but at most 0.03 where that
         is the default: a large prior learns more coherent topics, and a small one predicts better.
@@ -134,7 +135,7 @@ class Collapsed(FixedPoint):
     """
 
     own_discount: float = 0.5
-    sweeps: int = 50
+    sweeps: int = 150
 
     posterior: ClassVar[str] = "collapsed"
 

@@ -34,7 +34,6 @@ def sample(
     drawn = np.zeros(int(shard.lengths.sum()), np.uint16) if z is None else z.copy()
     words, found, moved = _core.sample_step(
         shard.word_order,
-        shard.native,
         tables.words,
         alpha.astype(np.float32),
         given,
