@@ -189,13 +189,24 @@ def test_ctrl_c_during_sampling_leaves_the_model_from_before(planted):
 
 
 def test_exchanges_are_tried_late_and_again_while_they_pay():
-    plan = SamplingPlan(60, 0)
-    history = [Record(n + 1, n + 1.0, 0.0, 3, phase=SAMPLING) for n in range(60)]
-    tried = [n for n in range(60) if plan.exchanges_now(SAMPLING, history[:n])]
-    assert tried == [40]
-    history[40] = Record(41, 41.0, 0.0, 3, moves={"exchange": 5.0}, phase=SAMPLING)  # the sweep after it says so
-    assert [n for n in range(60) if plan.exchanges_now(SAMPLING, history[:n])] == [40, 50]
-    assert not plan.exchanges_now(POLISHING, history[:40])
+    def tried(plan, *gains, seconds=0.25):
+        """After which sweeps, if exchanges gain so much; zero from then on."""
+        found, gains = [], list(gains)
+        history = [Record(n + 1, n + 1.0, 0.0, 3) for n in range(FIRST_PASSES)]
+        while (phase := plan.next_phase(history, Stopping(20, 0.0))) == SAMPLING:
+            moves = {}
+            if plan.exchanges_now(phase, history):
+                moves["exchange"] = gains.pop(0) if gains else 0.0
+                found.append(len(history) - FIRST_PASSES)
+            history.append(Record(len(history) + 1, history[-1].seconds + seconds, 0.0, 3, moves=moves, phase=SAMPLING))
+        assert not plan.exchanges_now(POLISHING, history)
+        return found
+
+    assert tried(SamplingPlan(60, 0)) == [40]
+    assert tried(SamplingPlan(60, 0), 5.0) == [40, 50]
+    assert tried(SamplingPlan(60, 0), 5.0, 1.0, 1.0) == [40, 50]
+    assert tried(SamplingPlan(150, 0), 5.0, 2.0) == [100, 110, 120]
+    assert tried(SamplingPlan(150, 0, max_time=26.0)) == [53]  # of eighty, for which there is time
 
 
 def test_an_exchange_undoes_a_pair_that_holds_one_topic_twice():

@@ -48,6 +48,7 @@ LAST_PASSES = 2  # after it, at least
 LEAST_SWEEPS = 20  # fewer, for want of time, are not worth it
 FIRST_EXCHANGE = 2 / 3  # of the sweeps: topics have nearly settled
 EXCHANGE_EVERY = 10  # sweeps, as long as the last exchange found something
+EXCHANGE = "exchange"  # among the moves of a record: what was gained before that sweep, zero where none paid
 CONCENTRATION = 30.0, 0.5  # the sum of alpha in the first sweep and in the last
 MOST_TOKENS = 10_000_000  # of a corpus: topics of tokens come together in one place
 PENALTY = 8.0  # for a topic that a document uses, in nats
@@ -87,11 +88,12 @@ class SamplingPlan:
 
     def exchanges_now(self, phase: str, history: Sequence[Record]) -> bool:
         """Whether exchanges are tried before a pass of this phase."""
-        sweeps = [record for record in history if record.phase == SAMPLING]
-        since = len(sweeps) - round(FIRST_EXCHANGE * self.sweeps)
-        if phase != SAMPLING or not sweeps or since < 0 or since % EXCHANGE_EVERY:
+        if phase != SAMPLING or history[-1].phase != SAMPLING:
             return False
-        return since == 0 or bool(sweeps[-EXCHANGE_EVERY].moves)
+        tried = [record for record in history if EXCHANGE in record.moves]
+        if not tried:
+            return self.share(history) >= FIRST_EXCHANGE
+        return tried[-1].moves[EXCHANGE] > 0 and len(history) == tried[-1].n_pass + EXCHANGE_EVERY - 1
 
     def options(self, plain: DocumentOptions, phase: str, history: Sequence[Record]) -> DocumentOptions:
         """How documents are solved in a pass of this phase."""
@@ -191,10 +193,10 @@ class SamplingSchedule(Plain):
         if len(z) != paused.workers.n_shards:
             raise ModelFileError("the checkpoint lacks topics of tokens")
         found = exchanged(p.corpus, self.batches, z, p.empty.n_components, rng, p.threads)
+        self.exchanged = {EXCHANGE: 0.0 if found is None else found[2]}
         if found is None:
             return
-        counts, z, gain = found
-        self.exchanged = {"exchange": gain}
+        counts, z, _ = found
         paused.restore({b: visit._replace(z=z[b]) for b, visit in memory.items()})
         paused.start_over(p.empty.prior.no_stats(WordTotal.of(counts)))
 
