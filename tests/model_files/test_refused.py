@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import topmix
-from topmix.data import Corpus, sample_lda
+from topmix.data import Corpus, CorpusError, Vectorizer, sample_lda
 from topmix.data.layout import metadata_crc, parse_json
 from topmix.files.reader import ModelFileError
 
@@ -172,6 +172,53 @@ def test_forged_files_are_refused(whole, edit, message, tmp_path):
     path.write_bytes(forge(data, edit))
     with pytest.raises(ModelFileError, match=message):
         topmix.load(path)
+
+
+# Of a vectorizer, which is made when texts come.
+BAD_SETTINGS = {
+    "lowercase": ["x", None, 2], "token_pattern": [None, 3, "(", "(a)(b)", []], "stop_words": [1, {}, ["a", 2], "xx"],
+    "ngram_range": [None, 1, [1], [2, 1], [0, 1], ["1", "2"], [1, 10**40], [1, 2**31], [1, 1.5], [1, {}], "12", {}],
+    "min_df": [None, 0, -1, "x", True, 1.5], "max_df": [[], 2.5], "max_features": [0, "x", 2**70, []],
+    "tokenizer": [1, [], {}], "strip_accents": ["x", [], True], "stemmer": ["x", {}, 1, ""], "phrases": [0.5, {}, "x"],
+    "vocabulary": [None, ["a"]], "colour": ["blue"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, values in BAD_SETTINGS.items() for v in values])
+def test_settings_of_a_vectorizer_are_checked_when_the_file_is_read(whole, name, value, tmp_path):
+    path, good = tmp_path / "hostile", Vectorizer().to_dict()
+    assert BAD_SETTINGS.keys() >= good.keys()
+    path.write_bytes(forge(whole[1], _set("about", "tokenizer", to=good)))
+    topmix.load(path).transform(["a b"])
+    path.write_bytes(forge(whole[1], _set("about", "tokenizer", to=good | {name: value})))
+    with pytest.raises(ModelFileError, match=name):
+        topmix.load(path)
+
+
+@pytest.mark.parametrize("at", [("input", "text"), ("input", "layer"), ("input", "named"), ("feature_names", 0)])
+@pytest.mark.parametrize("value", [1, [None], {}, "a\ud800"])
+def test_what_a_file_says_of_its_data_is_checked_when_it_is_read(whole, at, value, tmp_path):
+    def edit(table, about, blob):
+        about["tokenizer"] = Vectorizer().to_dict()
+        about[at[0]][at[1]] = value
+
+    path = tmp_path / "hostile"
+    path.write_bytes(forge(whole[1], edit))
+    if isinstance(value, str) and at[1] in ("text", "layer"):  # tables may have such columns
+        assert topmix.load(path)._fitted.reading.words[0] == "a"
+        return
+    with pytest.raises(ModelFileError, match=at[0]):
+        topmix.load(path)
+
+
+def test_a_corpus_whose_words_were_cut_in_no_known_way_is_refused_before_the_fit(tmp_path):
+    for said in ("spacy", {"ngram_range": None}, {"colour": "blue"}, []):
+        corpus = Corpus.from_scipy(np.ones((3, 2)), vocabulary=["a", "b"])
+        corpus = Corpus.trusted(corpus.indptr, corpus.index, corpus.value, 2, ["a", "b"], meta={"tokenizer": said})
+        corpus.save(tmp_path / "corpus")
+        for X in (corpus, tmp_path / "corpus"):
+            with pytest.raises(CorpusError, match=r"meta\['tokenizer'\] of the corpus"):
+                topmix.LDA(2, max_iter=1).fit(X)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -1e300])

@@ -11,6 +11,7 @@ import copy
 import inspect
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain
 from os import PathLike
@@ -28,6 +29,7 @@ from topmix.data.strings import Strings
 from topmix.data.tokens import DEFAULT_PATTERN, NO_RULE, Tokenization, Tokenizer, are_unspaced
 from topmix.data.vocabulary import Terms, check_cut, given_vocabulary, packed_terms, select_terms
 from topmix.numerics.threads import threads
+from topmix.parameters.declared import all_as_declared, declared_types
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 
 StopWords = str | Iterable[str] | None
+MOST_TOKENS = 2**31 - 1  # of an n-gram
 
 
 class KnownTerms(NamedTuple):
@@ -135,8 +138,8 @@ class Vectorizer:
         self._check()
 
     def _check(self) -> None:
-        shortest, longest = self.ngram_range
-        if not 1 <= shortest <= longest:
+        shortest, longest = _lengths(self.ngram_range)
+        if not 1 <= shortest <= longest <= MOST_TOKENS:
             raise ValueError(
                 f"ngram_range={self.ngram_range!r}: pass (shortest, longest) with 1 <= shortest <= longest"
             )
@@ -244,13 +247,12 @@ class Vectorizer:
         tokenizer: Tokenizer | None = None,
     ) -> Vectorizer:
         """The Vectorizer with the settings of `to_dict`. A tokenizer function must be passed again."""
-        settings = dict(settings)
-        wanted = settings.pop("tokenizer", None)
+        found = _as_declared(settings)
+        wanted = found.pop("tokenizer", None)
         if wanted is not None and tokenizer is None:
             raise ValueError(f"the texts were cut by the tokenizer {wanted!r}: pass it as tokenizer=")
-        settings["ngram_range"] = tuple(settings.get("ngram_range", (1, 1)))
         try:
-            return cls(**settings, vocabulary=vocabulary, tokenizer=tokenizer)
+            return cls(**found, vocabulary=vocabulary, tokenizer=tokenizer)
         except TypeError as error:
             raise ValueError(f"these are not the settings of a Vectorizer: {error}") from error
 
@@ -412,6 +414,42 @@ def from_texts(
 ) -> Corpus:
     """A corpus from texts. `settings` are the parameters of `Vectorizer`: min_df, max_df, stop_words, ..."""
     return Vectorizer(**settings).fit_transform(texts, names=names, out=out)
+
+
+def check_settings(settings: object) -> None:
+    """Raises ValueError for settings in a file that `Vectorizer.to_dict` does not give. A package that a language needs
+    may be missing here: who counts texts is told."""
+    found = _as_declared(settings)
+    if found.pop("tokenizer", None) is not None and found.get("token_pattern") is None:
+        found.pop("token_pattern", None)  # which is not used then
+    with suppress(ImportError):
+        Vectorizer.from_dict(found)
+
+
+def _as_declared(settings: object) -> dict[str, Any]:
+    """Settings of `Vectorizer.to_dict` in the types of the constructor. A tokenizer is a name, or none."""
+    if not isinstance(settings, Mapping) or (unknown := set(settings) - (_defaults().keys() - {"vocabulary"})):
+        what = f"{settings!r:.60} is no table" if not isinstance(settings, Mapping) else f"{sorted(unknown)!r:.60}"
+        raise ValueError(f"these are not the settings of a Vectorizer: {what}")
+    hints = declared_types(Vectorizer.__init__) | {"tokenizer": str | None}
+    if settings.get("tokenizer") is not None:
+        hints["token_pattern"] = str | None
+    found: dict[str, Any] = all_as_declared(settings, hints)
+    if not isinstance(found.get("stop_words"), str | list | tuple | None):
+        raise ValueError(f"stop_words must be a list of words, the name of a list or None, got {found['stop_words']!r}")
+    if isinstance(found.get("ngram_range"), list):  # JSON has no tuples
+        found["ngram_range"] = tuple(found["ngram_range"])
+    return found
+
+
+def _lengths(ngram_range: Iterable[int]) -> tuple[int, int]:
+    """(shortest, longest); (0, 0), which is refused, for what is no pair of whole numbers."""
+    try:
+        given = tuple(ngram_range)
+        shortest, longest = map(int, given)
+    except (TypeError, ValueError, OverflowError):
+        return 0, 0
+    return (shortest, longest) if given == (shortest, longest) else (0, 0)
 
 
 def _is_auto(stop_words: object) -> bool:

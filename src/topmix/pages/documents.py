@@ -24,7 +24,7 @@ class TopicMarker:
         self.topics = view.topics
         self.id_of = {word: v for v, word in enumerate(self.topics.words)}
         self.lower = bool(view.tokenizer.get("lowercase", True))
-        pattern = str(view.tokenizer.get("token_pattern", DEFAULT_PATTERN))
+        pattern = str(view.tokenizer.get("token_pattern") or DEFAULT_PATTERN)  # None beside a tokenizer
         compiled = re.compile(PAIRS_PATTERN if pattern == AUTO_PATTERN else pattern)
         self.group = compiled.groups  # a token is what the only group matches, if there is one
         self.tokens = in_time(lambda text: list(compiled.finditer(text)), pattern)

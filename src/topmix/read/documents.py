@@ -36,7 +36,7 @@ from topmix.data.readers import kind_of_text, read_corpus
 from topmix.data.remote_file import is_remote, local_copy
 from topmix.data.tabular import BLOCK_CELLS, ArrowStream, Tabular, as_tabular, counts_of, text_columns, texts_of
 from topmix.data.texts import read_texts
-from topmix.data.vectorize import Vectorizer
+from topmix.data.vectorize import Vectorizer, check_settings
 from topmix.data.vocabulary import columns_of_all, cuts_for
 from topmix.engines import Engine
 from topmix.read.reading import How, Reading
@@ -64,6 +64,11 @@ def read(
         in_known_words(corpus, None, owner)
         names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
         settings, frame = data.meta.get("tokenizer"), kind_of_frame(X)
+        if settings is not None and vectorizer is None:  # a file, or the user, wrote them
+            try:
+                check_settings(settings)
+            except ValueError as error:
+                raise CorpusError(f"meta['tokenizer'] of the corpus: {error}") from error
         reading = Reading(corpus.n_words, names, settings, vectorizer, named=True, frame=frame)
     text = how.text if how.text is None or isinstance(how.text, str) else [str(name) for name in how.text]
     return corpus, replace(reading, text=text, layer=how.layer)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from topmix.data.errors import CorpusError
 from topmix.data.strings import Strings
-from topmix.data.vectorize import Vectorizer
+from topmix.data.vectorize import Vectorizer, check_settings
 from topmix.files.reader import CheckedReader, ModelFileError
 
 FRAMES = ("pandas", "polars")
@@ -90,7 +90,7 @@ class Reading:
         try:
             made = Vectorizer.from_dict(dict(settings), vocabulary=words)
         except ValueError as error:
-            if not settings.get("tokenizer"):
+            if settings.get("tokenizer") is None:
                 raise
             raise ValueError(
                 f"{error} of topmix.data.Vectorizer.of(model, tokenizer=...), and pass the counts that it makes"
@@ -117,18 +117,27 @@ class Reading:
         """What `about` gave."""
         kept = file.table("input") or {}
         text, layer, frame = kept.get("text"), kept.get("layer"), kept.get("frame")
-        columns = text if isinstance(text, list) else [text]
-        if not all(name is None or isinstance(name, str) for name in [*columns, layer]):
+        named = kept.get("named", False)
+        columns = text if isinstance(text, list) else [] if text is None else [text]
+        if not all(isinstance(name, str) for name in columns) or not isinstance(layer, str | None):
             raise ModelFileError("'input' does not name columns of texts and a layer")
+        if not isinstance(named, bool):
+            raise ModelFileError(f"'input' says {str(named)[:60]!r} for whether columns are named")
         if frame is not None and frame not in FRAMES:
             raise ModelFileError(f"'input' names an unknown kind of table, {str(frame)[:60]!r}")
+        settings = file.table("tokenizer", missing=None)
+        if settings is not None:
+            check_settings(settings)
         words = file.strings("feature_names", file.n_features)
-        return cls(
+        found = cls(
             n_features=file.n_features,
             words=None if words is None else np.array(words, dtype=object),
-            tokenizer=file.table("tokenizer", missing=None),
+            tokenizer=settings,
             text=text,
             layer=layer,
-            named=bool(kept.get("named")),
+            named=named,
             frame=frame,
         )
+        if settings is not None and words is not None and found.packed is None:
+            raise ModelFileError("'feature_names' has a word that no text holds")
+        return found

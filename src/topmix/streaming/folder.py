@@ -71,9 +71,9 @@ class Folder:
                 with open(path, "rb") as opened:
                     self._seen = _version(os.fstat(opened.fileno()))
                     return _kept(self.path, open_file(opened, path, KIND), engine)
-            except FileNotFoundError:
-                if self._is_as_seen():
-                    raise  # the model is gone, and not because there is a newer one
+            except FileNotFoundError as error:
+                if self._is_as_seen():  # and there is no newer model
+                    raise ModelFileError(f"{path} belongs to the model {error.filename!r}, which is gone") from error
             except (CorpusError, TypeError, ValueError, RecursionError) as error:
                 raise ModelFileError(f"{path}: {error}") from error
         if any(self.path.glob("model-*")):
