@@ -1,10 +1,11 @@
 """Does a fit on a cluster end with the same bits, whatever happens to the cluster?
 
-    python -m benchmarks.ray_faults [--times 20] [--faults worker node driver store slow] [--quick]
+    python -m benchmarks.ray_faults [--times 20] [--faults worker node driver store slow strangers] [--quick]
 
 A cluster of three nodes on this machine; LDA with memoized rounds of three batches. At a random moment of the fit one
 thing happens: a worker is killed (SIGKILL), a node is removed, the driver is killed (and another one continues from the
-checkpoint), the object store is filled, or a worker stops answering. The topics and the objective of every pass are
+checkpoint), the object store is filled, a worker stops answering, or strangers send nonsense to every port of the
+cluster from the beginning to the end. The topics and the objective of every pass are
 compared with those of engine="threads", bit for bit. What the log "topmix.ray" said is counted.
 """
 
@@ -23,7 +24,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import arguments
-from benchmarks.harness.cluster import FilledStore, RemovedNode, StoppedWorker, in_the_middle, kill_one, three_nodes
+from benchmarks.harness.cluster import (
+    FilledStore,
+    RemovedNode,
+    StoppedWorker,
+    Strangers,
+    in_the_middle,
+    kill_one,
+    three_nodes,
+)
 from benchmarks.harness.methods import ours
 from benchmarks.harness.results import Results
 from topmix.data import Corpus, sample_lda
@@ -32,7 +41,7 @@ from topmix.learners import Memoized
 
 PASSES, BATCHES = 5, 12
 LEARNER = Memoized(batch_size=30, batches_per_update=3)
-FAULTS = ("worker", "node", "driver", "store", "slow")
+FAULTS = ("worker", "node", "driver", "store", "slow", "strangers")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -73,6 +82,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def disturbed(cluster: Any, corpus: Corpus, fault: str, at: int) -> Any:
+    if fault == "strangers":
+        with Strangers():
+            return fit(corpus, Ray(workers=3))
     acts = {"node": lambda: RemovedNode(cluster), "store": FilledStore, "slow": StoppedWorker}
     act: Any = acts[fault]() if fault in acts else kill_one
     try:

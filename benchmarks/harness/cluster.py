@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import socket
+import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from ipaddress import IPv6Address, ip_address
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -117,6 +123,91 @@ class FilledStore:
 
     def mend(self) -> None:
         self.held = []
+
+
+class Strangers:
+    """Clients at every port of this process and of those that it started, inside the block. They know the ports, and
+    not the language: bytes at random, HTTP, the beginning of TLS and of gRPC, connections that say nothing and stay."""
+
+    def __init__(self, clients: int = 3, held: int = 60):
+        self.clients, self.held = clients, held
+        self.met: Counter[str] = Counter()  # by what they said
+
+    def __enter__(self) -> Strangers:
+        self.ports, self._over = sorted(listening(os.getpid())), threading.Event()
+        self._threads = [threading.Thread(target=self._come, args=[random.Random(n)]) for n in range(self.clients)]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _come(self, rng: random.Random) -> None:
+        silent: list[socket.socket] = []
+        while not self._over.wait(0.001):
+            kind, (address, port) = rng.choice(list(HELLO)), rng.choice(self.ports)
+            client = socket.socket(socket.AF_INET)
+            client.settimeout(0.2)
+            try:
+                host = "127.0.0.1" if ip_address(address).is_loopback or address == "::" else address
+                client.connect((host, port))
+                client.sendall(HELLO[kind](rng))
+                self.met[kind] += 1
+                if kind == "nothing":
+                    silent.append(client)
+                    if len(silent) > self.held:
+                        silent.pop(0).close()
+                    continue
+                client.recv(1 << 16)
+            except OSError:  # let go, or a port of a worker that has ended
+                pass
+            client.close()
+        for client in silent:
+            client.close()
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HELLO: dict[str, Callable[[random.Random], bytes]] = {
+    "nothing": lambda rng: b"",
+    "bytes": lambda rng: rng.randbytes(rng.choice((1, 9, 300, 60_000))),
+    "zeros": lambda rng: bytes(rng.choice((8, 5000))),
+    "GET": lambda rng: b"GET /api/jobs/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999\r\n\r\n",
+    "POST": lambda rng: b'POST /api/jobs/ HTTP/1.1\r\nContent-Length: 17\r\n\r\n{"entrypoint": 1}',
+    "TLS": lambda rng: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + rng.randbytes(500),
+    "frames": lambda rng: PREFACE + rng.randbytes(rng.choice((9, 200, 9000))),
+    "large frame": lambda rng: PREFACE + b"\xff\xff\xff\x00\x00\x00\x00\x00\x01" + bytes(2000),
+    "half a call": lambda rng: PREFACE + bytes.fromhex("000000040000000000") + b"\x00\x00\x20\x01\x04\x00\x00\x00\x01",
+}
+
+
+def listening(pid: int) -> set[tuple[str, int]]:
+    """(address, port) of the TCP ports at which a process and those that it started listen. Linux."""
+    parents, found = dict[int, int](), set[tuple[str, int]]()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    family = {pid}
+    while more := {child for child, parent in parents.items() if parent in family} - family:
+        family |= more
+    open_ports = {}
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A":  # listens
+                host, port = fields[1].split(":")
+                words = [bytes.fromhex(host[i : i + 8])[::-1] for i in range(0, len(host), 8)]
+                address = ip_address(b"".join(words))
+                mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+                open_ports[f"socket:[{fields[9]}]"] = (str(mapped or address), int(port, 16))
+    for member in family:
+        for link in Path(f"/proc/{member}/fd").glob("*"):
+            with suppress(OSError):
+                if (at := open_ports.get(os.readlink(link))) is not None:
+                    found.add(at)
+    return found
 
 
 def _busy(workers: Any) -> Any:

@@ -14,7 +14,16 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks.harness.cluster import FilledStore, RemovedNode, StoppedWorker, in_the_middle, kill_all, kill_one
+from benchmarks.harness.cluster import (
+    FilledStore,
+    RemovedNode,
+    StoppedWorker,
+    Strangers,
+    in_the_middle,
+    kill_all,
+    kill_one,
+    listening,
+)
 from topmix import HDP, LDA
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Ray, Threads
@@ -259,3 +268,55 @@ def test_a_worker_is_slow(three, saved, undisturbed, caplog, monkeypatch):
     finally:
         stop.mend()
     same(lda(three).fit(saved), undisturbed)  # and it is back
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says which ports there are")
+def test_strangers_at_every_port(three, saved, undisturbed):
+    same(lda(three).fit(saved), undisturbed)  # with its workers, which have ports too
+    with Strangers() as strangers:
+        same(lda(three).fit(saved), undisturbed)
+    assert len(strangers.ports) >= 8  # of the head, three nodes, three workers and this process
+    assert len(strangers.met) >= 5
+    same(lda(three).fit(saved), undisturbed)
+
+
+ALONE = """
+import sys
+from topmix import LDA
+from topmix.data import sample_lda
+from topmix.engines import Ray
+LDA(2, max_iter=1, engine=Ray(address="local", workers=1)).fit(sample_lda(20, 9, 2, random_state=0).corpus)
+print("fitted", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.slow  # starts a cluster; the test after it has the reason
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says which ports there are")
+def test_a_cluster_of_our_own_listens_on_this_machine_alone():
+    from ipaddress import ip_address
+
+    program = [sys.executable, "-W", "ignore", "-c", ALONE]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert "fitted" in iter(lambda: child.stdout.readline().strip(), "")
+        ports = listening(child.pid)
+        child.stdin.close()
+    assert len(ports) >= 5
+    assert all(ip_address(address).is_loopback for address, _ in ports), ports
+
+
+def test_ray_is_asked_to_listen_on_this_machine_alone_where_it_is_started(monkeypatch):
+    from ray._private import ray_constants, services
+
+    from topmix.engines import ray_pool
+
+    asked = []
+    monkeypatch.setattr(ray_pool.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
+    monkeypatch.setattr(ray_pool.ray, "init", lambda **how: asked.append((ray_constants.ENABLE_RAY_CLUSTER, how)))
+    monkeypatch.setattr(services, "canonicalize_bootstrap_address", lambda a: None if a in (None, "local") else a)
+    for address in ("local", None, "10.9.8.7:6379"):
+        ray_pool.connect(address)
+    assert [open_to_others for open_to_others, _ in asked] == [False, False, True]
+    assert all(how["include_dashboard"] is False for _, how in asked)
+    assert ray_constants.ENABLE_RAY_CLUSTER

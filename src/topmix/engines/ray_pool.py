@@ -6,11 +6,14 @@ from __future__ import annotations
 import logging
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 from weakref import WeakSet
 
 import ray
 from ray import ObjectRef
+from ray._private import ray_constants, services
 from ray.actor import ActorHandle
 from ray.exceptions import GetTimeoutError, RayActorError
 
@@ -231,6 +234,27 @@ def connect(address: str | None) -> None:
             raise ValueError(f"address={address!r}, but this process is connected to the cluster at {here!r}")
         return
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING, configure_logging=False)
+        with _listening_here_alone(address):
+            ray.init(
+                address=address,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.WARNING,
+                configure_logging=False,
+            )
     except (ConnectionError, GetTimeoutError, RuntimeError, ValueError) as error:
         raise ClusterError(f"there is no Ray cluster at address={address!r}: {error}") from error
+
+
+@contextmanager
+def _listening_here_alone(address: str | None) -> Iterator[None]:
+    """A cluster that is started in this block listens on the loopback address, as Ray does by itself on macOS and
+    Windows. Elsewhere its ports are open to the network, and no argument of `ray.init` changes that."""
+    if services.canonicalize_bootstrap_address(address) is not None:  # there is one to connect to
+        yield
+        return
+    before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
