@@ -1,4 +1,5 @@
-"""Entry points for fuzzers: bytes that somebody else made, given to whatever reads files and texts, and to the server.
+"""Entry points for fuzzers: bytes that somebody else made, given to whatever reads files and texts, and to the server;
+documents that somebody else wrote, on pages.
 
     python -m tools.fuzz_files model --minutes 10      one of the TARGETS; without a name all, in turn
     python -m tools.fuzz_files --jobs 13 --out DIR     all at the same time, with a log of each and a summary
@@ -25,7 +26,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from tools import fuzz_state
+from tools import fuzz_pages, fuzz_state
+from tools.find_chromium import find_chromium
 
 ROOT = Path(__file__).parents[1]
 SEEDS = ROOT / "tests" / "fuzz_seeds"
@@ -101,11 +103,13 @@ TARGETS: dict[str, Callable[[bytes, Path], None]] = {
     "tsv": _corpus("a.tsv", "tsv"),
     "lines": _corpus("a.txt", "lines"),
     **fuzz_state.TARGETS,
+    **fuzz_pages.TARGETS,
 }
+MADE = fuzz_state.SEEDS | fuzz_pages.SEEDS
 
 
 def seeds(name: str) -> list[Path]:
-    if name in fuzz_state.SEEDS:
+    if name in MADE:
         return written(name)
     return models() if name == "model" else sorted((SEEDS / name).glob("*"))
 
@@ -117,7 +121,7 @@ def written(name: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for n, data in enumerate(made := fuzz_state.SEEDS[name]()):
+        for n, data in enumerate(made := MADE[name]()):
             (folder / f"seed-{n}").write_bytes(data)
     return [folder / f"seed-{n}" for n in range(len(made))]
 
@@ -212,9 +216,11 @@ def run_all(minutes: float, plain: bool, jobs: int, out: Path) -> int:
             command += ["--plain"] if plain else []
             return name, subprocess.run(command, cwd=ROOT, stdout=log, stderr=log, check=False).returncode
 
-    failed = False
+    failed, chosen = False, [name for name in TARGETS if name not in fuzz_pages.TARGETS or find_chromium()]
+    if len(chosen) < len(TARGETS):
+        print("pages: left out, because there is no Chromium here", flush=True)
     with ThreadPoolExecutor(jobs) as pool, (out / "summary.txt").open("w") as summary:
-        for name, status in pool.map(run, TARGETS):
+        for name, status in pool.map(run, chosen):
             log = (out / f"{name}.log").read_text(errors="replace").splitlines()
             told = [line for line in log if "number_of_executed_units" in line or "nothing found" in line] or log[-1:]
             line = f"{name}: exit status {status}: {' '.join(told)}"
@@ -243,6 +249,7 @@ def main() -> int:
         import atheris  # noqa: F401
     except ImportError:
         given.plain = True
+    given.plain |= given.target in fuzz_pages.TARGETS  # whose code runs in the browser
     if given.plain:
         print(f"{given.target}: {run_plainly(given.target, 60 * given.minutes)} inputs, nothing found")
     else:

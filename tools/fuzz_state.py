@@ -23,7 +23,7 @@ from tests.hostile import forged, reach
 
 TEXTS = ["apples and pears and plums", "pears and plums", "ships and sails and masts", "sails and masts"] * 6
 COMMON = {"max_iter": 2, "random_state": 0, "n_jobs": 1}
-SMALL = 200  # passes, threads and words that a forged file may ask for: more is not wrong, and takes long
+SMALL = 200  # passes, starts, threads and words that a forged file may ask for: more is not wrong, and takes long
 
 
 @cache
@@ -83,7 +83,7 @@ def model(data: bytes, folder: Path) -> None:
             assert not seen, seen
             return
         asks = ["transform", "predict", "score", "topic_info"]
-        if all(_is_small(found.get_params(deep=False)[name]) for name in ("max_iter", "n_jobs")):
+        if _is_small(found.get_params(deep=False) | {"random_state": 0}):
             asks += ["partial_fit", "fit"]
         for ask in asks:
             if hasattr(found, ask):

@@ -248,6 +248,24 @@ def test_halves_of_surrogate_pairs_in_documents_are_shown_as_something_else(fitt
     assert "half ?" in (tmp_path / "r.html").read_text()
 
 
+def test_columns_are_found_by_the_names_and_values_that_a_page_shows(fitted, documents):
+    n = documents.corpus.n_docs
+    columns = {"half \ud800": ["\udc00 a", *["b"] * (n - 1)], "long" * 9999: ["v" * 99_999, *["w"] * (n - 1)]}
+    with explore(fitted, documents.corpus, columns=columns, browser=False) as running:
+        bearer = {"Authorization": f"Bearer {running.server.token}"}
+        with httpx.Client(base_url=running.server.address, headers=bearer, timeout=60) as client:
+            shown = client.get("/api/overview").json()["status"]["columns"]
+            assert [len(column["name"]) for column in shown] == [6, 200]
+            for column in shown:
+                assert client.get("/api/groups", params={"column": column["name"], "topic": 0}).status_code == 200
+                for value, found in zip(sorted(column["values"], key=lambda v: v[0] in "bw"), (1, n - 1)):
+                    assert len(value) <= 200
+                    asked = {"column": column["name"], "value": value}
+                    assert client.get("/api/documents", params=asked).json()["n"] == found
+    with pytest.raises(ValueError, match="two columns have the same name"):
+        explore(fitted, documents.corpus, columns={"a" * 201: ["a"] * n, "a" * 202: ["b"] * n}, browser=False)
+
+
 def test_of_two_explorers_of_a_model_the_one_that_is_behind_keeps_no_edit(client, explorer, documents, tmp_path):
     for name in ("model", "other"):  # of one that was killed, a while ago
         (tmp_path / f".{name}.session.12345678.whole.topmix-tmp").write_text("half")

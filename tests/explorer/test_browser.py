@@ -10,6 +10,7 @@ import pytest
 
 import topmix
 from topmix import LDA
+from topmix.data import Corpus
 from topmix.explorer import Explorer, Library, Session
 from topmix.views.model import view_of
 
@@ -148,6 +149,30 @@ def test_a_hostile_corpus_runs_nothing_and_breaks_no_layout(page, browser, explo
         page.wait_for_timeout(50)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.title().startswith("Mine </script>")
+
+
+def test_names_and_words_without_an_end_stay_inside_a_narrow_page(window):
+    """Found by tools/fuzz_pages.py."""
+    words = ["w" * 400, "\ufdfd" * 300, "e" + "\u0301\u0489" * 900, "m" * 200]
+    X = np.random.default_rng(0).poisson(2.0, (12, 4)) + 1.0
+    corpus = Corpus.from_scipy(X, vocabulary=words, names=[word * 3 for word in words * 3])
+    model = LDA(2, max_iter=2, random_state=0).fit(corpus)
+    model.name_topics({0: "W" * 100, 1: "\ufdfd" * 100})
+    with (
+        topmix.explore(model, corpus, browser=False, title="W" * 500) as explorer,
+        window(explorer.url) as page,
+    ):
+        page.set_viewport_size({"width": 400, "height": 800})
+        for k in range(2):
+            page.evaluate(f"location.hash = 'topic={k}'")
+            wait_for(page, "document.querySelectorAll('#documents .document').length >= 3")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        page.fill("#search", "mm")
+        page.wait_for_selector(".chip")
+        for tab in ("documents", "compare", "tree", "training", "share", "settings", "topics"):
+            page.click(f"#tab-{tab}")
+            page.wait_for_timeout(50)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 400, tab
 
 
 def test_an_address_in_an_open_page_leads_to_what_it_names(page, explorer, fitted):

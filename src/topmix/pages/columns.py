@@ -11,6 +11,7 @@ from topmix.data.columns import is_missing, periods_of
 from topmix.data.errors import CorpusError
 
 MOST_GROUPS = 60  # bars or points of a chart
+LONGEST = 200  # characters of a name that is shown, or of a value that is offered
 PERIODS = ("day", "week", "month", "quarter", "year")
 
 
@@ -19,7 +20,7 @@ class Column:
 
     def __init__(self, name: str, values: Sequence[object]):
         self.name = name
-        self.values, self.of_doc = _numbered(["" if is_missing(value) else str(value) for value in values])
+        self.values, self.of_doc = _numbered(["" if is_missing(value) else shown(value) for value in values])
         self.is_time, self.groups, self.group_of_doc = False, self.values, self.of_doc
         if (periods := _periods(values)) is not None:
             self.is_time, (self.groups, self.group_of_doc) = True, periods
@@ -32,8 +33,8 @@ class Column:
         return [self.value(d) for d in range(len(self.of_doc))]
 
     def about(self) -> dict[str, object]:
-        shown = self.values if len(self.values) <= MOST_GROUPS else []
-        return {"name": self.name, "is_time": self.is_time, "values": shown, "n_values": len(self.values)}
+        offered = [value[:LONGEST] for value in self.values] if len(self.values) <= MOST_GROUPS else []
+        return {"name": self.name, "is_time": self.is_time, "values": offered, "n_values": len(self.values)}
 
     def rows(self, value: str) -> NDArray[np.int64]:
         """Documents with this value, or whose value begins so: "2019" finds the days of that year."""
@@ -47,11 +48,19 @@ def columns_of(table: Mapping[str, Sequence[object]] | None, n_docs: int) -> dic
     """Columns of a DataFrame, or of a mapping from names to values."""
     if table is None:
         return {}
-    found = {str(name): list(table[name]) for name in getattr(table, "columns", table)}  # of polars, columns iterate
+    names = list(getattr(table, "columns", table))  # of polars, columns iterate
+    found = {shown(name)[:LONGEST]: list(table[name]) for name in names}
+    if len(found) < len(names):
+        raise ValueError(f"two columns have the same name, as far as a page shows it: {LONGEST} characters")
     for name, values in found.items():
         if len(values) != n_docs:
             raise ValueError(f"column {name!r} has {len(values)} values for {n_docs} documents: pass one each")
     return {name: Column(name, values) for name, values in found.items()}
+
+
+def shown(value: object) -> str:
+    """As a page has it, and asks for it: a half of a surrogate pair is "?" in every answer."""
+    return str(value).encode(errors="replace").decode()
 
 
 def _numbered(text: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
