@@ -126,15 +126,15 @@ class FilledStore:
 
 
 class Strangers:
-    """Clients at every port of this process and of those that it started, inside the block. They know the ports, and
-    not the language: bytes at random, HTTP, the beginning of TLS and of gRPC, connections that say nothing and stay."""
+    """Clients at every port of a process (this one) and of those that it started, inside the block. They know the ports
+    and not the language: bytes at random, HTTP, the beginning of TLS and of gRPC, silent connections that stay."""
 
-    def __init__(self, clients: int = 3, held: int = 60):
-        self.clients, self.held = clients, held
+    def __init__(self, pid: int | None = None, clients: int = 3, held: int = 60):
+        self.pid, self.clients, self.held = pid or os.getpid(), clients, held
         self.met: Counter[str] = Counter()  # by what they said
 
     def __enter__(self) -> Strangers:
-        self.ports, self._over = sorted(listening(os.getpid())), threading.Event()
+        self.ports, self._over = sorted(listening(self.pid)), threading.Event()
         self._threads = [threading.Thread(target=self._come, args=[random.Random(n)]) for n in range(self.clients)]
         for thread in self._threads:
             thread.start()

@@ -22,7 +22,6 @@ from benchmarks.harness.cluster import (
     in_the_middle,
     kill_all,
     kill_one,
-    listening,
 )
 from topmix import HDP, LDA
 from topmix.data import Corpus, sample_lda
@@ -277,46 +276,67 @@ def test_strangers_at_every_port(three, saved, undisturbed):
         same(lda(three).fit(saved), undisturbed)
     assert len(strangers.ports) >= 8  # of the head, three nodes, three workers and this process
     assert len(strangers.met) >= 5
-    same(lda(three).fit(saved), undisturbed)
 
 
 ALONE = """
 import sys
+import numpy as np
 from topmix import LDA
-from topmix.data import sample_lda
 from topmix.engines import Ray
-LDA(2, max_iter=1, engine=Ray(address="local", workers=1)).fit(sample_lda(20, 9, 2, random_state=0).corpus)
+from topmix.learners import Memoized
+
+def fit():
+    learner = Memoized(batch_size=30, batches_per_update=3)
+    engine = Ray(address="local", workers=2)
+    return LDA(12, learner=learner, max_iter=4, tol=-np.inf, random_state=0, engine=engine).fit(sys.argv[1])
+
+fit()
 print("fitted", flush=True)
-sys.stdin.read()
+sys.stdin.readline()
+np.save(sys.argv[2], fit().components_)
 """
 
 
 @pytest.mark.slow  # starts a cluster; the test after it has the reason
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc says which ports there are")
-def test_a_cluster_of_our_own_listens_on_this_machine_alone():
+def test_a_cluster_of_our_own_listens_on_this_machine_alone_and_stands_strangers(saved, undisturbed, tmp_path):
     from ipaddress import ip_address
 
-    program = [sys.executable, "-W", "ignore", "-c", ALONE]
+    program = [sys.executable, "-W", "ignore", "-c", ALONE, str(saved.path), str(tmp_path / "found.npy")]
     with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert "fitted" in iter(lambda: child.stdout.readline().strip(), "")
-        ports = listening(child.pid)
-        child.stdin.close()
-    assert len(ports) >= 5
-    assert all(ip_address(address).is_loopback for address, _ in ports), ports
+        with Strangers(child.pid) as strangers:
+            child.communicate("\n")
+    assert child.returncode == 0
+    assert len(strangers.ports) >= 5
+    assert all(ip_address(address).is_loopback for address, _ in strangers.ports), strangers.ports
+    assert len(strangers.met) >= 5
+    np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), undisturbed.components_)
 
 
 def test_ray_is_asked_to_listen_on_this_machine_alone_where_it_is_started(monkeypatch):
+    from types import SimpleNamespace
+
     from ray._private import ray_constants, services
 
     from topmix.engines import ray_pool
 
     asked = []
+    monkeypatch.setattr(ray_pool, "_started", set())
     monkeypatch.setattr(ray_pool.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray_pool.ray, "get_runtime_context", lambda: SimpleNamespace(gcs_address="127.0.0.1:7"))
     monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
     monkeypatch.setattr(ray_pool.ray, "init", lambda **how: asked.append((ray_constants.ENABLE_RAY_CLUSTER, how)))
     monkeypatch.setattr(services, "canonicalize_bootstrap_address", lambda a: None if a in (None, "local") else a)
-    for address in ("local", None, "10.9.8.7:6379"):
+    for address in ("10.9.8.7:6379", "local", None):
         ray_pool.connect(address)
-    assert [open_to_others for open_to_others, _ in asked] == [False, False, True]
-    assert all(how["include_dashboard"] is False for _, how in asked)
+        monkeypatch.setattr(ray_pool.ray, "is_initialized", lambda: True)
+        if address != "local":
+            with pytest.raises(ValueError, match="is connected to the cluster at"):
+                ray_pool.connect("10.9.8.8:6379" if address is None else "local")
+        else:
+            ray_pool.connect("local")  # a second fit
+        monkeypatch.setattr(ray_pool.ray, "is_initialized", lambda: False)
+    assert [open_to_others for open_to_others, _ in asked] == [True, False, False]
+    assert [how.get("include_dashboard") for _, how in asked] == [None, False, False]
     assert ray_constants.ENABLE_RAY_CLUSTER

@@ -33,7 +33,8 @@ class Ray(Engine):
     ----------
     address : str or None
         The cluster: "auto" or "host:port", from a node of it, or "local" for a new one on this machine. None uses the
-        cluster that this process is connected to, that RAY_ADDRESS names or that runs here, and else starts one.
+        cluster that this process is connected to, that RAY_ADDRESS names or that runs here, and else starts one. A new
+        one listens on the loopback address alone, and has no dashboard.
     workers : int or None
         Workers, spread over the nodes. None takes as many as fit.
     cpus_per_worker : int

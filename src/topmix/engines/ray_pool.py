@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Protocol
 from weakref import WeakSet
 
@@ -47,6 +48,7 @@ class Wanted(Protocol):
 
 
 _pools: dict[tuple[str, Wanted], Pool] = {}
+_started: set[str] = set()  # addresses of clusters that `connect` has started
 
 
 class Peer:
@@ -230,29 +232,28 @@ def connect(address: str | None) -> None:
         )
     if ray.is_initialized():
         here = ray.get_runtime_context().gcs_address
-        if address not in (None, "auto", here):
+        if address not in (None, "auto", here) and (address != "local" or here not in _started):
             raise ValueError(f"address={address!r}, but this process is connected to the cluster at {here!r}")
         return
+    how = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
     try:
-        with _listening_here_alone(address):
-            ray.init(
-                address=address,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.WARNING,
-                configure_logging=False,
-            )
+        if services.canonicalize_bootstrap_address(address) is None:
+            with _listening_here_alone():
+                ray.init(address="local", include_dashboard=False, **how)
+            here = ray.get_runtime_context().gcs_address
+            _started.add(here)
+            if not ip_address(here.rpartition(":")[0].strip("[]")).is_loopback:
+                LOG.warning("Ray was started here and listens at %s: other machines may reach it", here)
+        else:
+            ray.init(address=address, **how)
     except (ConnectionError, GetTimeoutError, RuntimeError, ValueError) as error:
         raise ClusterError(f"there is no Ray cluster at address={address!r}: {error}") from error
 
 
 @contextmanager
-def _listening_here_alone(address: str | None) -> Iterator[None]:
+def _listening_here_alone() -> Iterator[None]:
     """A cluster that is started in this block listens on the loopback address, as Ray does by itself on macOS and
     Windows. Elsewhere its ports are open to the network, and no argument of `ray.init` changes that."""
-    if services.canonicalize_bootstrap_address(address) is not None:  # there is one to connect to
-        yield
-        return
     before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
     try:
         yield
