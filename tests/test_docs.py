@@ -137,7 +137,8 @@ def test_the_site_is_built_without_a_warning(tmp_path):
 
 
 def test_every_row_of_the_table_of_security_names_tests_that_are_there():
-    rows = [line for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.startswith("|")]
+    table = (ROOT / "SECURITY.md").read_text().split("\n## ")[2]
+    rows = [line for line in table.splitlines() if line.startswith("|")]
     assert len(rows) > 10
     for row in rows[2:]:  # after the headings
         named = re.findall(r"`([^`]+)`", row.split("|")[-2])
