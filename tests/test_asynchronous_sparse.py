@@ -75,7 +75,7 @@ class Gaussians:
         prior = default_covariance_prior(about.covariance, "diag", 1e-2)
         g = empty(about, "float64", K, covariance_type="diag", zero_mean=zero, objective="vb" if zero else objective,
                   covariance_prior=prior, reg_covar=1e-2)  # fmt: skip
-        g = start(g, table, None, "k-means++", np.random.default_rng(0))
+        g = start(g, table, None, "k-means++", np.random.default_rng(0))[0]
         weights = FiniteDirichlet.uniform(0.3, K, g.objective).update(g.total.N)
         self.model, self.twin_rows = Mixture(weights, g, V, K), g.frame.points(self.X)
 

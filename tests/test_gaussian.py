@@ -66,7 +66,7 @@ def test_the_start_finds_groups_that_stand_apart():
     X = 50 * rng.normal(size=(40, 3))[y] + rng.normal(size=(5000, 3)) * 0.2
     about = summary(Rows(X), None, "spherical", False)
     for init in ("k-means++", "auto"):
-        model = start(empty(about, "float64", 40, covariance_type="spherical"), Rows(X), None, init, rng)
+        model = start(empty(about, "float64", 40, covariance_type="spherical"), Rows(X), None, init, rng)[0]
         near = np.array([np.abs(X - m).sum(axis=1).argmin() for m in model.mean()])
         assert len(set(y[near])) > 34
 

@@ -88,6 +88,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
     callbacks: Sequence[Callback] | None
 
     _fitted: F | None = None
+    _parameter_names: ClassVar[tuple[str, ...]]
     _saved_numbers: ClassVar[tuple[str, ...]] = ("n_iter", "converged", "objective", "n_updates", "n_seen")
 
     model_ = learned[Any](lambda f: f.model)
@@ -101,6 +102,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
     feature_names_in_ = learned[np.ndarray](lambda f: f.reading.words)
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        if parameters.keys() <= set(vars(cls).get("_parameter_names", ())):
+            return super().__new__(cls)
         known = inspect.signature(cls.__init__).parameters
         if all(p.kind is not p.VAR_KEYWORD for p in known.values()):  # a subclass may take what it likes
             inside = {
@@ -111,6 +114,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
             }
             refuse_unknown(cls.__name__, parameters, known, inside)
         return super().__new__(cls)
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """scikit-learn's, which looks at the signature each time; a fit of little data would notice."""
+        if "_parameter_names" not in vars(cls):
+            cls._parameter_names = tuple(super()._get_param_names())
+        return list(cls._parameter_names)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; deep ones are those of components, as `component__setting`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
 
 from topmix.api.estimator import learned
-from topmix.api.gaussian_growth import LEAST_ROWS, grown, sampled, settled
+from topmix.api.gaussian_growth import JUDGES, LEAST_ROWS, TRIAL_PASSES, grown, sampled, settled
 from topmix.api.gaussian_parameters import by_hand, checked_start, n_parameters, priors, responsibilities
 from topmix.api.mixture import MixtureEstimator, count_of_samples
 from topmix.data.rows import Rows
@@ -32,6 +32,8 @@ from topmix.read import How, Reading, read_rows
 # Where k-means decides where clusters start; with more clusters or rows all starts are tried (docs/choosing.md).
 FEW_CLUSTERS, MANY_ROWS = 25, 100_000
 LEAST_GAIN = 0.1  # of what clusters gain over one: with less k-means in the scales of the columns as they are is taken
+OWN_GAIN = 0.02  # the same for another k-means in these scales; from so many rows on there are so many of them:
+OTHERS_FROM, N_OTHERS = 10_000, 2
 ENOUGH_ROWS, ENOUGH_PER_COLUMN = 1_000, 20  # per cluster; the latter where it has a matrix: no prior is needed
 
 
@@ -301,47 +303,73 @@ class GaussianMixture(MixtureEstimator):
     ) -> tuple[Gaussian, np.ndarray]:
         how, empty = "auto" if isinstance(self.init_params, dict) else self.init_params, prepared.model
         r = responsibilities(how, len(data), K, STARTS, "init_params")
-        starts = self._starts(empty, data, weight, str(how), rng) if r is None else [given(empty, r, data, weight)]
         weights, means, covariances = checked_start(self, K, data.shape[1])
-        is_given = not (r is None and weights is None and means is None and covariances is None)
-        model = starts[0]
-        if is_given and r is None:
-            N = model.total.N if weights is None else weights * model.total.N.sum()
-            means = model.mean() if means is None else means
-            starts = [at(empty, N, means, model.covariances() if covariances is None else covariances)]
-        model = self._chosen(prepared, starts, data, weight, is_given, rng)
+        known = [part is not None for part in (weights, means, covariances)]
+        starts: list[_Start] = []
+        if r is not None:
+            starts = [_Start(given(empty, r, data, weight))]
+        elif not all(known):
+            starts = self._starts(empty, data, weight, str(how), rng)
+        if r is None and any(known):
+            n_rows = float(len(data)) if weight is None else float(weight.sum())
+            N = starts[0].model.total.N if weights is None else weights * n_rows
+            means = starts[0].model.mean() if means is None else means
+            starts = [
+                _Start(at(empty, N, means, starts[0].model.covariances() if covariances is None else covariances))
+            ]
+        model = self._chosen(prepared, starts, data, weight, r is not None or any(known), rng)
         return model, model.total.N
 
     def _starts(
         self, prepared: Gaussian, data: Rows, weight: np.ndarray | None, how: str, rng: np.random.Generator
-    ) -> list[Gaussian]:
+    ) -> list[_Start]:
         """First clusters by one of STARTS; of several, the first is preferred."""
         K, is_tied = len(prepared.total.N), self.covariance_type == "tied"
         if is_tied and how == "split":
             raise ValueError("init_params='split' divides clusters by their spread, and with 'tied' they share it")
         if how == "auto" and K <= FEW_CLUSTERS and len(data) < MANY_ROWS and not self.zero_mean:
             x, w = sampled(prepared, data, weight, rng, at_most=LEAST_ROWS)
-            ways = ["kmeans"]
+            ways = ["kmeans"] + ["plain kmeans"] * (N_OTHERS if len(data) >= OTHERS_FROM else 0)
             ways += ["scaled kmeans"] if in_many_units(prepared) else []
             ways += ["split"] if not is_tied and differ_by_spread(prepared, x, w) else []
         else:
             ways = [how]
-        others: list[Gaussian] = []
+        divided: list[Gaussian] = []
         if not is_tied and not {"split", "auto"}.isdisjoint(ways):
             plain, L = replace(prepared, n_candidates=0), count_of_active(self.n_active, K)
             try:
                 model = grown(plain, self._allocation, data, weight, L, rng.spawn(1)[0])
-                others.append(replace(model, n_candidates=prepared.n_candidates))
+                divided.append(replace(model, n_candidates=prepared.n_candidates))
             except SingularCovariance:  # of a part of the sample; all of the data may do
                 if how == "split":
                     raise
-        starts = [start(prepared, data, weight, way, rng, others) for way in ways if way != "split"]
-        return starts + others if "split" in ways else starts
+        starts = [(way, m) for way in ways if way != "split" for m in start(prepared, data, weight, way, rng)]
+        if "auto" in ways:
+            return [_Start(self._most_likely(divided, [m for _, m in starts], data, weight, rng))]
+        return [_Start(m, OWN_GAIN if way == "plain kmeans" else LEAST_GAIN) for way, m in starts] + [
+            _Start(m) for m in divided
+        ]
+
+    def _most_likely(
+        self,
+        divided: list[Gaussian],
+        starts: list[Gaussian],
+        data: Rows,
+        weight: np.ndarray | None,
+        rng: np.random.Generator,
+    ) -> Gaussian:
+        """Of clusters that were divided, which have seen passes, or of the two best starts, which have not: before the
+        first pass the shares and covariances of a good start may still be far off."""
+        first, L = starts[0], count_of_active(self.n_active, len(starts[0].total.N))
+        x, w = sampled(first, data, weight, rng)
+        tries = [(m, 0) for m in divided] + [(m, TRIAL_PASSES) for m in starts[: 2 - len(divided)]]
+        judged = [settled(m, self._allocation, x, w, L, rng, n, JUDGES) for m, n in tries]
+        return max(judged, key=lambda found: found.likelihood(w)).model
 
     def _chosen(
         self,
         prepared: _Prepared,
-        starts: list[Gaussian],
+        starts: list[_Start],
         data: Rows,
         weight: np.ndarray | None,
         is_given: bool,
@@ -350,15 +378,15 @@ class GaussianMixture(MixtureEstimator):
         """One of the starts, with the prior that the data asks for, the same for all starts of a fit. Both are judged
         after some passes over a sample: where clusters start, they are not yet as thin as they will be. Clusters that
         the user gave stay where they are."""
-        model, degrees, shape = starts[0], self.degrees_of_freedom_prior, starts[0].shape
+        model, degrees, shape = starts[0].model, self.degrees_of_freedom_prior, starts[0].model.shape
         enough = len(model.total.N) * (ENOUGH_PER_COLUMN * shape.D if shape.is_matrix else ENOUGH_ROWS)
         if prepared.is_open and degrees is None and (shape.name == "tied" or len(data) > enough):
             prepared.is_open = False  # the prior is none
         if len(starts) > 1 or (prepared.is_open and prepared.prior is None):
             (x, w), L = sampled(model, data, weight, rng), count_of_active(self.n_active, len(model.total.N))
-            best, *others = (settled(m, self._allocation, x, w, L, rng) for m in starts)
-            for other in others:
-                if other.likelihood(w) > best.likelihood(w) + LEAST_GAIN * best.gain(w):
+            best, *others = (settled(s.model, self._allocation, x, w, L, rng) for s in starts)
+            for other, s in zip(others, starts[1:], strict=True):
+                if other.likelihood(w) > best.likelihood(w) + s.least_gain * best.gain(w):
                     best = other
             if prepared.is_open and prepared.prior is None:
                 prepared.prior = chosen_prior(best.model, w, best.two, degrees)
@@ -373,6 +401,11 @@ class GaussianMixture(MixtureEstimator):
 
     def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Gaussian:
         return Gaussian.read(file, file.n_features, K, objective)
+
+
+class _Start(NamedTuple):
+    model: Gaussian
+    least_gain: float = LEAST_GAIN  # that it needs to be taken in the place of those before it
 
 
 @dataclass

@@ -30,9 +30,10 @@ from topmix.models.mixture import Mixture
 from topmix.numerics.threads import threads
 
 PASSES, LAST_PASSES = 3, 2  # after each division, and after the last one, which passes over all of the data follow
-SETTLING_PASSES = 5  # from a start that has seen none
+SETTLING_PASSES, TRIAL_PASSES = 5, 1  # from a start that has seen none; the latter with many clusters
+JUDGES = 4_000  # rows of the sample that say how good a trial is
 BATCHES = 3  # of each pass
-LEAST_ROWS = 2_000  # of a sample, and for each cluster this many, or so many for each column of a matrix:
+LEAST_ROWS = 2_000  # of a sample, and for each cluster this many, or so many for each column of its matrix:
 ROWS_PER_CLUSTER = 100
 ROWS_PER_COLUMN = 12
 LEAST_SHARE = 0.01  # of its rows after the last division; a cluster with fewer is empty
@@ -89,10 +90,11 @@ def _divided(model: Mixture, shard: VectorShard, K: int) -> GaussianStats:
 
 class Settled(NamedTuple):
     model: Gaussian
-    two: GaussianAssignment  # of the rows of the sample, with their two best clusters
+    two: GaussianAssignment  # of the rows of the sample, or of the first of them, with their two best clusters
 
     def likelihood(self, w: np.ndarray | None) -> float:
-        return float(np.average(self.two.likelihood, weights=w))
+        of_rows = self.two.likelihood
+        return float(np.average(of_rows, weights=None if w is None else w[: len(of_rows)]))
 
     def gain(self, w: np.ndarray | None) -> float:
         """Of a row, over one cluster for all; not negative."""
@@ -106,6 +108,8 @@ def settled(
     w: np.ndarray | None,
     n_active: int,
     rng: np.random.Generator,
+    n_passes: int = SETTLING_PASSES,
+    n_judges: int = 1 << 62,
 ) -> Settled:
     """Clusters after a few passes over rows in a random order, from statistics that come to as many rows as before."""
     K, D = first.total.first.shape
@@ -114,9 +118,10 @@ def settled(
     total = first.total.copy().scale(of_sample / n_rows)
     model = Mixture(allocation(K).update(total.N), replace(first, n_candidates=0).update(total, total.N), D, K)
     with suppress(SingularCovariance):  # of a part of the sample; then the clusters of the start will do
-        model = _learned(model, shards, n_active, SETTLING_PASSES)
+        model = _learned(model, shards, n_active, n_passes)
     tables = model.tables(np.zeros(0, np.int64))
-    two = Gaussian.assign(VectorShard(x, slice(0, len(x)), w), tables.likelihood, tables.log_weights, min(2, K))
+    judges = VectorShard(x, slice(0, min(n_judges, len(x))), None)
+    two = Gaussian.assign(judges, tables.likelihood, tables.log_weights, min(2, K))
     total = model.likelihood.total.copy().scale(n_rows / of_sample)
     return Settled(replace(first, total=total).update(total, total.N), two)
 
@@ -134,7 +139,7 @@ def sampled(
 
 
 def rows_per_cluster(model: Gaussian) -> int:
-    return max(ROWS_PER_CLUSTER, ROWS_PER_COLUMN * model.shape.D if model.shape.is_matrix else 0)
+    return max(ROWS_PER_CLUSTER, ROWS_PER_COLUMN * model.shape.D if model.shape.name == "full" else 0)
 
 
 def _learned(model: Mixture, shards: Shards, n_active: int, n: int) -> Mixture:

@@ -68,22 +68,28 @@ def spread_rows(
 
 
 def lloyd(
-    x: np.ndarray, weight: np.ndarray, K: int, rng: np.random.Generator, steps: int, failures: int = 0
+    x: np.ndarray,
+    weight: np.ndarray,
+    K: int,
+    rng: np.random.Generator,
+    steps: int,
+    failures: int = 0,
+    least: float = 1e-6,
 ) -> np.ndarray:
     """The group of each row: k-means++, then Lloyd's steps, in which a group that lost its rows stays where it was.
 
     Lloyd's steps end where two true groups share a centre and another has two. So a centre that is hardly missed is
-    moved into the widest group, as long as rows get nearer to their centres, until that has failed so many times.
+    moved into the widest group, as long as rows get nearer to their centres, until that has failed so many times. A
+    move that takes less than `least` of the summed squared distances is a failure, though it is kept.
     """
     labels = spread_rows(x, weight, K, rng)[1]
     centres, best = _lloyd(x, weight, means(x, weight, K, labels), steps)
     left = failures if K > 2 else 0
     while left:
         others, spread = _lloyd(x, weight, _swapped(x, weight, centres, rng), steps)
+        left -= not spread < best * (1 - least)
         if spread < best * (1 - 1e-6):
             centres, best = others, spread
-        else:
-            left -= 1
     return nearest(x, centres.astype(x.dtype))
 
 

@@ -156,7 +156,7 @@ class Gaussian:
     near: np.ndarray | None = None  # the neighbours that tables had some updates ago
     age: int = 0  # how many
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         return Shape(self.covariance_type, len(self.frame.origin))
 

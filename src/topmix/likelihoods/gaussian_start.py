@@ -7,7 +7,6 @@ none of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,11 +24,12 @@ POWER_STEPS = 16  # towards the longest axis of a cluster; it need not be exact
 LARGEST_SQUARE = 1e90  # of anything that is squared or summed: files hold numbers up to 1e100
 SAMPLE = 10_000  # rows, at least, and this many for each cluster:
 SAMPLE_PER_CLUSTER = 40
+JUDGES = 4_000  # rows of the sample that say which starts are the best
 DENSE_SAMPLE = 1 << 26  # numbers of sparse rows that are made dense
 STARTS = ("auto", "split", "k-means++", "kmeans", "random", "random_from_data")  # "split" is made by the estimator
 LLOYD = ("lloyd", "lloyd in the frame")  # only as tries of "auto"
-LLOYD_STEPS = {"kmeans": 100, "scaled kmeans": 100, "lloyd": 10, "lloyd in the frame": 10}
-FAILED_SWAPS = 3  # of centres, after which k-means ends
+LLOYD_STEPS = {"kmeans": 100, "plain kmeans": 100, "scaled kmeans": 100, "lloyd": 10, "lloyd in the frame": 10}
+FAILED_SWAPS = 3  # of centres, after which k-means ends; the plain one has none
 UNITS = 10  # times the standard deviation of the median column: one that has more is in units of its own
 
 
@@ -53,10 +53,11 @@ def differ_by_spread(prepared: Gaussian, x: np.ndarray, w: np.ndarray | None) ->
     within another, and k-means would not find them."""
     model = whole(prepared, x, w)
     z, label = model.frame.points(x.astype(np.float64)), np.zeros(len(x), np.int64)
-    along, *by_distance = _gains(model, z, w, label, _ways(model, z, label))[:, 0] / len(x)
-    return bool(
-        max(by_distance) > max(3 * along, 0.5 * model.shape.D)
-    )  # half a nat: one has 5 times the other's spread
+    ways = _ways(model, z, label)
+    by_distance = _gains(model, z, w, label, ways[1:]).max() / len(x)
+    if by_distance <= 0.5 * model.shape.D:  # half a nat: one has 5 times the other's spread
+        return False
+    return bool(by_distance > 3 * _gains(model, z, w, label, ways[:1]).max() / len(x))
 
 
 def _gains(
@@ -240,13 +241,12 @@ def start(
     weight: np.ndarray | None,
     init: str,
     rng: np.random.Generator,
-    others: Sequence[Gaussian] = (),
-) -> Gaussian:
+) -> list[Gaussian]:
     """First clusters, by one of STARTS, from statistics that come to as many rows as there are.
 
     k-means++ finds groups that stand apart, and where there are none it finds the tails; random rows follow the
     density; Lloyd's steps find round groups, in the scales of the columns or in those of the data as a whole. "auto"
-    tries all of them, and `others`, and keeps the start under which the sample is most likely.
+    tries all of them, and has the two under which the sample is most likely, the better one first.
     """
     K = len(model.total.N)
     usable = np.arange(len(table)) if weight is None else np.flatnonzero(weight > 0)
@@ -264,18 +264,15 @@ def start(
         return model.update(S, S.N)
 
     if init != "auto":
-        return started(init)
-    few = rng.choice(rows, min(size, SAMPLE), replace=False)
+        return [started(init)]
+    few = rng.choice(rows, min(size, JUDGES), replace=False)
+    tries = [started(how) for how in ("k-means++", "random_from_data", *(() if model.zero_mean else LLOYD))]
     likelihood = []
-    tries = [started("k-means++"), started("random_from_data")]
-    if not model.zero_mean:
-        tries += [started(how) for how in LLOYD for _ in range(min(3, max(1, 64 // K)))]
-    tries += others
     for t in tries:
         log_weights = np.log(t.total.N / t.total.N.sum())
         a = t.assign(VectorShard(table.data, few), t.tables(np.zeros(0)), log_weights, 1)
         likelihood.append(a.likelihood.sum())
-    return tries[int(np.argmax(likelihood))]
+    return [tries[i] for i in np.argsort(likelihood)[:-3:-1]]
 
 
 def in_many_units(model: Gaussian) -> bool:
@@ -299,7 +296,8 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
         if init == "scaled kmeans":
             x /= np.maximum(x.std(axis=0), LEAST**0.5 * np.abs(x).max() or 1.0)
         x = (x / (np.abs(x).max() or 1.0)).astype(np.float32)
-        labels = lloyd(x, w, K, rng, LLOYD_STEPS[init], 0 if init in LLOYD else FAILED_SWAPS)
+        swaps = 0 if init == "plain kmeans" else min(FAILED_SWAPS, K - 2)
+        labels = lloyd(x, w, K, rng, LLOYD_STEPS[init], swaps, 0.5 / K if init in LLOYD else 1e-6)
         seeds = means(z, w, K, labels)
     elif init == "k-means++":
         chosen, labels = spread_rows(z.astype(np.float32), w, K, rng, model.zero_mean)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,10 @@ class MixtureStep:
 
     def __call__(self, shard: Any, tables: MixtureTables, memory: Any, scratch: _core.TopicScratch) -> StepResult:
         D, likelihood = len(shard.cols), self.likelihood
-        once: object = likelihood
+        once = _reading_once(likelihood)
         args = (tables.likelihood, tables.log_weights, self.n_active)
         parts: Iterator[MixtureStats]
-        if isinstance(once, ReadsOnce) and once.reads_once(tables.likelihood):
+        if once is not None and once.reads_once(tables.likelihood):
             pieces = shard.pieces(max(1, MOST_NUMBERS // max(D, 1)))
             parts = (_stats(once.visit(piece, *args), piece) for piece in pieces)
         else:
@@ -43,6 +43,11 @@ class MixtureStep:
         N = np.bincount(a.cluster.ravel(), (a.r * weight[:, None]).ravel(), minlength=K)
         S = self.likelihood.summarise(piece, a, K)
         return MixtureStats(S, N, float(np.sum(weight * a.entropy)), float(weight.sum()))
+
+
+@cache
+def _reading_once(likelihood: object) -> ReadsOnce | None:
+    return likelihood if isinstance(likelihood, ReadsOnce) else None
 
 
 def _stats(visited: Visited, piece: Any) -> MixtureStats:

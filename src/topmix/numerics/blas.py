@@ -7,8 +7,7 @@ meanwhile: so results do not depend on how many threads there are, nor on how ma
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -49,21 +48,30 @@ def _take_control() -> None:
         clear(force=True)
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Inside, BLAS runs on the thread that calls it. May be nested, and entered by several threads at once: the last
-    to leave gives the library its threads back."""
-    global _inside
-    with _lock:
-        if _inside == 0:
-            _take_control()
-            _limit.enter_context(_controller().limit(limits=1))
-        _inside += 1
-    try:
-        yield
-    finally:
+class _OneThread:
+    """A context without a value of its own: fits of little data enter it a hundred times."""
+
+    def __enter__(self) -> None:
+        global _inside
+        with _lock:
+            if _inside == 0:
+                _take_control()
+                _limit.enter_context(_controller().limit(limits=1))
+            _inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        global _inside
         with _lock:
             _inside -= 1
             if _inside == 0:
                 _take_control()
                 _limit.close()
+
+
+_one_thread = _OneThread()
+
+
+def one_thread() -> _OneThread:
+    """Inside, BLAS runs on the thread that calls it. May be nested, and entered by several threads at once: the last
+    to leave gives the library its threads back."""
+    return _one_thread
