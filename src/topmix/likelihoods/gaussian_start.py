@@ -297,7 +297,8 @@ def sample_moments(model: Gaussian, z: np.ndarray, w: np.ndarray, init: str, rng
             x /= np.maximum(x.std(axis=0), LEAST**0.5 * np.abs(x).max() or 1.0)
         x = (x / (np.abs(x).max() or 1.0)).astype(np.float32)
         swaps = 0 if init == "plain kmeans" else min(FAILED_SWAPS, K - 2)
-        labels = lloyd(x, w, K, rng, LLOYD_STEPS[init], swaps, 0.5 / K if init in LLOYD else 1e-6)
+        is_one_of_many = init in LLOYD or len(z) >= SAMPLE  # then a swap that gains little is not worth the next one
+        labels = lloyd(x, w, K, rng, LLOYD_STEPS[init], swaps, 0.5 / K if is_one_of_many else 1e-6)
         seeds = means(z, w, K, labels)
     elif init == "k-means++":
         chosen, labels = spread_rows(z.astype(np.float32), w, K, rng, model.zero_mean)
