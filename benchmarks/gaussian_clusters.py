@@ -138,33 +138,35 @@ REPORTED: dict[str, Data] = {
 ALL = CHOSEN_ON | REPORTED
 
 
+METHODS: dict[str, Callable[..., Any]] = {
+    "topmix": partial(GaussianMixture, n_jobs=1),
+    "sklearn": mixture.GaussianMixture,
+}
+
+
 class About(NamedTuple):
     about: dict[str, Any]
 
 
-def compare(job: tuple[str, str]) -> list[tuple[dict[str, Any], dict[str, Any], About]]:
-    """Both methods on one data set with one type of covariances."""
-    name, kind = job
+def compare(job: tuple[str, str, list[str]]) -> list[tuple[dict[str, Any], dict[str, Any], About]]:
+    """Methods on one data set with one type of covariances."""
+    name, kind, chosen = job
     (X, y), K = ALL[name].read(), ALL[name].K
     order = np.random.default_rng(0).permutation(len(X))
     train, test = np.split(order, [int(0.8 * len(X))])
     about, found = About({"name": name, "sha256": digest([X]), "rows": len(train), "columns": X.shape[1]}), []
-    methods: dict[str, Callable[..., Any]] = {
-        "topmix": partial(GaussianMixture, n_jobs=1),
-        "sklearn": mixture.GaussianMixture,
-    }
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             one = float(mixture.GaussianMixture(1, covariance_type=kind).fit(X[train]).score(X[test]))
         except ValueError:  # scikit-learn has no covariance of such data
             one = float("nan")
-        for method, make in methods.items():
+        for method in chosen:
             for seed in range(ALL[name].seeds):
                 settings = {"method": method, "K": K, "covariance_type": kind, "seed": seed, "threads": 1}
                 begin = time.process_time()
                 try:
-                    model = make(K, covariance_type=kind, random_state=seed).fit(X[train])
+                    model = METHODS[method](K, covariance_type=kind, random_state=seed).fit(X[train])
                 except ValueError as error:
                     found.append(({"error": str(error)[:80]}, settings, about))
                     continue
@@ -179,6 +181,7 @@ def main(argv: list[str] | None = None) -> int:
     p = arguments.parser(__doc__, quick="iris alone")
     p.add_argument("--data", nargs="+", choices=list(ALL), default=list(ALL))
     p.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    p.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     p.add_argument("--processes", type=int, default=1, help="data sets at a time")
     a = p.parse_args(argv)
     names, out = ["iris"] if a.quick else [], Results(a.out, "gaussian_clusters")
@@ -189,12 +192,12 @@ def main(argv: list[str] | None = None) -> int:
         except datasets.MissingData as error:
             print(f"{name} is left out: {error}")
     with Pool(a.processes) as pool:
-        for rows in pool.imap_unordered(compare, [(name, kind) for name in names for kind in a.kinds]):
+        for rows in pool.imap_unordered(compare, [(name, kind, a.methods) for name in names for kind in a.kinds]):
             for result, settings, about in rows:
                 out.add(result, settings, about)
             means = {
                 m: np.mean([r["score"] for r, s, _ in rows if s["method"] == m and "score" in r] or [np.nan])
-                for m in ("topmix", "sklearn")
+                for m in a.methods
             }
             print(rows[0][2].about["name"], rows[0][1]["covariance_type"], means, flush=True)
     return 0

@@ -186,7 +186,8 @@ def gaussians(rows: Rows) -> Cells:
                 if "nmi" in ours[0]:
                     nmi.append(float(np.mean([r["nmi"] for r in ours]) - np.mean([r["nmi"] for r in theirs])))
                 times = [middle([r["seconds"] for r in result]) for result in (ours, theirs)]
-                seconds.append((some[0]["corpus"]["rows"] > 10_000, times[0] / times[1]))
+                if len({r["machine"]["processor"] for r in some}) == 1:
+                    seconds.append((some[0]["corpus"]["rows"] > 10_000, times[0] / times[1]))
             few, many = ([ratio for is_large, ratio in seconds if is_large == large] for large in (False, True))
             within = sum(gap >= -0.01 for gap in gaps)
             body.append([half, kind, f"{within} of {len(gaps)}", f"{100 * min(gaps):.0f}%", f"{np.mean(nmi):+.3f}",

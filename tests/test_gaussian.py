@@ -17,6 +17,7 @@ import topmix
 from topmix import GaussianMixture
 from topmix.data import Rows
 from topmix.learners import Memoized, Stochastic
+from topmix.likelihoods import first_rows
 from topmix.likelihoods.covariance import SHAPES
 from topmix.likelihoods.first_rows import lloyd, means, spread_rows
 from topmix.likelihoods.gaussian_start import empty, start, summary
@@ -296,6 +297,36 @@ def test_the_usual_start_finds_groups_that_stand_apart(kind):
         X, y = groups(kind, np.random.default_rng(seed))
         found = GaussianMixture(y.max() + 1, random_state=seed, max_iter=20).fit(X).predict(X)
         assert adjusted_rand_score(y, found) > 0.97
+
+
+@pytest.mark.parametrize(("kind", "least"), [("full", 0.99), ("tied", 0.9), ("diag", 0.9)])
+def test_many_groups_that_stand_apart_are_found(kind, least):
+    """Forty of different shapes: division alone mixes them, and so does a k-means that moves no centre."""
+    rng = np.random.default_rng(1)
+    means, shapes, y = rng.normal(0, 2.5, (40, 10)), rng.normal(size=(40, 10, 10)), rng.integers(40, size=6000)
+    X = means[y] + np.einsum("nij,nj->ni", (shapes / np.sqrt(10) + 0.5 * np.eye(10))[y], rng.normal(size=(6000, 10)))
+    found = GaussianMixture(40, covariance_type=kind, random_state=0, max_iter=20).fit(X).predict(X)
+    assert adjusted_rand_score(y, found) > least
+
+
+def test_a_start_that_is_given_in_full_makes_no_other(blobs, monkeypatch):
+    X, _ = blobs
+    given = {"weights": np.full(4, 0.25), "means": X[:4], "precisions": np.array([np.eye(3)] * 4)}
+    fitted = GaussianMixture(4, init_params=given, max_iter=0).fit(X)
+    np.testing.assert_allclose(fitted.means_, X[:4])
+    np.testing.assert_allclose(fitted.weights_, 0.25)
+    monkeypatch.setattr("topmix.api.gaussian.start", lambda *_: pytest.fail("another start"))
+    GaussianMixture(4, init_params=given, max_iter=3, tol=-1).fit(X)
+
+
+def test_moves_of_centres_that_gain_little_are_counted_as_failures(monkeypatch):
+    x, w, moves = np.random.default_rng(0).normal(size=(400, 3)).astype(np.float32), np.ones(400), []
+    swapped = first_rows._swapped
+    monkeypatch.setattr(first_rows, "_swapped", lambda *of: moves.append(1) or swapped(*of))
+    lloyd(x, w, 7, np.random.default_rng(0), 10, failures=3, least=1.0)
+    assert len(moves) == 3  # no move gains everything
+    lloyd(x, w, 7, np.random.default_rng(0), 10, failures=3)
+    assert len(moves) > 6
 
 
 def test_lloyds_steps_never_fall():

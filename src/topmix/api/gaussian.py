@@ -93,7 +93,7 @@ class GaussianMixture(MixtureEstimator):
         responsibilities; random rows. "auto" is k-means for up to 25 clusters of fewer than 100,000 rows, unless
         columns in other units or clusters one within another make another start clearly better. Beyond that, and with
         `zero_mean`, it tries "split", "k-means++", "random_from_data" and a short k-means, in the scales of the columns
-        and in those of the whole data, and takes what makes a sample of the data most likely. Or
+        and in those of the whole data, and takes what makes a sample of the data most likely after a pass over it. Or
         responsibilities (n_samples, n_components), or labels (n_samples,). Or a dict with some of "weights", "means"
         and "precisions", in the shapes of scikit-learn's weights_init, means_init and precisions_init; the rest is as
         with "auto".

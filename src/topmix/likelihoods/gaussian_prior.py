@@ -90,7 +90,9 @@ def _left_out(
         squares = np.square(y) if shape.name == "diag" else np.square(y).sum(axis=1, keepdims=True)
         of_each, M = common.reshape(-1, 1), n + (scatter / common).reshape(-1, 1)  # [copies, strengths]
         q, log_det = (squares / of_each.T)[:, :, None] / M, size * np.log(M * of_each / shape.repeat)
-    n_rows, left = n + (N - w)[:, None], np.maximum(1.0 - (w * c)[:, None, None] * q, 1e-12)
-    each = np.log(left) + (n_rows * np.square(c)[:, None])[:, None] * q / left
-    value = (log_det + shape.repeat * each - size * np.log(n_rows)[:, None]).sum(axis=1)
+    n_rows, left = n + (N - w)[:, None], (w * c)[:, None, None] * q
+    np.maximum(np.subtract(1.0, left, out=left), 1e-12, out=left)
+    distance = n_rows * np.square(c)[:, None] * np.divide(q, left, out=q).sum(axis=1)
+    constant = log_det.sum(axis=0) - q.shape[1] * size * np.log(n_rows)
+    value = constant + shape.repeat * (np.log(left, out=left).sum(axis=1) + distance)
     return np.asarray(-0.5 * (value + shape.D * np.log(2 * np.pi)))
