@@ -31,17 +31,17 @@ def test_that_is_skipped():
 MODULE = 'import pytest; pytest.importorskip("no_such_module", reason="odd")'
 
 
-@pytest.mark.parametrize(("workers", "forbidden"), [(0, False), (0, True), (1, True)])
-def test_a_skip_that_is_not_listed_fails_the_run(tmp_path, workers, forbidden):
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_skip_that_is_not_listed_fails_the_run(tmp_path, workers):
+    """Skips that are listed do not: the tests have some, and pass."""
     shutil.copy(Path(__file__).with_name("conftest.py"), tmp_path)
     (tmp_path / "test_a.py").write_text(ALLOWED)
-    if forbidden:
-        (tmp_path / "test_b.py").write_text(FORBIDDEN)
-        (tmp_path / "test_c.py").write_text(MODULE)
+    (tmp_path / "test_b.py").write_text(FORBIDDEN)
+    (tmp_path / "test_c.py").write_text(MODULE)
     done = subprocess.run([sys.executable, "-m", "pytest", "-n", str(workers), "-p", "no:cacheprovider", "."],
                           cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False)  # fmt: skip
-    assert done.returncode == int(forbidden), done.stdout
+    assert done.returncode == 1, done.stdout
     found = done.stdout.partition("ALLOWED_SKIPS does not list")[2].splitlines()
-    assert ("test_b.py::test_that_is_skipped: has no max_time today" in found) == forbidden
-    assert ("test_c.py: odd" in found) == forbidden
+    assert "test_b.py::test_that_is_skipped: has no max_time today" in found
+    assert "test_c.py: odd" in found
     assert not any("test_a.py" in line for line in found)

@@ -37,7 +37,7 @@ def distances(core, hard, smoothing):
 @pytest.mark.parametrize("K", [1, 5, 37])
 @pytest.mark.parametrize("penalty", [0.0, 1.0, 4.0])
 def test_assignments_are_the_twins(core, monkeypatch, K, penalty):
-    for seed, smoothing in itertools.product(range(3), (0.0, 0.7)):
+    for seed, smoothing in enumerate((0.0, 0.7)):
         hard, words, doc = make(core, monkeypatch, K=K, penalty=penalty, seed=seed)
         D = distances(core, hard, smoothing)
         want = np.where(hard.word > 0, np.log(np.maximum(hard.total, 1)) - np.log(np.maximum(hard.word, 1)), 1e6)

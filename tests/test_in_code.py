@@ -28,7 +28,7 @@ COUNTS = {name: cls for name, cls in ESTIMATORS.items() if cls().__sklearn_tags_
 
 
 def test_a_pipeline_from_texts_to_labels():
-    pipe = make_pipeline(CountVectorizer(), LDA(4, random_state=0), LogisticRegression())
+    pipe = make_pipeline(CountVectorizer(), LDA(4, max_iter=10, random_state=0), LogisticRegression())
     assert pipe.fit(TEXTS, LABELS).score(TEXTS, LABELS) == 1.0
     again = clone(pipe).fit(TEXTS, LABELS)
     np.testing.assert_array_equal(pipe.predict_proba(TEXTS), again.predict_proba(TEXTS))
@@ -60,7 +60,7 @@ def test_output_as_a_data_frame(library):
 @pytest.mark.parametrize("name", COUNTS)
 def test_joblib_and_pickle_keep_the_bits(name, tmp_path):
     X = sample_lda(40, 12, 2, doc_length=20, random_state=0).corpus.to_scipy()
-    model = COUNTS[name](n_components=2, random_state=0).fit(X)
+    model = COUNTS[name](n_components=2, max_iter=10, random_state=0).fit(X)
     joblib.dump(model, tmp_path / "m.joblib")
     for again in (joblib.load(tmp_path / "m.joblib"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(again.components_, model.components_)
@@ -70,7 +70,7 @@ def test_joblib_and_pickle_keep_the_bits(name, tmp_path):
 
 
 def _fit(name, X):
-    return COUNTS[name](n_components=2, random_state=0).fit(X).components_
+    return COUNTS[name](n_components=2, max_iter=10, random_state=0).fit(X).components_
 
 
 def test_the_library_does_not_print(capfd):

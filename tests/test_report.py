@@ -43,7 +43,7 @@ def corpus(texts):
 
 @pytest.fixture(scope="module")
 def model(corpus):
-    return LDA(3, n_init=10, random_state=0).fit(corpus)
+    return LDA(3, n_init=10, max_iter=10, random_state=0).fit(corpus)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_columns_of_a_data_frame_are_those_of_a_mapping(model, corpus, tmp_path,
 
 
 def test_a_word_of_a_mixed_document_has_the_topic_that_it_belongs_to(tmp_path):
-    model = LDA(3, n_init=5, random_state=0).fit([words for words in SUBJECTS.values() for _ in range(20)])
+    model = LDA(3, n_init=5, max_iter=10, random_state=0).fit([words for words in SUBJECTS.values() for _ in range(20)])
     write_report(model, tmp_path / "r.html", [" ".join(SUBJECTS.values())])
     [document] = data_of(tmp_path / "r.html")["documents"]
     topic_of = {piece: topic for piece, topic, *_ in document["pieces"]}

@@ -83,5 +83,5 @@ def test_given_topics_do_not_start_again(corpus, monkeypatch):
 def test_a_dozen_words_are_not_all_taken_for_common_ones():
     for seed in range(5):
         made = sample_lda(40, 12, 2, doc_length=20, random_state=seed)
-        lda = LDA(2, random_state=seed).fit(made.corpus)
+        lda = LDA(2, max_iter=20, random_state=seed).fit(made.corpus)
         assert topic_recovery_error(lda.topic_word_, made.topic_word) < 0.3

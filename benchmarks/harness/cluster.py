@@ -38,6 +38,7 @@ def three_nodes() -> Iterator[Any]:
         # Small objects would stay with the driver: here even they lie on the nodes that made them, as large ones do.
         # Workers usually give way to every other process: beside busy ones they would hardly run.
         settings = {"max_direct_call_object_size": 1000, "health_check_period_ms": 1000, "worker_niceness": 0}
+        settings["prestart_worker_first_driver"] = False  # else twelve processes start, and most of them wait in vain
         cluster = Cluster(
             initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "_system_config": settings}
         )

@@ -33,7 +33,7 @@ PAIRS = [
 engines = pytest.mark.parametrize("engine", ENGINE.values(), ids=ENGINE)
 
 
-def learned(learner, model, workers, flat, n=3):
+def learned(learner, model, workers, flat, n=2):
     passes = learner.passes(model, workers, State())
     return [np.concatenate([flat(m), flat(t)]) for m, t, _ in itertools.islice(passes, n)]
 
@@ -42,7 +42,7 @@ def learned(learner, model, workers, flat, n=3):
 def test_every_engine_gives_the_same_bits_for_any_number_of_threads(what, learner, problem, flat):
     """On shards that kernels cut in several chunks, see WIDE."""
     found = {}
-    for name, threads in (("serial", 1), ("serial", 7), ("threads", 2), ("threads", 7), ("remote", 2)):
+    for name, threads in (("serial", 1), ("serial", 7), ("threads", 7), ("remote", 2)):
         model, step, shards = problem(what, wide=True)
         workers = ENGINE[name].open(shards(3), step, threads)
         found[name, threads] = learned(LEARNER[learner], model, workers, flat)

@@ -89,9 +89,9 @@ def test_ctrl_c_is_answered_inside_a_long_pass(name, ctrl_c, monkeypatch):
 @everyone
 def test_an_interrupted_fit_keeps_the_history_of_what_it_did(name, ctrl_c):
     """Ctrl-C after some passes, in the middle of another."""
-    X = rows(name, 2_000, 1_000, 100, 10_000, 30)
+    X = rows(name, 1_000, 500, 50, 5_000, 20)
     start = {} if counts_only(name) else {"init_params": "random_from_data", "init": "random_from_data"}  # the soonest
-    model = large(name, 200, callbacks=[lambda record, view: ctrl_c()], **start)
+    model = large(name, 100, callbacks=[lambda record, view: ctrl_c()], **start)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert len(model.history_) >= 1

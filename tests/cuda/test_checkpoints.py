@@ -12,8 +12,8 @@ from topmix.fitting.checkpoint import CheckpointError
 from topmix.inference import Collapsed, Variational
 from topmix.learners import Memoized, Stochastic
 
-CORPUS = sample_lda(30, 40, 4, doc_length=20, random_state=2).corpus
-SETTINGS = {"n_active": 3, "max_iter": 6, "tol": 0.0, "random_state": 0}
+CORPUS = sample_lda(16, 30, 4, doc_length=12, random_state=2).corpus
+SETTINGS = {"n_active": 3, "max_iter": 5, "tol": 0.0, "random_state": 0}
 
 
 class Crash(Exception):
@@ -30,12 +30,12 @@ def crash_after(n_passes):
 
 PLAIN = Collapsed(sweeps=0)
 KINDS = {
-    "memoized": LDA(4, inference=PLAIN, learner=Memoized(batch_size=8)),
+    "memoized": LDA(4, inference=PLAIN, learner=Memoized(batch_size=6)),
     "rounds": LDA(4, inference=PLAIN, learner=Memoized(batch_size=5, batches_per_update=3)),
     "batch": LDA(4, inference=PLAIN, learner="batch"),
     "stream": LDA(4, learner=Stochastic(batch_size=10)),
     "variational": LDA(4, inference=Variational(cold_visits=1), doc_topic_prior="auto"),
-    "sampling": LDA(4, inference=Collapsed(sweeps=3), learner=Memoized(batch_size=8)),
+    "sampling": LDA(4, inference=Collapsed(sweeps=3), learner=Memoized(batch_size=6)),
     "HDP": HDP(4),
 }
 

@@ -45,7 +45,7 @@ def room(request, monkeypatch):
 def problem(posterior, eps, discount=0.0, warm=False, mean_change=False, **extra):
     """A shard, tables for it, its last visit and what the twin makes of it: documents whose path is not in doubt."""
     rng = np.random.default_rng(1)
-    corpus = make_corpus(rng)
+    corpus = make_corpus(rng, n_docs=12)
     extra = {"exclude": False} | extra
     opt = Options(
         posterior, mean_change=mean_change, L=L, eps=eps, max_iter=25, tol=0.01, own_discount=discount, **extra
@@ -189,7 +189,7 @@ OFTEN = {"restarts": 2, "select_often": True}
 def test_any_order_of_the_lanes_gives_the_same_bits(posterior, extra, room):
     """What a missing barrier would change."""
     shard, tables, _, _ = problem(posterior, 0.45, **extra)
-    first, *others = [solved(shard, tables, order=order) for order in (0, 1, 7)]
+    first, *others = [solved(shard, tables, order=order) for order in (0, 7)]
     for other in others:
         for a, b in zip(first.docs.on_host().__dict__.values(), other.docs.on_host().__dict__.values()):
             np.testing.assert_array_equal(a, b)

@@ -10,7 +10,7 @@ from topmix.api import ESTIMATORS
 
 from .random_sets import check, described
 
-N_SETS = 420
+N_SETS = 210
 PARTS = 7
 
 

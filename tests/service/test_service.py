@@ -34,7 +34,7 @@ def texts(n, seed=0):
 
 @pytest.fixture(scope="module")
 def model():
-    return topmix.LDA(4, random_state=0).fit(texts(90)).name_topics({1: '“one” & "two"\\'})
+    return topmix.LDA(4, max_iter=10, random_state=0).fit(texts(90)).name_topics({1: '“one” & "two"\\'})
 
 
 @pytest.fixture(scope="module")
