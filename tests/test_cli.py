@@ -196,6 +196,7 @@ def test_an_interrupt_before_the_first_pass_is_one_line(small, monkeypatch):
 
 def test_the_next_steps_work_as_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(topmix.LDA.__init__.__kwdefaults__, "max_iter", 10)
     texts = [" ".join(words[n % 7 : n % 7 + 4]) for words in SUBJECTS.values() for n in range(30)]
     exec(NEXT_STEPS, {"texts": texts})
     assert "flour" in capsys.readouterr().out

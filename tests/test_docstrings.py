@@ -16,6 +16,7 @@ import topmix.engines
 import topmix.inference
 import topmix.learners
 import topmix.search
+from topmix import LDA
 from topmix.api import ESTIMATORS
 from topmix.chains import SAMPLERS
 from topmix.engines import ENGINES
@@ -35,7 +36,9 @@ public = pytest.mark.parametrize("cls", PUBLIC, ids=lambda cls: cls.__name__)
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_run(name):
+def test_examples_run(name, monkeypatch):
+    """With few passes where an example does not say how many: it is about what to write."""
+    monkeypatch.setitem(LDA.__init__.__kwdefaults__, "max_iter", 12)
     module = importlib.import_module(name)
     failures, said = 0, []
     for example in doctest.DocTestFinder(exclude_empty=True).find(module):

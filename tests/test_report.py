@@ -115,7 +115,7 @@ def test_a_word_of_a_mixed_document_has_the_topic_that_it_belongs_to(tmp_path):
 
 def test_documents_that_are_lists_of_tokens_are_shown_by_their_words(tmp_path):
     tokens = [words.split() for words in SUBJECTS.values()] * 5
-    model = LDA(2, random_state=0).fit(tokens)
+    model = LDA(2, max_iter=10, random_state=0).fit(tokens)
     write_report(model, tmp_path / "r.html", tokens)
     shown = data_of(tmp_path / "r.html")["documents"]
     marked = {piece for document in shown for piece, topic, *_ in document["pieces"] if topic >= 0}

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 import topmix
 from topmix import HDP, LDA, GibbsLDA, Seeds
 from topmix.data import Vectorizer, sample_lda
+from topmix.inference import Collapsed
 from topmix.metrics import completion_score, completion_scorer
 
 SEA = ["boat", "sail", "sea", "harbour", "wind", "ship", "mast"]
@@ -143,10 +144,11 @@ def test_rules_hold_in_every_kind_of_learning_and_in_files(kind, tmp_path):
 def test_rules_hold_while_tokens_are_sampled_and_in_a_stream():
     seen = []
     corpus = topmix.data.from_texts(TEXTS * 3)
-    model = LDA(2, seeds=RULES, random_state=0, callbacks=[lambda record, view: seen.append(view.fitted())])
+    few = {"inference": Collapsed(sweeps=10), "random_state": 0}
+    model = LDA(2, seeds=RULES, callbacks=[lambda record, view: seen.append(view.fitted())], **few)
     model.fit(corpus)
     assert "sampling" in {record.phase for record in model.history_}
-    for one in (*seen[::10], model):
+    for one in (*seen[::4], model):
         check_rules(one)
     stream = LDA(2, seeds=RULES, random_state=0).partial_fit(TEXTS[:30])
     stream.partial_fit([*TEXTS[30:50], *(text + " keel" for text in TEXTS[50:])])  # a new word
@@ -157,7 +159,7 @@ def test_rules_hold_while_tokens_are_sampled_and_in_a_stream():
 
 def test_a_rule_is_no_matter_of_strength():
     """All documents want the word in topic 1, and topic 0 still has it: a prior could not do that."""
-    model = LDA(2, seeds=Seeds(pin={0: SEA[:6], 1: CHESS[:6]}, ban={0: ["mast"]}), random_state=0).fit(TEXTS)
+    model = LDA(2, seeds=Seeds(pin={0: SEA[:6], 1: CHESS[:6]}, ban={0: ["mast"]}), max_iter=10, random_state=0).fit(TEXTS)
     word = list(model.feature_names_in_).index
     assert {*model.top_words(6)[0]} == {*SEA[:6]}
     assert model.topic_word_[0, word("mast")] < 1e-9

@@ -332,7 +332,7 @@ def test_single_cells(form, tmp_path):
 
 @pytest.mark.parametrize("kind", [LDA, HDP, GibbsLDA, CombinatorialLDA])
 def test_texts_that_are_read_in_parts_have_the_same_topics(kind, monkeypatch):
-    model = kind(2, random_state=0).fit(TEXTS[:40])
+    model = kind(2, max_iter=5, random_state=0).fit(TEXTS[:40])
     frame = pd.DataFrame({"text": [*TEXTS, "", "nothing known"], "by": ["a", "b"] * 31})
 
     def answers():
