@@ -21,6 +21,7 @@ from topmix.search.paused import Paused
 from topmix.search.proposals import deletion, refreshment, split
 from topmix.search.split import _separated, _tokens_of, splits
 
+pytestmark = pytest.mark.xdist_group("hdp-moves")  # one process makes the fits that several tests look at
 N_TRUE = 5
 FEW = {"random_state": 0, "n_jobs": 1, "learner": Memoized(batch_size=200)}  # shards: sticks are updated after each
 

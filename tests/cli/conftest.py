@@ -26,6 +26,12 @@ def text_of(subject: str, n: int) -> str:
     return "The " + " ".join(words[(n * n + i * i) % 10] for i in range(30 + n % 7)) + f" and {words[n % 10]}."
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and "cli" in item.path.parts and "fitted" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group("cli"))  # one process fits the model
+
+
 @pytest.fixture(scope="session")
 def subjects():
     return SUBJECTS

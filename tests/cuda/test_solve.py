@@ -42,10 +42,10 @@ def room(request, monkeypatch):
 
 
 @cache
-def problem(posterior, eps, discount=0.0, warm=False, mean_change=False, **extra):
+def problem(posterior, eps, discount=0.0, warm=False, mean_change=False, n_docs=12, **extra):
     """A shard, tables for it, its last visit and what the twin makes of it: documents whose path is not in doubt."""
     rng = np.random.default_rng(1)
-    corpus = make_corpus(rng, n_docs=12)
+    corpus = make_corpus(rng, n_docs)
     extra = {"exclude": False} | extra
     opt = Options(
         posterior, mean_change=mean_change, L=L, eps=eps, max_iter=25, tol=0.01, own_discount=discount, **extra
@@ -228,7 +228,7 @@ def test_statistics_on_the_host_are_those_of_the_device():
 
 
 def test_the_entropy_that_mergers_lose_equals_its_twin():
-    shard, tables, _, _ = problem("collapsed", 0.45)
+    shard, tables, _, _ = problem("collapsed", 0.45, n_docs=20)
     words = solved(shard, tables).words
     shares = np.zeros((shard.n_rows, len(shard.index), K))
     row = np.repeat(np.arange(shard.n_rows), np.diff(shard.indptr))
