@@ -148,7 +148,8 @@ def test_mistakes_are_explained(small, args, code, message):
 
 
 def test_a_closed_pipe_is_no_disaster(small):
-    process = subprocess.Popen([TOPMIX, "demo", "--passes", "2"], env=small, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [TOPMIX, "demo", "--passes", "2"]
+    process = subprocess.Popen(command, env=small, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()
     assert b"Traceback" not in process.stderr.read()
     process.stderr.close()

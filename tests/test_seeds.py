@@ -159,7 +159,8 @@ def test_rules_hold_while_tokens_are_sampled_and_in_a_stream():
 
 def test_a_rule_is_no_matter_of_strength():
     """All documents want the word in topic 1, and topic 0 still has it: a prior could not do that."""
-    model = LDA(2, seeds=Seeds(pin={0: SEA[:6], 1: CHESS[:6]}, ban={0: ["mast"]}), max_iter=10, random_state=0).fit(TEXTS)
+    seeds = Seeds(pin={0: SEA[:6], 1: CHESS[:6]}, ban={0: ["mast"]})
+    model = LDA(2, seeds=seeds, max_iter=10, random_state=0).fit(TEXTS)
     word = list(model.feature_names_in_).index
     assert {*model.top_words(6)[0]} == {*SEA[:6]}
     assert model.topic_word_[0, word("mast")] < 1e-9
