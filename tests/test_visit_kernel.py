@@ -15,6 +15,8 @@ from topmix.numerics import blas
 from topmix.numerics.threads import use_threads
 from topmix.reference import gaussian as twin
 
+from .pairs import pairs
+
 
 def case(n, D, K, dtype, seed=0):
     rng = np.random.default_rng(seed)
@@ -31,15 +33,15 @@ def native(core):
         yield core
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("quadratic", ["none", "squares", "norm"])
+SIZES = [(1, 1, 1, 1), (127, 5, 3, 1), (700, 33, 9, 4), (20_000, 7, 40, 8), (2100, 64, 70, 70)]
+
+
 @pytest.mark.parametrize(
-    ("n", "D", "K", "L"),
-    [(1, 1, 1, 1), (127, 5, 3, 1), (700, 33, 9, 4), (20_000, 7, 40, 8), (2100, 64, 70, 70)],
+    ("sizes", "quadratic", "chosen", "weighted", "dtype"),
+    pairs(SIZES, ["none", "squares", "norm"], [False, True], [False, True], [np.float32, np.float64]),
 )
-@pytest.mark.parametrize("chosen", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_moments_of_one_visit_equal_their_twin(native, n, D, K, L, quadratic, chosen, weighted, dtype):
+def test_moments_of_one_visit_equal_their_twin(native, sizes, quadratic, chosen, weighted, dtype):
+    n, D, K, L = sizes
     x, W, constant, rng = case(n, D, K, dtype)
     rows = rng.permutation(n)[: n - n // 3] if chosen else None
     picked = (x if rows is None else x[rows]).astype(np.float64)

@@ -53,8 +53,8 @@ def kind(request, corpus):
     return KINDS[request.param], lda(**KINDS[request.param]).fit(corpus)
 
 
-@pytest.mark.parametrize("n_passes", range(N_PASSES))
-def test_interrupted_after_each_pass(kind, corpus, n_passes, tmp_path):
+@pytest.mark.parametrize("n_passes", [0, 2, N_PASSES - 1])
+def test_interrupted_after_a_pass(kind, corpus, n_passes, tmp_path):
     parameters, whole = kind
     path = tmp_path / "checkpoint"
     with pytest.raises(Crash):

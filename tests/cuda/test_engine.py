@@ -66,7 +66,7 @@ def test_a_fit_is_that_of_the_processor(engine, parameters):
 
 
 def test_a_fit_has_the_same_bits_in_every_run(engine):
-    orders = [Emulated(order=n) for n in (0, 1, 5)] if isinstance(engine, Emulated) else [engine] * 2
+    orders = [Emulated(order=n) for n in (0, 5)] if isinstance(engine, Emulated) else [engine] * 2
     first, *others = [fitted(engine=each) for each in orders]
     for other in others:
         np.testing.assert_array_equal(first.components_, other.components_)

@@ -18,6 +18,7 @@ from topmix.likelihoods.covariance import SingularCovariance
 from topmix.likelihoods.gaussian import Gaussian
 from topmix.local.mixture import MixtureStep
 
+from ..pairs import pairs
 from .emulated import Emulated, EmulatedDevice
 
 RNG = np.random.default_rng(0)
@@ -46,9 +47,10 @@ def both(engine, make, X, weight=None, **parameters):
     return (make(**(SETTINGS | parameters | which)).fit(X, sample_weight=weight) for which in ({"engine": engine}, {}))
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("zero_mean", [False, True])
-@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical", "tied"])
+@pytest.mark.parametrize(
+    ("covariance_type", "zero_mean", "learner"),
+    pairs(["full", "diag", "spherical", "tied"], [False, True], list(LEARNERS)),
+)
 def test_gaussians_are_those_of_the_processor(engine, covariance_type, zero_mean, learner):
     X = ROWS.astype(np.float32)
     parameters = {"covariance_type": covariance_type, "zero_mean": zero_mean, "learner": LEARNERS[learner]}
@@ -90,9 +92,7 @@ def test_directions_are_those_of_the_processor(engine, dtype, learner):
     np.testing.assert_array_equal(got.labels_, want.labels_)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("n_active", [2, None])
-@pytest.mark.parametrize("objective", ["vb", "map", "ml"])
+@pytest.mark.parametrize(("objective", "n_active", "learner"), pairs(["vb", "map", "ml"], [2, None], list(LEARNERS)))
 def test_words_are_those_of_the_processor(engine, objective, n_active, learner):
     parameters = {"learner": LEARNERS[learner], "objective": objective, "n_active": n_active}
     got, want = both(engine, lambda **p: MultinomialMixture(4, **p), WORDS, WEIGHT[:40], **parameters)
@@ -120,7 +120,7 @@ def data_of(kind):
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_fit_has_the_same_bits_in_every_run(engine, kind):
-    orders = [Emulated(order=n) for n in (0, 1, 5)] if isinstance(engine, Emulated) else [engine] * 2
+    orders = [Emulated(order=n) for n in (0, 5)] if isinstance(engine, Emulated) else [engine] * 2
     first, *others = [MAKERS[kind](**SETTINGS, engine=each).fit(data_of(kind)) for each in orders]
     for other in others:
         np.testing.assert_array_equal(first.weights_, other.weights_)
