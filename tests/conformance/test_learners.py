@@ -80,9 +80,9 @@ def test_resumed_is_uninterrupted(name, what, problem, flat):
 
     states = State(), State()
     (whole, _), (in_two, _) = (started(LEARNER[name], problem, what, 4, state) for state in states)
-    model = run(whole, 6)
+    model = run(whole, 4)
     run(in_two, 2)
-    np.testing.assert_array_equal(flat(run(in_two, 4)), flat(model))
+    np.testing.assert_array_equal(flat(run(in_two, 2)), flat(model))
     np.testing.assert_array_equal(flat(states[0].total), flat(states[1].total))
     assert states[0].t == states[1].t
 

@@ -22,7 +22,7 @@ from topmix.local.topics import TopicStep
 from .emulated import Emulated, EmulatedDevice
 
 CORPUS = sample_lda(40, 50, 4, doc_length=25, random_state=2).corpus  # no document of it sits on an edge
-SETTINGS = {"n_active": 3, "max_iter": 3, "tol": 0.0, "random_state": 0}
+SETTINGS = {"n_active": 3, "max_iter": 2, "tol": 0.0, "random_state": 0}
 
 
 def fitted(**parameters):
@@ -245,7 +245,7 @@ def test_settings_are_checked():
     ids=str,
 )
 def test_an_hdp_is_that_of_the_processor(engine, parameters):
-    settings = {"n_active": 3, "random_state": 0, "max_iter": 3} | parameters
+    settings = {"n_active": 3, "random_state": 0, "max_iter": 2} | parameters
     want, got = HDP(4, **settings).fit(CORPUS), HDP(4, engine=engine, **settings).fit(CORPUS)
     assert [list(record.moves) for record in got.history_] == [list(record.moves) for record in want.history_]
     assert got.elbo_ == pytest.approx(want.elbo_, rel=1e-6)
