@@ -116,7 +116,7 @@ def start_gaussian(name: str, data: Any, K: int, objective: str, variant: str, r
     prior = s.default_covariance_prior(about.covariance, name, reg) if objective == "map" else None
     settings = {"covariance_type": name, "objective": objective, "zero_mean": zero, "covariance_prior": prior}
     none = s.empty(about, "float64", K, reg_covar=reg, **settings)
-    return s.start(none, data, None, "k-means++", rng)
+    return s.start(none, data, None, "k-means++", rng)[0]
 
 
 def start_directions(name: str, data: Any, K: int, objective: str, variant: str, rng: np.random.Generator) -> Any:
