@@ -134,7 +134,7 @@ def test_alpha_falls_to_its_end_in_the_time_that_there_is():
 
 
 def test_no_sampling_where_there_is_time_for_few_sweeps():
-    assert clocked(SamplingPlan(150, 0, max_time=15.9), 0.5) == (clocked(SamplingPlan(150, 0, max_time=5.0), 0.5))
+    assert clocked(SamplingPlan(150, 0, max_time=15.9), 0.5) == clocked(SamplingPlan(150, 0, max_time=5.0), 0.5)
     assert len(clocked(SamplingPlan(150, 0, max_time=16.1), 0.5)[0]) == FIRST_PASSES + 20
 
 

@@ -54,7 +54,7 @@ class Row {
     std::vector<uint64_t> touched_;
 };
 
-/// add(i, row) adds entry i into the row of its word. `starts` and `order` come from localise().
+/// add(order[i], row) adds what i stands for into the row of word v, for i from starts[v] to starts[v + 1].
 template <class Order, class Add>
 WordStats sum_by_word(std::span<const int64_t> starts, const Order& order, size_t K, int threads, Add&& add) {
     const size_t words = starts.size() - 1, tasks = (words + kWordGrain - 1) / kWordGrain;

@@ -193,10 +193,10 @@ class SamplingSchedule(Plain):
         if len(z) != paused.workers.n_shards:
             raise ModelFileError("the checkpoint lacks topics of tokens")
         found = exchanged(p.corpus, self.batches, z, p.empty.n_components, rng, p.threads)
-        self.exchanged = {EXCHANGE: 0.0 if found is None else found[2]}
+        self.exchanged = {EXCHANGE: 0.0}
         if found is None:
             return
-        counts, z, _ = found
+        counts, z, self.exchanged[EXCHANGE] = found
         paused.restore({b: visit._replace(z=z[b]) for b, visit in memory.items()})
         paused.start_over(p.empty.prior.no_stats(WordTotal.of(counts)))
 
