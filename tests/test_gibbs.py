@@ -264,8 +264,8 @@ def test_annealing_ends_where_it_should(planted):
     chain = make_chain(planted.corpus, alpha, eta, "parallel", annealing=4)
     sums = []
     for _ in range(6):
-        chain.sweep()
         sums.append(chain._annealed().sum())
+        chain.sweep()
     np.testing.assert_allclose(sums, 0.6 * (20 / 0.6) ** np.array([1, 0.75, 0.5, 0.25, 0, 0]))
     plain.start(chain.z)
     plain.sweeps = chain.sweeps

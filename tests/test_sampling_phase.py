@@ -4,15 +4,19 @@ import numpy as np
 import pytest
 
 from topmix import HDP, LDA
+from topmix.allocations.doc_topics import DocTopics, places
+from topmix.allocations.document_prior import DocumentPrior
+from topmix.chains.gibbs import Chain
 from topmix.data import Corpus, sample_lda
-from topmix.data.shard import at_random
 from topmix.fitting import sampling
 from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
 from topmix.fitting.loop import Stopping
-from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan, exchanged, first_tokens, tokens_of
+from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan, exchanged
 from topmix.inference import Collapsed
 from topmix.learners import Memoized, Stochastic
+from topmix.likelihoods.topic_words import TopicWords
 from topmix.metrics import topic_recovery_error
+from topmix.stats import WordTotal
 
 from .conformance.remote import Remote
 
@@ -38,8 +42,7 @@ def test_passes_then_sweeps_then_passes(planted):
     assert model.model_.document_options.sampling is None
     assert [r.n_pass for r in model.history_] == list(range(1, 15))
     for record in model.history_:
-        assert (record.terms["entropy"] == 0) == (record.phase == SAMPLING)  # one topic per token
-        assert ("moved" in record.effort) == (record.phase == SAMPLING)
+        assert (record.terms.get("entropy", 0) == 0) == (record.phase == SAMPLING)  # one topic per token
     assert sum(model.history_[-1].terms.values()) == model.elbo_
 
 
@@ -81,8 +84,10 @@ def test_no_sampling_of_weights_or_from_earlier_topics_or_in_hdp(planted):
     assert set(phases(HDP(4, search=None, max_iter=8, inference="collapsed").fit(X))) == {LEARNING}
 
 
+@pytest.mark.parametrize("most", [sampling.MOST_TOKENS, 1], ids=["in one place", "in shards"])
 @pytest.mark.parametrize("learner", ["memoized", "batch", Memoized(batch_size=50, batches_per_update=3)], ids=str)
-def test_the_same_bits_for_threads_and_engines(planted, learner, monkeypatch):
+def test_the_same_bits_for_threads_and_engines(planted, learner, most, monkeypatch):
+    monkeypatch.setattr(sampling, "MOST_TOKENS", most)
     monkeypatch.setattr(SamplingPlan, "exchanges_now", lambda _, phase, history: phase == SAMPLING and len(history) > 5)
     fits = [
         lda(learner=learner, max_iter=7, **how).fit(planted.corpus)
@@ -93,7 +98,9 @@ def test_the_same_bits_for_threads_and_engines(planted, learner, monkeypatch):
         assert [r.objective for r in fits[0].history_] == [r.objective for r in other.history_]
 
 
-def test_it_finds_planted_topics_that_passes_do_not(planted):
+@pytest.mark.parametrize("most", [sampling.MOST_TOKENS, 1], ids=["in one place", "in shards"])
+def test_it_finds_planted_topics_that_passes_do_not(planted, most, monkeypatch):
+    monkeypatch.setattr(sampling, "MOST_TOKENS", most)
     before, after = (lda(sweeps, max_iter=20).fit(planted.corpus) for sweeps in (0, 50))
     errors = [topic_recovery_error(model.topic_word_, planted.topic_word) for model in (before, after)]
     assert errors[0] > 0.35
@@ -213,23 +220,25 @@ def test_an_exchange_undoes_a_pair_that_holds_one_topic_twice():
     """Topic 0 of the data is held by 0 and 1 at random; topics 1 and 2 lie in 2."""
     X = np.kron(np.eye(3), np.ones((60, 15))) * np.random.default_rng(0).integers(1, 4, (180, 45))
     corpus, rng = Corpus.from_scipy(X.astype(np.float32)), np.random.default_rng(1)
-    batches = at_random(corpus, 4, rng)
     truth = np.repeat(np.repeat(np.arange(180) // 60, np.diff(corpus.indptr)), corpus.value.astype(int))
     wrong = np.where(truth == 0, rng.integers(2, size=len(truth)), 2).astype(np.uint16)
-    z = {b: wrong[tokens_of(first_tokens(corpus), rows)] for b, rows in enumerate(batches)}
-    found = exchanged(corpus, batches, z, 3, rng, 1)
-    assert found is not None
-    counts, better, gain = found
-    assert gain > 0
-    z = np.empty_like(wrong)
-    for b, rows in enumerate(batches):
-        z[tokens_of(first_tokens(corpus), rows)] = better[b]
-    assert len({tuple(np.unique(z[truth == t])) for t in range(3)}) == 3
-    np.testing.assert_array_equal(counts.sum(axis=0), np.bincount(z, minlength=3))
-    assert exchanged(corpus, batches, better, 3, rng, 1) is None
+    chain = chain_of(corpus, 3)
+    chain.start(wrong)
+    assert exchanged(chain, corpus, rng, 1) > 0
+    assert len({tuple(np.unique(chain.z[truth == t])) for t in range(3)}) == 3
+    np.testing.assert_array_equal(chain.total, np.bincount(chain.z, minlength=3))
+    assert exchanged(chain, corpus, rng, 1) == 0
 
 
-def test_tokens_of_rows():
-    corpus = Corpus.from_scipy(np.array([[2, 0, 1], [0, 0, 0], [0, 3, 1]], np.float32))
-    np.testing.assert_array_equal(tokens_of(first_tokens(corpus), np.array([2, 0])), [3, 4, 5, 6, 0, 1, 2])
-    np.testing.assert_array_equal(tokens_of(first_tokens(corpus), slice(1, 3)), [3, 4, 5, 6])
+def chain_of(corpus, K):
+    words = TopicWords(np.full((1, 1), 0.05), WordTotal.zeros(corpus.n_words, K), "collapsed")
+    return Chain(corpus, DocumentPrior(np.full(K, 0.1), "collapsed"), words, sampler="parallel", seed=0, threads=1)
+
+
+def test_entries_and_topics_of_rows():
+    indptr = np.array([0, 3, 3, 7])
+    np.testing.assert_array_equal(places(indptr, np.array([2, 0])), [3, 4, 5, 6, 0, 1, 2])
+    np.testing.assert_array_equal(places(indptr, slice(1, 3)), [3, 4, 5, 6])
+    some = DocTopics(indptr, np.arange(7, dtype=np.uint16), np.ones(7, np.float32)).of(np.array([2, 1]))
+    assert some.indptr.tolist() == [0, 4, 4]
+    assert some.topic.tolist() == [3, 4, 5, 6]

@@ -18,6 +18,12 @@ class DocTopics:
     topic: np.ndarray  # uint16, ascending within a document
     count: np.ndarray  # float32
 
+    def of(self, rows: slice | np.ndarray) -> DocTopics:
+        """Of these documents alone."""
+        where = places(self.indptr, rows)
+        indptr = np.concatenate([[0], np.cumsum(np.diff(self.indptr)[rows])])
+        return DocTopics(indptr, self.topic[where], self.count[where])
+
     def write(self, out: Writer) -> None:
         out.array("indptr", self.indptr)
         out.array("topic", self.topic)
@@ -30,3 +36,9 @@ class DocTopics:
         if len(count) and count.min() < 0:
             raise ModelFileError(f"{file.prefix}count has fewer than no tokens")
         return cls(indptr, topic, count)
+
+
+def places(indptr: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+    """Where the entries of these rows lie among all, in their order."""
+    begin, length = indptr[:-1][rows], np.diff(indptr)[rows]
+    return np.repeat(begin - np.concatenate([[0], np.cumsum(length)[:-1]]), length) + np.arange(length.sum())

@@ -28,7 +28,7 @@ from topmix.data.corpus import Corpus
 from topmix.engines import Engine
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitted.seeds import Seeds, check_allowed, without_words
+from topmix.fitted.seeds import Seeds, check_allowed
 from topmix.fitted.topics import FittedTopics
 from topmix.fitting.history import Callback, Clock, Record
 from topmix.fitting.loop import Log
@@ -198,6 +198,7 @@ class GibbsLDA(TokenEstimator):
         """The chain with every token at its first topic."""
         K, V, warm = count_of_components(self.n_components), corpus.n_words, self._fitted if self._is_warm() else None
         at: PseudoCounts | None = None  # words that say where topics start
+        extra: PseudoCounts | None = None
         held: HeldWords | None = None
         if warm is not None:
             prior, words = warm.topics.prior, warm.topics.words.update(WordTotal.zeros(V, K))
@@ -209,13 +210,11 @@ class GibbsLDA(TokenEstimator):
             if seeds is not None:
                 extra, held = seeds.prior(corpus, reading.words, K), seeds.held(reading.words, V, K)
                 check_allowed(extra, held)
-                if extra is not None:  # the sampler takes all prior counts in one array
-                    eta, learn_eta = np.ascontiguousarray(eta + extra.counts()), False
-                if held is not None:
-                    eta, learn_eta = without_words(eta, held), False
+                learn_eta = learn_eta and extra is None and held is None
                 at = seeds.start(extra, reading.words, V, K)
             prior = DocumentPrior(alpha, "collapsed", learn_alpha)
-            words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed", learn_eta)
+            words = TopicWords(eta, WordTotal.zeros(V, K), "collapsed", learn_eta, extra=extra, held=held)
+            words = replace(words, eta=words.sampled_prior, extra=None, held=None)  # all prior counts in one array
         engine = self._engine()
         settings: dict[str, Any] = {
             "seed": int(rng.integers(2**63)),

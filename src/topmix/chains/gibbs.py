@@ -76,12 +76,12 @@ class Chain:
         _core.gibbs_draw(self._order, *given, e, alpha.astype(np.float32), self.seed, self.threads, self.z)
         _core.count_tokens(self.tokens, self.z, self.threads, self.word, self.total)
 
-    def sweep(self) -> None:
-        """Draws every token once, and notes log p(w, z) where it ends."""
+    def sweep(self, alpha: np.ndarray | None = None) -> None:
+        """Draws every token once, and notes log p(w, z) where it ends. The alpha of this sweep is given, or as the
+        annealing has it."""
+        annealed, (eta, eta_totals) = self._annealed() if alpha is None else alpha, self._word_prior()
         self.sweeps += 1
-        annealed = self._annealed()
-        alpha, eta = annealed.astype(np.float32), self.words.eta
-        eta_totals = np.ascontiguousarray(self.words.prior_totals())
+        alpha = annealed.astype(np.float32)
         seed, n, z, word, total = self.seed, self.sweeps, self.z, self.word, self.total
         documents = 0.0
         if self.sampler == "sequential":
@@ -95,10 +95,15 @@ class Chain:
         words = _core.log_probability_of_words(self.word, self.total, eta, eta_totals, self.threads)
         self._terms = {"words": words, "documents": documents}
 
+    def _word_prior(self) -> tuple[np.ndarray, np.ndarray]:
+        """[V or 1, K or 1] eta, and [K] its sums over words."""
+        (V, K), eta = self.words.shape, self.words.sampled_prior
+        return eta, np.array(np.broadcast_to(eta.sum(axis=0) * (V if len(eta) == 1 else 1), (K,)))
+
     def _annealed(self) -> np.ndarray:
-        """alpha of this sweep."""
-        alpha, left = self.prior.alpha, 1 - (self.sweeps - 1) / max(self.annealing, 1)
-        return alpha * max(CONCENTRATION / alpha.sum(), 1.0) ** left if self.sweeps <= self.annealing else alpha
+        """alpha of the next sweep."""
+        alpha, left = self.prior.alpha, 1 - self.sweeps / max(self.annealing, 1)
+        return alpha * max(CONCENTRATION / alpha.sum(), 1.0) ** left if self.sweeps < self.annealing else alpha
 
     def _of_lengths(self, a0: float) -> float:
         """What log p(w, z) has of the lengths of documents: the same in every sweep while the sum of alpha is."""
@@ -146,6 +151,10 @@ class Chain:
         """Topics averaged over the samples; of the present state where there is none yet."""
         counts = self.word.astype(np.float64) if self._sum is None else self._sum / self.n_samples
         return self._model(counts, counts.sum(axis=0))
+
+    def on_host(self) -> TopicModel:
+        """As for the models of passes."""
+        return self.model()
 
     def _model(self, counts: np.ndarray, totals: np.ndarray) -> TopicModel:
         return TopicModel(self.prior, self.words.update(WordTotal(counts, totals)))

@@ -70,14 +70,18 @@ class CudaChain(Chain):
     def total(self, value: np.ndarray) -> None:
         self._host["total"] = value
 
-    def sweep(self) -> None:
+    def start(self, z: np.ndarray) -> None:
+        super().start(z)
+        self._is_sent = False
+
+    def sweep(self, alpha: np.ndarray | None = None) -> None:
+        annealed, (eta, eta_totals) = self._annealed() if alpha is None else alpha, self._word_prior()
         self.sweeps += 1
-        tokens, eta = self._device_tokens, self.words.eta
+        tokens = self._device_tokens
         assert tokens is not None
         if not self._is_sent:
             tokens.start(self.z, self.word, self.total)
             self._is_sent = True
-        annealed, eta_totals = self._annealed(), np.asarray(self.words.prior_totals())
         documents = self._of_lengths(float(annealed.sum()))
         documents += tokens.sweep(self.bounds, annealed, eta, eta_totals, self.seed, self.sweeps)
         self._host.clear()

@@ -18,7 +18,6 @@ from topmix.parameters.checks import positive_number
 from topmix.parameters.component import Component
 from topmix.stats import PseudoCounts
 
-NEVER = 1e-25  # share of the prior that a sampler leaves a banned word: no token is ever drawn there
 STRENGTH = 0.3
 
 Word = str | int  # a name, or a column number
@@ -134,13 +133,6 @@ class Seeds(Component):
 def check_allowed(extra: PseudoCounts | None, held: HeldWords | None) -> None:
     if extra is not None and held is not None and held.banned.multiply(extra.by_word()).nnz:
         raise ValueError("seeds bans a seed word from its topic")
-
-
-def without_words(eta: np.ndarray, held: HeldWords) -> np.ndarray:
-    """[V, K] prior counts for samplers, which take them in one array: next to nothing where a word is banned."""
-    prior = np.array(np.broadcast_to(eta, held.banned.shape))
-    prior[held.pairs()] *= NEVER
-    return prior
 
 
 def seed_weights(seed: Any) -> dict[Word, float]:

@@ -5,7 +5,7 @@ Topics that are small after the first pass start again, and priors follow the st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from topmix.fitting.checkpoint import Progress
 from topmix.fitting.history import SAMPLING
 from topmix.fitting.loop import Log, Schedule
 from topmix.fitting.problem import TopicProblem
-from topmix.learners import PassResult
+from topmix.learners import Passes, PassResult
 from topmix.models.topic_start import restarted
 from topmix.models.topics import TopicModel
 from topmix.search.paused import Paused
@@ -34,6 +34,10 @@ class Plain(Schedule):
         self.dealt_with = dealt_with  # the state of the generator that dealt documents to shards
         self.second_start = second_start  # the seed of topics that start again
 
+    def passes(self, model: TopicModel, learn: Callable[[TopicModel], Passes]) -> Passes:
+        """The passes of the fit from this model; `learn` makes those of the learner."""
+        return learn(model)
+
     def after(self, result: PassResult, is_last: bool) -> TopicModel | None:
         if not is_last:
             self._restart_small_topics()
@@ -41,12 +45,18 @@ class Plain(Schedule):
         return now.relearn(result.total, self.problem.lengths) if now.learns_priors else None
 
     def keep(self, model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
-        checkpoint, history, paused = self.problem.checkpoint, self.log.history, self.paused
+        checkpoint, paused = self.problem.checkpoint, self.paused
+        if checkpoint is not None and self.is_due(is_last):
+            progress = Progress(model, following, paused.state, paused.memory, self.log.history, self.dealt_with)
+            checkpoint.write(progress)
+
+    def is_due(self, is_last: bool) -> bool:
+        """Whether there is a checkpoint after this pass."""
+        checkpoint, history = self.problem.checkpoint, self.log.history
         if checkpoint is None:
-            return
+            return False
         every = checkpoint.every * (SWEEPS_PER_PASS if history[-1].phase == SAMPLING else 1)
-        if is_last or len(history) % every == 0:
-            checkpoint.write(Progress(model, following, paused.state, paused.memory, history, self.dealt_with))
+        return is_last or len(history) % every == 0
 
     def resume(self, found: Progress, model: TopicModel) -> TopicModel:
         """Does what was due after the pass that the checkpoint holds; returns the model of the next one."""

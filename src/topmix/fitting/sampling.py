@@ -9,27 +9,34 @@ A fit never ends in the middle of it: alpha falls faster where `max_time` asks f
 the sampling, which a pass then polishes, and Ctrl-C leaves the model from before. If what was found is worse than that
 model, the fit goes back to it.
 
-Sampling is the same learner with another option: the options of documents that travel with the tables ask for it, and
-the local step returns the same statistics. What comes next is a function of the history alone, so a resumed fit
-continues as if it had never stopped.
+The first sweep is the same learner with another option: the options of documents that travel with the tables ask for
+it, and the local step returns the same statistics. Where the topics of all tokens fit into one place, they are then
+gathered from the shards, the sweeps are those of a Markov chain (chains/gibbs.py), which have half the work because
+their tables are the counts, and at the end what was found is dealt back to the shards. Larger corpora sample in their
+shards. Which it is depends on the data, never on the engine. What comes next is a function of the history alone, so a
+resumed fit continues as if it had never stopped.
 
 Sampling moves tokens one at a time, and cannot leave a state where one topic of the data is held twice and two others
 lie in one. When it has nearly settled, topics are therefore exchanged: two become one, and another becomes two, and
-again until none pays. chains/exchange.py finds such exchanges and judges them exactly; here the topics of tokens are
-gathered from the shards and dealt back.
+again until none pays. chains/exchange.py finds such exchanges and judges them exactly.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from topmix.allocations.doc_topics import places
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains.exchange import exchange
+from topmix.chains.gibbs import Chain
+from topmix.chains.gibbs_cuda import CudaChain
 from topmix.chains.hard_topics import HardTopics
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches
@@ -38,19 +45,21 @@ from topmix.fitting.checkpoint import Progress
 from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
 from topmix.fitting.loop import Stopping
 from topmix.fitting.plain import Plain
-from topmix.learners import PassResult
+from topmix.learners import Passes, PassResult
+from topmix.local.topics import Visit
 from topmix.models.document_options import DocumentOptions, Sampling
 from topmix.models.topics import TopicModel
-from topmix.stats import WordTotal
+from topmix.stats import TopicStats, WordTotal
 
 FIRST_PASSES = 4  # before sampling; fewer where they converge
 LAST_PASSES = 2  # after it, at least
 LEAST_SWEEPS = 20  # fewer, for want of time, are not worth it
 FIRST_EXCHANGE = 2 / 3  # of the sweeps: topics have nearly settled
 EXCHANGE_EVERY = 10  # sweeps, as long as the last exchange found something
+LEARN_EVERY = 10  # sweeps between two updates of priors that are learned
 EXCHANGE = "exchange"  # among the moves of a record: what was gained before that sweep, zero where none paid
 CONCENTRATION = 30.0, 0.5  # the sum of alpha in the first sweep and in the last
-MOST_TOKENS = 10_000_000  # of a corpus: topics of tokens come together in one place
+MOST_TOKENS = 10_000_000  # of a corpus whose topics of tokens come together in one place
 PENALTY = 8.0  # for a topic that a document uses, in nats
 # Nats per token that a split must gain: two subjects in one topic gain .3 to .4 (planted ones), the halves of a large
 # topic of filler words .04 to .21 (kos), and a reader has nothing from two of those.
@@ -132,7 +141,27 @@ class SamplingSchedule(Plain):
         self.phase = LEARNING
         self.is_told_to_end = False
         self.before: TopicModel | None = None  # the model that sampling began with, unless it is large
+        self.model: TopicModel = self.problem.empty  # of the next pass
+        self.chain: Chain | None = None  # where sweeps are made in one place
         self.exchanged: dict[str, float] = {}  # since the last pass
+
+    def passes(self, model: TopicModel, learn: Callable[[TopicModel], Passes]) -> Passes:
+        """Those of the learner, and sweeps of the chain while there is one."""
+        learning: Passes | None = None
+        following: TopicModel | None = model
+        try:
+            while True:
+                if self.chain is not None:
+                    result = self._sweep(self.chain)
+                elif learning is None:
+                    assert following is not None
+                    result = next(learning := learn(following))
+                else:
+                    result = learning.send(following)
+                following = yield result
+        finally:
+            if learning is not None:
+                learning.close()
 
     def moves(self) -> dict[str, float]:
         made, self.exchanged = self.exchanged, {}
@@ -146,6 +175,11 @@ class SamplingSchedule(Plain):
         return self.plan.has_converged(history, stopping)
 
     def after(self, result: PassResult, is_last: bool) -> TopicModel | None:
+        if self.chain is not None:
+            if self.chain.sweeps % LEARN_EVERY == 0:
+                self.chain.relearn()
+            words = replace(self.model.words, eta=self.chain.words.eta)
+            return self._in_next_phase(replace(self.model, prior=self.chain.prior, words=words))
         following = super().after(result, is_last)
         if is_last:
             return following
@@ -167,13 +201,17 @@ class SamplingSchedule(Plain):
         return self.before
 
     def keep(self, model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
+        if self.chain is not None and self.is_due(is_last):
+            self._deal(self.chain)
+            self.paused.state.total = self._counts(self.chain)
+            model = self.model
         super().keep(model, following, is_last)
         if not is_last:
-            self._exchange()  # after the checkpoint: a resumed fit makes it again
+            self._continue()  # after the checkpoint: a resumed fit makes it again
 
     def resume(self, found: Progress, model: TopicModel) -> TopicModel:
         model = self._in_next_phase(super().resume(found, model))
-        self._exchange()
+        self._continue()
         return model
 
     def _in_next_phase(self, model: TopicModel) -> TopicModel:
@@ -181,48 +219,72 @@ class SamplingSchedule(Plain):
         history, plain = self.log.history, self.problem.empty.document_options
         ends = self.is_told_to_end and self.phase == SAMPLING
         self.phase = POLISHING if ends else self.plan.next_phase(history, self.stopping)
-        return replace(model, document_options=self.plan.options(plain, self.phase, history))
+        self.model = replace(model, document_options=self.plan.options(plain, self.phase, history))
+        return self.model
 
-    def _exchange(self) -> None:
-        """Topics of tokens after exchanges, where one pays; their counts fade into what the next sweep finds."""
-        p, history, paused = self.problem, self.log.history, self.paused
-        if not self.plan.exchanges_now(self.phase, history) or p.corpus.n_tokens > MOST_TOKENS or not p.learner.fades:
+    def _continue(self) -> None:
+        """What is due between the last pass and the next one."""
+        p, history = self.problem, self.log.history
+        if history[-1].phase != SAMPLING or p.corpus.n_tokens > MOST_TOKENS or not p.learner.fades:
             return
-        rng, memory = np.random.default_rng([self.plan.seed, len(history)]), paused.memory
-        z = {b: visit.z for b, visit in memory.items() if visit.z is not None}
-        if len(z) != paused.workers.n_shards:
-            raise ModelFileError("the checkpoint lacks topics of tokens")
-        found = exchanged(p.corpus, self.batches, z, p.empty.n_components, rng, p.threads)
-        self.exchanged = {EXCHANGE: 0.0}
-        if found is None:
-            return
-        counts, z, self.exchanged[EXCHANGE] = found
-        paused.restore({b: visit._replace(z=z[b]) for b, visit in memory.items()})
-        paused.start_over(p.empty.prior.no_stats(WordTotal.of(counts)))
+        chain = self.chain = self.chain or self._gathered()
+        if self.phase != SAMPLING:
+            self._deal(chain)
+            self.chain = None
+        elif self.plan.exchanges_now(self.phase, history):
+            rng = np.random.default_rng([self.plan.seed, len(history)])
+            self.exchanged = {EXCHANGE: exchanged(chain, p.corpus, rng, p.threads)}
+
+    def _gathered(self) -> Chain:
+        """The chain that continues from the topics of the shards' tokens."""
+        p, memory = self.problem, self.paused.memory
+        z = np.empty(int(p.corpus.n_tokens), np.uint16)
+        for rows, visit in zip(self.batches, (memory[b] for b in range(self.paused.workers.n_shards))):
+            if visit.z is None:
+                raise ModelFileError("the checkpoint lacks topics of tokens")
+            z[places(self.first, rows)] = visit.z
+        prior, words, device = self.model.prior, self.model.words, p.engine.opened()
+        assert isinstance(prior, DocumentPrior)
+        words = words.update(WordTotal.zeros(*words.shape))
+        n_sweeps = sum(record.phase == SAMPLING for record in self.log.history)
+        settings: dict[str, Any] = {"seed": self.plan.seed, "threads": p.threads, "sweeps": n_sweeps}
+        chain: Chain
+        if device is None:
+            chain = Chain(p.corpus, prior, words, sampler="parallel", **settings)
+        else:
+            chain = CudaChain(p.corpus, prior, words, device, **settings)
+        chain.start(z)
+        return chain
+
+    def _sweep(self, chain: Chain) -> PassResult:
+        sampling = self.model.document_options.sampling
+        assert sampling is not None
+        chain.sweep(chain.prior.alpha * (sampling.concentration / chain.prior.alpha.sum()))
+        return PassResult(chain, None, {})
+
+    def _deal(self, chain: Chain) -> None:
+        """Shards and learner get what the chain has found."""
+        docs, z = chain.topics(), chain.z
+        self.paused.restore(
+            {b: Visit(0, docs.of(rows), z[places(self.first, rows)]) for b, rows in enumerate(self.batches)}
+        )
+        self.paused.start_over(self._counts(chain))
+
+    def _counts(self, chain: Chain) -> TopicStats:
+        return chain.prior.no_stats(WordTotal.of(chain.word.astype(np.float64)))
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """[documents + 1] where the tokens of each document begin."""
+        corpus = self.problem.corpus
+        return np.concatenate([[0], np.cumsum(corpus.value, dtype=np.float64)]).astype(np.int64)[corpus.indptr]
 
 
-def exchanged(
-    corpus: Corpus, batches: Batches, z: Mapping[int, np.ndarray], K: int, rng: np.random.Generator, threads: int
-) -> tuple[np.ndarray, dict[int, np.ndarray], float] | None:
-    """Counts [V, K], the tokens' topics of each shard after exchanges and what they gained; None where none pays."""
-    hard = HardTopics(corpus, K, PENALTY, threads)
-    first = first_tokens(corpus)
-    places = [tokens_of(first, rows) for rows in batches]
-    topics = np.empty(hard.n_tokens, np.uint16)
-    for b, where in enumerate(places):
-        topics[where] = z[b]
-    hard.start(topics)
-    if (change := exchange(hard, rng, DIFFERENCE)) == 0.0:
-        return None
-    return hard.word.astype(np.float64), {b: hard.z[where] for b, where in enumerate(places)}, -change
-
-
-def first_tokens(corpus: Corpus) -> np.ndarray:
-    """[documents + 1] where the tokens of each document begin."""
-    return np.concatenate([[0], np.cumsum(corpus.value, dtype=np.float64)]).astype(np.int64)[corpus.indptr]
-
-
-def tokens_of(first: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-    """Where the tokens of these rows lie among all, in their order."""
-    begin, length = first[:-1][rows], np.diff(first)[rows]
-    return np.repeat(begin - np.concatenate([[0], np.cumsum(length)[:-1]]), length) + np.arange(length.sum())
+def exchanged(chain: Chain, corpus: Corpus, rng: np.random.Generator, threads: int) -> float:
+    """Exchanges topics of a chain where that pays; returns what it gained."""
+    hard = HardTopics(corpus, chain.n_components, PENALTY, threads)
+    hard.start(chain.z)
+    gain = -exchange(hard, rng, DIFFERENCE)
+    if gain:
+        chain.start(hard.z)
+    return gain

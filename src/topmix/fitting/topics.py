@@ -59,7 +59,9 @@ class TopicStart:
             if checkpoint and self.found:
                 with checkpoint.names_the_file():
                     _resume_statistics(p.corpus, batches, paused, model, placed)
-            self.passes = learner.passes(placed, self.workers, state)
+            self.passes = self.schedule.passes(
+                placed, lambda model: learner.passes(self.workers.place(model), self.workers, state)
+            )
         except BaseException:
             self.workers.close()
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.likelihoods.held_words import BANNED, HeldWords
 from topmix.stats import PseudoCounts, WordTotal
+
+NEVER = 1e-25  # share of the prior that a sampler leaves a banned word: no token is ever drawn there
 
 
 class WordTables(NamedTuple):
@@ -51,6 +54,15 @@ class TopicWords:
         if self.extra is None:
             return self.eta
         return np.ascontiguousarray(np.broadcast_to(self.eta, self.shape) + self.extra.counts())
+
+    @cached_property
+    def sampled_prior(self) -> np.ndarray:
+        """[V or 1, K or 1] all prior counts, for samplers: next to nothing where a word is banned."""
+        if self.held is None:
+            return self.dense_prior()
+        prior = np.array(np.broadcast_to(self.dense_prior(), self.shape))
+        prior[self.held.pairs()] *= NEVER
+        return prior
 
     def tables(self, cols: np.ndarray) -> WordTables:
         norm = self.norm()
