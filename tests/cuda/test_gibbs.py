@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from topmix import LDA, GibbsLDA
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains import Parallel
+from topmix.chains.gibbs_cuda import CudaChain
 from topmix.cuda.sampling import DeviceTokens
 from topmix.data import sample_lda
+from topmix.likelihoods.topic_words import TopicWords
 from topmix.reference.gibbs import count, log_joint
 from topmix.reference.gibbs_cuda import sample_block
+from topmix.stats import WordTotal
 
 from ..topic_data import make_corpus
 from .emulated import Emulated, EmulatedDevice
@@ -92,6 +96,19 @@ def test_priors_are_learned_and_a_model_can_be_the_start(engine):
     assert np.all(np.isfinite(model.doc_topic_prior_))
     assert model.topic_word_prior_ != 0.03
     assert np.isfinite(model.transform(CORPUS)).all()
+
+
+def test_a_chain_can_start_again_from_other_topics():
+    words = TopicWords(np.full((1, 1), 0.05), WordTotal.zeros(40, 3), "collapsed")
+    prior, device = DocumentPrior(np.full(3, 0.1), "collapsed"), EmulatedDevice()
+    fresh, chain = (CudaChain(CORPUS, prior, words, device, seed=1, threads=1, sweeps=n) for n in (1, 0))
+    chain.start(np.zeros(chain.n_tokens, np.uint16))
+    chain.sweep()
+    for each in (fresh, chain):
+        each.start(np.arange(chain.n_tokens) % 3)
+        each.sweep()
+    np.testing.assert_array_equal(chain.z, fresh.z)
+    np.testing.assert_array_equal(chain.word, count(tokens_of(CORPUS)[0], chain.z.astype(np.int64), 40, 3).word)
 
 
 def test_the_sequential_sampler_is_refused():

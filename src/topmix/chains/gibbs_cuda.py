@@ -71,6 +71,8 @@ class CudaChain(Chain):
         self._host["total"] = value
 
     def start(self, z: np.ndarray) -> None:
+        self.z, self.word = np.empty(self.n_tokens, np.uint16), np.zeros(self.words.shape, np.int32)
+        self.total = np.zeros(self.words.shape[1], np.int64)
         super().start(z)
         self._is_sent = False
 
