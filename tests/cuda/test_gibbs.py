@@ -26,9 +26,7 @@ def tokens_of(corpus):
 
 def sampled(device, corpus, z, alpha, eta, K, seed, sweep):
     there = DeviceTokens(device, corpus.indptr, corpus.index, corpus.value, corpus.shape[1], K)
-    words, _ = tokens_of(corpus)
-    counts = count(words, z.astype(np.int64), corpus.shape[1], K)
-    there.start(z.astype(np.uint16), counts.word.astype(np.int64), counts.total.astype(np.int64))
+    there.start(z.astype(np.uint16))
     eta_totals = np.broadcast_to(eta.sum(axis=0) * (corpus.shape[1] if len(eta) == 1 else 1), (K,))
     return there, there.sweep([0, len(corpus)], alpha, eta, eta_totals, seed, sweep)
 

@@ -52,6 +52,11 @@ class Chain:
         self._lengths_at = (np.nan, 0.0)  # (sum of alpha, its value of _of_lengths)
 
     @cached_property
+    def _different_lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of documents, and how many of them have each."""
+        return np.unique(self.lengths, return_counts=True)
+
+    @cached_property
     def _order(self) -> _core.WordOrder:
         """Tokens word by word, in blocks."""
         return _core.WordOrder(self.tokens, np.array(self.bounds, np.int64), self.threads)
@@ -73,8 +78,9 @@ class Chain:
         """Every token from its responsibilities: r ~ (N_dk + alpha_k) phi_kv."""
         e = np.ascontiguousarray(topic_word.T, np.float32)  # [V, K]
         given = (docs.indptr.astype(np.int64), docs.topic.astype(np.uint16), docs.count.astype(np.float32))
-        _core.gibbs_draw(self._order, *given, e, alpha.astype(np.float32), self.seed, self.threads, self.z)
-        _core.count_tokens(self.tokens, self.z, self.threads, self.word, self.total)
+        z = np.zeros(self.n_tokens, np.uint16)
+        _core.gibbs_draw(self._order, *given, e, alpha.astype(np.float32), self.seed, self.threads, z)
+        self.start(z)
 
     def sweep(self, alpha: np.ndarray | None = None) -> None:
         """Draws every token once, and notes log p(w, z) where it ends. The alpha of this sweep is given, or as the
@@ -108,7 +114,8 @@ class Chain:
     def _of_lengths(self, a0: float) -> float:
         """What log p(w, z) has of the lengths of documents: the same in every sweep while the sum of alpha is."""
         if self._lengths_at[0] != a0:
-            self._lengths_at = a0, float(np.sum(gammaln(a0) - gammaln(self.lengths + a0)))
+            length, n = self._different_lengths
+            self._lengths_at = a0, float(np.sum(n * (gammaln(a0) - gammaln(length + a0))))
         return self._lengths_at[1]
 
     def run(self, *, burn_in: int, thin: int, learn_every: int) -> Passes:

@@ -37,7 +37,6 @@ class CudaChain(Chain):
         if settings.get("batch_size") is None:
             self.bounds = wide_blocks(corpus)
         self._device_tokens = DeviceTokens(device, corpus.indptr, corpus.index, corpus.value, V, K)
-        self._is_sent = False  # whether the device has what the host has
 
     def _seen(self, name: str, on_device: str) -> np.ndarray:
         if name not in self._host:
@@ -71,19 +70,15 @@ class CudaChain(Chain):
         self._host["total"] = value
 
     def start(self, z: np.ndarray) -> None:
-        self.z, self.word = np.empty(self.n_tokens, np.uint16), np.zeros(self.words.shape, np.int32)
-        self.total = np.zeros(self.words.shape[1], np.int64)
-        super().start(z)
-        self._is_sent = False
+        assert self._device_tokens is not None
+        self._device_tokens.start(z)
+        self._host.clear()
 
     def sweep(self, alpha: np.ndarray | None = None) -> None:
         annealed, (eta, eta_totals) = self._annealed() if alpha is None else alpha, self._word_prior()
         self.sweeps += 1
         tokens = self._device_tokens
         assert tokens is not None
-        if not self._is_sent:
-            tokens.start(self.z, self.word, self.total)
-            self._is_sent = True
         documents = self._of_lengths(float(annealed.sum()))
         documents += tokens.sweep(self.bounds, annealed, eta, eta_totals, self.seed, self.sweeps)
         self._host.clear()

@@ -15,7 +15,7 @@ from topmix.cuda.device import Device, Given
 from topmix.cuda.parking import Held
 from topmix.cuda.shard import DeviceDocs, DeviceShard
 from topmix.cuda.solve import SUMS, document_sums
-from topmix.cuda.words import DeviceTokenStats
+from topmix.cuda.words import DeviceTokenStats, launch_over
 from topmix.models.document_options import Sampling
 from topmix.models.topics import TopicTables
 
@@ -49,10 +49,14 @@ class DeviceTokens:
         self._tables: tuple[DeviceArray, DeviceArray] | None = None
         self._rows: dict[tuple[int, int], DeviceArray] = {}
 
-    def start(self, z: np.ndarray, counts: np.ndarray, total: np.ndarray) -> None:
-        device = self.device
-        self.z = device.array(z, np.uint16)
-        self.counts, self.total = device.array(counts, np.int64), device.array(total, np.int64)
+    def start(self, z: np.ndarray) -> None:
+        """From these topics of tokens, which are counted."""
+        device, n = self.device, len(z)
+        self.z, self.total = device.array(z, np.uint16), device.array(np.bincount(z, minlength=self.K), np.int64)
+        self.counts = device.zeros((self.V, self.K), np.int64)
+        cols = device.array(np.arange(self.V), np.int32)
+        given = {"new_z": self.z, "word": self.word, "cols": cols, "counts": self.counts, "n_entries": n, "K": self.K}
+        launch_over(device, n, "add_tokens", given | {"unit": 1.0, "weight": 1.0})
 
     def sweep(
         self, bounds: list[int], alpha: np.ndarray, eta: np.ndarray, eta_totals: np.ndarray, seed: int, sweep: int
