@@ -303,3 +303,15 @@ def test_a_token_of_a_new_document_does_not_judge_itself():
     shares = model.components_[:, 4] / model.components_.sum(axis=1) * model.doc_topic_prior_
     alone = model.transform(token, normalize=False)[0] - model.doc_topic_prior_
     np.testing.assert_allclose(alone, shares / shares.sum(), rtol=1e-3)
+
+
+def test_exchanges_lead_out_of_a_state_that_holds_one_topic_twice(monkeypatch):
+    sample = sample_lda(1500, 500, 12, doc_length=40, random_state=2)
+
+    def error():
+        model = GibbsLDA(12, max_iter=60, random_state=0).fit(sample.corpus)
+        return topic_recovery_error(model.topic_word_, sample.topic_word)
+
+    assert error() < 0.2
+    monkeypatch.setattr("topmix.api.gibbs.exchanged", lambda chain, corpus, rng: 0.0)
+    assert error() > 0.4

@@ -6,12 +6,13 @@ import pytest
 from topmix import HDP, LDA
 from topmix.allocations.doc_topics import DocTopics, places
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.chains.exchange import exchanged
 from topmix.chains.gibbs import Chain
 from topmix.data import Corpus, sample_lda
 from topmix.fitting import sampling
 from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
 from topmix.fitting.loop import Stopping
-from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan, exchanged
+from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES, SamplingPlan
 from topmix.inference import Collapsed
 from topmix.learners import Memoized, Stochastic
 from topmix.likelihoods.topic_words import TopicWords
@@ -224,10 +225,10 @@ def test_an_exchange_undoes_a_pair_that_holds_one_topic_twice():
     wrong = np.where(truth == 0, rng.integers(2, size=len(truth)), 2).astype(np.uint16)
     chain = chain_of(corpus, 3)
     chain.start(wrong)
-    assert exchanged(chain, corpus, rng, 1) > 0
+    assert exchanged(chain, corpus, rng) > 0
     assert len({tuple(np.unique(chain.z[truth == t])) for t in range(3)}) == 3
     np.testing.assert_array_equal(chain.total, np.bincount(chain.z, minlength=3))
-    assert exchanged(chain, corpus, rng, 1) == 0
+    assert exchanged(chain, corpus, rng) == 0
 
 
 def chain_of(corpus, K):

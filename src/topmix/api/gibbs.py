@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from topmix.api.token_topics import (
     topics_by_seeds,
 )
 from topmix.chains import Sampler
+from topmix.chains.exchange import exchanged
 from topmix.chains.gibbs import Chain
 from topmix.chains.gibbs_cuda import CudaChain
 from topmix.data.corpus import Corpus
@@ -173,7 +175,8 @@ class GibbsLDA(TokenEstimator):
 
         def begin(rng: np.random.Generator, log: Log) -> ChainStart[Chain]:
             chain = self._chain(corpus, reading, sampler, annealing, rng)
-            sweeps = chain.run(burn_in=burn_in, thin=thin, learn_every=sampler.learn_every)
+            exchange = partial(exchanged, corpus=corpus, rng=rng) if annealing and self.seeds is None else None
+            sweeps = chain.run(burn_in=burn_in, thin=thin, learn_every=sampler.learn_every, exchange=exchange)
             return ChainStart(chain, sweeps, max_iter, chain.close)
 
         def fitted(chain: Chain, history: Sequence[Record]) -> FittedTopics:

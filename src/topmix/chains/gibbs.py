@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +20,7 @@ from topmix.stats import TopicStats, WordStats, WordTotal
 MOST_BLOCKS = 16
 LEAST_TOKENS = 5_000  # of a block
 CONCENTRATION = 20.0  # of documents on topics, the sum of alpha, where annealing begins
+EXCHANGE_EVERY = 10  # sweeps
 TABLE_COST = 12  # tokens x this / table entries: as many blocks as keep remaking tables to about a fifth of the work
 
 
@@ -118,9 +120,15 @@ class Chain:
             self._lengths_at = a0, float(np.sum(n * (gammaln(a0) - gammaln(length + a0))))
         return self._lengths_at[1]
 
-    def run(self, *, burn_in: int, thin: int, learn_every: int) -> Passes:
-        """A sweep at a time. After `burn_in` of them every `thin`-th is a sample that counts."""
+    def run(
+        self, *, burn_in: int, thin: int, learn_every: int, exchange: Callable[[Chain], float] | None = None
+    ) -> Passes:
+        """A sweep at a time. After `burn_in` of them every `thin`-th is a sample that counts. Before, when annealing is
+        over, topics are exchanged, and again every EXCHANGE_EVERY sweeps as long as that gains something."""
         for n in range(1, 1 << 31):
+            settled = self.sweeps - self.annealing
+            if exchange and n <= burn_in and settled >= 0 and settled % EXCHANGE_EVERY == 0 and exchange(self) == 0.0:
+                exchange = None
             self.sweep()
             if n > burn_in and (n - burn_in) % thin == 0:
                 self._sum = self.word.astype(np.float64) if self._sum is None else self._sum + self.word

@@ -54,7 +54,8 @@ class Parallel(Sampler):
         Sweeps at the beginning in which alpha falls to its value from one under which documents have many topics. They
         must be burn-in. From a random start the chain is then much sooner where it would end. None is 50, or half of
         the burn-in where that is fewer, from a random start, and else 0. history_ then has the objective under the
-        alpha of the sweep.
+        alpha of the sweep. After it, still in the burn-in, topics are exchanged while that pays: where one topic is
+        held twice and two others lie in one, a sampler alone does not get out. Not where there are seeds.
     learn_every : int
         Sweeps between two updates of priors that are "auto".
     batch_size : int or None

@@ -34,11 +34,9 @@ import numpy as np
 
 from topmix.allocations.doc_topics import places
 from topmix.allocations.document_prior import DocumentPrior
-from topmix.chains.exchange import exchange
+from topmix.chains.exchange import exchanged
 from topmix.chains.gibbs import Chain
 from topmix.chains.gibbs_cuda import CudaChain
-from topmix.chains.hard_topics import HardTopics
-from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches
 from topmix.files.reader import ModelFileError
 from topmix.fitting.checkpoint import Progress
@@ -60,10 +58,6 @@ LEARN_EVERY = 10  # sweeps between two updates of priors that are learned
 EXCHANGE = "exchange"  # among the moves of a record: what was gained before that sweep, zero where none paid
 CONCENTRATION = 30.0, 0.5  # the sum of alpha in the first sweep and in the last
 MOST_TOKENS = 10_000_000  # of a corpus whose topics of tokens come together in one place
-PENALTY = 8.0  # for a topic that a document uses, in nats
-# Nats per token that a split must gain: two subjects in one topic gain .3 to .4 (planted ones), the halves of a large
-# topic of filler words .04 to .21 (kos), and a reader has nothing from two of those.
-DIFFERENCE = 0.25
 
 
 @dataclass(frozen=True)
@@ -231,9 +225,9 @@ class SamplingSchedule(Plain):
         if self.phase != SAMPLING:
             self._deal(chain)
             self.chain = None
-        elif self.plan.exchanges_now(self.phase, history):
+        elif self.plan.exchanges_now(self.phase, history) and not self.model.words.is_told:
             rng = np.random.default_rng([self.plan.seed, len(history)])
-            self.exchanged = {EXCHANGE: exchanged(chain, p.corpus, rng, p.threads)}
+            self.exchanged = {EXCHANGE: exchanged(chain, p.corpus, rng)}
 
     def _gathered(self) -> Chain:
         """The chain that continues from the topics of the shards' tokens."""
@@ -278,13 +272,3 @@ class SamplingSchedule(Plain):
         """[documents + 1] where the tokens of each document begin."""
         corpus = self.problem.corpus
         return np.concatenate([[0], np.cumsum(corpus.value, dtype=np.float64)]).astype(np.int64)[corpus.indptr]
-
-
-def exchanged(chain: Chain, corpus: Corpus, rng: np.random.Generator, threads: int) -> float:
-    """Exchanges topics of a chain where that pays; returns what it gained."""
-    hard = HardTopics(corpus, chain.n_components, PENALTY, threads)
-    hard.start(chain.z)
-    gain = -exchange(hard, rng, DIFFERENCE)
-    if gain:
-        chain.start(hard.z)
-    return gain

@@ -43,6 +43,11 @@ class TopicWords:
     def shape(self) -> tuple[int, int]:
         return self.total.shape
 
+    @property
+    def is_told(self) -> bool:
+        """Whether the user has said what some topics are: they keep their places."""
+        return self.extra is not None or self.held is not None
+
     def prior_totals(self) -> np.ndarray:
         """[K] sum over words of eta."""
         V, K = self.shape
