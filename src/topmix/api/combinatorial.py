@@ -151,9 +151,9 @@ class CombinatorialLDA(TokenEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
+    def _fit(self, X: object, y: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
-        corpus, reading = self._read_whole(X, how)
+        corpus, reading = self._read_whole(X, y, how)
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter")
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         smoothing, penalty = positive_number(self.smoothing, "smoothing"), penalty_for(self.penalty, K, corpus)

@@ -159,9 +159,9 @@ class GibbsLDA(TokenEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
+    def _fit(self, X: object, y: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
-        corpus, reading = self._read_whole(X, how, most=MOST_DRAWN)
+        corpus, reading = self._read_whole(X, y, how, most=MOST_DRAWN)
         if warm is not None:
             self._check_warm(warm)
         max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")

@@ -168,7 +168,7 @@ class MultinomialMixture(MixtureEstimator):
         Warns with scikit-learn's ConvergenceWarning where `max_iter` passes were not enough; not where `tol` is
         negative, which asks for all of them, and not where a callback ended the fit.
         """
-        return self._fit_as(X, How(text, vectorizer, feature_names, layer), sample_weight)
+        return self._fit_as(X, y, How(text, vectorizer, feature_names, layer), sample_weight)
 
     def sample(self, n_samples: int = 1, *, length: int = 100) -> tuple[sp.csr_array, np.ndarray]:
         """Rows of `length` words drawn from the fitted mixture, cluster by cluster, and the cluster of each."""

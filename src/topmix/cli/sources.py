@@ -101,9 +101,7 @@ def read_to_fit(path: Path, settings: Settings, out: Path | None = None, engine:
         how = replace(how, vectorizer=Vectorizer(**DEFAULTS | cutting), out=out)
         corpus, reading = read(path, how, engine=engine)
         if said := said_of(reading.vectorizer.left_out_):
-            note(
-                f"{said}. --no-clean keeps numbers, symbols and mark-up, --max-df 1.0 common words, --stop-words none all"
-            )
+            note(f"{said}. --no-clean keeps mark-up, numbers and symbols; see also --stop-words and --max-df")
         return corpus
     stop_words = resolve_stop_words(cutting.pop("stop_words", None))
     options = {**how.file, **cutting, "out": None if stop_words else out}  # options for texts: an error
