@@ -8,9 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
 
 import topmix
 from topmix import LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, VonMisesFisherMixture
+from topmix.data import Vectorizer
 from topmix.metrics import cv_coherence, npmi_coherence, umass_coherence
 
 TEXTS = ["the boat and the sail in the wind at sea", "chess: the rook, the queen and the king on the board"] * 15
@@ -19,6 +22,23 @@ TEXTS = ["the boat and the sail in the wind at sea", "chess: the rook, the queen
 @pytest.fixture(scope="module")
 def lda():
     return LDA(2, random_state=0, max_iter=3).fit(TEXTS)
+
+
+def test_words_come_through_a_pipeline_or_the_model_says_how_to_name_them(tmp_path):
+    counter, lda = CountVectorizer(), LDA(2, random_state=0, max_iter=3)
+    pipeline = make_pipeline(counter, lda).fit(TEXTS)
+    for show in (lda.top_words, lda.topic_info, lda.topic_tree):
+        with pytest.warns(UserWarning, match=r"model\.name_words\(counter\.get_feature_names_out\(\)\)"):
+            show()
+    pipeline[-1].name_words(counter.get_feature_names_out())
+    assert {"boat", "sail", "wind"} & set(lda.top_words(20)[0] + lda.top_words(20)[1])
+    lda.save(tmp_path / "model")
+    assert topmix.load(tmp_path / "model").top_words() == lda.top_words()
+    assert np.array_equal(pipeline.transform(TEXTS), lda.transform(counter.transform(TEXTS)))  # without a warning
+    with pytest.raises(ValueError, match="2 names, but X has"):
+        lda.name_words(["a", "b"])
+    ours = make_pipeline(Vectorizer(), LDA(2, random_state=0, max_iter=3)).fit(TEXTS)
+    assert "boat" in ours[-1].feature_names_in_
 
 
 COUNTS = {"array": np.asarray, "sparse": sp.csr_array, "frame": pd.DataFrame, "columns": sp.csc_array}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -26,8 +28,14 @@ from topmix.numerics import dirichlet
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import count_of_components, number_from, whole_number
 from topmix.read import Reading, read_known, read_parts, refuse_iterator
+from topmix.read.rows import checked_names
 
 M = TypeVar("M", bound=Callable[..., Any])
+UNNAMED = (
+    "this {} was fitted on counts without names, so numbers of columns stand for words. To name them: "
+    "model.name_words(counter.get_feature_names_out()), where counter made the counts; or fit(X, feature_names=...) "
+    "or fit(texts). In a Pipeline, topmix.data.Vectorizer hands its words on, and CountVectorizer does not"
+)
 
 
 def where_documents_mix(method: M) -> M:
@@ -145,7 +153,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
 
     def top_words(self, n: int = 10) -> list[list[str]]:
         """The n most probable words of each topic, best first."""
-        f = self._found()
+        f = self._shown()
         best = np.argsort(-f.components, axis=1, kind="stable")[:, :n]
         return [[f.words[v] for v in row] for row in best.tolist()]
 
@@ -157,7 +165,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         `coherence` (NPMI of the most probable words) needs documents, X, and is NaN without. `nearest` are the nearest
         topics by Hellinger distance.
         """
-        f, n = self._found(), whole_number(n_words, "n_words")
+        f, n = self._shown(), whole_number(n_words, "n_words")
         weight = number_from(relevance, "relevance", 0.0, 1.0)
         corpus = None if X is None else self._read_known(X)
         return self._frame(tables.topic_info(f, corpus, n_words=n, relevance=weight))
@@ -251,7 +259,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         nested=True gives the same as dicts: a node has `children`, a topic has `topic` and `name`. It is None if there
         are no topics.
         """
-        f = self._found()
+        f = self._shown()
         found = tree.tree_of(f.view, whole_number(n_words, "n_words"))
         if nested:
             return tree.nested(found, f.view, f.topic_names)
@@ -268,6 +276,21 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """
         self._fitted = tables.named(self._found(), names, n_words=whole_number(n_words, "n_words"))
         return self
+
+    def name_words(self, names: Sequence[str]) -> Self:
+        """Gives names to the columns of counts, as a fit on a matrix without names needs it: `lda.name_words(
+        counter.get_feature_names_out())`. They are saved with the model."""
+        f = self._found()
+        words = np.asarray(checked_names(names, f.reading.n_features), dtype=object)
+        self._fitted = replace(f, reading=replace(f.reading, words=words, named=True))
+        return self
+
+    def _shown(self) -> FittedTopics:
+        """What was learned, for those who show its words: a model without names says so."""
+        f = self._found()
+        if f.reading.words is None:
+            warnings.warn(UNNAMED.format(type(self).__name__), UserWarning, stacklevel=3)
+        return f
 
     def annotate(self, adata: Any, *, key: str = "topics") -> Any:
         """Writes into an AnnData, and returns it: proportions of its cells into obsm["X_topics"], probabilities of its
