@@ -10,8 +10,6 @@ has not seen, and the share of distinct words among those of all topics.
 
 from __future__ import annotations
 
-import numpy as np
-
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.results import Results
 from topmix import LDA
@@ -56,12 +54,11 @@ def main(argv: list[str] | None = None) -> int:
 def shown(view: TopicView, n: int, relevance: float, *, leave_out: bool) -> list[list[int]]:
     """Ids of the words that are shown of each topic that is not empty."""
     top = view.top(candidates(n, len(view.words)) if leave_out else n, relevance)
-    place = {word: v for v, word in enumerate(view.words)}
     rows = [ids.tolist() for ids, empty in zip(top, view.is_empty()) if not empty]
     if not leave_out:
         return rows
-    found = [[place[word] for word in distinct(view.words_of(np.array(row)), n)] for row in rows]
-    return [row for row in found if len(row) == n]
+    places = [{view.words[v]: v for v in row} for row in rows]
+    return [[place[word] for word in distinct(place, n)] for place in places]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
@@ -10,11 +11,17 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
+from typer.testing import CliRunner
 
 import topmix
 from topmix import LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, VonMisesFisherMixture
+from topmix.cli import app
 from topmix.data import Vectorizer
+from topmix.fitted.quality import best_first, quality
+from topmix.fitted.view import TopicView
 from topmix.metrics import cv_coherence, npmi_coherence, umass_coherence
+from topmix.pages.topics import labels
+from topmix.views.model import view_of
 
 TEXTS = ["the boat and the sail in the wind at sea", "chess: the rook, the queen and the king on the board"] * 15
 
@@ -95,3 +102,43 @@ def test_a_file_of_another_kind_is_no_model(tmp_path):
     (tmp_path / "reviews.csv").write_text("id,text\n1,good\n")
     with pytest.raises(ValueError, match=r"reviews\.csv: this is not a topmix model"):
         topmix.load(tmp_path / "reviews.csv")
+
+
+def test_words_are_in_one_order_everywhere(lda, tmp_path):
+    words = lda.top_words(6)
+    info = lda.topic_info(n_words=6)
+    assert [list(found) for found in info.sort_values("topic")["words"]] == words
+    assert labels(view_of(lda), 6) == words
+    lda.save(tmp_path / "model")
+    done = CliRunner().invoke(app, ["topics", str(tmp_path / "model"), "--json", "-n", "6"])
+    shown = {topic["topic"]: topic["words"] for topic in json.loads(done.stdout)["topics"]}
+    assert [shown[k] for k in range(2)] == words
+    most_probable = np.argsort(-lda.components_, axis=1, kind="stable")[:, :6]
+    assert lda.top_words(6, relevance=1) == [[lda.feature_names_in_[v] for v in row] for row in most_probable]
+
+
+def view(topic_word, share, tokens=1000.0):
+    phi = np.asarray(topic_word, float)
+    return TopicView(phi / phi.sum(axis=1, keepdims=True), np.asarray(share), tokens, list("abcdefghijklmnopqrst"))
+
+
+def test_topics_that_are_not_worth_reading_say_why_and_come_last():
+    own = np.full((5, 20), 1e-6) + np.kron(np.eye(5), np.ones(4))
+    own[1] = own[0] + own[2] + own[3]  # the words of all others
+    found = quality(view(own, [0.3, 0.05, 0.35, 0.3, 0.0]))
+    assert [why.split(":")[0] for why in found] == ["good", "filler", "good", "good", "empty"]
+    assert best_first(view(own, [0.2, 0.3, 0.3, 0.2, 0.0]), found).tolist() == [2, 0, 3, 1, 4]
+    apart = np.kron(np.eye(5), np.ones(4))
+    assert quality(view(apart, [0.39, 0.2, 0.2, 0.2, 0.01]))[4] == "small: 1.0% of all tokens"
+    coherence, documents = np.array([0.2, 0.3, 0.2, 0.01, 0.2]), np.array([9, 9, 2, 9, 9])
+    judged = quality(view(apart, np.full(5, 0.2)), coherence, documents)
+    assert [why.split(":")[0] for why in judged] == ["good", "good", "few documents", "low coherence", "good"]
+
+
+def test_representative_documents_are_about_their_topic(lda):
+    table = lda.representative_documents(["boat", *TEXTS], n=2)
+    assert list(table.columns) == ["topic", "name", "document", "weight", "text"]
+    assert table["topic"].value_counts().to_dict() == {0: 2, 1: 2}
+    assert "boat" not in set(table["text"])  # all of it is about the sea, and it is one word
+    assert (lda.predict(list(table["text"])) == table["topic"]).all()
+    assert table.groupby("topic")["weight"].is_monotonic_decreasing.all()

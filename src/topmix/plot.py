@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from topmix.fitted.names import relevant_words
+from topmix.fitted.names import RELEVANCE, relevant_ids, relevant_words
 from topmix.fitted.tree import tree_of
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.model import is_topic_model, proportions, view_of
@@ -74,13 +74,15 @@ def topic_sizes(model: BaseEstimator, ax: Axes | None = None) -> Axes:
     return _tidy(ax)
 
 
-def top_words(model: BaseEstimator, topic: int, ax: Axes | None = None, *, n: int = 15, relevance: float = 1.0) -> Axes:
+def top_words(
+    model: BaseEstimator, topic: int, ax: Axes | None = None, *, n: int = 15, relevance: float = RELEVANCE
+) -> Axes:
     """Probabilities of the best words of a topic. The light part of a bar is the probability in the whole corpus."""
     ax = _axes(ax)
     view = view_of(model)
     if not 0 <= topic < view.n_topics:
         raise ValueError(f"topic={topic}: pass a number from 0 to {view.n_topics - 1}")
-    best = np.argsort(-view.relevance_of(topic, relevance), kind="stable")[:n]
+    best = np.array(relevant_ids(view, n, relevance)[topic] or view.top(n)[topic], np.intp)
     y = np.arange(len(best))
     ax.barh(y, view.topic_word[topic, best], color=BLUE, height=0.75)
     ax.barh(y, view.frequency[best], color="white", alpha=0.55, height=0.75)

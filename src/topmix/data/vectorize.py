@@ -364,6 +364,8 @@ class Vectorizer:
         """Of the words of enough documents, those that are none to read. `left_out_` remembers them, and the words of
         too many documents."""
         left_out: dict[str, list[str]] = {}
+        if self.ngram_range[1] > 1:
+            words = sorted({part for word in words for part in word.split(" ")})
         if self.clean:
             left_out["numbers"] = [word for word in words if is_number(word)]
             left_out["symbols"] = [word for word in words if is_symbol(word)]

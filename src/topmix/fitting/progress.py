@@ -23,7 +23,7 @@ from topmix.fitting.history import LEARNING, Callback, Record
 from topmix.fitting.notebook import NotebookBar
 from topmix.fitting.view import PassView
 
-SHOWN_TOPICS, SHOWN_WORDS = 6, 10
+SHOWN_TOPICS, SHOWN_WORDS, SHOWN_RELEVANCE = 6, 10, 0.8
 
 
 class FitProgress:
@@ -116,10 +116,12 @@ class FitProgress:
         if self.words is None or (counts := view.counts()) is None:
             return []
         largest = np.argsort(-counts.sum(axis=0), kind="stable")[:SHOWN_TOPICS].tolist()
+        base = np.maximum(counts.sum(axis=1), 1e-300) ** (1.0 - SHOWN_RELEVANCE)
         lines = []
         for k in largest:
-            best = np.argpartition(-counts[:, k], min(SHOWN_WORDS, len(counts) - 1))[:SHOWN_WORDS]
-            best = best[np.argsort(-counts[best, k], kind="stable")]
+            relevance = counts[:, k] / base  # in the order of its logarithm, as words are shown elsewhere
+            best = np.argpartition(-relevance, min(SHOWN_WORDS, len(counts) - 1))[:SHOWN_WORDS]
+            best = best[np.argsort(-relevance[best], kind="stable")]
             said = " ".join(self.words[v] for v in best.tolist())
             lines.append(Text(f"  {k:>4}  {said}", style="dim", no_wrap=True, overflow="ellipsis"))
         return lines

@@ -28,13 +28,13 @@ from numpy.typing import ArrayLike, NDArray
 from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
+from topmix.fitted.documents import smoothed
 from topmix.fitted.view import TopicView
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.pages.assets import REPORT, asset, embedded_json, frame, joined, style
 from topmix.pages.columns import Column, columns_of
 from topmix.pages.documents import LEAST_SHOWN, TopicMarker
 from topmix.pages.topics import candidates, overview, tree
-from topmix.views.describe import smoothed
 from topmix.views.model import Model, ModelView
 
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6

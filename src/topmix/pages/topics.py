@@ -10,9 +10,10 @@ from topmix.data.corpus import Corpus
 from topmix.fitted.names import RELEVANCE, relevant_words
 from topmix.fitted.tree import tree_of
 from topmix.fitted.view import TopicView
+from topmix.fitting.history import passes_of
 from topmix.views.model import ModelView
 
-RELEVANCES = (1.0, RELEVANCE, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for others
+RELEVANCES = (1.0, RELEVANCE, 0.6, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for others
 WORDS_PER_LABEL = 10
 
 
@@ -26,7 +27,7 @@ def overview(view: ModelView, corpus: Corpus | None, positions: NDArray[np.float
         "n_words": len(topics.words),
         "tokens": round(topics.tokens),
         "version": __version__,
-        "passes": len(history),
+        "passes": passes_of(history) if history else None,
         "seconds": round(history[-1].seconds, 2) if history else None,
         "converged": bool(view.fitted.converged),
     }

@@ -70,7 +70,7 @@ const state = {
   topic: 0,
   word: null,
   wordTopics: [],
-  relevance: 0.6,
+  relevance: 0.8,
   query: "",
   sort: "size",
   shown: [],
