@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 import topmix
 from topmix import LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, MultinomialMixture, VonMisesFisherMixture
 from topmix.cli import app
-from topmix.data import Vectorizer
+from topmix.data import Vectorizer, sample_lda
 from topmix.fitted.quality import best_first, quality
 from topmix.fitted.view import TopicView
 from topmix.metrics import cv_coherence, npmi_coherence, umass_coherence
-from topmix.pages.topics import labels
-from topmix.views.model import view_of
+from topmix.pages.topics import labels, overview
+from topmix.views.model import ModelView, view_of
 
 TEXTS = ["the boat and the sail in the wind at sea", "chess: the rook, the queen and the king on the board"] * 15
 
@@ -142,3 +142,14 @@ def test_representative_documents_are_about_their_topic(lda):
     assert "boat" not in set(table["text"])  # all of it is about the sea, and it is one word
     assert (lda.predict(list(table["text"])) == table["topic"]).all()
     assert table.groupby("topic")["weight"].is_monotonic_decreasing.all()
+
+
+def test_pages_fold_poor_topics_and_count_their_own_documents():
+    corpus = sample_lda(60, 80, 5, doc_length=30, random_state=0).corpus
+    model = LDA(8, max_iter=12, random_state=0).fit(corpus)
+    shown = overview(ModelView(model), corpus[:7], np.zeros((8, 2)), ["good", "filler: why"] + ["good"] * 6)
+    assert shown["quality"] == [None, "filler: why", *[None] * 6]
+    about = shown["about"]
+    assert (about["n_docs"], about["corpus_tokens"], about["tokens"]) == (7, corpus[:7].n_tokens, corpus.n_tokens)
+    n_sweeps = sum(record.phase == "sampling" for record in model.history_)
+    assert about["passes"] == f"{model.n_iter_ - n_sweeps} passes and {n_sweeps} sampling sweeps"

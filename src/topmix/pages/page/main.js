@@ -79,6 +79,10 @@ $("sort").onchange = (e) => {
   scrollToTopic(state.topic);
   drawList();
 };
+$("fold").onclick = () => {
+  state.folded = !state.folded;
+  filterTopics();
+};
 $("relevance").oninput = (e) => {
   state.relevance = 1 - Number(e.target.value);
   drawWords();
