@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from rich.console import Console, Group
@@ -23,6 +23,7 @@ from topmix.fitting.history import LEARNING, Callback, Record
 from topmix.fitting.notebook import NotebookBar
 from topmix.fitting.view import PassView
 
+LATE = 10.0  # seconds after which a fit shows its progress by itself
 SHOWN_TOPICS, SHOWN_WORDS, SHOWN_RELEVANCE = 6, 10, 0.8
 
 
@@ -127,9 +128,42 @@ class FitProgress:
         return lines
 
 
+class LateProgress:
+    """A display that begins after the first pass that ends later than LATE seconds, on a terminal or in a notebook."""
+
+    def __init__(self, n_passes: int, n_tokens: float | None, title: str, console: Console | None = None):
+        self.about = n_passes, n_tokens, title
+        self.console = console or Console(stderr=True)
+        self.is_seen = self.console.is_terminal or self.console.is_jupyter
+        self.display: FitProgress | None = None
+        self.n_calls = 0
+
+    def __call__(self, record: Record, view: PassView) -> None:
+        self.n_calls += 1
+        if self.display is None:
+            if record.seconds < LATE:
+                return
+            n_passes, n_tokens, title = self.about
+            self.display = FitProgress(n_passes, n_tokens, title=title, console=self.console).__enter__()
+            self.display.n_calls = self.n_calls - 1  # of those before it
+        self.display(record, view)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.display is not None:
+            self.display.__exit__(*error)
+
+
 @contextmanager
-def shown(verbose: int, n_passes: int, n_tokens: float | None, title: str) -> Iterator[list[Callback]]:
-    """Callbacks for an estimator's `verbose`: none, or a display that lasts as long as the block."""
+def shown(verbose: int | None, n_passes: int, n_tokens: float | None, title: str) -> Iterator[list[Callback]]:
+    """Callbacks for an estimator's `verbose`: none, or a display that lasts as long as the block. None: one that shows
+    itself where the fit takes long and somebody looks."""
+    if verbose is None:
+        with LateProgress(n_passes, n_tokens, title) as late:
+            yield [late] if late.is_seen else []
+        return
     if not verbose:
         yield []
         return
