@@ -85,10 +85,9 @@ def test_top_words_are_those_of_the_model(model, ax):
     plot.top_words(model, 3, ax=ax, n=5)
     assert [label.get_text() for label in ax.get_yticklabels()] == model.top_words(5)[3]
     bars = [bar.get_width() for bar in ax.patches]
-    best = np.sort(model.topic_word_[3])[::-1][:5]
-    np.testing.assert_allclose(bars[:5], best)
     words = list(model.feature_names_in_)
     ids = [words.index(word) for word in model.top_words(5)[3]]
+    np.testing.assert_allclose(bars[:5], model.topic_word_[3, ids])
     np.testing.assert_allclose(bars[5:], view_of(model).frequency[ids])
     assert ax.get_title().startswith("topic 3, ")
     ax.clear()
@@ -274,7 +273,7 @@ def test_topics_over_time_and_by_group_are_drawn_from_their_tables(kind):
 
     table = model.topics_by(X, ["a", "b"] * 30)
     ax = topmix.plot.topics_by(table, n=5)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["a", "b"]
     largest = np.argsort(-np.asarray(table["share"]).reshape(2, 8).sum(axis=0), kind="stable")[:5]
     assert [int(label.get_text().split()[0]) for label in ax.get_yticklabels()] == largest.tolist()
     with pytest.raises(ValueError, match=r"model\.topics_over_time"):
@@ -283,3 +282,47 @@ def test_topics_over_time_and_by_group_are_drawn_from_their_tables(kind):
         topmix.plot.topics_by(model)
     with pytest.raises(ValueError, match="9 is not a topic"):
         topmix.plot.topics_by(table, topics=[9])
+
+
+def table_of(n_groups, n_topics, what="group"):
+    rng = np.random.default_rng(0)
+    share = rng.dirichlet(np.ones(n_topics), n_groups).ravel()
+    groups = [f"a group with a long name, {g}" if what == "group" else f"{1980 + g}-01-01" for g in range(n_groups)]
+    return {
+        what: np.repeat(groups, n_topics),
+        "topic": np.tile(np.arange(n_topics), n_groups),
+        "name": np.tile([f"first, second, third word of {k}" for k in range(n_topics)], n_groups),
+        "share": share,
+        "low": 0.9 * share,
+        "high": 1.1 * share,
+    }
+
+
+@pytest.mark.parametrize("n", [3, 12, 40])
+@pytest.mark.parametrize("what", ["group", "period"])
+def test_everything_is_inside_the_figure_and_nobody_has_the_colour_of_another(n, what):
+    if what == "group":
+        ax = plot.topics_by(table_of(n, 10))
+    else:
+        ax = plot.topics_over_time(table_of(12, n, "period"), n=n)
+    figure = ax.figure
+    figure.canvas.draw()
+    whole = figure.bbox
+    for legend in figure.legends:
+        place = legend.get_window_extent()
+        assert whole.x0 <= place.x0
+        assert place.x1 <= whole.x1
+        assert whole.y0 <= place.y0
+        assert place.y1 <= whole.y1
+        assert not place.overlaps(ax.get_window_extent())
+        assert len(legend.get_texts()) == n
+        colours = [handle.get_color() if hasattr(handle, "get_color") else handle.lines[0].get_color()
+                   for handle in ax.get_legend_handles_labels()[0]]  # fmt: skip
+        assert len(set(colours)) == n
+    has_panels = n > (20 if what == "group" else 8)
+    assert len([a for a in figure.axes if a.axison]) == ((10 if what == "group" else n) if has_panels else 1)
+    assert len(figure.legends) == (0 if has_panels else 1)
+    for a in figure.axes:
+        for label in a.get_yticklabels():
+            assert label.get_window_extent().x0 >= whole.x0 - 1
+    plt.close(figure)

@@ -13,8 +13,9 @@ from rich.console import Console
 
 from topmix import LDA, MultinomialMixture
 from topmix.data import sample_lda
+from topmix.fitting import progress
 from topmix.fitting.history import Record
-from topmix.fitting.progress import FitProgress, describe, in_short
+from topmix.fitting.progress import FitProgress, LateProgress, describe, in_short
 from topmix.model_selection.measure import Fit
 from topmix.model_selection.progress import SweepProgress
 
@@ -121,3 +122,25 @@ def test_numbers_in_short():
     ]  # fmt: skip
     assert describe(Record(2, 4.0, -300.0, 5), 100) == "-3.0000 per token  50 tokens/s"
     assert describe(Record(2, 4.0, -300.0, 5), None) == "objective -300"
+
+
+@pytest.mark.parametrize("kind", ["terminal", "elsewhere"])
+def test_a_long_fit_shows_itself_where_somebody_looks(corpus, monkeypatch, kind):
+    seen = io.StringIO()
+    console = Console(file=seen, force_terminal=kind == "terminal", width=100)
+    late = LateProgress(5, corpus.n_tokens, "LDA", console)
+    assert late.is_seen == (kind == "terminal")
+    monkeypatch.setattr(progress, "LATE", 2.5)
+    with late:
+        for n in range(1, 5):
+            if late.is_seen:
+                late(Record(n, float(n), -1.0, 3), None)
+    assert ("4/4" in seen.getvalue()) == late.is_seen  # the first passes are counted too
+    assert (late.display is not None) == late.is_seen
+
+
+def test_fits_are_silent_by_default_where_nobody_looks(corpus, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "LATE", 0.0)
+    assert LDA().verbose is None
+    LDA(3, max_iter=2, random_state=0).fit(corpus)
+    assert capsys.readouterr().err == ""

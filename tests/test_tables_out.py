@@ -24,7 +24,17 @@ def model(request):
 def test_topics(model):
     table = model.topic_info(TEXTS, n_words=4)
     assert isinstance(table, pd.DataFrame)
-    assert list(table.columns) == ["topic", "name", "size", "share", "coherence", "words", "nearest"]
+    assert list(table.columns) == [
+        "topic",
+        "name",
+        "size",
+        "share",
+        "coherence",
+        "words",
+        "nearest",
+        "documents",
+        "quality",
+    ]
     assert table["size"].is_monotonic_decreasing
     assert table["share"].sum() == pytest.approx(1)
     assert table["size"].sum() == pytest.approx(480, rel=0.01)
@@ -33,6 +43,11 @@ def test_topics(model):
         assert name == ", ".join(words[:3])
     assert table["coherence"].between(-1, 1).all()
     assert model.topic_info()["coherence"].isna().all()
+    assert (table["quality"] == "good").all()
+    assert model.topic_info()["documents"].tolist() == [[], []]
+    for documents, topic in zip(table["documents"], table["topic"]):
+        assert len(documents) == 3
+        assert (model.predict([TEXTS[d] for d in documents]) == topic).all()
     assert [row.tolist() if hasattr(row, "tolist") else row for row in table["nearest"]] == [
         [1 - k] for k in table["topic"]
     ]

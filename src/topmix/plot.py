@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from topmix.fitted.names import relevant_words
+from topmix.fitted.names import RELEVANCE, relevant_ids, relevant_words
 from topmix.fitted.tree import tree_of
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.model import is_topic_model, proportions, view_of
@@ -40,6 +40,14 @@ __all__ = [
 ]
 
 BLUE, GREY = "#4477aa", "#888888"
+# Colours that differ in hue or lightness, also from their neighbours. Markers differ too, for prints in grey.
+PALETTE = (
+    "#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b", "#17becf", "#e377c2", "#7f7f7f", "#bcbd22",
+    "#08306b", "#67000d", "#00441b", "#fdae6b", "#3f007d", "#d2b48c", "#7fcdbb", "#7a0177", "#252525", "#a1d99b",
+)  # fmt: skip
+MARKERS = "os^Dv"
+MOST_LINES = 8  # in one plot
+LONGEST = 44  # letters of a label
 Floats = NDArray[np.float64]
 Frame = Mapping[str, ArrayLike]  # or a DataFrame
 
@@ -50,16 +58,16 @@ def convergence(
     """The objective after each pass of one or several models, against "seconds" or "pass"."""
     if against not in ("seconds", "pass"):
         raise ValueError(f"against={against!r}: pass 'seconds' or 'pass'")
-    ax = _axes(ax)
+    is_own, ax = ax is None, _axes(ax)
     for n, model in enumerate(models):
         history = model.history_
         x = [record.seconds if against == "seconds" else record.n_pass for record in history]
         label = labels[n] if labels else type(model).__name__
-        ax.plot(x, [record.objective for record in history], marker=".", label=label)
+        ax.plot(x, [record.objective for record in history], marker=".", color=_colour(n), label=label)
     ax.set_xlabel("seconds" if against == "seconds" else "passes")
     ax.set_ylabel("objective")
     if len(models) > 1:
-        ax.legend(frameon=False)
+        _legend(ax, is_own=is_own)
     return _tidy(ax)
 
 
@@ -69,18 +77,21 @@ def topic_sizes(model: BaseEstimator, ax: Axes | None = None) -> Axes:
     share = np.sort(view_of(model).share if is_topic_model(model) else np.asarray(model.weights_))[::-1]
     ax.bar(np.arange(1, len(share) + 1), share, width=1.0 if len(share) > 60 else 0.8, color=BLUE)
     ax.axhline(1 / len(share), color=GREY, linewidth=1, linestyle="--")
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("topics, by size")
     ax.set_ylabel("share")
     return _tidy(ax)
 
 
-def top_words(model: BaseEstimator, topic: int, ax: Axes | None = None, *, n: int = 15, relevance: float = 1.0) -> Axes:
+def top_words(
+    model: BaseEstimator, topic: int, ax: Axes | None = None, *, n: int = 15, relevance: float = RELEVANCE
+) -> Axes:
     """Probabilities of the best words of a topic. The light part of a bar is the probability in the whole corpus."""
     ax = _axes(ax)
     view = view_of(model)
     if not 0 <= topic < view.n_topics:
         raise ValueError(f"topic={topic}: pass a number from 0 to {view.n_topics - 1}")
-    best = np.argsort(-view.relevance_of(topic, relevance), kind="stable")[:n]
+    best = np.array(relevant_ids(view, n, relevance)[topic] or view.top(n)[topic], np.intp)
     y = np.arange(len(best))
     ax.barh(y, view.topic_word[topic, best], color=BLUE, height=0.75)
     ax.barh(y, view.frequency[best], color="white", alpha=0.55, height=0.75)
@@ -130,7 +141,7 @@ def topic_tree(model: BaseEstimator, ax: Axes | None = None) -> Axes:
     if len(tree.leaves) < 2:
         raise ValueError(f"a tree needs two topics that are not empty, and the model has {len(tree.leaves)}")
     ax = grid(1, 1, figsize=(7.5, 0.8 + 0.21 * len(tree.leaves)))[0, 0] if ax is None else ax
-    labels = [f"{k}  {names[k]}" for k in tree.leaves]
+    labels = [_short(f"{k}  {names[k]}") for k in tree.leaves]
     dendrogram(
         tree.linkage, orientation="left", labels=labels, ax=ax, color_threshold=0, above_threshold_color=BLUE
     )  # fmt: skip
@@ -144,41 +155,76 @@ def topic_tree(model: BaseEstimator, ax: Axes | None = None) -> Axes:
 def topics_over_time(table: Frame, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 6) -> Axes:
     """Shares of topics in each period, with their intervals, from the table that `topics_over_time` of a model gives.
 
-    `topics` are those to draw; None draws the n topics with the largest shares.
+    `topics` are those to draw; None draws the n topics with the largest shares. More than eight have a small plot each,
+    unless `ax` is given; the first of them is returned.
     """
-    ax = _axes(ax)
     drawn = _prevalence(table, "period", topics, n)
     days = np.asarray(drawn.groups).astype("datetime64[D]")
-    for name, share, low, high in drawn.rows:
-        [line] = ax.plot(days, share, marker=".", label=name)
-        ax.fill_between(days, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
-    ax.set_ylim(0.0, 1.05 * max(float(np.max(high)) for _, _, _, high in drawn.rows))
-    ax.set_ylabel("share")
-    ax.tick_params(axis="x", rotation=30)
-    ax.legend(frameon=False, fontsize="small")
-    return _tidy(ax)
+    top = 1.05 * max(float(np.nanmax(high)) for _, _, _, high in drawn.rows)
+    is_many = ax is None and len(drawn.rows) > MOST_LINES
+    panels = _panels(len(drawn.rows), 1.5) if is_many else [_axes(ax)] * len(drawn.rows)
+    for i, (panel, (name, share, low, high)) in enumerate(zip(panels, drawn.rows)):
+        colour = BLUE if is_many else _colour(i)
+        panel.plot(days, share, marker="." if is_many else _marker(i), markersize=4, color=colour, label=_short(name))
+        panel.fill_between(days, low, high, color=colour, alpha=0.15, linewidth=0)
+        panel.set_ylim(0.0, top)
+        panel.tick_params(axis="x", rotation=30)
+        if is_many:
+            panel.set_title(_short(name), fontsize="x-small")
+            panel.tick_params(labelsize="x-small")
+    panels[0].set_ylabel("share")
+    if not is_many:
+        _legend(panels[0], is_own=ax is None)
+    for panel in panels:
+        _tidy(panel)
+    return panels[0]
 
 
 def topics_by(table: Frame, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 10) -> Axes:
     """Shares of topics in each group, with their intervals, from the table that `topics_by` of a model gives.
 
     `topics` are those to draw; None draws the n topics with the largest shares. Each topic is a line with one dot per
-    group.
+    group. Where there are more than 20 groups, each topic has a small plot with a line per group instead, unless `ax`
+    is given; the first of them is returned.
     """
     drawn = _prevalence(table, "group", topics, n)
-    ax = grid(1, 1, figsize=(6.4, 1.2 + 0.4 * len(drawn.rows)))[0, 0] if ax is None else ax
-    y, G = np.arange(len(drawn.rows)), len(drawn.groups)
+    G, T = len(drawn.groups), len(drawn.rows)
+    if ax is None and len(drawn.groups) > len(PALETTE):
+        return _topics_in_groups(drawn)
+    is_own = ax is None
+    ax = grid(1, 1, figsize=(6.4, 1.2 + T * max(0.4, 0.09 * G)))[0, 0] if ax is None else ax
+    y = np.arange(T)
     for g, group in enumerate(drawn.groups):
         share, low, high = (np.array([row[i][g] for row in drawn.rows]) for i in (1, 2, 3))
         error = np.nan_to_num(np.maximum([share - low, high - share], 0.0))
-        at = y + 0.5 * ((g + 0.5) / G - 0.5)  # groups beside each other
-        ax.errorbar(share, at, xerr=error, fmt="o", markersize=4, linewidth=1, label=str(group))
-    ax.set_yticks(y, [row[0] for row in drawn.rows])
+        at = y + 0.7 * ((g + 0.5) / G - 0.5)  # groups beside each other
+        style: dict[str, Any] = {"fmt": _marker(g), "color": _colour(g), "markersize": 4, "linewidth": 1}
+        ax.errorbar(share, at, xerr=error, label=_short(str(group)), **style)
+    ax.set_yticks(y, [_short(row[0]) for row in drawn.rows])
     ax.invert_yaxis()
     ax.set_xlim(left=0.0)
     ax.set_xlabel("share")
-    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(G, 4))
+    _legend(ax, is_own=is_own)
     return _tidy(ax)
+
+
+def _topics_in_groups(drawn: _Prevalence) -> Axes:
+    """A small plot per topic, with a line per group."""
+    G = len(drawn.groups)
+    panels, y = _panels(len(drawn.rows), 0.6 + 0.13 * G, sharey=True), np.arange(G)
+    right = 1.05 * max(float(np.nanmax(high)) for _, _, _, high in drawn.rows)
+    for panel, (name, share, low, high) in zip(panels, drawn.rows):
+        error = np.nan_to_num(np.maximum([share - low, high - share], 0.0))
+        panel.errorbar(share, y, xerr=error, fmt="o", color=BLUE, markersize=3, linewidth=1)
+        panel.set_title(_short(name, 22), fontsize="x-small")
+        panel.set_yticks(y, [_short(str(group), 24) for group in drawn.groups])
+        panel.set_xlim(0.0, right)
+        panel.tick_params(labelsize="x-small")
+        _tidy(panel)
+    panels[0].invert_yaxis()  # of all, which share it
+    panels[0].set_ylim(G - 0.4, -0.6)
+    panels[0].figure.supxlabel("share", fontsize="small")
+    return panels[0]
 
 
 class _Prevalence(NamedTuple):
@@ -257,7 +303,7 @@ def ellipses(
         values, vectors = np.linalg.eigh(covariance)
         width, height = 2 * n_std * np.sqrt(np.maximum(values[::-1], 0))
         angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))
-        colour = f"C{k % 10}"
+        colour = _colour(k)
         ax.add_patch(
             Ellipse(mean, width, height, angle=angle, fill=False, edgecolor=colour, linewidth=0.6 + 1.6 * weights[k])
         )
@@ -360,13 +406,57 @@ def _axes(ax: Axes | None) -> Axes:
     return ax if ax is not None else grid(1, 1)[0, 0]
 
 
-def grid(n_rows: int, n_columns: int, figsize: tuple[float, float] | None = None) -> np.ndarray:
+def grid(
+    n_rows: int,
+    n_columns: int,
+    figsize: tuple[float, float] | None = None,
+    *,
+    sharex: bool = False,
+    sharey: bool = False,
+) -> np.ndarray:
     """[rows, columns] axes of a new figure."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'topmix[plot]'") from error
-    return plt.subplots(n_rows, n_columns, layout="constrained", squeeze=False, figsize=figsize)[1]
+    shape: dict[str, Any] = {"squeeze": False, "figsize": figsize, "sharex": sharex, "sharey": sharey}
+    return plt.subplots(n_rows, n_columns, layout="constrained", **shape)[1]
+
+
+def _panels(n: int, height: float, *, sharey: bool = False) -> list[Axes]:
+    """n small axes of a new figure, at most five in a row, each `height` inches high."""
+    columns = min(n, 5 if n > 12 else 4)
+    rows = -(-n // columns)
+    cells = grid(rows, columns, figsize=(2.1 * columns + 1.2, height * rows), sharex=True, sharey=sharey).ravel()
+    for cell in cells[n:]:
+        cell.set_axis_off()
+    return list(cells[:n])
+
+
+def _legend(ax: Axes, *, is_own: bool) -> None:
+    """Beside the axes where the figure is ours, so that it covers nothing and is not cut off; else inside the axes."""
+    from matplotlib.figure import Figure
+
+    labels = ax.get_legend_handles_labels()[1]
+    if not is_own:
+        ax.legend(frameon=False, fontsize="small", ncols=1 + len(labels) // 21)
+        return
+    assert isinstance(ax.figure, Figure)
+    width, height = ax.figure.get_size_inches()
+    ax.figure.set_size_inches(width + 0.6 + 0.075 * max(map(len, labels)), max(height, 0.4 + 0.2 * len(labels)))
+    ax.figure.legend(*ax.get_legend_handles_labels(), frameon=False, fontsize="small", loc="outside right upper")
+
+
+def _colour(i: int) -> str:
+    return PALETTE[i % len(PALETTE)]
+
+
+def _marker(i: int) -> str:
+    return MARKERS[i % len(MARKERS)]
+
+
+def _short(label: str, most: int = LONGEST) -> str:
+    return label if len(label) <= most else f"{label[: most - 1]}…"
 
 
 def _tidy(ax: Axes) -> Axes:

@@ -298,7 +298,7 @@ MISTAKES = {
     "a strange time": (["fit", "{docs}", "-o", "{tmp}/m", "--max-time", "soon"], 2, "90s"),
     "no such stop words": (["fit", "{docs}", "-o", "{tmp}/m", "--stop-words", "none.txt"], 1, "word per line"),
     "no model": (["topics", "nowhere"], 1, "nowhere: there is no such model file"),
-    "not a model": (["topics", "{docs}/baking/00.txt"], 1, "not a topmix file"),
+    "not a model": (["topics", "{docs}/baking/00.txt"], 1, "this is not a topmix model"),
     "a folder as model": (["topics", "{docs}"], 1, "is a folder"),
     "no new docs": (["infer", "{model}", "nowhere"], 1, "there is no such file or folder"),
     "a format that is none": (["infer", "{model}", "{docs}", "-o", "{tmp}/x.xls"], 1, "jsonl"),

@@ -13,14 +13,14 @@ import typer
 from typer.testing import CliRunner
 
 import topmix
+from topmix import LDA
 from topmix.api import ESTIMATORS
 from topmix.api.components import FAMILIES
 from topmix.cli import COMMANDS, app
 from topmix.cli.command import as_options, finite
-from topmix.cli.fit_command import FLAGS, MODEL_FLAGS, seconds, starts
+from topmix.cli.fit_command import FLAGS, MODEL_FLAGS, seconds
 from topmix.cli.flags import Flag, descriptions, gist, merged, option_of
 from topmix.cli.models import OWN, configure
-from topmix.data import Rows, from_texts
 from topmix.inference import SCVB0, Collapsed
 from topmix.learners import Asynchronous, Memoized, Stochastic
 from topmix.search import TopicSearch
@@ -218,13 +218,8 @@ def test_max_time_that_is_long_enough_changes_nothing(fit):
     assert fit("--max-time", "1h", "--tol", "-1e9").n_iter_ == 2
 
 
-def test_small_data_gets_more_starts():
-    assert starts(from_texts(["a few words only"])) == 10
-    assert starts(Rows([[0.0] * 1000] * 1001)) == 1
-
-
-def test_n_init_is_large_for_models_that_one_start_may_leave_in_a_poor_optimum(fit):
-    assert fit().n_init == 10
+def test_the_command_makes_as_many_starts_as_python(fit):
+    assert fit().n_init == LDA().n_init == 1
     assert fit("--n-init", "3").n_init == 3
     assert fit("--model", "hdp", "--search", "none").n_init == 1
     assert fit("--model", "hdp", "--search", "none", "--n-init", "2").n_init == 2

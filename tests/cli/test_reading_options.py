@@ -43,23 +43,23 @@ def words_of(lines, tmp_path):
     return convert
 
 
-EVERY_WORD = ["1234", "blue", "fox", "größe", "owl", "red"]
+EVERY_WORD = ["blue", "fox", "größe", "owl", "red"]  # and 1234, which is left out
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ([], EVERY_WORD),
+        (["--no-clean"], ["1234", *EVERY_WORD]),
         (["--min-df", "2"], ["fox", "owl", "red"]),
         (["--min-df", "0.6"], ["fox"]),
-        (["--max-df", "2"], ["1234", "blue", "größe", "owl", "red"]),
-        (["--max-df", "0.3"], ["1234", "blue", "größe"]),
+        (["--max-df", "2"], ["blue", "größe", "owl", "red"]),
+        (["--max-df", "0.3"], ["blue", "größe"]),
         (["--max-features", "2"], ["fox", "owl"]),
         (["--token-pattern", "[a-z]{4,}"], ["blue"]),
-        (["--no-lowercase"], ["1234", "Größe", "Red", "blue", "fox", "owl", "red"]),
-        (["--strip-accents", "unicode"], ["1234", "blue", "fox", "große", "owl", "red"]),
-        (["--ngram-range", "2,2", "--min-df", "1"], ["1234 fox", "blue owl", "fox fox", "größe 1234", "owl fox",
-                                                    "red fox", "red owl"]),
+        (["--no-lowercase"], ["Größe", "Red", "blue", "fox", "owl", "red"]),
+        (["--strip-accents", "unicode"], ["blue", "fox", "große", "owl", "red"]),
+        (["--ngram-range", "2,2", "--min-df", "1"], ["blue owl", "fox fox", "owl fox", "red fox", "red owl"]),
     ],
     ids=lambda value: " ".join(value) if value and value[0].startswith("--") else "",
 )  # fmt: skip
@@ -163,8 +163,9 @@ def test_all_prints_every_topic(tmp_path):
     LDA(45, max_iter=1, random_state=0).fit(corpus).save(tmp_path / "m")
     short, whole = run("topics", tmp_path / "m"), run("topics", tmp_path / "m", "--all")
     numbers = [set(map(int, re.findall(r"^ +(\d+) +[\d.]+%", text, re.MULTILINE))) for text in (short, whole)]
-    assert (len(numbers[0]), numbers[1]) == (40, set(range(45)))
-    assert "largest 40 of 45; --all prints all" in short
+    assert len(numbers[0]) <= 40
+    assert numbers[1] == set(range(45))
+    assert f"These are {len(numbers[0])} of 45; --all prints all" in short
     assert "--all" not in whole
 
 

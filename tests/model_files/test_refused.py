@@ -176,7 +176,8 @@ def test_forged_files_are_refused(whole, edit, message, tmp_path):
 
 # Of a vectorizer, which is made when texts come.
 BAD_SETTINGS = {
-    "lowercase": ["x", None, 2], "token_pattern": [None, 3, "(", "(a)(b)", []], "stop_words": [1, {}, ["a", 2], "xx"],
+    "lowercase": ["x", None, 2],
+    "clean": ["x", None, 2], "token_pattern": [None, 3, "(", "(a)(b)", []], "stop_words": [1, {}, ["a", 2], "xx"],
     "ngram_range": [None, 1, [1], [2, 1], [0, 1], ["1", "2"], [1, 10**40], [1, 2**31], [1, 1.5], [1, {}], "12", {}],
     "min_df": [None, 0, -1, "x", True, 1.5], "max_df": [[], 2.5], "max_features": [0, "x", 2**70, []],
     "tokenizer": [1, [], {}], "strip_accents": ["x", [], True], "stemmer": ["x", {}, 1, ""], "phrases": [0.5, {}, "x"],

@@ -80,8 +80,9 @@ class CombinatorialLDA(TokenEstimator):
     n_jobs : int or None
         Threads. None and -1 use all cores. The results are the same for any value. Refinement uses one.
     random_state : int, RandomState or None
-    verbose : int
-        1 shows progress on stderr.
+    verbose : int or None
+        1 shows progress on stderr. None shows a bar on a terminal or in a notebook if the fit takes longer than
+        ten seconds. 0 is silent.
     callbacks : list of callables or None
         Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
 
@@ -131,7 +132,7 @@ class CombinatorialLDA(TokenEstimator):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: object = None,
-        verbose: int = 0,
+        verbose: int | None = None,
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components
@@ -151,9 +152,9 @@ class CombinatorialLDA(TokenEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
+    def _fit(self, X: object, y: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
-        corpus, reading = self._read_whole(X, how)
+        corpus, reading = self._read_whole(X, y, how)
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter")
         one_of(self.algorithm, ALGORITHMS, "algorithm")
         smoothing, penalty = positive_number(self.smoothing, "smoothing"), penalty_for(self.penalty, K, corpus)

@@ -84,7 +84,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator, Generic[F]):
     warm_start: bool = False
     n_jobs: int | None
     random_state: object
-    verbose: int
+    verbose: int | None
     callbacks: Sequence[Callback] | None
 
     _fitted: F | None = None

@@ -111,8 +111,9 @@ class GaussianMixture(MixtureEstimator):
     n_jobs : int or None
         Threads. None and -1 use all cores (scikit-learn uses one). The results are the same for any value.
     random_state : int, RandomState or None
-    verbose : int
-        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
+    verbose : int or None
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere. None shows a bar on a terminal or in
+        a notebook if the fit takes longer than ten seconds. 0 is silent.
     callbacks : list of callables or None
         Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
 
@@ -189,7 +190,7 @@ class GaussianMixture(MixtureEstimator):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: object = None,
-        verbose: int = 0,
+        verbose: int | None = None,
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components

@@ -82,8 +82,9 @@ class GibbsLDA(TokenEstimator):
     n_jobs : int or None
         Threads. None and -1 use all cores. The results are the same for any value.
     random_state : int, RandomState or None
-    verbose : int
-        1 shows progress on stderr.
+    verbose : int or None
+        1 shows progress on stderr. None shows a bar on a terminal or in a notebook if the fit takes longer than
+        ten seconds. 0 is silent.
     callbacks : list of callables or None
         Each is called as f(record, view) after a sweep; a true value ends the fit. See topmix.fitting.PassView.
 
@@ -140,7 +141,7 @@ class GibbsLDA(TokenEstimator):
         engine: str | Engine = "threads",
         n_jobs: int | None = None,
         random_state: object = None,
-        verbose: int = 0,
+        verbose: int | None = None,
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components
@@ -161,9 +162,9 @@ class GibbsLDA(TokenEstimator):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics:
+    def _fit(self, X: object, y: object, how: How, clock: Clock) -> FittedTopics:
         warm = self._fitted if self._is_warm() else None
-        corpus, reading = self._read_whole(X, how, most=MOST_DRAWN)
+        corpus, reading = self._read_whole(X, y, how, most=MOST_DRAWN)
         if warm is not None:
             self._check_warm(warm)
         max_iter, thin = whole_number(self.max_iter, "max_iter"), whole_number(self.thin, "thin")

@@ -130,7 +130,7 @@ class HDP(VariationalTopics):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: object = None,
-        verbose: int = 0,
+        verbose: int | None = None,
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components

@@ -68,8 +68,9 @@ class LDA(VariationalTopics):
         learner="asynchronous", which has that many workers.
     random_state : int, RandomState or None
         The same seed gives the same bits.
-    verbose : int
-        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
+    verbose : int or None
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere. None shows a bar on a terminal or in
+        a notebook if the fit takes longer than ten seconds. 0 is silent.
     callbacks : list of callables or None
         Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
 
@@ -146,7 +147,7 @@ class LDA(VariationalTopics):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: object = None,
-        verbose: int = 0,
+        verbose: int | None = None,
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components

@@ -21,6 +21,7 @@ from topmix.allocations import WEIGHTS
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.stick_breaking import StickBreaking
 from topmix.api.estimator import Estimator, learned
+from topmix.api.odd_data import check_targets, warn_of_few_rows
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.data.corpus import Corpus
 from topmix.data.rows import Rows
@@ -102,21 +103,23 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         Warns with scikit-learn's ConvergenceWarning where `max_iter` passes were not enough; not where `tol` is
         negative, which asks for all of them, and not where a callback ended the fit.
         """
-        return self._fit_as(X, How(), sample_weight)
+        return self._fit_as(X, y, How(), sample_weight)
 
-    def _fit_as(self, X: object, how: How, sample_weight: object) -> Self:
+    def _fit_as(self, X: object, y: object, how: How, sample_weight: object) -> Self:
         clock = Clock()
-        self._learn(lambda: self._declared()._fit(X, how, sample_weight, clock))
+        self._learn(lambda: self._declared()._fit(X, y, how, sample_weight, clock))
         f = self._found()
         if f.n_iter == self.max_iter and f.n_iter > 0 and self.tol >= 0 and not f.converged:
             warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
         return self
 
-    def _fit(self, X: object, how: How, sample_weight: object, clock: Clock) -> FittedMixture:
+    def _fit(self, X: object, y: object, how: How, sample_weight: object, clock: Clock) -> FittedMixture:
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
         tol, before = any_number(self.tol, "tol"), self._fitted if self._is_warm() else None
         warm = None if before is None else self._warm(before, K)
         data, reading = self._read_data(X, how, None if before is None else before.reading)
+        check_targets(y, len(data))
+        warn_of_few_rows(len(data), K)
         learner, weight = self._learner(data), _weights(sample_weight, data)
         n_rows = float(len(data)) if weight is None else float(weight.sum())
         step, rng = self._local_step(K), self._rng()

@@ -71,8 +71,9 @@ class MultinomialMixture(MixtureEstimator):
     n_jobs : int or None
         Threads. None and -1 use all cores. The results are the same for any value.
     random_state : int, RandomState or None
-    verbose : int
-        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
+    verbose : int or None
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere. None shows a bar on a terminal or in
+        a notebook if the fit takes longer than ten seconds. 0 is silent.
     callbacks : list of callables or None
         Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
 
@@ -128,7 +129,7 @@ class MultinomialMixture(MixtureEstimator):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: object = None,
-        verbose: int = 0,
+        verbose: int | None = None,
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components
@@ -168,7 +169,7 @@ class MultinomialMixture(MixtureEstimator):
         Warns with scikit-learn's ConvergenceWarning where `max_iter` passes were not enough; not where `tol` is
         negative, which asks for all of them, and not where a callback ended the fit.
         """
-        return self._fit_as(X, How(text, vectorizer, feature_names, layer), sample_weight)
+        return self._fit_as(X, y, How(text, vectorizer, feature_names, layer), sample_weight)
 
     def sample(self, n_samples: int = 1, *, length: int = 100) -> tuple[sp.csr_array, np.ndarray]:
         """Rows of `length` words drawn from the fitted mixture, cluster by cluster, and the cluster of each."""

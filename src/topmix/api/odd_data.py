@@ -4,6 +4,7 @@ which some estimators refuse."""
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sized
 
 import numpy as np
 
@@ -36,6 +37,26 @@ def warn_of_odd_data(corpus: Corpus, n_components: int | None) -> None:
             "each row by the length of its document",
             UserWarning,
             stacklevel=6,
+        )
+
+
+def warn_of_few_rows(n_rows: int, n_components: int) -> None:
+    """Warns where a mixture has more clusters than rows."""
+    if n_components > n_rows:
+        warnings.warn(
+            f"there are more clusters ({n_components}) than rows ({n_rows}), so some clusters stay empty or "
+            "hold a row each: pass fewer clusters",
+            UserWarning,
+            stacklevel=7,
+        )
+
+
+def check_targets(y: object, n: int) -> None:
+    """y is not used. One that does not belong to these rows is a mistake all the same: perhaps names of columns."""
+    if isinstance(y, Sized) and not isinstance(y, str | bytes) and len(y) != n:
+        raise ValueError(
+            f"y has {len(y):,} values, but X has {n:,} rows; it is not used, so leave it out. Names of the columns are "
+            "feature_names="
         )
 
 

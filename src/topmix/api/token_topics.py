@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 
 from topmix.allocations.doc_topics import DocTopics
 from topmix.api.estimator import learned
-from topmix.api.odd_data import check_whole_counts, warn_of_many_tokens, warn_of_odd_data
+from topmix.api.odd_data import check_targets, check_whole_counts, warn_of_many_tokens, warn_of_odd_data
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.api.starts import CLONED, Fits
 from topmix.api.topics import TopicEstimator
@@ -49,13 +49,14 @@ class TokenEstimator(TopicEstimator):
         """Learns topics of the tokens of X: texts, or whole counts of shape (n_samples, n_features). `LDA.fit` says
         what X may be, and what the other arguments mean."""
         clock, how = Clock(), How(text, vectorizer, feature_names, layer)
-        return self._learn(lambda: self._declared()._fit(X, how, clock))
+        return self._learn(lambda: self._declared()._fit(X, y, how, clock))
 
     @abstractmethod
-    def _fit(self, X: object, how: How, clock: Clock) -> FittedTopics: ...
+    def _fit(self, X: object, y: object, how: How, clock: Clock) -> FittedTopics: ...
 
-    def _read_whole(self, X: object, how: How, most: int = LARGEST_COUNT) -> tuple[Corpus, Reading]:
+    def _read_whole(self, X: object, y: object, how: How, most: int = LARGEST_COUNT) -> tuple[Corpus, Reading]:
         corpus, reading = read(X, how, self._known(), owner=type(self).__name__, engine=self._engine())
+        check_targets(y, corpus.n_docs)
         check_whole_counts(corpus, type(self).__name__, most)
         warn_of_odd_data(corpus, count_of_components(self.n_components))
         warn_of_many_tokens(corpus, type(self).__name__)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -14,20 +16,27 @@ from sklearn.utils.metaestimators import available_if
 from topmix.api.estimator import Estimator, learned
 from topmix.data.columns import column_of, periods_of
 from topmix.data.corpus import Corpus
+from topmix.data.documents import is_texts, plain
 from topmix.engines import Threads
 from topmix.fitted import documents, groups, tables, tree
 from topmix.fitted.documents import NO_TOPIC, Solver, main_topics, stacked
 from topmix.fitted.frames import DataFrame
 from topmix.fitted.html import html_of
-from topmix.fitted.names import RELEVANCE
+from topmix.fitted.names import RELEVANCE, relevant_words
 from topmix.fitted.predictor import Predictor, predictor_of
 from topmix.fitted.topics import FittedTopics
 from topmix.numerics import dirichlet
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import count_of_components, number_from, whole_number
 from topmix.read import Reading, read_known, read_parts, refuse_iterator
+from topmix.read.rows import checked_names
 
 M = TypeVar("M", bound=Callable[..., Any])
+UNNAMED = (
+    "this {} was fitted on counts without names, so numbers of columns stand for words. To name them: "
+    "model.name_words(counter.get_feature_names_out()), where counter made the counts; or fit(X, feature_names=...) "
+    "or fit(texts). In a Pipeline, topmix.data.Vectorizer hands its words on, and CountVectorizer does not"
+)
 
 
 def where_documents_mix(method: M) -> M:
@@ -143,24 +152,48 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         self._found()
         return check_random_state(self.random_state)
 
-    def top_words(self, n: int = 10) -> list[list[str]]:
-        """The n most probable words of each topic, best first."""
-        f = self._found()
+    def top_words(self, n: int = 10, *, relevance: float = RELEVANCE) -> list[list[str]]:
+        """The n best words of each topic, best first: probable in the topic and, the smaller `relevance`, rare in
+        others. Other forms of a word, such as "networks" after "network", are left out, and an empty topic has none.
+
+        relevance=1 gives the n most probable words as they are.
+        """
+        f, weight = self._shown(), number_from(relevance, "relevance", 0.0, 1.0)
+        if weight < 1.0:
+            return relevant_words(f.view, n, weight)
         best = np.argsort(-f.components, axis=1, kind="stable")[:, :n]
         return [[f.words[v] for v in row] for row in best.tolist()]
 
     def topic_info(self, X: object = None, *, n_words: int = 10, relevance: float = RELEVANCE) -> DataFrame:
-        """A table of the topics, largest first: topic, name, size, share, coherence, words and nearest topics.
+        """A table of the topics, largest first: topic, name, size, share, coherence, words, nearest topics, documents
+        and quality.
 
         `size` is in tokens of the training data. `words` are the most relevant words: probable in the topic and, the
         smaller `relevance`, rare in others; relevance=1 is probability alone. Other forms of a word are left out.
         `coherence` (NPMI of the most probable words) needs documents, X, and is NaN without. `nearest` are the nearest
-        topics by Hellinger distance.
+        topics by Hellinger distance. `documents` are three that are most about the topic, and need X too.
+
+        `quality` is "good", or the reason why a topic is hardly worth reading: it is empty or small beside the others,
+        has few documents, is filler (its words belong to other topics), or is not coherent. Such topics come last.
+        Coherence and documents are looked at where X is given.
         """
-        f, n = self._found(), whole_number(n_words, "n_words")
+        self._shown()
+        n = whole_number(n_words, "n_words")
         weight = number_from(relevance, "relevance", 0.0, 1.0)
         corpus = None if X is None else self._read_known(X)
-        return self._frame(tables.topic_info(f, corpus, n_words=n, relevance=weight))
+        return self._frame(tables.topic_info(self._solved(), corpus, self._solver(), n_words=n, relevance=weight))
+
+    def representative_documents(self, X: object, *, n: int = 5) -> DataFrame:
+        """A table of the documents that are most about each topic, n of each, best first: topic, name, document, its
+        name or row in X, weight, the share of the topic in it, and its text where X is texts.
+
+        Short documents, where a share says little, come after long ones: a weight counts as tokens of the topic over
+        tokens of the document plus 20. Topics are in the order of `topic_info`.
+        """
+        refuse_iterator(X)
+        f, count = self._solved(), whole_number(n, "n")
+        texts = [str(text) for text in plain(X)] if is_texts(X) and isinstance(X, Iterable) else None
+        return self._frame(tables.representative_documents(f, self._parts(X), texts, self._solver(), n=count))
 
     def document_info(self, X: object, *, n_topics: int = 3) -> DataFrame:
         """A table of documents: their name or number, main topic, its name and weight, entropy, the top topics and
@@ -251,7 +284,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         nested=True gives the same as dicts: a node has `children`, a topic has `topic` and `name`. It is None if there
         are no topics.
         """
-        f = self._found()
+        f = self._shown()
         found = tree.tree_of(f.view, whole_number(n_words, "n_words"))
         if nested:
             return tree.nested(found, f.view, f.topic_names)
@@ -268,6 +301,21 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """
         self._fitted = tables.named(self._found(), names, n_words=whole_number(n_words, "n_words"))
         return self
+
+    def name_words(self, names: Sequence[str]) -> Self:
+        """Gives names to the columns of counts, as a fit on a matrix without names needs it: `lda.name_words(
+        counter.get_feature_names_out())`. They are saved with the model."""
+        f = self._found()
+        words = np.asarray(checked_names(names, f.reading.n_features), dtype=object)
+        self._fitted = replace(f, reading=replace(f.reading, words=words, named=True))
+        return self
+
+    def _shown(self) -> FittedTopics:
+        """What was learned, for those who show its words: a model without names says so."""
+        f = self._found()
+        if f.reading.words is None:
+            warnings.warn(UNNAMED.format(type(self).__name__), UserWarning, stacklevel=3)
+        return f
 
     def annotate(self, adata: Any, *, key: str = "topics") -> Any:
         """Writes into an AnnData, and returns it: proportions of its cells into obsm["X_topics"], probabilities of its

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from topmix.api.checkpoints import checkpoint_of
 from topmix.api.estimator import learned
-from topmix.api.odd_data import MOST_COPIES, can_be_drawn, check_sums, not_whole, warn_of_odd_data
+from topmix.api.odd_data import MOST_COPIES, can_be_drawn, check_sums, check_targets, not_whole, warn_of_odd_data
 from topmix.api.priors import word_prior_as_given
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.api.starts import first_topics
@@ -129,11 +129,14 @@ class VariationalTopics(TopicEstimator):
         if checkpoint is not None:
             check_can_write(checkpoint)  # before the work
         every, how = whole_number(checkpoint_every, "checkpoint_every"), How(text, vectorizer, feature_names, layer)
-        return self._learn(lambda: self._declared()._fit(X, how, clock, checkpoint, every))
+        return self._learn(lambda: self._declared()._fit(X, y, how, clock, checkpoint, every))
 
-    def _fit(self, X: object, how: How, clock: Clock, path: str | os.PathLike[str] | None, every: int) -> FittedTopics:
+    def _fit(
+        self, X: object, y: object, how: How, clock: Clock, path: str | os.PathLike[str] | None, every: int
+    ) -> FittedTopics:
         learner, inference = self._learner(), self._inference()
         corpus, reading = read(X, how, self._known(), owner=type(self).__name__, engine=self._engine())
+        check_targets(y, corpus.n_docs)
         check_sums(corpus)
         warn_of_odd_data(corpus, self._topics_asked_for())
         checkpoint = checkpoint_of(self, corpus, path, every, inference)

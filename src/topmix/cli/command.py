@@ -21,6 +21,7 @@ import typer
 from typer.core import TyperCommand
 
 from topmix.data.atomic import check_can_write
+from topmix.parameters.other_names import THEIRS
 
 EVERY_OPTION = "topmix.every_option"  # in the context of the command: whether help shows all headings
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -80,6 +81,9 @@ class Command(TyperCommand):
     def _similar(self, wrong: str) -> list[str]:
         """For --learner.size every option of learners, and for --decay those that end so, such as --learner.decay."""
         options = [option for parameter in self.params for option in parameter.opts]
+        theirs = wrong.lstrip("-").replace("-", "_")
+        if (ours := THEIRS.get(theirs)) is not None:  # what another library calls it
+            return [option for p in self.params if p.name == ours for option in p.opts]
         family, dot, _ = wrong.partition(".")
         if dot:
             return [option for option in options if option.startswith(family + dot)]

@@ -64,6 +64,11 @@ def evaluate(
                 other = read.corpus if reference is None else read_all_for(found, reference, dict(settings)).corpus
                 result = evaluate_topics(found, read.corpus, other, top_n=words, max_docs=max_docs, seed=seed)
                 trained = are_training_documents(found, read.corpus)
+                if trained is None:
+                    tell(
+                        "warning: the model was perhaps fitted on these documents, read in another way; then its "
+                        "scores are better than on new ones"
+                    )
                 result = {"training_documents": trained, "n_unknown_tokens": read.n_unknown, **result}
             else:
                 result = evaluate_rows(found, read_table(source, settings))

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from sklearn.base import BaseEstimator
 
-from topmix.api import ESTIMATORS
+from topmix.api import ESTIMATORS, HDP
 from topmix.api.components import FAMILIES
 from topmix.cli.command import (
     INTERRUPTED,
@@ -52,7 +52,7 @@ from topmix.cli.sources import (
     texts_at,
 )
 from topmix.data import Corpus, Rows
-from topmix.fitting.history import Callback, TimeLimit
+from topmix.fitting.history import Callback, TimeLimit, passes_of
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress
 from topmix.views.describe import describe_model, model_table
@@ -61,8 +61,6 @@ if TYPE_CHECKING:  # they need starlette
     from topmix.explorer import Explorer
     from topmix.pages.explorer.live import Watch
 
-SMALL = 2_000_000  # tokens of all starts together, where the user does not say how many: a second or two
-ONE_START = ("HDP", "GibbsLDA", "CombinatorialLDA")  # which explore by themselves, and take long
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 
 MODEL, FIT, MORE, PRIORS = "Model", "Fit", "More settings", "Priors"  # headings
@@ -96,7 +94,7 @@ def model_option(names: Collection[str]) -> object:
 
 @with_flags(
     {**grouped(), **FIT_GROUPS},
-    CLI_DEFAULTS | {"n_init": "10 for small data, 1 for large"},
+    CLI_DEFAULTS,
     main=(MODEL, FIT),
 )
 def fit(
@@ -177,10 +175,10 @@ def fit(
         extra = _checkpoint(type(estimator), checkpoint, checkpoint_every, resume)
         reading = dict(settings)
         data = _read(estimator, source, settings, start)
+        if "n_components" not in chosen and not resume and takes_counts(estimator):
+            most = "at most " if cls is HDP else ""
+            note(f"learning {most}{estimator.n_components} topics; -k N asks for N, and `topmix sweep` helps to choose")
         explorer = _explorer(data, source, reading, output, port, browser) if explore else None
-        if "n_init" not in chosen:
-            is_one = resume or checkpoint or type(estimator).__name__ in ONE_START
-            estimator.set_params(n_init=1 if is_one else starts(data))
         estimator.set_params(random_state=seed, n_jobs=threads)
         if resume:
             estimator.set_params(warm_start=True)
@@ -212,7 +210,8 @@ def fit(
             else:
                 explorer.close()
         if stopped == "Ctrl-C":
-            tell(f"stopped by Ctrl-C after {_passes(estimator)}; saved in {output}. `--resume` continues from there.")
+            made = passes_of(estimator.history_)
+            tell(f"stopped by Ctrl-C after {made}; saved in {output}. `--resume` continues from there.")
             raise typer.Exit(INTERRUPTED)
 
 
@@ -267,12 +266,6 @@ def learn(
     if explorer is not None and explorer.session.watch is not None and explorer.session.watch.stopped:
         return "stop"
     return "time limit" if time_limit and time_limit.reached and not has_converged(estimator) else None
-
-
-def starts(data: Corpus | Rows) -> int:
-    """The default of n_init: 10 for small data, where one start may find a poor optimum and ten cost little; else 1."""
-    size = data.n_tokens if isinstance(data, Corpus) else data.data.size
-    return int(min(max(SMALL // max(size, 1), 1), 10))
 
 
 def has_converged(estimator: BaseEstimator) -> bool:
@@ -339,7 +332,8 @@ def _checkpoint(cls: type[BaseEstimator], path: Path | None, every: int, resume:
 
 def _show(estimator: BaseEstimator, result: Settings, n_words: int) -> None:
     console = Console()
-    console.print(model_table(estimator, console.width, n_words=n_words, n_shown=20))
+    table = model_table(estimator, console.width, n_words=n_words, n_shown=20)
+    console.print(table)
     ended = (
         f"stopped by the {result['stopped'].replace('stop', 'explorer')}"
         if result["stopped"]
@@ -347,10 +341,10 @@ def _show(estimator: BaseEstimator, result: Settings, n_words: int) -> None:
         if has_converged(estimator)
         else "all passes made"
     )
-    rest = len(result.get("topics", ())) - 20
+    rest = len(result.get("topics", ())) - table.row_count
     seconds = estimator.history_[-1].seconds if estimator.history_ else 0.0  # --max-iter 0 makes no pass
     console.print(
-        f"\n{_passes(estimator)} in {seconds:.1f} s ({ended}); saved in {result['model']}."
+        f"\n{passes_of(estimator.history_)} in {seconds:.1f} s ({ended}); saved in {result['model']}."
         + (f" {rest} more: topmix topics {result['model']} --all" if rest > 0 else ""),
         highlight=False, markup=False,
     )  # fmt: skip
@@ -363,10 +357,6 @@ def _what_was_lost(n_passes: int, checkpoint: Path | None) -> str:
     if checkpoint is not None and checkpoint.exists():
         return f"{made}; no model was saved. Run the same command again: it continues from {checkpoint}."
     return f"{made}; no model was saved. The first Ctrl-C alone saves the model when its pass ends."
-
-
-def _passes(estimator: BaseEstimator) -> str:
-    return _count(estimator.n_iter_)
 
 
 def _count(n_passes: int) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import typer
 from sklearn.base import BaseEstimator
 
+from topmix.cli.command import note
 from topmix.cli.flags import Flag, Settings, flags_of, option_of
 from topmix.data import Corpus, Rows, Vectorizer, read_corpus, read_texts
 from topmix.data.columns import column_of
@@ -25,6 +26,7 @@ from topmix.data.languages import CODES, resolve_stop_words
 from topmix.data.readers import kind_of_text
 from topmix.data.sources import text_format
 from topmix.data.texts import OTHER_TEXTS
+from topmix.data.vectorize import said_of
 from topmix.engines import Engine
 from topmix.read import DEFAULTS, How, Reading, read, read_known, read_parts
 
@@ -44,6 +46,7 @@ CLI_DEFAULTS = {
     "stop_words": "auto: english if the texts are English",
     "min_df": "5 for 1000 documents or more, 2 for 20 or more, else 1",
     "max_df": "0.5; 1.0 for fewer than 20 documents",
+    "clean": "true",
 }
 
 
@@ -95,7 +98,11 @@ def read_to_fit(path: Path, settings: Settings, out: Path | None = None, engine:
     if "stop_words" in cutting:
         cutting["stop_words"] = _stop_words(cutting["stop_words"])
     if is_text:
-        return read(path, replace(how, vectorizer=Vectorizer(**DEFAULTS | cutting), out=out), engine=engine)[0]
+        how = replace(how, vectorizer=Vectorizer(**DEFAULTS | cutting), out=out)
+        corpus, reading = read(path, how, engine=engine)
+        if said := said_of(reading.vectorizer.left_out_):
+            note(f"{said}. --no-clean keeps mark-up, numbers and symbols; see also --stop-words and --max-df")
+        return corpus
     stop_words = resolve_stop_words(cutting.pop("stop_words", None))
     options = {**how.file, **cutting, "out": None if stop_words else out}  # options for texts: an error
     corpus = read_corpus(path, format=how.format, **options)

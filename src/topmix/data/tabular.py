@@ -7,6 +7,7 @@ of texts, or one column per word.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -202,12 +203,22 @@ def text_columns(table: Tabular, text: str | Sequence[str] | None) -> list[str]:
 
 def texts_of(table: Tabular, columns: Sequence[str]) -> Iterator[str]:
     """The texts of the rows; several columns are joined by a newline, and a missing value is an empty text."""
+    n_rows = n_missing = 0
     for block in table.strings(columns):
+        n_rows += len(block)
+        n_missing += sum(not any(isinstance(value, str) for value in row) for row in block)
         for row in block:
             for column, value in zip(columns, row):
                 if value is not None and not isinstance(value, str):
                     raise CorpusError(f"the column {column!r} does not hold strings but {type(value).__name__}")
             yield "\n".join(value for value in row if isinstance(value, str))
+    if n_missing:
+        warnings.warn(
+            f"{n_missing:,} of the {n_rows:,} rows have no text in {_listed(columns)}, and are read as empty "
+            "documents: drop these rows, or fill in '' if that is meant",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def counts_of(table: Tabular, columns: Sequence[str], most_entries: int | None = None) -> Corpus:

@@ -24,6 +24,8 @@ from functools import lru_cache
 from types import FrameType
 from typing import NamedTuple, NoReturn, TypeVar
 
+from topmix.data.markup import without_markup
+
 Tokenizer = Callable[[str], Iterable[str]]
 T = TypeVar("T")
 
@@ -135,9 +137,10 @@ class Tokenization:
         tokenizer: Tokenizer | None,
         stem: Callable[[str], str] | None = None,
         stop_words: Iterable[str] = (),
+        clean: bool = False,
     ):
-        """With `stem`, words become stems here, after the stop words are dropped."""
-        self.lowercase = lowercase
+        """With `stem`, words become stems here, after the stop words are dropped. `clean` leaves out mark-up."""
+        self.lowercase, self.clean = lowercase, clean
         self.accents = _accent_stripper(strip_accents)
         self.cut: Tokenizer
         self.rule = None
@@ -163,6 +166,8 @@ class Tokenization:
     def documents(self, texts: Sequence[str | list[str]]) -> Sequence[str | list[str]]:
         """The argument of TermCounter.count for these texts. The counter removes stop words and makes n-grams. Tokens
         of the user, a list, are counted as they are."""
+        if self.clean:
+            texts = [without_markup(text) if isinstance(text, str) else text for text in texts]
         if self.rule is not None and all(type(text) is str and text.isascii() for text in texts):
             return texts
         return [self._document(text) for text in texts]

@@ -24,7 +24,8 @@ from topmix import _core
 from topmix.data.atomic import check_plain_file
 from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.documents import Blocks, Text, document_blocks, text_blocks
-from topmix.data.languages import looks_english, resolve_stop_words, stemmer_of
+from topmix.data.languages import FUNCTION_WORDS, looks_english, other_stop_words, resolve_stop_words, stemmer_of
+from topmix.data.markup import is_number, is_symbol
 from topmix.data.strings import Strings
 from topmix.data.tokens import DEFAULT_PATTERN, NO_RULE, Tokenization, Tokenizer, are_unspaced
 from topmix.data.vocabulary import Terms, check_cut, given_vocabulary, packed_terms, select_terms
@@ -54,8 +55,8 @@ class KnownTerms(NamedTuple):
 class Vectorizer:
     """Counts the words of texts. A scikit-learn transformer, for a Pipeline or alone.
 
-    The parameters have the meaning and the defaults of `CountVectorizer` in scikit-learn; `stemmer`, `phrases` and
-    "auto" are ours. A text may also be a list of tokens, which are counted as they are.
+    The parameters have the meaning and the defaults of `CountVectorizer` in scikit-learn; `stemmer`, `phrases`,
+    `clean` and "auto" are ours. A text may also be a list of tokens, which are counted as they are.
 
     Parameters
     ----------
@@ -67,8 +68,8 @@ class Vectorizer:
         pairs of neighbouring characters. For words pass a `tokenizer`, such as `jieba.lcut`.
     stop_words : str, words or None
         Words to drop before n-grams are made. "english" is the list of scikit-learn. "auto" is "english" if a fifth of
-        the tokens of the first texts are in that list, else None. Lists of other languages, such as "german", need the
-        package stopwordsiso.
+        the tokens of the first texts are in that list, else None; then function words of twelve other languages are
+        left out, if some texts are in them. Longer lists, such as "german", need the package stopwordsiso.
     ngram_range : (int, int)
         Smallest and largest number of consecutive tokens in a term.
     min_df : int, float or "auto"
@@ -88,6 +89,9 @@ class Vectorizer:
     stemmer : str or None
         A language, such as "english": words become their stems, after stop words are dropped. Needs the package
         snowballstemmer.
+    clean : bool
+        Whether to leave out mark-up (HTML, LaTeX commands, URLs, e-mail addresses, "et al."), numbers, and symbols of
+        formulas such as `x_`. Of LaTeX and HTML, the words that a reader sees stay.
     phrases : float or None
         Of the n-grams, keep those whose words occur together more than by chance: normalised pointwise mutual
         information of at least this, from 0 to 1; 0.4 is a good value. Needs an ngram_range from 1, such as (1, 2).
@@ -100,10 +104,14 @@ class Vectorizer:
         Number of terms in the last `transform` that are not in the vocabulary, with repetitions.
     stop_words_ : str, list of str or None
         The stop words of the last fit: "auto" is decided.
+    left_out_ : dict of str to list of str
+        Words of enough documents that the last fit left out, by reason: "numbers", "symbols", "common" (`max_df`), and
+        the languages that "auto" found beside English.
     """
 
     vocabulary_: Sequence[str]
     stop_words_: StopWords
+    left_out_: dict[str, list[str]]
 
     def __init__(
         self,
@@ -120,6 +128,7 @@ class Vectorizer:
         strip_accents: str | None = None,
         stemmer: str | None = None,
         phrases: float | None = None,
+        clean: bool = False,
     ) -> None:
         # Parameters stay the objects that were given, for scikit-learn's clone; only an iterator would not last.
         self.lowercase = lowercase
@@ -134,6 +143,7 @@ class Vectorizer:
         self.strip_accents = strip_accents
         self.stemmer = stemmer
         self.phrases = phrases
+        self.clean = clean
         self.n_unknown_ = 0
         self._check()
 
@@ -233,6 +243,7 @@ class Vectorizer:
         is_name = stop_words is None or isinstance(stop_words, str)
         return settings | {
             "lowercase": bool(self.lowercase),
+            "clean": bool(self.clean),
             "stop_words": stop_words if is_name else resolve_stop_words(stop_words),
             "ngram_range": [int(n) for n in self.ngram_range],
             "tokenizer": None if self.tokenizer is None else _qualified_name(self.tokenizer),
@@ -294,6 +305,7 @@ class Vectorizer:
         if vocabulary is not None:
             self.vocabulary_ = vocabulary
         vars(self).pop("stop_words_", None)
+        vars(self).pop("left_out_", None)
         return vocabulary
 
     def _count(
@@ -339,12 +351,28 @@ class Vectorizer:
 
     def _select(self, terms: Terms) -> NDArray[np.int32]:
         """Chooses the vocabulary among the terms. Returns the column of each, -1 for those that are left out."""
-        has_stop_words = bool(resolve_stop_words(self.stop_words_))
-        kept = select_terms(terms, self.min_df, self.max_df, self.max_features, has_stop_words, self.phrases)
+        stop_words = resolve_stop_words(self.stop_words_)
+        kept = select_terms(terms, self.min_df, self.max_df, self.max_features, stop_words, self.phrases, self._junk)
+        if foreign := [word for name, words in self.left_out_.items() if name in FUNCTION_WORDS for word in words]:
+            self.stop_words_ = sorted({*stop_words, *foreign})
         remap = np.full(terms.n_terms, -1, np.int32)
         remap[kept] = np.arange(len(kept), dtype=np.int32)
         self.vocabulary_ = packed_terms(terms, kept)
         return remap
+
+    def _junk(self, words: Sequence[str], common: list[str]) -> set[str]:
+        """Of the words of enough documents, those that are none to read. `left_out_` remembers them, and the words of
+        too many documents."""
+        left_out: dict[str, list[str]] = {}
+        if self.ngram_range[1] > 1:
+            words = sorted({part for word in words for part in word.split(" ")})
+        if self.clean:
+            left_out["numbers"] = [word for word in words if is_number(word)]
+            left_out["symbols"] = [word for word in words if is_symbol(word)]
+        if _is_auto(self.stop_words):
+            left_out |= other_stop_words({*words, *common}, is_english=self.stop_words_ == "english")
+        self.left_out_ = {reason: found for reason, found in {"common": common, **left_out}.items() if found}
+        return {word for found in left_out.values() for word in found}
 
     def _meta(self) -> dict[str, object]:
         return {"tokenizer": self.to_dict()}
@@ -379,7 +407,9 @@ class Vectorizer:
     def _tokenization(self, stop_words: list[str]) -> Tokenization:
         stem = None if self.stemmer is None else stemmer_of(self.stemmer)
         lowercase = bool(self.lowercase)
-        return Tokenization(self.token_pattern, lowercase, self.strip_accents, self.tokenizer, stem, stop_words)
+        return Tokenization(
+            self.token_pattern, lowercase, self.strip_accents, self.tokenizer, stem, stop_words, bool(self.clean)
+        )
 
     def _finds_sentences(self, texts: list[Text]) -> bool:
         """A pattern of words finds sentences where words have no spaces between them."""
@@ -403,6 +433,19 @@ class Vectorizer:
         counter.count(tokenization.documents(texts), threads())
         terms = counter.terms(np.arange(counter.n_terms, dtype=np.int32))
         return "english" if looks_english(zip(terms, counter.term_frequency().tolist())) else None
+
+
+def said_of(left_out: Mapping[str, Sequence[str]]) -> str:
+    """What a Vectorizer left out, in a line: how many words and the first of them, by reason. Empty for nothing."""
+    said = [
+        f"{len(words):,} {reason if reason in ('numbers', 'symbols') else f'{reason} words'} ({_first(words)})"
+        for reason, words in left_out.items()
+    ]
+    return f"left out of the vocabulary: {', '.join(said)}" if said else ""
+
+
+def _first(words: Sequence[str], most: int = 4) -> str:
+    return ", ".join(words[:most]) + (", ..." if len(words) > most else "")
 
 
 def from_texts(

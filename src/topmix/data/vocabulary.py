@@ -3,7 +3,7 @@ in the columns of others, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from numbers import Integral, Real
 from typing import Protocol
 
@@ -95,6 +95,9 @@ def cuts_for(n_docs: int, min_df: int | float | str, max_df: int | float | str) 
     return min_df, max_df
 
 
+Junk = Callable[[Sequence[str], list[str]], set[str]]  # of the words, and of those that are too common; to leave out
+
+
 class Terms(Protocol):
     """Terms with the documents and the tokens that they were found in: a native TermCounter, or MergedTerms."""
 
@@ -124,16 +127,18 @@ def select_terms(
     min_df: int | float | str,
     max_df: int | float | str,
     max_features: int | None,
-    has_stop_words: bool,
-    phrases: float | None = None,
+    stop_words: Sequence[str],
+    phrases: float | None,
+    junk: Junk,
 ) -> np.ndarray:
-    """Ids of the terms to keep, sorted by their strings. Their order is the order of the columns."""
+    """Ids of the terms to keep, sorted by their strings. Their order is the order of the columns. N-grams that have a
+    word in them which `junk` leaves out are left out too."""
     n_docs = counter.n_rows
     min_df, max_df = cuts_for(n_docs, min_df, max_df)
     if n_docs == 0:
         raise ValueError("there are no documents: the iterable of texts is empty")
     if counter.n_terms == 0:
-        also = ", or all words are stop words" if has_stop_words else ""
+        also = ", or all words are stop words" if stop_words else ""
         raise ValueError(
             f"the {n_docs:,} documents hold no words: they are empty, or nothing in them matches the pattern{also}"
         )
@@ -148,11 +153,15 @@ def select_terms(
     if phrases is not None:
         wanted &= _is_phrase(counter, phrases)
     kept = counter.sort(np.flatnonzero(wanted).astype(np.int32), threads())
+    names, common = counter.terms(kept), np.flatnonzero(df > high).astype(np.int32)
+    dropped = junk(names, counter.terms(common))
+    if dropped:
+        kept = kept[[dropped.isdisjoint(name.split(" ")) for name in names]]
     if len(kept) == 0:
-        rare, common = int((df < low).sum()), int((df > high).sum())
+        also = f"; {len(dropped):,} were numbers, symbols or stop words" if dropped else ""
         raise ValueError(
-            f"no words are left of {counter.n_terms:,} in {n_docs:,} documents: min_df={min_df} removed {rare:,} "
-            f"and max_df={max_df} removed {common:,}"
+            f"no words are left of {counter.n_terms:,} in {n_docs:,} documents: min_df={min_df} removed "
+            f"{int((df < low).sum()):,} and max_df={max_df} removed {len(common):,}{also}"
         )
     if max_features is not None and len(kept) > max_features:
         # The same expression as in scikit-learn, so that the same ones of equally frequent terms are kept.

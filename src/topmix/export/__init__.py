@@ -15,7 +15,7 @@ from pathlib import Path
 from topmix.data.corpus import Corpus
 from topmix.export.files import write_csv, write_mallet, write_parquet, write_pyldavis, write_tsv
 from topmix.export.libraries import save_gensim, save_sklearn, to_gensim, to_pyldavis, to_sklearn
-from topmix.views.model import Model
+from topmix.views.model import Model, ModelView
 
 # format -> (ending of the file name, writer(model, path, corpus))
 EXPORTS: dict[str, tuple[str, Callable[[Model, Path, Corpus | None], None]]] = {
@@ -29,7 +29,7 @@ EXPORTS: dict[str, tuple[str, Callable[[Model, Path, Corpus | None], None]]] = {
 }
 
 
-def export(model: Model, path: str | os.PathLike[str], format: str | None = None, corpus: Corpus | None = None) -> None:
+def export(model: Model, path: str | os.PathLike[str], format: str | None = None, corpus: object = None) -> None:
     """Write a fitted model to a file for another program.
 
     Parameters
@@ -40,7 +40,7 @@ def export(model: Model, path: str | os.PathLike[str], format: str | None = None
         The file to write; a folder for "mallet".
     format : {"csv", "tsv", "parquet", "pyldavis", "sklearn", "gensim", "mallet"} or None
         The format. None recognises it by the name of the file.
-    corpus : Corpus or None
+    corpus : Corpus, what `fit` of the model takes, or None
         Documents. "pyldavis" needs them; "mallet" writes doc-topics.txt if they are given.
     """
     target = Path(path)
@@ -48,7 +48,7 @@ def export(model: Model, path: str | os.PathLike[str], format: str | None = None
         format = next((name for name, (ending, _) in EXPORTS.items() if ending and target.name.endswith(ending)), None)
     if format not in EXPORTS:
         raise ValueError(f"{target}: the name does not tell the format; pass format=, one of {', '.join(EXPORTS)}")
-    EXPORTS[format][1](model, target, corpus)
+    EXPORTS[format][1](model, target, None if corpus is None else ModelView(model).read(corpus)[0])
 
 
 __all__ = [

@@ -48,8 +48,6 @@ def write_parquet(model: Model, path: Path, corpus: Corpus | None = None, *, n_w
 
 def write_pyldavis(model: Model, path: Path, corpus: Corpus | None = None) -> None:
     """The arguments of pyLDAvis.prepare, as JSON."""
-    if corpus is None:
-        raise ValueError("pyLDAvis needs documents: pass a corpus")
     check_can_write(path)  # before the work
     data = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in to_pyldavis(model, corpus).items()}
     with atomic_write(path) as file:

@@ -13,7 +13,7 @@ from topmix.data.corpus import Corpus
 from topmix.fitted.topics import FittedTopics
 from topmix.models.topics import TopicModel
 from topmix.numerics import dirichlet
-from topmix.views.model import Model, fitted_of, proportions, view_of
+from topmix.views.model import Model, ModelView, fitted_of, proportions, view_of
 
 if TYPE_CHECKING:
     from gensim.models import LdaModel
@@ -59,18 +59,21 @@ def to_gensim(model: Model) -> LdaModel:
     return lda
 
 
-def to_pyldavis(model: Model, corpus: Corpus) -> dict[str, object]:
-    """The arguments of pyLDAvis.prepare: `pyLDAvis.prepare(**to_pyldavis(model, corpus))`.
+def to_pyldavis(model: Model, corpus: object) -> dict[str, object]:
+    """The arguments of pyLDAvis.prepare: `pyLDAvis.prepare(**to_pyldavis(model, corpus))`. `corpus` are documents, a
+    Corpus or what `fit` of the model takes.
 
     Empty documents are left out, because pyLDAvis refuses them. With sort_topics=False, topic k + 1 of pyLDAvis is
     topic k of the model.
     """
-    view = view_of(model)
-    X = corpus.to_scipy()
+    view, (documents, _) = view_of(model), ModelView(model).read(corpus)
+    if documents is None:
+        raise ValueError("pyLDAvis needs documents: pass a corpus")
+    X = documents.to_scipy()
     lengths = np.asarray(X.sum(axis=1)).ravel()
     if not lengths.any():
         raise ValueError("all documents are empty, but pyLDAvis needs documents with words")
-    kept = corpus[np.flatnonzero(lengths > 0)]
+    kept = documents[np.flatnonzero(lengths > 0)]
     return {
         "topic_term_dists": view.topic_word,
         "doc_topic_dists": proportions(model, kept),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from topmix import _core
 from topmix.chains.hard_topics import HardTopics, place
@@ -20,6 +21,7 @@ from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
 
 NO_TOPIC = -1
+EXAMPLE_SMOOTHING = 20.0  # tokens
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,16 @@ def _placed_shares(model: HardModel, corpus: Corpus, threads: int, normalize: bo
 def sparse_shares(f: FittedTopics, corpus: Corpus, solver: Solver) -> tuple[sp.csr_array, np.ndarray]:
     """Shares of the topics that documents use, and known tokens of the documents."""
     return sp.csr_array(proportions(f, corpus, solver, sparse=True)), row_sums(corpus.indptr, corpus.value)
+
+
+def smoothed(share: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much a document is an example of a topic: tokens of the topic / (tokens + 20).
+
+    The share of a topic in a short document is easily 1. So a long document about the topic comes before a short one
+    that happens to use its words.
+    """
+    found: NDArray[np.float64] = share * (length / (length + EXAMPLE_SMOOTHING))
+    return found
 
 
 def main_topics(shares: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:

@@ -5,34 +5,42 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
-from typing import Any
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
-from topmix.fitted.documents import NO_TOPIC, Solver, main_topics, proportions, sparse_shares
+from topmix.fitted.documents import NO_TOPIC, Solver, main_topics, proportions, smoothed, sparse_shares
 from topmix.fitted.frames import Columns
 from topmix.fitted.names import RELEVANCE, checked_name, relevant_words
+from topmix.fitted.quality import PART, best_first, quality
 from topmix.fitted.topics import FittedTopics
 from topmix.fitted.view import TopicView
 from topmix.metrics.coherence import npmi_coherence
 
 NEAREST = 3  # topics named as neighbours of a topic
+EXAMPLES = 3  # documents of a topic in the table of topics
 
 
-def topic_info(f: FittedTopics, corpus: Corpus | None, *, n_words: int, relevance: float) -> Columns:
-    """Topics, largest first. Coherence needs documents."""
-    view = f.view
-    order, names = view.by_size(), f.topic_names
+def topic_info(f: FittedTopics, corpus: Corpus | None, solver: Solver, *, n_words: int, relevance: float) -> Columns:
+    """Topics, the largest of those that are worth reading first. Coherence and examples need documents."""
+    view, names = f.view, f.topic_names
     words = relevant_words(view, n_words, relevance)
     coherence = np.full(view.n_topics, np.nan)
+    examples: list[list[object]] = [[] for _ in names]
+    of_topics = quality(view)
     if corpus is not None:
         n = min(10, len(view.words))
         coherence = np.asarray(npmi_coherence(view.topic_word, corpus, top_n=n, per_topic=True))
+        shown = _examples(f, [corpus], solver, EXAMPLES)
+        examples = [[shown.name(row) for row in rows] for rows in shown.rows]
+        of_topics = quality(view, coherence, shown.n_documents)
+    order = best_first(view, of_topics)
     nearest = _nearest(view.topic_word)
     return {
         "topic": order.tolist(),
@@ -42,7 +50,62 @@ def topic_info(f: FittedTopics, corpus: Corpus | None, *, n_words: int, relevanc
         "coherence": coherence[order],
         "words": [words[k] for k in order],
         "nearest": [nearest[k] for k in order],
+        "documents": [examples[k] for k in order],
+        "quality": [of_topics[k] for k in order],
     }
+
+
+class _Examples(NamedTuple):
+    rows: list[list[int]]  # per topic, best first
+    weights: list[list[float]]  # shares of the topic in them
+    names: Sequence[str] | None
+    n_documents: NDArray[np.int64]  # [K] with a tenth of the topic or more
+
+    def name(self, row: int) -> object:
+        return row if self.names is None else self.names[row]
+
+
+def _examples(f: FittedTopics, parts: Iterable[Corpus], solver: Solver, n: int) -> _Examples:
+    """The documents that are about each topic: the share of the topic decides, and short documents count less."""
+    K, n_docs, names, found = f.n_topics, 0, list[str](), list[tuple[np.ndarray, ...]]()
+    n_documents = np.zeros(K, np.int64)
+    for corpus in parts:
+        shares, tokens = sparse_shares(f, corpus, solver)
+        row = np.repeat(np.arange(corpus.n_docs), np.diff(shares.indptr))
+        n_documents += np.bincount(shares.indices[shares.data >= PART], minlength=K)
+        entries = (shares.indices, row + n_docs, shares.data, smoothed(shares.data, tokens[row]))
+        found = [_best_of_topics([np.concatenate(columns) for columns in zip(*found, entries)], n)]
+        n_docs += corpus.n_docs
+        names += corpus.names or ()
+    topic, row, weight, _ = found[0]
+    cuts = np.searchsorted(topic, np.arange(K + 1)).tolist()
+    rows = [row[a:b].tolist() for a, b in pairwise(cuts)]
+    return _Examples(rows, [weight[a:b].tolist() for a, b in pairwise(cuts)], names or None, n_documents)
+
+
+def _best_of_topics(entries: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, ...]:
+    """Of (topic, row, weight, score), the n entries with the largest score of each topic, by topic, best first."""
+    topic, row, _, score = entries
+    order = np.lexsort((row, -score, topic))
+    sorted_topics = topic[order]
+    rank = np.arange(len(order)) - np.searchsorted(sorted_topics, sorted_topics)
+    return tuple(column[order[rank < n]] for column in entries)
+
+
+def representative_documents(
+    f: FittedTopics, parts: Iterable[Corpus], texts: Sequence[str] | None, solver: Solver, *, n: int
+) -> Columns:
+    """The documents that are most about each topic, in the order of `topic_info`."""
+    found, names = _examples(f, parts, solver, n), f.topic_names
+    rows = [(k, row, weight) for k in best_first(f.view, quality(f.view)).tolist()
+            for row, weight in zip(found.rows[k], found.weights[k])]  # fmt: skip
+    columns: dict[str, Sequence[object]] = {
+        "topic": [k for k, _, _ in rows],
+        "name": [names[k] for k, _, _ in rows],
+        "document": [found.name(row) for _, row, _ in rows],
+        "weight": [weight for *_, weight in rows],
+    }
+    return columns if texts is None else columns | {"text": [texts[row] for _, row, _ in rows]}
 
 
 def document_info(f: FittedTopics, parts: Iterable[Corpus], solver: Solver, *, n_topics: int) -> Columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
@@ -44,6 +44,14 @@ class Record:
             if not all(isinstance(number, int | float) for number in (value.values() if name in tables else [value])):
                 raise ValueError(f"{name} of a record cannot be {str(value)[:60]}")
         return cls(**known, phase=values.get("phase", LEARNING))
+
+
+def passes_of(history: Sequence[Record]) -> str:
+    """How many passes were made, in words: "9 passes and 150 sampling sweeps"."""
+    n_sweeps = sum(record.phase == SAMPLING for record in history)
+    n_passes = len(history) - n_sweeps
+    said = f"{n_passes} pass{'es' if n_passes != 1 else ''}"
+    return f"{said} and {n_sweeps} sampling sweep{'s' if n_sweeps != 1 else ''}" if n_sweeps else said
 
 
 Callback = Callable[[Record, PassView], bool | None]  # a true value ends the fit after the pass

@@ -148,7 +148,7 @@ class Course(Generic[F]):
     n_init: int = 1
     max_time: float | None = None
     callbacks: Sequence[Callback] = ()
-    verbose: int = 0
+    verbose: int | None = 0
     keeps_last: bool = True  # whether Ctrl-C leaves the last pass; an earlier fit is not replaced by half of another
     n_features: int = 0
     clock: Clock = field(default_factory=Clock)

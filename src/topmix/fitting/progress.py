@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from rich.console import Console, Group
@@ -23,7 +23,8 @@ from topmix.fitting.history import LEARNING, Callback, Record
 from topmix.fitting.notebook import NotebookBar
 from topmix.fitting.view import PassView
 
-SHOWN_TOPICS, SHOWN_WORDS = 6, 10
+LATE = 10.0  # seconds after which a fit shows its progress by itself
+SHOWN_TOPICS, SHOWN_WORDS, SHOWN_RELEVANCE = 6, 10, 0.8
 
 
 class FitProgress:
@@ -116,18 +117,53 @@ class FitProgress:
         if self.words is None or (counts := view.counts()) is None:
             return []
         largest = np.argsort(-counts.sum(axis=0), kind="stable")[:SHOWN_TOPICS].tolist()
+        base = np.maximum(counts.sum(axis=1), 1e-300) ** (1.0 - SHOWN_RELEVANCE)
         lines = []
         for k in largest:
-            best = np.argpartition(-counts[:, k], min(SHOWN_WORDS, len(counts) - 1))[:SHOWN_WORDS]
-            best = best[np.argsort(-counts[best, k], kind="stable")]
+            relevance = counts[:, k] / base  # in the order of its logarithm, as words are shown elsewhere
+            best = np.argpartition(-relevance, min(SHOWN_WORDS, len(counts) - 1))[:SHOWN_WORDS]
+            best = best[np.argsort(-relevance[best], kind="stable")]
             said = " ".join(self.words[v] for v in best.tolist())
             lines.append(Text(f"  {k:>4}  {said}", style="dim", no_wrap=True, overflow="ellipsis"))
         return lines
 
 
+class LateProgress:
+    """A display that begins after the first pass that ends later than LATE seconds, on a terminal or in a notebook."""
+
+    def __init__(self, n_passes: int, n_tokens: float | None, title: str, console: Console | None = None):
+        self.about = n_passes, n_tokens, title
+        self.console = console or Console(stderr=True)
+        self.is_seen = self.console.is_terminal or self.console.is_jupyter
+        self.display: FitProgress | None = None
+        self.n_calls = 0
+
+    def __call__(self, record: Record, view: PassView) -> None:
+        self.n_calls += 1
+        if self.display is None:
+            if record.seconds < LATE:
+                return
+            n_passes, n_tokens, title = self.about
+            self.display = FitProgress(n_passes, n_tokens, title=title, console=self.console).__enter__()
+            self.display.n_calls = self.n_calls - 1  # of those before it
+        self.display(record, view)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.display is not None:
+            self.display.__exit__(*error)
+
+
 @contextmanager
-def shown(verbose: int, n_passes: int, n_tokens: float | None, title: str) -> Iterator[list[Callback]]:
-    """Callbacks for an estimator's `verbose`: none, or a display that lasts as long as the block."""
+def shown(verbose: int | None, n_passes: int, n_tokens: float | None, title: str) -> Iterator[list[Callback]]:
+    """Callbacks for an estimator's `verbose`: none, or a display that lasts as long as the block. None: one that shows
+    itself where the fit takes long and somebody looks."""
+    if verbose is None:
+        with LateProgress(n_passes, n_tokens, title) as late:
+            yield [late] if late.is_seen else []
+        return
     if not verbose:
         yield []
         return

@@ -31,7 +31,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from topmix.data.corpus import Corpus
-from topmix.metrics.counts import Floats, as_counts, as_topics, top_ids
+from topmix.metrics.counts import Floats, as_counts, as_topics, top_ids, topics_and_documents
 from topmix.metrics.engine import MeasuringEngine, checked
 
 _ENTRIES = 1 << 22  # entries of the boolean matrix of windows that is in memory at a time
@@ -56,9 +56,9 @@ def npmi_coherence(
 
     Parameters
     ----------
-    topics : [K, V] array, or a list of top words (or word ids) for each topic
+    topics : [K, V] array, a list of top words (or word ids) for each topic, or a fitted topic model
         The top_n largest entries of each row of an array of floats, or the first top_n words of each list.
-    X : Corpus, sparse matrix or array of counts
+    X : Corpus, sparse matrix or array of counts; for a model, what its `fit` takes
         Reference documents. Words co-occur if they are in the same document.
     texts : list of lists of words
         Reference texts, instead of X. Words co-occur if they are in the same window.
@@ -171,6 +171,7 @@ def _co_occurrences(
     engine: MeasuringEngine | None,
 ) -> Iterable[tuple[NDArray[np.int64], int]]:
     """Per topic: [words, words] documents or windows that hold both words, and the number of all."""
+    given, X = topics_and_documents(topics, X)
     if (X is None) == (texts is None):
         raise ValueError("pass either X (documents) or texts (windows of text), not both or none")
     if checked(engine) is not None and X is None:
@@ -179,9 +180,9 @@ def _co_occurrences(
         vocabulary = X.vocabulary if isinstance(X, Corpus) else None
     found: CoOccurrence
     if texts is None:
-        found = in_documents(_as_ids(topics, vocabulary, top_n), as_counts(X), engine)
+        found = in_documents(_as_ids(given, vocabulary, top_n), as_counts(X), engine)
     else:
-        lists = _as_words(topics, vocabulary, top_n)
+        lists = _as_words(given, vocabulary, top_n)
         words = sorted({w for t in lists for w in t})
         place = {w: i for i, w in enumerate(words)}
         found = in_windows([np.array([place[w] for w in t], dtype=np.intp) for t in lists], words, texts, window_size)
@@ -190,19 +191,21 @@ def _co_occurrences(
     return ((c, found.n) for c in found.together)
 
 
-def _top(topics: Topics, top_n: int) -> list[list[str]] | list[list[int]]:
+def _top(topics: object, top_n: int) -> list[list[str]] | list[list[int]]:
     """The top words of each topic, as ids or as strings."""
     if top_n < 2:
         raise ValueError(f"top_n={top_n}: coherence needs pairs of words; pass at least 2")
     if isinstance(topics, np.ndarray) and np.issubdtype(topics.dtype, np.floating):
         return top_ids(as_topics(topics), top_n).tolist()
-    lists = [list(t)[:top_n] for t in topics]  # type: ignore[union-attr, arg-type]
+    if not isinstance(topics, Iterable):
+        raise ValueError(f"topics is a {type(topics).__name__}: pass an array (topics, words), or lists of top words")
+    lists = [list(t)[:top_n] for t in topics]
     if not lists or min(map(len, lists)) < 2:
         raise ValueError("every topic needs at least two top words")
     return lists
 
 
-def _as_ids(topics: Topics, vocabulary: Sequence[str] | None, top_n: int) -> list[NDArray[np.intp]]:
+def _as_ids(topics: object, vocabulary: Sequence[str] | None, top_n: int) -> list[NDArray[np.intp]]:
     lists = _top(topics, top_n)
     if isinstance(lists[0][0], str):
         if vocabulary is None:
@@ -217,7 +220,7 @@ def _as_ids(topics: Topics, vocabulary: Sequence[str] | None, top_n: int) -> lis
     return [np.array(t, dtype=np.intp) for t in lists]
 
 
-def _as_words(topics: Topics, vocabulary: Sequence[str] | None, top_n: int) -> list[list[str]]:
+def _as_words(topics: object, vocabulary: Sequence[str] | None, top_n: int) -> list[list[str]]:
     lists = _top(topics, top_n)
     if isinstance(lists[0][0], str):
         return lists

@@ -122,6 +122,8 @@ def _all_fits(
                 of_size, topics = [], []
                 for seed in seeds:
                     model = clone(estimator).set_params(n_components=K, random_state=seed)
+                    if model.get_params(deep=False).get("verbose", 0) is None:
+                        model.set_params(verbose=0)  # the sweep shows where it is
                     progress.begin(model, K, seed)
                     begin = time.perf_counter()
                     model.fit(X)

@@ -28,13 +28,15 @@ from numpy.typing import ArrayLike, NDArray
 from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
+from topmix.fitted.documents import smoothed
+from topmix.fitted.quality import quality
 from topmix.fitted.view import TopicView
+from topmix.metrics.coherence import npmi_coherence
 from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.pages.assets import REPORT, asset, embedded_json, frame, joined, style
 from topmix.pages.columns import Column, columns_of
 from topmix.pages.documents import LEAST_SHOWN, TopicMarker
 from topmix.pages.topics import candidates, overview, tree
-from topmix.views.describe import smoothed
 from topmix.views.model import Model, ModelView
 
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
@@ -117,7 +119,7 @@ def contents(
     nearest = [[j for j in row if j != k][:NEIGHBOURS] for k, row in enumerate(by_distance)]
     documents, of_topic, groups = _documents(view, corpus, texts, beside)
     return {
-        **overview(view, corpus, plane_positions(distance)),
+        **overview(view, corpus, plane_positions(distance), _quality(topics, corpus)),
         "words": topics.words_of(order),
         "frequency": pack(np.log(np.maximum(topics.frequency[order], 1e-30)), "<f4"),
         "sizes": pack([len(ids) for ids in best_words], "<u2"),
@@ -130,6 +132,13 @@ def contents(
         "documents": documents,
         "of_topic": of_topic,
     }
+
+
+def _quality(topics: TopicView, corpus: Corpus | None) -> list[str]:
+    if corpus is None or corpus.n_docs == 0 or len(topics.words) < 2:
+        return quality(topics)
+    n = min(10, len(topics.words))
+    return quality(topics, np.asarray(npmi_coherence(topics.topic_word, corpus, top_n=n, per_topic=True)))
 
 
 def pack(numbers: ArrayLike, dtype: str) -> str:

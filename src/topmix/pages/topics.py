@@ -8,17 +8,22 @@ from numpy.typing import NDArray
 from topmix._version import __version__
 from topmix.data.corpus import Corpus
 from topmix.fitted.names import RELEVANCE, relevant_words
+from topmix.fitted.quality import GOOD, quality
 from topmix.fitted.tree import tree_of
 from topmix.fitted.view import TopicView
+from topmix.fitting.history import passes_of
 from topmix.views.model import ModelView
 
-RELEVANCES = (1.0, RELEVANCE, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for others
+RELEVANCES = (1.0, RELEVANCE, 0.6, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for others
 WORDS_PER_LABEL = 10
 
 
-def overview(view: ModelView, corpus: Corpus | None, positions: NDArray[np.float64]) -> dict[str, object]:
+def overview(
+    view: ModelView, corpus: Corpus | None, positions: NDArray[np.float64], of_topics: list[str] | None = None
+) -> dict[str, object]:
     """The model, its parameters, [pass, seconds, objective, phase] of each pass; and per topic its most relevant words,
-    the name that somebody gave it or null, its share, and its position on the map."""
+    the name that somebody gave it or null, its share, why it is hardly worth reading or null, and its position on the
+    map. `of_topics` is their quality, where more than the topics is known."""
     topics, history = view.topics, view.fitted.history
     about: dict[str, object] = {
         "estimator": view.kind,
@@ -26,7 +31,7 @@ def overview(view: ModelView, corpus: Corpus | None, positions: NDArray[np.float
         "n_words": len(topics.words),
         "tokens": round(topics.tokens),
         "version": __version__,
-        "passes": len(history),
+        "passes": passes_of(history) if history else None,
         "seconds": round(history[-1].seconds, 2) if history else None,
         "converged": bool(view.fitted.converged),
     }
@@ -39,6 +44,7 @@ def overview(view: ModelView, corpus: Corpus | None, positions: NDArray[np.float
         "labels": labels(topics),
         "names": view.name_of(),
         "share": [float(f"{s:.5g}") for s in topics.share],
+        "quality": [None if why == GOOD else why for why in of_topics or quality(topics)],
         "x": [round(float(x), 4) for x in positions[:, 0]],
         "y": [round(float(y), 4) for y in positions[:, 1]],
     }

@@ -43,7 +43,9 @@ from topmix.read.reading import How, Reading
 from topmix.read.rows import checked_names, in_known_words, kind_of_frame, read_matrix
 
 # Of texts, without vectorizer=.
-DEFAULTS: dict[str, Any] = {"token_pattern": "auto", "stop_words": "auto", "min_df": "auto", "max_df": "auto"}
+DEFAULTS: dict[str, Any] = {
+    "token_pattern": "auto", "stop_words": "auto", "min_df": "auto", "max_df": "auto", "clean": True
+}  # fmt: skip
 PART_CHARS = 1 << 22  # of texts that are counted and solved before the next are read
 MOST_ENTRIES = 1 << 25  # of counts that are kept in memory, 268 MB; more go to a temporary file, which is mapped
 AS_IT_IS = How()
@@ -130,7 +132,9 @@ def read_growing(
 
 def for_every_word(vectorizer: Vectorizer) -> Vectorizer:
     """One that cuts texts in the same way, and counts all of their words, known or not, however rare."""
-    return clone(vectorizer).set_params(vocabulary=None, min_df=1, max_df=1.0, max_features=None)
+    decided = vars(vectorizer).get("stop_words_", vectorizer.stop_words)
+    every = {"vocabulary": None, "min_df": 1, "max_df": 1.0, "max_features": None, "stop_words": decided}
+    return clone(vectorizer).set_params(**every)
 
 
 def refuse_iterator(X: object) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -30,18 +32,19 @@ def read_matrix(X: Any, owner: str, known: Reading | None, names: Sequence[str] 
     stand_in, given = _stand_in(owner, known), X
     if sp.issparse(X):
         check_sparse(X)
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.size > BLOCK_CELLS and X.dtype.kind in "iuf":
-        validate_data(stand_in, X, skip_check_array=True, reset=known is None)
-        corpus = _read_blocks(X, stand_in)
-    else:
-        if known is not None and known.named and not hasattr(X, "columns"):
-            # scikit-learn would warn of a matrix without names. Private, and public nowhere: the check of the width.
-            X = check_array(X, input_name="X", estimator=stand_in, **COUNTS)
-            _check_n_features(stand_in, X, reset=False)
+    with _places_of_missing(given):
+        if isinstance(X, np.ndarray) and X.ndim == 2 and X.size > BLOCK_CELLS and X.dtype.kind in "iuf":
+            validate_data(stand_in, X, skip_check_array=True, reset=known is None)
+            corpus = _read_blocks(X, stand_in)
         else:
-            X = validate_data(stand_in, X, reset=known is None, **COUNTS)
-        check_non_negative(X, owner)
-        corpus = Corpus.from_scipy(_own(X, given))
+            if known is not None and known.named and not hasattr(X, "columns"):
+                # scikit-learn would warn of a matrix without names. Private, and public nowhere: the check of the width
+                X = check_array(X, input_name="X", estimator=stand_in, **COUNTS)
+                _check_n_features(stand_in, X, reset=False)
+            else:
+                X = validate_data(stand_in, X, reset=known is None, **COUNTS)
+            check_non_negative(X, owner)
+            corpus = Corpus.from_scipy(_own(X, given))
     if known is not None:
         return corpus, known
     words = np.asarray(checked_names(names, corpus.n_words), dtype=object) if names is not None else _names(stand_in)
@@ -118,6 +121,30 @@ def checked_names(names: Any, n_words: int) -> list[str]:
         if not isinstance(name, str):
             raise ValueError(f"feature_names must be strings, one per column; {name!r} is not")
     return [str(name) for name in given]
+
+
+@contextmanager
+def _places_of_missing(X: Any) -> Iterator[None]:
+    """Errors about NaN and infinity that say where they are. scikit-learn's recommend its classifiers instead."""
+    try:
+        yield
+    except ValueError as error:
+        if not re.search("contains (NaN|infinity)", str(error)):
+            raise
+        if sp.issparse(X):
+            entries = X.tocoo()
+            rows, columns, numbers = entries.row, entries.col, entries.data
+        else:
+            numbers = np.asarray(X, dtype=np.float64)
+            rows, columns = (place.ravel() for place in np.indices(numbers.shape))
+        bad = np.flatnonzero(~np.isfinite(numbers.ravel()))
+        if not len(bad):  # too large for a float
+            raise ValueError(f"{str(error).splitlines()[0]} Divide X by a constant.") from None
+        what = "NaN" if np.isnan(numbers.ravel()[bad[0]]) else "infinity"
+        raise ValueError(
+            f"X contains {what} in row {rows[bad[0]]}, column {columns[bad[0]]}, and {len(bad):,} such values in all. "
+            "Counts are numbers from 0: leave these rows out, or put 0 where nothing was counted"
+        ) from None
 
 
 @cache

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from rich import box
 from rich.markup import escape
 from rich.table import Table
@@ -15,22 +14,13 @@ from rich.table import Table
 from topmix.api.topics import TopicEstimator
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
+from topmix.fitted.documents import smoothed
 from topmix.fitted.mixture import FittedMixture
+from topmix.fitted.names import RELEVANCE, relevant_ids
+from topmix.fitted.quality import EMPTY, GOOD, best_first, quality
 from topmix.fitted.view import TopicView
 from topmix.likelihoods.categorical import Categorical
 from topmix.views.model import Model, fitted_of
-
-EXAMPLE_SMOOTHING = 20.0  # tokens
-
-
-def smoothed(share: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how much a document is an example of a topic: tokens of the topic / (tokens + 20).
-
-    The share of a topic in a short document is easily 1. So a long document about the topic comes before a short one
-    that happens to use its words.
-    """
-    found: NDArray[np.float64] = share * (length / (length + EXAMPLE_SMOOTHING))
-    return found
 
 
 @dataclass(frozen=True)
@@ -39,7 +29,7 @@ class Topic:
 
     topic: int  # its row in components_
     share: float  # of all tokens
-    words: list[str]  # most probable first
+    words: list[str]  # best first
     documents: list[str]  # names, or row numbers if the corpus has no names
 
     def to_dict(self) -> dict[str, object]:
@@ -61,7 +51,7 @@ def summarise(model: TopicEstimator, corpus: Corpus, *, n_words: int = 8, n_docu
     return topics
 
 
-def describe_model(model: Model, *, n_words: int = 10, relevance: float = 1.0) -> dict[str, Any]:
+def describe_model(model: Model, *, n_words: int = 10, relevance: float = RELEVANCE) -> dict[str, Any]:
     """A fitted model as a dict for JSON: its kind, its training, and its topics (or clusters), largest first."""
     f = fitted_of(model)
     about = {
@@ -78,24 +68,27 @@ def describe_model(model: Model, *, n_words: int = 10, relevance: float = 1.0) -
     return about | {"topics": describe_topics(f.view, n_words, relevance)}
 
 
-def describe_topics(view: TopicView, n_words: int = 10, relevance: float = 1.0) -> list[dict[str, Any]]:
-    """One dict per topic, largest first: number, share, words and their probabilities."""
-    top = view.top(n_words, relevance)
+def describe_topics(view: TopicView, n_words: int = 10, relevance: float = RELEVANCE) -> list[dict[str, Any]]:
+    """One dict per topic, the largest of those that are worth reading first: number, share, words, their
+    probabilities, and quality."""
+    top, of_topics = relevant_ids(view, n_words, relevance), quality(view)
     return [
         {
             "topic": k,
             "share": float(view.share[k]),
-            "words": view.words_of(top[k]),
-            "probabilities": [float(p) for p in view.topic_word[k, top[k]]],
+            "words": [view.words[v] for v in top[k]],
+            "probabilities": [float(view.topic_word[k, v]) for v in top[k]],
+            "quality": of_topics[k],
         }
-        for k in view.by_size().tolist()
+        for k in best_first(view, of_topics).tolist()
     ]
 
 
 def model_table(
-    model: Model, width: int, *, n_words: int = 10, n_shown: int | None = None, relevance: float = 1.0
+    model: Model, width: int, *, n_words: int = 10, n_shown: int | None = None, relevance: float = RELEVANCE
 ) -> Table:
-    """A table with one row per topic, largest first, and at most 120 characters wide."""
+    """A table with one row per topic, largest first, and at most 120 characters wide. Topics that are hardly worth
+    reading come last, and say why; empty ones are left out where not all are asked for."""
     about = describe_model(model, n_words=n_words, relevance=relevance)
     kind, heading = "topic", "words"
     if "clusters" in about:
@@ -104,9 +97,15 @@ def model_table(
     table.add_column(kind, justify="right", style="dim")
     table.add_column("share", justify="right")
     table.add_column(heading, ratio=1)
-    for row in about[f"{kind}s"][:n_shown]:
+    rows = about[f"{kind}s"]
+    if n_shown is not None:
+        rows = [row for row in rows if row.get("quality") != EMPTY][:n_shown] or rows[:n_shown]
+    for row in rows:
         features = row["words"] if kind == "topic" else [f"{name} {z:+.1f} " for name, z in row["features"].items()]
-        table.add_row(str(row[kind]), f"{row['share']:.1%}", escape(" ".join(features).rstrip()))
+        said = escape(" ".join(features).rstrip())
+        if (why := row.get("quality", GOOD)) != GOOD:
+            said = f"{said} [dim]({escape(why)})[/dim]".strip()
+        table.add_row(str(row[kind]), f"{row['share']:.1%}", said)
     return table
 
 

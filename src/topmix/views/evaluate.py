@@ -14,7 +14,7 @@ from topmix.views.model import Model, fitted_of, is_topic_model, view_of
 Scores = dict[str, float | None]
 COHERENCES = {"npmi": metrics.npmi_coherence, "umass": metrics.umass_coherence, "cv": metrics.cv_coherence}
 MEANINGS = {
-    "training_documents": "whether these are the documents that the model was fitted on",
+    "training_documents": "whether the model was fitted on these documents, as they are",
     "n_unknown_tokens": "tokens of words that the model does not know; they are left out of all scores",
     "completion_score": "log probability of a held-out token; higher is better",
     "perplexity": "of the documents from which the topics were inferred; lower is better",
@@ -73,8 +73,9 @@ def evaluate_topics(
     return result
 
 
-def are_training_documents(model: Model, corpus: Corpus) -> bool:
-    """Whether the documents have the words of the training documents, each as often.
+def are_training_documents(model: Model, corpus: Corpus) -> bool | None:
+    """Whether the documents have the words of the training documents, each as often. None: nearly so, for no word is
+    more frequent here, and half of all tokens are here; perhaps training documents that are read without their titles.
 
     Tokens of a word are shared out among topics, so that the counts of a model sum to those of its documents. Models of
     the stochastic learner have estimates, and are not recognised.
@@ -85,7 +86,10 @@ def are_training_documents(model: Model, corpus: Corpus) -> bool:
         return False
     here = np.zeros(corpus.n_words)
     np.add.at(here, corpus.index, corpus.value)
-    return bool(np.allclose(total.counts().sum(axis=1), here, rtol=1e-3, atol=0.1))
+    there = total.counts().sum(axis=1)
+    if np.allclose(there, here, rtol=1e-3, atol=0.1):
+        return True
+    return None if here.sum() >= 0.5 * there.sum() and np.all(here <= 1.001 * there + 0.1) else False
 
 
 def evaluate_rows(model: Model, X: ArrayLike | Rows) -> Scores:

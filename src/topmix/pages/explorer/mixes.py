@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
-from topmix.views.describe import smoothed
+from topmix.fitted.documents import smoothed
 from topmix.views.model import BLOCK, ModelView
 
 LEAST = 0.01  # smaller shares of a topic in a document are not kept

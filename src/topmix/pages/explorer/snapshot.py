@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix.fitted.documents import smoothed
 from topmix.pages.assets import Json, as_json
 from topmix.pages.documents import TopicMarker
 from topmix.pages.explorer.library import Library
@@ -19,7 +20,6 @@ from topmix.pages.explorer.mixes import Mixes, mixes_of
 from topmix.pages.explorer.positions import map_positions
 from topmix.pages.topics import candidates, labels, overview, tree
 from topmix.pages.web import NotFound
-from topmix.views.describe import smoothed
 from topmix.views.model import Model, ModelView
 
 WORDS_SHOWN = 40  # per topic and relevance

@@ -53,6 +53,7 @@ function meter(id, share, text, attributes) {
  * @property {string[][]} labels - per topic its most relevant words
  * @property {Array<string|null>} names - that somebody gave
  * @property {number[]} share - of all tokens
+ * @property {Array<string|null>} quality - why a topic is hardly worth reading
  * @property {number[]} x - on the map
  * @property {number[]} y
  * @property {number[]} [frozen] - topics; of the explorer alone
@@ -70,9 +71,10 @@ const state = {
   topic: 0,
   word: null,
   wordTopics: [],
-  relevance: 0.6,
+  relevance: 0.8,
   query: "",
   sort: "size",
+  folded: true, // topics that are hardly worth reading are not in the list
   shown: [],
   documents: 3,
   details: null,
@@ -88,12 +90,13 @@ function adopt(overview) {
   topWords = data.labels;
   const all = [...data.share.keys()];
   orders = {
-    size: [...all].sort((a, b) => data.share[b] - data.share[a] || a - b),
+    size: [...all].sort((a, b) => isPoor(a) - isPoor(b) || data.share[b] - data.share[a] || a - b),
     number: all,
     map: [...all].sort((a, b) => angle[a] - angle[b]),
   };
 }
 
+const isPoor = (k) => data.quality[k] !== null;
 const hue = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light))`;
 const soft = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light) / .38)`;
 const titleOf = (k) => data.names[k] ?? `Topic ${k}`;

@@ -4,11 +4,25 @@ const HEIGHT = 66;
 const list = $("list");
 const spacer = $("spacer");
 
+/** @param {number[]} topics */
+function unfolded(topics) {
+  const good = topics.filter((k) => !isPoor(k));
+  return state.folded && good.length ? good : topics;
+}
+
+function drawFold() {
+  const n = data.quality.filter((why) => why !== null).length;
+  const fold = $("fold");
+  fold.hidden = n === 0 || n === K || state.query !== "";
+  fold.textContent = `${state.folded ? "show" : "hide"} ${number.format(n)} that ${n === 1 ? "is" : "are"} hardly worth reading`;
+  fold.setAttribute("aria-pressed", String(!state.folded));
+}
+
 async function filterTopics() {
   const query = state.query.toLowerCase();
   const asked = ++state.asked;
   if (state.word !== null && state.word.toLowerCase() === query) state.shown = state.wordTopics.map(([k]) => k);
-  else if (query === "") state.shown = orders[state.sort];
+  else if (query === "") state.shown = unfolded(orders[state.sort]);
   else {
     const found = new Set(await source.find(query));
     if (asked !== state.asked) return; // somebody has typed on
@@ -18,6 +32,7 @@ async function filterTopics() {
     state.shown.length === K
       ? `${number.format(K)} topics`
       : `${number.format(state.shown.length)} of ${number.format(K)} topics`;
+  drawFold();
   spacer.style.height = state.shown.length * HEIGHT + "px";
   if (state.word === null) {
     const some = new Set(state.shown);
@@ -55,7 +70,8 @@ function drawList() {
           "span",
           { class: "said", dir: "auto" },
           data.names[k] ? element("b", {}, data.names[k] + " ") : null,
-          topWords[k].slice(0, 8).join(" "),
+          topWords[k].slice(0, isPoor(k) ? 4 : 8).join(" "),
+          isPoor(k) ? element("span", { class: "poor" }, ` ${data.quality[k]}`) : null,
         ),
         element("span", { class: "share" }, percent(data.share[k])),
         element("span", { class: "bar" }, element("i", { style: `width:${(100 * data.share[k]) / largest}%` })),

@@ -79,6 +79,10 @@ $("sort").onchange = (e) => {
   scrollToTopic(state.topic);
   drawList();
 };
+$("fold").onclick = () => {
+  state.folded = !state.folded;
+  filterTopics();
+};
 $("relevance").oninput = (e) => {
   state.relevance = 1 - Number(e.target.value);
   drawWords();
@@ -122,9 +126,14 @@ $("theme").onclick = () => {
 function drawAbout() {
   const a = data.about;
   const facts = [a.estimator, `${number.format(a.n_topics)} topics`, `${number.format(a.n_words)} words`];
-  if (a.n_docs !== undefined) facts.push(`${number.format(a.n_docs)} documents`);
-  if (a.tokens) facts.push(`${number.format(a.tokens)} tokens`);
-  if (a.passes) facts.push(`${a.passes} passes in ${a.seconds} s`);
+  // The documents of the page are perhaps not those that the model learned from.
+  const isOther = a.n_docs !== undefined && Math.abs(a.corpus_tokens - a.tokens) > 0.01 * a.tokens;
+  if (a.n_docs !== undefined) {
+    const tokens = isOther || !a.tokens ? "" : ` with ${number.format(Math.round(a.corpus_tokens))} tokens`;
+    facts.push(`${number.format(a.n_docs)} documents${tokens}`);
+  }
+  if (a.tokens && (isOther || a.n_docs === undefined)) facts.push(`learned from ${number.format(a.tokens)} tokens`);
+  if (a.passes) facts.push(`${a.passes} in ${a.seconds} s`);
   $("about").textContent = facts.join(" · ");
   $("made").textContent = `topmix ${a.version}`;
   $("settings").tBodies[0].replaceChildren(

@@ -33,13 +33,14 @@ function drawTopic() {
   detail.style.setProperty("--hue", hue(k));
   detail.style.setProperty("--hue-soft", soft(k));
   $("topic-title").textContent = titleOf(k);
-  const rank = orders.size.indexOf(k) + 1;
+  const rank = data.share.filter((share, j) => share > data.share[k] || (share === data.share[k] && j < k)).length + 1;
   const tokens = data.about.tokens
     ? `, about ${number.format(Math.round(data.share[k] * data.about.tokens))} tokens`
     : "";
   $("topic-facts").textContent =
     `${percent(data.share[k])} of all ${data.about.tokens ? "tokens" : "documents"}${tokens}; ` +
-    `number ${rank} of ${number.format(K)} by size`;
+    `number ${rank} of ${number.format(K)} by size` +
+    (isPoor(k) ? `. Hardly worth reading: ${data.quality[k]}` : "");
   drawWords();
   $("near").replaceChildren(
     ...state.details.near.map(([j, distance]) =>

@@ -55,6 +55,6 @@ function drawCurve() {
   const ended = data.about.converged ? "the fit converged" : "the fit ended before it converged";
   const end = document.documentElement.dataset.busy ? "the fit goes on" : ended;
   $("training-facts").textContent =
-    `The objective after each of ${rows.length} passes, ${rows.at(-1)[1].toFixed(1)} seconds in all; ${end}. ` +
+    `The objective after each of ${data.about.passes}, ${rows.at(-1)[1].toFixed(1)} seconds in all; ${end}. ` +
     "Higher is better.";
 }

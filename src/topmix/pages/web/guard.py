@@ -106,7 +106,10 @@ class Guard:
             return
         if scope["path"] not in self.open_paths and not self._has_token(headers):
             await refuse(
-                401, "open the address that the program printed: it has a token", **{"www-authenticate": "Bearer"}
+                401,
+                "a token is needed, which the program printed or was given: send it in the header "
+                "'Authorization: Bearer TOKEN'; for a page, open the address that the program printed",
+                **{"www-authenticate": "Bearer"},
             )
             return
         if scope["method"] not in READING and (why := self._is_foreign(headers)):
