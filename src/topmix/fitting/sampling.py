@@ -219,7 +219,8 @@ class SamplingSchedule(Plain):
     def _continue(self) -> None:
         """What is due between the last pass and the next one."""
         p, history = self.problem, self.log.history
-        if history[-1].phase != SAMPLING or p.corpus.n_tokens > MOST_TOKENS or not p.learner.fades:
+        in_shards = p.corpus.n_tokens > MOST_TOKENS or type(p.empty.prior) is not DocumentPrior or not p.learner.fades
+        if history[-1].phase != SAMPLING or in_shards:
             return
         chain = self.chain = self.chain or self._gathered()
         if self.phase != SAMPLING:
