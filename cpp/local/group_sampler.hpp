@@ -43,10 +43,18 @@ class GroupSampler {
                     Moved&& moved, Counts&& counts = {}) {
         documents_.clear();
         for (size_t d = group.begin; d < group.end; ++d) documents_.append(order_.tokens(z, d, d + 1));
-        each_token(group, z, key, words, counts, [&](size_t v, const WordWeights& word, const auto& t, TopicId& old) {
-            const size_t k = topmix::draw_again(topics_, word, documents_, t.doc, old, t.u, t.w);
-            if (k != old) moved(v, size_t(old), k), old = TopicId(k);
-        });
+        auto draw = [&](auto&& accept) {
+            each_token(group, z, key, words, counts,
+                       [&](size_t v, const WordWeights& word, const auto& t, TopicId& old) {
+                           const size_t k = topmix::draw_again(topics_, word, documents_, t.doc, old, t.u, t.w,
+                                                               accept(group.begin + t.doc));
+                           if (k != old) moved(v, size_t(old), k), old = TopicId(k);
+                       });
+        };
+        if (topics_.own.differ())
+            draw([&](size_t d) { return AcceptByPrior{topics_.alpha, topics_.own[d]}; });
+        else
+            draw([](size_t) { return AlwaysAccept{}; });
     }
 
     /// Each token given the proportions of its document.

@@ -12,6 +12,7 @@
 #include "base/views.hpp"
 #include "global/word_stats.hpp"
 #include "local/document.hpp"
+#include "local/priors.hpp"
 #include "local/shard.hpp"
 #include "local/topic_result.hpp"
 
@@ -44,11 +45,11 @@ inline void first_selection(Rows<const float> table, size_t L, int threads, Topi
     });
 }
 
-inline TopicResult topics_step(const Shard& shard, Rows<const float> table, std::span<const float> alpha,
+inline TopicResult topics_step(const Shard& shard, Rows<const float> table, const Priors& priors,
                                const DocumentOptions& opt, const Start& start, const LastVisit* last, bool want_words,
                                int threads, TopicScratch& scratch) {
     const Csr<float>& X = shard.X;
-    const size_t K = alpha.size(), L = opt.L, docs = X.rows();
+    const size_t K = priors.shared.size(), L = opt.L, docs = X.rows();
     const bool cold = start.indptr.empty() && start.dense.empty();
     if (cold) first_selection(table, L, threads, scratch);
     scratch.topic.resize(X.index.size() * L);
@@ -68,7 +69,7 @@ inline TopicResult topics_step(const Shard& shard, Rows<const float> table, std:
 
     parallel_for(docs, kDocumentGrain, threads, [&](size_t begin, size_t end, size_t) {
         DocPiece& piece = pieces[begin / kDocumentGrain];
-        Document document(K, opt, alpha);
+        Document document(K, opt, priors.shared);
         std::vector<float> N;
         for (size_t d = begin; d < end; ++d) {
             const int64_t at = X.indptr[d];
@@ -77,6 +78,7 @@ inline TopicResult topics_step(const Shard& shard, Rows<const float> table, std:
             const auto words = X.index.subspan(size_t(at), U);
             const auto counts = X.value.subspan(size_t(at), U);
 
+            if (priors.differ()) document.use_prior(priors[d]);
             std::vector<float>& N0 = document.start();
             if (cold) {
                 for (size_t u = 0; u < U; ++u)

@@ -60,6 +60,7 @@ _MODULES = (
     "model_selection",
     "plot",
     "presets",
+    "priors",
     "report",
     "search",
     "streaming",

@@ -29,19 +29,20 @@ from typing import Any
 
 import numpy as np
 
+from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.chains.exchange import exchange
 from topmix.chains.hard_topics import HardTopics
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches
 from topmix.files.reader import ModelFileError
 from topmix.fitting.checkpoint import Progress
-from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
+from topmix.fitting.history import DRAWING, LEARNING, POLISHING, SAMPLING, SWEEPS, Record
 from topmix.fitting.loop import Stopping
-from topmix.fitting.plain import Plain
+from topmix.fitting.plain import SWEEPS_PER_PASS, Plain
 from topmix.learners import PassResult
 from topmix.models.document_options import DocumentOptions, Sampling
 from topmix.models.topics import TopicModel
-from topmix.stats import WordTotal
+from topmix.stats import TopicStats, WordTotal
 
 FIRST_PASSES = 4  # before sampling; fewer where they converge
 LAST_PASSES = 2  # after it, at least
@@ -64,6 +65,7 @@ class SamplingPlan:
     sweeps: int
     seed: int
     max_time: float | None = None
+    draws: int = 0  # sweeps after them, in which effects of covariates are drawn too
 
     def next_phase(self, history: Sequence[Record], stopping: Stopping) -> str:
         """What the next pass does."""
@@ -73,7 +75,12 @@ class SamplingPlan:
             return SAMPLING if is_over and self._has_time_to_sample(history) else LEARNING
         if last == SAMPLING:
             n = sum(record.phase == SAMPLING for record in history)
-            return SAMPLING if n < self.sweeps and self.share(history) <= 1 else POLISHING
+            if n < self.sweeps and self.share(history) <= 1:
+                return SAMPLING
+            return DRAWING if self.draws and self._has_time_to_draw(history) else POLISHING
+        if last == DRAWING:
+            n = sum(record.phase == DRAWING for record in history)
+            return DRAWING if n < self.draws and self._has_time_to_draw(history) else POLISHING
         return POLISHING
 
     def share(self, history: Sequence[Record]) -> float:
@@ -97,9 +104,11 @@ class SamplingPlan:
 
     def options(self, plain: DocumentOptions, phase: str, history: Sequence[Record]) -> DocumentOptions:
         """How documents are solved in a pass of this phase."""
-        if phase != SAMPLING:
+        if phase not in SWEEPS:
             return plain
-        n = sum(record.phase == SAMPLING for record in history)
+        n = sum(record.phase in SWEEPS for record in history)
+        if phase == DRAWING:
+            return replace(plain, sampling=Sampling(None, n, self.seed))
         high, low = CONCENTRATION
         return replace(plain, sampling=Sampling(high * (low / high) ** self.share(history), n, self.seed))
 
@@ -108,6 +117,9 @@ class SamplingPlan:
             return stopping.has_converged(history)
         polished = [record for record in history if record.phase == POLISHING]
         return len(polished) >= LAST_PASSES and stopping.has_converged(polished)
+
+    def _has_time_to_draw(self, history: Sequence[Record]) -> bool:
+        return self.max_time is None or history[-1].seconds + _polishing(history) < self.max_time
 
     def _has_time_to_sample(self, history: Sequence[Record]) -> bool:
         """A sweep takes about half as long as a pass."""
@@ -140,7 +152,7 @@ class SamplingSchedule(Plain):
 
     def ends_here(self) -> bool:
         self.is_told_to_end = True
-        return self.phase != SAMPLING
+        return self.phase not in SWEEPS
 
     def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
         return self.plan.has_converged(history, stopping)
@@ -179,9 +191,28 @@ class SamplingSchedule(Plain):
     def _in_next_phase(self, model: TopicModel) -> TopicModel:
         """The model with the options of documents that the next pass has."""
         history, plain = self.log.history, self.problem.empty.document_options
-        ends = self.is_told_to_end and self.phase == SAMPLING
+        ends = self.is_told_to_end and self.phase in SWEEPS
         self.phase = POLISHING if ends else self.plan.next_phase(history, self.stopping)
+        prior, population = model.prior, self.problem.population
+        if isinstance(prior, CovariatePrior) and population is not None:
+            if self.phase == DRAWING:
+                model = replace(model, prior=replace(prior, is_curved=True))
+            elif prior.is_curved:
+                model = replace(model, prior=prior.settled(population))
         return replace(model, document_options=self.plan.options(plain, self.phase, history))
+
+    def _relearned(self, model: TopicModel, total: TopicStats) -> TopicModel | None:
+        """Effects of covariates follow the first passes, and every tenth sweep; then they are drawn, and their mean is
+        what the last passes have."""
+        prior, population, n = model.prior, self.problem.population, len(self.log.history)
+        if not isinstance(prior, CovariatePrior) or population is None or self.phase == LEARNING:
+            return super()._relearned(model, total)
+        if self.phase == SAMPLING:
+            if n % SWEEPS_PER_PASS == 0:
+                prior = prior.relearn(total, population)
+        elif self.phase == DRAWING:
+            prior = prior.drawn(total, population, np.random.default_rng([self.plan.seed, n]))
+        return replace(model, prior=prior, words=model.words.relearn() if model.words.learned else model.words)
 
     def _exchange(self) -> None:
         """Topics of tokens after exchanges, where one pays; their counts fade into what the next sweep finds."""
