@@ -101,8 +101,9 @@ struct AlwaysAccept {
     bool operator()(size_t, float, size_t, float, float) const { return true; }
 };
 
-/// A draw by the shared alpha is a proposal for a document that has another prior a (Metropolis and Hastings): it is
-/// accepted with probability (n_k + a_k) (n_z + alpha_z) / ((n_k + alpha_k) (n_z + a_z)), the token itself not counted.
+/// A draw by the shared alpha is a proposal for a document that has another prior a (Metropolis and Hastings, Eq.
+/// (3.35)): it is accepted with probability (n_k + a_k) (n_z + alpha_z) / ((n_k + alpha_k) (n_z + a_z)), the token
+/// itself not counted.
 struct AcceptByPrior {
     std::span<const float> alpha, own;  // [K]
 

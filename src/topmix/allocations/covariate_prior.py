@@ -1,6 +1,6 @@
 """Topic proportions of documents that depend on covariates: pi_d ~ Dir(alpha_d), log alpha_dk = x_d . lambda_k.
 
-Dirichlet-multinomial regression (Mimno and McCallum 2008). docs/math.md, section 3.10.
+Dirichlet-multinomial regression (Mimno and McCallum 2008). docs/math.md, section 3.11.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class CovariatePrior:
         return self
 
     def bound(self, total: TopicStats) -> float:
-        """The documents' part of the objective, and the log density of the coefficients.  Eq. (3.27)."""
+        """The documents' part of the objective, and the log density of the coefficients.  Eq. (3.31)."""
         return total.G + total.A + float(total.T[0]) - 0.5 * float(np.sum(self.precision * self.away**2))
 
     def documents(self, stats: TopicStats) -> float:
@@ -139,7 +139,7 @@ class CovariatePrior:
         return stats.G if self.posterior == "variational" else stats.A
 
     def relearn(self, total: TopicStats, population: Population) -> CovariatePrior:
-        """Coefficients that fit these statistics better.  Eq. (3.29)
+        """Coefficients that fit these statistics better.  Eq. (3.33)
 
         The likelihood of documents' counts is bounded from below by sum_k lambda_k . M_k less the normalisers, which is
         concave. Newton steps: of each topic, with the normaliser's tangent, which separates topics, then of all topics
@@ -165,7 +165,7 @@ class CovariatePrior:
     def drawn(self, total: TopicStats, population: Population, rng: np.random.Generator) -> CovariatePrior:
         """Coefficients drawn from their posterior given the counts of documents, a Gaussian about its mode.
 
-        With the topics of tokens drawn in turn, these are draws from the posterior of both.  Eq. (3.30)
+        With the topics of tokens drawn in turn, these are draws from the posterior of both.  Eq. (3.34)
         """
         (M, Q), x, precision = self._split(total), population.x, self.precision
         K, P = M.shape
@@ -276,7 +276,7 @@ class OwnPriors:
         return np.asarray(self.rows[self.design.row])
 
     def summarise(self, words: WordStats, docs: DocTopics, lengths: Array, H: float) -> TopicStats:
-        """Statistics of documents with these topics.  Eqs. (3.26)-(3.28)"""
+        """Statistics of documents with these topics.  Eqs. (3.31), (3.32)"""
         prior, n_docs = self.prior, len(lengths)
         K, P = prior.coefficients.shape
         row = np.repeat(self.design.row, np.diff(docs.indptr))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, stdtrit
 
 from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.fitted.frames import Columns
@@ -62,8 +62,9 @@ def _covariates(f: FittedTopics) -> tuple[CovariatePrior, Design]:
 
 
 def _interval(mean: Array, draws: Array, level: float) -> tuple[Array, Array, Array]:
-    """The mean, and where the truth is with this probability; NaN where nothing was drawn."""
+    """The mean, and where the truth is with this probability; NaN where nothing was drawn. Each draw is like the one
+    before it, so they say as much of the spread as half as many would."""
     if len(draws) < 2:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    reach = ndtri(0.5 + level / 2) * draws.std(axis=0, ddof=1)
+    reach = stdtrit(len(draws) / 2, 0.5 + level / 2) * draws.std(axis=0, ddof=1)
     return mean, mean - reach, mean + reach
