@@ -49,6 +49,7 @@ ALLOWED_SKIPS = {
     r"it has n_jobs workers, who do not wait for each other": "asynchronous learning with several workers",
     r"takes (dense rows|any finite number|vectors)|dense rows use all columns": "mixtures of vectors take no counts",
     r"has no \w+": "the estimator has no such parameter",
+    r"\w+ does not have a decision_function method\.": "scikit-learn's check of classifiers that have one",
 }
 if sys.version_info >= (3, 14):
     ALLOWED_SKIPS[r"(gensim|pyLDAvis|tomotopy) is not installed"] = "no wheels for this version of Python yet"

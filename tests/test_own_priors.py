@@ -46,7 +46,7 @@ def problem(core, posterior="collapsed", n_docs=41):
 @pytest.mark.parametrize("step", [TopicStep(), CVB0Step(), SCVB0Step()], ids=lambda step: type(step).__name__)
 @pytest.mark.parametrize("posterior", ["collapsed", "variational"])
 def test_a_document_is_solved_as_if_all_had_its_prior(core, monkeypatch, step, posterior):
-    for room in ("local.solve", "local.cvb0", "local.scvb0", "data.shard", "allocations.covariate_prior"):
+    for room in ("local.solve", "local.cvb0", "local.scvb0", "data.shard", "allocations.own_priors"):
         monkeypatch.setattr(f"topmix.{room}._core", core)
     shard, model, design = problem(core, posterior)
     found = topics_of(step, shard, model, core, monkeypatch)
@@ -75,7 +75,7 @@ def topics_of(step, shard, model, core, monkeypatch):
 
 
 def test_every_draw_is_the_twins(core, monkeypatch):
-    for room in ("local.sample", "data.shard", "allocations.covariate_prior"):
+    for room in ("local.sample", "data.shard", "allocations.own_priors"):
         monkeypatch.setattr(f"topmix.{room}._core", core)
     shard, model, design = problem(core)
     copies = shard.value.astype(np.int64)
@@ -95,7 +95,7 @@ def test_every_draw_is_the_twins(core, monkeypatch):
 
 def test_draws_have_the_distribution_of_the_documents_own_prior(core, monkeypatch):
     """By enumeration of the topics of three tokens."""
-    for room in ("local.sample", "data.shard", "allocations.covariate_prior"):
+    for room in ("local.sample", "data.shard", "allocations.own_priors"):
         monkeypatch.setattr(f"topmix.{room}._core", core)
     rng, n = np.random.default_rng(0), 3
     own = np.array([[1.5, 0.2, 0.1], [0.1, 0.1, 2.0]])

@@ -12,18 +12,17 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln, xlogy
+from scipy.special import digamma
 
-from topmix import _core
-from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.own_priors import OwnPriors
 from topmix.allocations.stick_prior import trigamma
 from topmix.data.design_rows import DesignRows
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.numerics.blas import one_thread
 from topmix.parameters.checks import SMALLEST
-from topmix.stats import PseudoCounts, TopicStats, WordStats, WordTotal
+from topmix.stats import PseudoCounts, TopicStats, WordTotal
 
 Array = NDArray[np.float64]
 
@@ -112,11 +111,11 @@ class CovariatePrior:
         with one_thread():  # products have other last digits on several
             return np.exp(np.clip(x @ self.coefficients.T, *LOG_RANGE))
 
-    def of(self, design: DesignRows | None) -> OwnPriors | DocumentPrior:
+    def of(self, design: DesignRows | None) -> CovariatePriors | DocumentPrior:
         """The priors of these documents; the mean one where nothing is known of them."""
         if design is None:
             return DocumentPrior(self.alpha, self.posterior)
-        return OwnPriors(self, design, self.rows(design.x))
+        return CovariatePriors(self.alpha, self.posterior, design, self.rows(design.x), self)
 
     def no_stats(self, S: WordTotal | PseudoCounts) -> TopicStats:
         """Statistics of no documents, with these counts of words."""
@@ -256,50 +255,23 @@ class CovariatePrior:
 
 
 @dataclass(frozen=True)
-class OwnPriors:
-    """The priors of some documents, as local steps see them."""
+class CovariatePriors(OwnPriors):
+    """The priors of some documents with covariates, as local steps see them."""
 
     prior: CovariatePrior
-    design: DesignRows
-    rows: Array  # [distinct rows of the design, K]
 
-    @property
-    def alpha(self) -> Array:
-        return self.prior.alpha
-
-    def own(self, scale: float = 1.0) -> _core.Priors:
-        """What kernels see."""
-        return _core.Priors((scale * self.rows).astype(np.float32), self.design.row)
-
-    def of_documents(self) -> Array:
-        """[documents, K]"""
-        return np.asarray(self.rows[self.design.row])
-
-    def summarise(self, words: WordStats, docs: DocTopics, lengths: Array, H: float) -> TopicStats:
-        """Statistics of documents with these topics.  Eqs. (3.31), (3.32)"""
-        prior, n_docs = self.prior, len(lengths)
+    def to_learn_from(self, N: Array, a: Array, row: NDArray[np.int32], topic: NDArray[np.uint16]) -> Array:
+        """M and, where draws need it, Q.  Eq. (3.32)"""
+        prior, x = self.prior, self.design.x
         K, P = prior.coefficients.shape
-        row = np.repeat(self.design.row, np.diff(docs.indptr))
-        N, a, sums = docs.count.astype(np.float64), self.rows[row, docs.topic], self.rows.sum(axis=1)
-        a0, A, T = sums[self.design.row], 0.0, 0.0
-        G = float(np.sum(gammaln(a0) - gammaln(a0 + lengths)) + np.sum(gammaln(N + a) - gammaln(a)))
-        if prior.posterior == "collapsed":
-            A = float(np.sum(N * np.log(N + a)) - xlogy(lengths, lengths + a0).sum())
-            each = gammaln(sums) + np.sum(self.rows * np.log(self.rows) - gammaln(self.rows), axis=1)
-            T = float(np.sum(each[self.design.row] - a0 * np.log(lengths + a0)) + np.sum(a * np.log1p(N / a)))
-            G = 0.0
         first = a * (digamma(N + a) - digamma(a))
         M = np.zeros(K * (P + P * P))
-        M[: K * P] = self._by_topic(first, row, docs.topic, self.design.x).ravel()
+        M[: K * P] = self._by_topic(first, row, topic, x).ravel()
         if prior.is_curved:
-            x = self.design.x
             products = (x[:, :, None] * x[:, None, :]).reshape(len(x), P * P)
             second = first + a**2 * (trigamma(N + a) - trigamma(a))
-            M[K * P :] = self._by_topic(second, row, docs.topic, products).ravel()
-        return TopicStats(words, float(n_docs), H, G, A, np.array([T]), M)
-
-    def documents(self, stats: TopicStats) -> float:
-        return self.prior.documents(stats)
+            M[K * P :] = self._by_topic(second, row, topic, products).ravel()
+        return M
 
     def _by_topic(self, value: Array, row: NDArray[np.int32], topic: NDArray[np.uint16], x: Array) -> Array:
         """[K, columns of x] sum_d value_dk x_d"""

@@ -33,6 +33,7 @@ from topmix.priors import Covariates
 from topmix.read import Reading
 
 ESTIMATORS: dict[str, Any] = {}  # the classes that `load` knows, by name; filled in __init__.py
+SUPERVISED: dict[str, Any] = {}  # and those that need y
 DEFAULT_ENGINE = "threads"
 WHOLE = ("n_iter", "n_updates", "n_samples", "n_sweeps")
 LARGEST_COUNT = 2**62
@@ -59,7 +60,7 @@ class Saved(Protocol):
 
 def save(estimator: Saved, path: str | os.PathLike[str]) -> None:
     name, fitted = type(estimator).__name__, estimator._found()
-    if ESTIMATORS.get(name) is not type(estimator):
+    if (ESTIMATORS | SUPERVISED).get(name) is not type(estimator):
         raise ModelFileError(f"{name} is not an estimator of topmix, so `load` would not know it: use pickle or joblib")
     out = Writer()
     out.value("n_components", fitted.model.n_components)
@@ -140,9 +141,9 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> tuple[Any, str | No
     """The estimator, and the name of the engine that learned it."""
     file = open_file(opened, path, MODEL, mapped=mapped)
     name = file.text("estimator")
-    if name not in ESTIMATORS:
+    if name not in (known := ESTIMATORS | SUPERVISED):
         raise ModelFileError(f"holds a {name!r}, which topmix {__version__} does not know")
-    estimator, used = _construct(ESTIMATORS[name], file)
+    estimator, used = _construct(known[name], file)
     estimator._threads()  # every question to a model asks for it
     about: dict[str, Any] = {"reading": Reading.read(file), "history": tuple(read_history(file))}
     for number, value in (file.table("numbers") or {}).items():

@@ -13,6 +13,7 @@ import numpy as np
 
 from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.label_prior import LabelPrior
 from topmix.allocations.stick_prior import StickPrior
 from topmix.cuda.device import Device, Given
 from topmix.cuda.parking import Held
@@ -70,8 +71,8 @@ class TopicBackend:
     def place(self, model: M) -> M:
         if isinstance(model, TopicModel) and model.words.held is not None:
             raise ValueError("engine='cuda' has no banned or pinned words and no frozen topics: use engine='threads'")
-        if isinstance(model, TopicModel) and isinstance(model.prior, CovariatePrior):
-            raise ValueError("engine='cuda' has no kernel for Covariates yet: use engine='threads'")
+        if isinstance(model, TopicModel) and isinstance(model.prior, CovariatePrior | LabelPrior):
+            raise ValueError("engine='cuda' has no kernel for Covariates or labels yet: use engine='threads'")
         if not isinstance(model, TopicModel) or isinstance(model.prior, StickPrior):
             return model
         total: Any = model.words.total

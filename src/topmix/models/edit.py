@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from topmix.allocations.covariate_prior import CovariatePrior
+from topmix.allocations.label_prior import LabelPrior
 from topmix.allocations.stick_prior import StickPrior, Sticks
 from topmix.likelihoods.held_words import HeldWords
 from topmix.models.topics import Prior, TopicModel
@@ -213,6 +214,10 @@ def _prior(prior: Prior, alpha: np.ndarray, kept: np.ndarray) -> Prior:
         K, P = prior.coefficients.shape
         draws = prior.draws.reshape(-1, K, P)[:, kept]
         return replace(prior, alpha=alpha[kept], coefficients=prior.coefficients[kept], draws=draws)
+    if isinstance(prior, LabelPrior):
+        if not np.array_equal(alpha[kept], prior.alpha):
+            raise ValueError("topics of labels cannot be merged, split, dropped or added")
+        return prior
     alpha = alpha[kept]
     if not isinstance(prior, StickPrior):
         return replace(prior, alpha=alpha)

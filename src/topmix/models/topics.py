@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topmix.allocations.covariate_prior import CovariatePrior, OwnPriors, Population
+from topmix.allocations.covariate_prior import CovariatePrior, Population
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.label_prior import LabelPrior
+from topmix.allocations.own_priors import OwnPriors
 from topmix.allocations.stick_prior import StickPrior
 from topmix.data.shard import Shard
 from topmix.files.reader import CheckedReader
@@ -17,7 +19,9 @@ from topmix.likelihoods.topic_words import TopicWords, WordTables
 from topmix.models.document_options import DocumentOptions
 from topmix.stats import TopicStats, WordTotal
 
-Prior = DocumentPrior | StickPrior | CovariatePrior  # how documents share the topics; kernels see its alpha
+Prior = (
+    DocumentPrior | StickPrior | CovariatePrior | LabelPrior
+)  # how documents share the topics; kernels see its alpha
 LocalPrior = DocumentPrior | StickPrior | OwnPriors  # the same, of the documents of a shard
 
 
@@ -111,7 +115,7 @@ class TopicModel:
         prior: Prior
         if isinstance(self.prior, StickPrior):
             prior = StickPrior.read(file.at("prior"), K)
-        elif isinstance(self.prior, CovariatePrior):
+        elif isinstance(self.prior, CovariatePrior | LabelPrior):
             prior = self.prior.read(file.at("prior"), K, words.posterior)
         else:
             prior = DocumentPrior.read(file.at("prior"), K, words.posterior)
