@@ -217,3 +217,41 @@ def test_rows_of_a_design_are_those_of_the_documents():
     for chosen in (slice(3, 11), np.array([7, 0, 7])):
         part = rows[chosen]
         np.testing.assert_array_equal(part.x[part.row], x[chosen])
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_draws_have_the_spread_of_the_posterior(monkeypatch, together):
+    """Of coefficients, where the counts of documents are known: that of a Gaussian about the mode."""
+    if not together:
+        monkeypatch.setattr("topmix.allocations.covariate_prior.MOST_JOINT", 1)
+    _, model, design = problem(None, n_docs=200)
+    rng = np.random.default_rng(4)
+    N = np.array([rng.multinomial(60, rng.dirichlet(a)) for a in model.prior.rows(design.x)[design.row]], float)
+    lengths, population = N.sum(axis=1), Population.of(design, N.sum(axis=1))
+    docs, prior = counted(N), CovariatePrior.flat(K, P, "collapsed", 2.0, 1.0)
+    for _ in range(30):
+        prior = prior.relearn(prior.of(design).summarise(None, docs, lengths, 0.0), population)
+    mode, h, size = prior.coefficients, 1e-3, K * P
+    steps = h * np.eye(size).reshape(size, K, P)
+
+    def curvature(i, j):
+        values = [a * b * likelihood(mode + a * steps[i] + b * steps[j], design, N) for a in (1, -1) for b in (1, -1)]
+        return -sum(values) / (4 * h * h)
+
+    J = np.array([[curvature(i, j) if i <= j else 0.0 for j in range(size)] for i in range(size)])
+    J += np.triu(J, 1).T
+    expected = np.sqrt(np.diag(np.linalg.inv(J))).reshape(K, P)
+    prior = replace(prior, is_curved=True)
+    drawn = []
+    for _ in range(420):
+        prior = prior.drawn(prior.of(design).summarise(None, docs, lengths, 0.0), population, rng)
+        drawn.append(prior.coefficients)
+    drawn = np.array(drawn[20:])
+    np.testing.assert_allclose(drawn.std(axis=0), expected, rtol=0.25)
+    assert np.mean(drawn.std(axis=0) / expected) == pytest.approx(1.0, abs=0.06)
+    assert np.abs((drawn.mean(axis=0) - mode) / expected).max() < 0.6
+    assert prior.n_drawn == 420
+    assert prior.draws.shape == (400, K, P)
+    settled = prior.settled(population)
+    np.testing.assert_array_equal(settled.coefficients, prior.draws.mean(axis=0))
+    assert not settled.is_curved

@@ -28,7 +28,8 @@ Array = NDArray[np.float64]
 
 LOG_RANGE = (-16.0, 10.0)  # of log alpha_dk
 INTERCEPT_SIGMA = 3.0  # of the Gaussian prior on intercepts
-LARGEST_STEP = 1.0  # of log alpha_dk, at once
+LARGEST_STEP = 1.0  # of log alpha_dk, at once, while coefficients are learned
+LARGEST_DRAW = 10.0  # ... and when they are drawn: far outside of a posterior that says something
 ROUNDS = 5  # Newton steps after a pass
 MOST_ROWS = 1 << 14  # distinct documents that the normaliser is summed over; of more, a sample
 MOST_PRODUCTS = 1 << 22  # numbers in the products of their columns
@@ -195,7 +196,7 @@ class CovariatePrior:
             g = gradient.reshape(*L.shape[:2], 1)
             back = np.swapaxes(L, 1, 2)
             step = np.linalg.solve(back, np.linalg.solve(L, g) + rng.standard_normal(g.shape))
-        now = self._moved(step.reshape(K, P), x)._averaged(population)
+        now = self._moved(step.reshape(K, P), x, LARGEST_DRAW)._averaged(population)
         kept = self.draws.reshape(-1, K, P)
         if self.n_drawn >= BURN_IN:
             kept = np.concatenate([kept, now.coefficients[None]])
@@ -216,10 +217,10 @@ class CovariatePrior:
         a, N, times = alpha.sum(axis=1), population.length, population.times
         return _Slopes(alpha, a, times * (digamma(a + N) - digamma(a)), times * (trigamma(a + N) - trigamma(a)))
 
-    def _moved(self, step: NDArray[np.floating], x: Array) -> CovariatePrior:
+    def _moved(self, step: NDArray[np.floating], x: Array, most: float = LARGEST_STEP) -> CovariatePrior:
         """Further by a step, or by a part of it where that would move a prior of a document far."""
         reach = np.abs(x @ step.T).max(axis=0)
-        size = np.minimum(1.0, LARGEST_STEP / np.maximum(reach, 1e-300))
+        size = np.minimum(1.0, most / np.maximum(reach, 1e-300))
         return replace(self, coefficients=self.coefficients + size[:, None] * step)
 
     def _averaged(self, population: Population) -> CovariatePrior:
