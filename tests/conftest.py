@@ -33,6 +33,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 ALLOWED_SKIPS = {
     # Packages that are not in the `test` group.
     r"anndata is not installed": "it holds pandas back at version 2, and the other tests are for the latest",
+    r"formulaic is not installed": "it is an extra, for splines in formulas",
     r"there is no chromium here": "the browser tests need a browser of 200 MB",
     r"node is not installed": "the scripts of the report are also checked in a browser",
     r"MkDocs is not installed: pip install --group docs": "`make test-all` installs it, `make wheel-check` does not",
@@ -48,6 +49,7 @@ ALLOWED_SKIPS = {
     r"it has n_jobs workers, who do not wait for each other": "asynchronous learning with several workers",
     r"takes (dense rows|any finite number|vectors)|dense rows use all columns": "mixtures of vectors take no counts",
     r"has no \w+": "the estimator has no such parameter",
+    r"\w+ does not have a decision_function method\.": "scikit-learn's check of classifiers that have one",
 }
 if sys.version_info >= (3, 14):
     ALLOWED_SKIPS[r"(gensim|pyLDAvis|tomotopy) is not installed"] = "no wheels for this version of Python yet"

@@ -81,8 +81,8 @@ def test_the_bound_rises_at_every_pass_and_with_every_alpha(sample):
             return Watched(new.alpha, new.posterior, True)
 
     class WatchedLDA(LDA):
-        def _empty_model(self, V):
-            model = super()._empty_model(V)
+        def _empty_model(self, V, design=None):
+            model = super()._empty_model(V, design)
             return replace(model, prior=Watched(model.prior.alpha, model.prior.posterior, True))
 
     model = WatchedLDA(

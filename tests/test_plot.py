@@ -17,6 +17,14 @@ from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.views.model import view_of
 
 matplotlib.use("Agg")
+EFFECTS = {  # as `effects` of a model gives them
+    "topic": [0, 0, 1, 1, 2, 2],
+    "name": ["a", "a", "b", "b", "c", "c"],
+    "term": ["Intercept", "year"] * 3,
+    "estimate": [-3.0, 0.5, -2.0, -1.0, -2.5, 0.0],
+    "low": [-4.0, 0.3, -2.5, -1.5, -3.0, -0.4],
+    "high": [-2.0, 0.7, -1.5, -0.5, -2.0, 0.4],
+}
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +64,7 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
         "sweep": lambda **more: plot.sweep(swept, **more),
         "topics_over_time": lambda **more: plot.topics_over_time(model.topics_over_time(corpus, days), **more),
         "topics_by": lambda **more: plot.topics_by(model.topics_by(corpus, halves), **more),
+        "effects": lambda **more: plot.effects(EFFECTS, **more),
     }
     assert calls.keys() == set(plot.__all__)
     for draw in calls.values():
@@ -326,3 +335,16 @@ def test_everything_is_inside_the_figure_and_nobody_has_the_colour_of_another(n,
         for label in a.get_yticklabels():
             assert label.get_window_extent().x0 >= whole.x0 - 1
     plt.close(figure)
+
+
+def test_effects_of_a_term_are_drawn_with_their_intervals(ax):
+    plot.effects(pd.DataFrame(EFFECTS), ax=ax, n=2)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["0  a", "1  b"]  # c may be zero; the largest first
+    assert ax.get_xlabel() == "effect of year"
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [0.5, -1.0])
+    plot.effects(EFFECTS, "Intercept", ax=ax, topics=[2])
+    for table, said in ((EFFECTS, "'month' is not a term"), ({"topic": [1]}, "model.effects")):
+        with pytest.raises(ValueError, match=said):
+            plot.effects(table, "month", ax=ax)
+    with pytest.raises(ValueError, match="7 is not a topic"):
+        plot.effects(EFFECTS, topics=[7], ax=ax)

@@ -36,6 +36,7 @@ SCALE, NORM = np.zeros(W), np.full(K, 50.0)
 N_TOKENS = int(CORPUS.value.sum())
 ROWS = {"indptr": SHARD.indptr, "index": SHARD.index, "value": SHARD.value}
 WORDS = {"starts": SHARD.starts, "order": SHARD.order}
+OWN = np.full((3, K), 0.1, np.float32), (np.arange(N) % 3).astype(np.int32)  # priors of documents
 DOCS = np.arange(N + 1), np.zeros(N, np.uint16), np.ones(N, np.float32)
 TOKENS = _core.TokenRows(**ROWS, n_words=W)
 POINTS = RNG.normal(size=(N, D)).astype(np.float32)
@@ -245,12 +246,13 @@ DOORS = {
     "Shard": Door({**ROWS, **WORDS}, (), (*("indptr", "index"), *WORDS)),
     "Start": Door({"docs": DOCS}, (), ("docs",)),
     "LastVisit": Door({"docs": DOCS, "words": OF_WORDS}, (), ("docs",)),
+    "Priors": Door({"alpha": OWN[0], "row": OWN[1]}, (), ("row",)),
     "TopicScratch": Door(),
     "topics_step": Door(
         {"shard": IN_SHARD, "table": TABLE, "alpha": ALPHA, "options": Made(options, ()),
          "start": Made(_core.Start, (DOCS,)), "last": Made(_core.LastVisit, (DOCS, OF_WORDS)), "want_words": True,
-         **THREADS, "scratch": Made(_core.TopicScratch, ())},
-        ("shard", "start", "last"), names=step_names),
+         **THREADS, "scratch": Made(_core.TopicScratch, ()), "own": Made(_core.Priors, OWN)},
+        ("shard", "start", "last", "own"), names=step_names),
     "merged_entropy": Door(
         {"scratch": Made(lambda: scored(), ()), "L": L, "partner": np.array([1, 0, -1, -1], np.int32), **THREADS,
          "lost": zeros(K)},
@@ -259,17 +261,18 @@ DOORS = {
     "scvb0_step": Door(
         {"shard": IN_SHARD, "table": TABLE, "alpha": ALPHA,
          "options": Made(_core.SCVB0Options, (1.0, 1.0, 0.5, 1, L, 0)), "pass_": 0, **THREADS,
-         "scratch": Made(_core.TopicScratch, ()), "averages": None},
-        ("shard",), names=step_names),
+         "scratch": Made(_core.TopicScratch, ()), "averages": None, "own": Made(_core.Priors, OWN)},
+        ("shard", "own"), names=step_names),
     "cvb0_step": Door(
         {"shard": IN_SHARD, "words": OF_WORDS, "alpha": ALPHA, "L": L, "burn_in": 1,
-         "last": (zeros(E, L, dtype=np.uint16), zeros(E, L, dtype=np.float32)), **THREADS},
-        ("shard", "last", "L"),
+         "last": (zeros(E, L, dtype=np.uint16), zeros(E, L, dtype=np.float32)), **THREADS,
+         "own": Made(_core.Priors, OWN)},
+        ("shard", "last", "L", "own"),
         names=lambda given, result: [*step_names(given, result), (result[4][0], given["alpha"].shape[0])]),
     "sample_step": Door(
         {"tokens": ORDER, "words": OF_WORDS, "alpha": ALPHA, "given": None, "seed": 0, "sweep": 0, "first": 0,
-         **THREADS, "z": zeros(N_TOKENS, dtype=np.uint16)},
-        ("z", "given"), names=lambda given, result: [*step_names(given, result), *z_names(given, result)]),
+         **THREADS, "z": zeros(N_TOKENS, dtype=np.uint16), "own": Made(_core.Priors, OWN)},
+        ("z", "given", "own"), names=lambda given, result: [*step_names(given, result), *z_names(given, result)]),
     "TokenRows": Door({**ROWS, "n_words": W}, ("indptr", "index", "n_words"), bad={"n_words": [0, 1, 2**31, 2**40]}),
     "WordOrder": Door({"tokens": TOKENS, **BOUNDS, **THREADS}, ("bounds",)),
     "count_tokens": Door({"tokens": TOKENS, **THREADS, **counts()}, ("z",), ("word", "total")),

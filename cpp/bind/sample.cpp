@@ -18,12 +18,13 @@ namespace {
 
 auto bind_sample_step(const WordOrder& tokens, const WordArrays& of_words, Vec<const float> alpha,
                       const std::optional<DocArrays>& given, uint64_t seed, uint32_t sweep, uint64_t first,
-                      Threads threads, Vec<TopicId> z) {
+                      Threads threads, Vec<TopicId> z, const PriorArrays* own) {
     const auto& [table, log_scale, norm, least] = of_words;
     const size_t words = table.shape(0), K = table.shape(1), docs = tokens.first().size() - 1;
     check_table(table, alpha);
     require(norm.size() == K && log_scale.size() == words, "table, log_scale and norm disagree");
     require(words == tokens.words() && tokens.n_blocks() == 1, "table and tokens disagree");
+    const Priors priors = priors_of(alpha, own, docs);
     GivenTopics proportions;
     if (given) {
         check_topics(*given, docs, K, "the documents' topics are of other documents");
@@ -38,7 +39,7 @@ auto bind_sample_step(const WordOrder& tokens, const WordArrays& of_words, Vec<c
         const TopicNumbers numbers(view(norm));
         std::vector<float> by_word(words);
         for (size_t v = 0; v < words; ++v) by_word[v] = float(std::exp(-log_scale.data()[v]));
-        const TopicWeights topics{view(alpha), numbers.inverse, numbers.larger, float(least)};
+        const TopicWeights topics{view(alpha), numbers.inverse, numbers.larger, float(least), priors};
         const TableWords weights({view(table), K}, by_word, view(alpha));
         out = sample_step(tokens, view(z), topics, weights, given ? &proportions : nullptr, {seed, sweep, first},
                           threads);
@@ -50,7 +51,7 @@ auto bind_sample_step(const WordOrder& tokens, const WordArrays& of_words, Vec<c
 
 void register_sample(nb::module_& m) {
     m.def("sample_step", &bind_sample_step, "tokens"_a, "words"_a, "alpha"_a, "given"_a.none(), "seed"_a, "sweep"_a,
-          "first"_a, "threads"_a, "z"_a.noconvert(),
+          "first"_a, "threads"_a, "z"_a.noconvert(), "own"_a = nb::none(),
           "Draws the topics z of a shard's tokens, again or given the documents' proportions (indptr, topic, count):"
           " (word statistics), (documents' topics), tokens that moved.");
 }

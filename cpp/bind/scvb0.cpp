@@ -15,18 +15,19 @@ namespace {
 
 auto bind_scvb0_step(const ShardArrays& shard, Mat<const float> table, Vec<const float> alpha,
                      const Scvb0Options& options, uint32_t pass, Threads threads, TopicScratch& scratch,
-                     std::optional<Mat<float>> averages) {
+                     std::optional<Mat<float>> averages, const PriorArrays* own) {
     const size_t K = alpha.size();
     check_table(table, alpha);
     require(1 <= options.L && options.L <= K, "need 1 <= L <= K");
     const Shard rows = shard.checked(table.shape(0));
     require(!averages || (averages->shape(0) == rows.X.rows() && averages->shape(1) == K),
             "averages must be [docs, K]");
+    const Priors priors = priors_of(alpha, own, rows.X.rows());
     const std::span<float> N = averages ? view(*averages) : std::span<float>();
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
-        out = scvb0_step(rows, {view(table), K}, view(alpha), options, pass, threads, scratch, N);
+        out = scvb0_step(rows, {view(table), K}, priors, options, pass, threads, scratch, N);
     }
     return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.entropy, out.iterations);
 }
@@ -35,7 +36,7 @@ auto bind_scvb0_step(const ShardArrays& shard, Mat<const float> table, Vec<const
 using GammaArrays = std::tuple<Mat<const TopicId>, Mat<const float>>;
 
 auto bind_cvb0_step(const ShardArrays& shard, const WordArrays& of_words, Vec<const float> alpha, size_t L, int burn_in,
-                    const std::optional<GammaArrays>& given, Threads threads) {
+                    const std::optional<GammaArrays>& given, Threads threads, const PriorArrays* own) {
     const auto& [table, log_scale, norm, least] = of_words;
     const size_t K = alpha.size();
     check_table(table, alpha);
@@ -45,6 +46,7 @@ auto bind_cvb0_step(const ShardArrays& shard, const WordArrays& of_words, Vec<co
     require(log_scale.size() == table.shape(0) && norm.size() == K, "table, log_scale and norm disagree");
     require(burn_in >= 0, "burn_in must not be negative");
     require(least > 0, "the least prior count must be positive");
+    const Priors priors = priors_of(alpha, own, rows.X.rows());
     GammasView last;
     if (given) {
         const auto& [topic, r] = *given;
@@ -58,8 +60,8 @@ auto bind_cvb0_step(const ShardArrays& shard, const WordArrays& of_words, Vec<co
     {
         nb::gil_scoped_release nogil;
         require(all_below(last.topic, K), "a topic of the last gammas is not below K");
-        out = cvb0_step(rows, {{view(table), K}, view(log_scale), view(norm)}, view(alpha), {L, burn_in, float(least)},
-                        last, threads, next);
+        out = cvb0_step(rows, {{view(table), K}, view(log_scale), view(norm)}, priors, {L, burn_in, float(least)}, last,
+                        threads, next);
     }
     return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.entropy, out.iterations,
                            std::make_tuple(give(std::move(next.topic), nnz, L), give(std::move(next.r), nnz, L)));
@@ -79,10 +81,10 @@ void register_scvb0(nb::module_& m) {
             },
             "scale"_a, "offset"_a, "decay"_a, "burn_in"_a, "L"_a, "seed"_a);
     m.def("scvb0_step", &bind_scvb0_step, "shard"_a, "table"_a, "alpha"_a, "options"_a, "pass_"_a, "threads"_a,
-          "scratch"_a, "averages"_a.noconvert().none(),
+          "scratch"_a, "averages"_a.noconvert().none(), "own"_a = nb::none(),
           "One minibatch by SCVB0: (word statistics), (documents' topics), entropy, gammas computed.");
     m.def("cvb0_step", &bind_cvb0_step, "shard"_a, "words"_a, "alpha"_a, "L"_a, "burn_in"_a, "last"_a.none(),
-          "threads"_a,
+          "threads"_a, "own"_a = nb::none(),
           "One shard by CVB0: (word statistics), (documents' topics), entropy, sweeps, (topics and shares of gamma).");
 }
 

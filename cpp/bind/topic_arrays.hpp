@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bind/arrays.hpp"
+#include "local/priors.hpp"
 #include "local/shard.hpp"
 #include "local/topic_result.hpp"
 
@@ -43,6 +44,23 @@ inline void check_table(const Mat<const float>& table, const Vec<const float>& a
     require(alpha.size() == table.shape(1) && 1 <= alpha.size() && alpha.size() <= kMaxTopics,
             "alpha and table disagree on K, or K is over MAX_TOPICS");
     require(are_counts(view(alpha)), "alpha must be finite and not negative");
+}
+
+/// The documents' own priors: which row of alpha [priors, K] each has.
+struct PriorArrays {
+    Mat<const float> alpha;
+    Vec<const int32_t> row;
+};
+
+/// One prior for all documents, or their own.
+inline Priors priors_of(const Vec<const float>& alpha, const PriorArrays* own, size_t docs) {
+    if (!own) return {view(alpha), {}, {}};
+    const size_t K = alpha.size();
+    require(own->alpha.shape(1) == K && own->row.size() == docs,
+            "own priors must be [priors, K], and a row of them for each document");
+    require(are_counts(view(own->alpha)), "own priors must be finite and not negative");
+    require(all_below(view(own->row), own->alpha.shape(0)), "a document's prior lies outside of them");
+    return {view(alpha), {view(own->alpha), K}, view(own->row)};
 }
 
 inline auto give_words(WordStats&& S) {

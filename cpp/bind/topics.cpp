@@ -98,7 +98,7 @@ struct LastVisitArrays {
 
 auto bind_topics_step(const ShardArrays& shard, Mat<const float> table, Vec<const float> alpha,
                       const DocumentOptions& options, const StartArrays* start, const LastVisitArrays* last,
-                      bool want_words, Threads threads, TopicScratch& scratch) {
+                      bool want_words, Threads threads, TopicScratch& scratch, const PriorArrays* own) {
     const size_t words = table.shape(0), K = table.shape(1);
     check_table(table, alpha);
     require(1 <= options.L && options.L <= K, "need 1 <= L <= K");
@@ -107,11 +107,12 @@ auto bind_topics_step(const ShardArrays& shard, Mat<const float> table, Vec<cons
     const Shard rows = shard.checked(words);
     const Start from = start ? start->checked(rows.X.rows(), K) : Start{};
     const LastVisit before = last ? last->checked(rows.X.rows(), words, K) : LastVisit{};
+    const Priors priors = priors_of(alpha, own, rows.X.rows());
     TopicResult out;
     {
         nb::gil_scoped_release nogil;
-        out = topics_step(rows, {view(table), K}, view(alpha), options, from, last ? &before : nullptr, want_words,
-                          threads, scratch);
+        out = topics_step(rows, {view(table), K}, priors, options, from, last ? &before : nullptr, want_words, threads,
+                          scratch);
     }
     return std::make_tuple(give_words(std::move(out.S)), give_docs(std::move(out.docs)), out.entropy,
                            std::make_tuple(out.iterations, out.tried, out.accepted));
@@ -162,6 +163,9 @@ void register_topics(nb::module_& m) {
         .def(nb::init<Mat<const float>>(), "dense"_a, "From counts [documents, K].");
     nb::class_<LastVisitArrays>(m, "LastVisit", "What the topics' counts hold of these documents.")
         .def(nb::init<DocArrays, WordArrays>(), "docs"_a, "words"_a);
+    nb::class_<PriorArrays>(m, "Priors", "Priors of documents on topics, where each has its own.")
+        .def(nb::init<Mat<const float>, Vec<const int32_t>>(), "alpha"_a, "row"_a,
+             "Rows of alpha [priors, K], and which of them each document has.");
     bind_options(m);
     nb::class_<TopicScratch>(m, "TopicScratch", "Buffers that a worker keeps between steps.").def(nb::init<>());
 
@@ -178,7 +182,7 @@ void register_topics(nb::module_& m) {
           "The sum of x log x (collapsed) or log Gamma(x) at x = counts + eta; fills norm [K] with sums of x over "
           "words.");
     m.def("topics_step", &bind_topics_step, "shard"_a, "table"_a, "alpha"_a, "options"_a, "start"_a.none(),
-          "last"_a.none(), "want_words"_a, "threads"_a, "scratch"_a,
+          "last"_a.none(), "want_words"_a, "threads"_a, "scratch"_a, "own"_a = nb::none(),
           "One shard of documents: (word statistics), (documents' topics), entropy, (iterations, restarts tried,"
           " accepted).");
     m.def("merged_entropy", &bind_merged_entropy, "scratch"_a, "L"_a, "partner"_a, "threads"_a, "lost"_a.noconvert(),

@@ -20,6 +20,7 @@
 #include "base/parallel.hpp"
 #include "base/views.hpp"
 #include "local/entries.hpp"
+#include "local/priors.hpp"
 #include "local/shard.hpp"
 #include "local/topic_result.hpp"
 
@@ -63,6 +64,9 @@ class Excluding {
     }
 
     int64_t sweeps = 0;
+
+    /// The prior [K] of the next documents, where each has its own.
+    void use_prior(std::span<const float> prior) { alpha = prior; }
 
     std::span<const float> counts() const { return N; }
 
@@ -130,10 +134,10 @@ class Excluding {
 
 /// Every document of a shard from where its gammas were left, or from its words where `last` is empty; the new ones are
 /// written to `next`. Counts sweeps in `iterations`. Needs L <= K.
-inline TopicResult cvb0_step(const Shard& shard, const Cvb0Words& words, std::span<const float> alpha,
-                             const Cvb0Options& opt, GammasView last, int threads, Gammas& next) {
+inline TopicResult cvb0_step(const Shard& shard, const Cvb0Words& words, const Priors& priors, const Cvb0Options& opt,
+                             GammasView last, int threads, Gammas& next) {
     const Csr<float>& X = shard.X;
-    const size_t K = alpha.size(), L = opt.L, docs = X.rows();
+    const size_t K = priors.shared.size(), L = opt.L, docs = X.rows();
     next.topic.resize(X.index.size() * L);
     next.r.resize(X.index.size() * L);
 
@@ -142,10 +146,11 @@ inline TopicResult cvb0_step(const Shard& shard, const Cvb0Words& words, std::sp
     std::vector<DocPiece> pieces((docs + kDocumentGrain - 1) / kDocumentGrain);
     parallel_for(docs, kDocumentGrain, threads, [&](size_t begin, size_t end, size_t) {
         DocPiece& piece = pieces[begin / kDocumentGrain];
-        Excluding document(opt, words, alpha);
+        Excluding document(opt, words, priors.shared);
         for (size_t d = begin; d < end; ++d) {
             const size_t at = size_t(X.indptr[d]), U = size_t(X.indptr[d + 1]) - at;
             if (U == 0) continue;
+            if (priors.differ()) document.use_prior(priors[d]);
             TopicId* topic = &next.topic[at * L];
             float* r = &next.r[at * L];
             const auto v = X.index.subspan(at, U);

@@ -36,6 +36,9 @@ class DocumentTable {
     /// Counts to start from, [K]: all zero between documents, to be filled before a document is solved.
     std::vector<float>& start() { return dense; }
 
+    /// The prior [K] of the next documents, where each has its own.
+    void use_prior(std::span<const float> prior) { alpha_all = prior; }
+
     /// Counts that the last visit left, [K]: likewise, where own tokens are to be discounted.
     std::vector<float>& left_before() { return last; }
 

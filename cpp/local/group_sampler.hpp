@@ -37,14 +37,19 @@ class GroupSampler {
         : order_(order), topics_(topics), documents_(topics.alpha.size()) {}
 
     /// Each token of the group given all others. `moved(v, from, to)` is called for every change, `counts.add(k)` for
-    /// every token and `counts.end(v)` after those of a word.
-    template <class Words, class Moved, class Counts = NotCounted>
+    /// every token and `counts.end(v)` after those of a word. `Own`: documents have priors of their own.
+    template <bool Own = false, class Words, class Moved, class Counts = NotCounted>
     void draw_again(const WordOrder::Group& group, std::span<TopicId> z, const DrawKey& key, Words&& words,
                     Moved&& moved, Counts&& counts = {}) {
         documents_.clear();
         for (size_t d = group.begin; d < group.end; ++d) documents_.append(order_.tokens(z, d, d + 1));
         each_token(group, z, key, words, counts, [&](size_t v, const WordWeights& word, const auto& t, TopicId& old) {
-            const size_t k = topmix::draw_again(topics_, word, documents_, t.doc, old, t.u, t.w);
+            size_t k;
+            if constexpr (Own)
+                k = topmix::draw_again(topics_, word, documents_, t.doc, old, t.u, t.w,
+                                       AcceptByPrior{topics_.alpha, topics_.own[group.begin + t.doc]});
+            else
+                k = topmix::draw_again(topics_, word, documents_, t.doc, old, t.u, t.w);
             if (k != old) moved(v, size_t(old), k), old = TopicId(k);
         });
     }

@@ -120,7 +120,10 @@ void draw_tokens(const WordOrder& order, std::span<TopicId> z, const TopicWeight
             return;
         }
         auto moved = [&n = piece.accepted](size_t, size_t, size_t) { ++n; };
-        sampler.draw_again(groups[g], z, key, own, moved, counts[g]);
+        if (topics.own.differ())
+            sampler.template draw_again<true>(groups[g], z, key, own, moved, counts[g]);
+        else
+            sampler.draw_again(groups[g], z, key, own, moved, counts[g]);
         std::vector<std::pair<TopicId, float>> sorted;
         for (size_t d = begin; d < end; ++d)
             append_topics<Count>(sampler.topics_of_document(d - begin), sorted, piece, docs.indptr[d + 1]);

@@ -23,6 +23,7 @@
 #include "base/rng.hpp"
 #include "base/views.hpp"
 #include "local/entries.hpp"
+#include "local/priors.hpp"
 #include "local/shard.hpp"
 #include "local/topic_result.hpp"
 
@@ -50,6 +51,12 @@ class Average {
   public:
     Average(const Scvb0Options& options, std::span<const float> prior)
         : opt(options), alpha(prior), N(prior.size()), w(prior.size()), idx(options.L), r(options.L) {
+        use_prior(prior);
+    }
+
+    /// The prior [K] of the next documents.
+    void use_prior(std::span<const float> prior) {
+        alpha = prior, alpha0 = 0;
         for (float a : alpha) alpha0 += double(a);
     }
 
@@ -119,11 +126,11 @@ class Average {
 /// Documents of one minibatch. The order of a document's tokens is a function of (seed, pass, row). Topics of documents
 /// are sums of gamma, as the words' are; the averages N themselves go to `averages` [docs, K] unless that is empty.
 /// Counts in `iterations` the gammas that were computed. Needs L <= K.
-inline TopicResult scvb0_step(const Shard& shard, Rows<const float> table, std::span<const float> alpha,
+inline TopicResult scvb0_step(const Shard& shard, Rows<const float> table, const Priors& priors,
                               const Scvb0Options& opt, uint32_t pass, int threads, TopicScratch& scratch,
                               std::span<float> averages) {
     const Csr<float>& X = shard.X;
-    const size_t K = alpha.size(), L = opt.L, docs = X.rows();
+    const size_t K = priors.shared.size(), L = opt.L, docs = X.rows();
     scratch.topic.resize(X.index.size() * L);
     scratch.share.resize(X.index.size() * L);
 
@@ -132,12 +139,13 @@ inline TopicResult scvb0_step(const Shard& shard, Rows<const float> table, std::
     std::vector<DocPiece> pieces((docs + kDocumentGrain - 1) / kDocumentGrain);
     parallel_for(docs, kDocumentGrain, threads, [&](size_t begin, size_t end, size_t) {
         DocPiece& piece = pieces[begin / kDocumentGrain];
-        Average average(opt, alpha);
+        Average average(opt, priors.shared);
         std::vector<float> N(K);
         for (size_t d = begin; d < end; ++d) {
             const size_t at = size_t(X.indptr[d]), U = size_t(X.indptr[d + 1]) - at;
             if (U == 0) continue;
             const auto copies = X.value.subspan(at, U);
+            if (priors.differ()) average.use_prior(priors[d]);
             std::ranges::fill(N, 0.f);
             piece.entropy += average.visit(X.index.subspan(at, U), copies, table, Rng(opt.seed, pass, d),
                                            [&](size_t u, size_t n, const int32_t* idx, const float* r) {

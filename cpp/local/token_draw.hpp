@@ -16,9 +16,11 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/views.hpp"
+#include "local/priors.hpp"
 #include "local/topic_lines.hpp"
 #include "simd/block.hpp"
 
@@ -67,6 +69,7 @@ struct TopicWeights {
     std::span<const float> inverse;  // [K] 1 / (n_k + eta_k)
     std::span<const float> larger;   // [K] (n_k + eta_k) / (n_k + eta_k - 1)
     float least;                     // the smallest eta
+    Priors own = {};                 // of documents, where they are not all alpha
 };
 
 /// What draws of one word need.
@@ -93,10 +96,26 @@ inline size_t pick_by_prior(const WordWeights& word, std::span<const float> alph
     return last;
 }
 
+/// Draws by alpha are draws by alpha.
+struct AlwaysAccept {
+    bool operator()(size_t, float, size_t, float, float) const { return true; }
+};
+
+/// A draw by the shared alpha is a proposal for a document that has another prior a (Metropolis and Hastings, Eq.
+/// (3.35)): it is accepted with probability (n_k + a_k) (n_z + alpha_z) / ((n_k + alpha_k) (n_z + a_z)), the token
+/// itself not counted.
+struct AcceptByPrior {
+    std::span<const float> alpha, own;  // [K]
+
+    bool operator()(size_t k, float n_k, size_t z, float n_z, float x) const {
+        return x * (n_k + alpha[k]) * (n_z + own[z]) < (n_k + own[k]) * (n_z + alpha[z]);
+    }
+};
+
 /// A token that has topic z, drawn again; the counts of its document follow. u and w are from [0, 1).
-template <class Count>
+template <class Count, class Accept = AlwaysAccept>
 size_t draw_again(const TopicWeights& topics, const WordWeights& word, DocumentTopics<Count>& documents, size_t d,
-                  size_t z, float u, float w) {
+                  size_t z, float u, float w, const Accept& accept = {}) {
     const std::span<TopicLine<Count>> lines = documents[d];
     const float* row = word.e.data();
     const LineWeights weights = line_weights(lines[0], row, z);
@@ -118,6 +137,7 @@ size_t draw_again(const TopicWeights& topics, const WordWeights& word, DocumentT
         for (size_t i = 0; i < lines.size(); ++i) {
             const LineWeights here = i ? line_weights(lines[i], row, z) : weights;
             if (const size_t place = first_above(here, x); place < kLine) {
+                if (!accept(lines[i].id[place], float(lines[i].count[place]), z, float(n) - 1, w)) return z;
                 --n, ++lines[i].count[place];
                 return lines[i].id[place];
             }
@@ -126,6 +146,8 @@ size_t draw_again(const TopicWeights& topics, const WordWeights& word, DocumentT
         return z;  // rounding
     }
     const size_t k = prior > 0 ? pick_by_prior(word, topics.alpha, z, a * e, w * prior) : z;
+    if constexpr (!std::is_same_v<Accept, AlwaysAccept>)
+        if (k != z && !accept(k, documents.count(d, k), z, float(n) - 1, (x - document) / prior)) return z;
     if (k != z) --n, documents.add(d, k);
     return k;
 }

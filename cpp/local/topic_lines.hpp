@@ -48,6 +48,13 @@ class DocumentTopics {
     /// At least one.
     std::span<Line> operator[](size_t d) { return {&lines_[documents_[d].first], documents_[d].used}; }
 
+    /// Tokens of topic k.
+    float count(size_t d, size_t k) {
+        for (const Line& line : (*this)[d])
+            if (const uint32_t found = places_of(line, k)) return float(line.count[std::countr_zero(found)]);
+        return 0;
+    }
+
     /// One more token of topic k.
     void add(size_t d, size_t k) {
         const std::span<Line> lines = (*this)[d];

@@ -12,6 +12,7 @@
 #include "base/views.hpp"
 #include "global/word_stats.hpp"
 #include "local/document.hpp"
+#include "local/priors.hpp"
 #include "local/shard.hpp"
 #include "local/topic_result.hpp"
 
@@ -44,11 +45,30 @@ inline void first_selection(Rows<const float> table, size_t L, int threads, Topi
     });
 }
 
-inline TopicResult topics_step(const Shard& shard, Rows<const float> table, std::span<const float> alpha,
+/// The topics that documents with each of the priors can have; empty where that is all of them. A document never gets
+/// another than it starts with.
+inline std::vector<std::vector<int32_t>> candidates_of(const Priors& priors) {
+    std::vector<std::vector<int32_t>> found(priors.differ() ? priors.own.rows() : 0);
+    for (size_t g = 0; g < found.size(); ++g) {
+        for (size_t k = 0; k < priors.shared.size(); ++k)
+            if (priors.own[g][k] > 0) found[g].push_back(int32_t(k));
+        if (found[g].size() == priors.shared.size()) found[g].clear();
+    }
+    return found;
+}
+
+/// N += the word's tokens, among some topics by its weights in them, and evenly where it has none.
+inline void start_among(std::span<const int32_t> topics, std::span<const float> e, float count, std::vector<float>& N) {
+    float s = 0;
+    for (const int32_t k : topics) s += e[size_t(k)];
+    for (const int32_t k : topics) N[size_t(k)] += count * (s > 0 ? e[size_t(k)] / s : 1.f / float(topics.size()));
+}
+
+inline TopicResult topics_step(const Shard& shard, Rows<const float> table, const Priors& priors,
                                const DocumentOptions& opt, const Start& start, const LastVisit* last, bool want_words,
                                int threads, TopicScratch& scratch) {
     const Csr<float>& X = shard.X;
-    const size_t K = alpha.size(), L = opt.L, docs = X.rows();
+    const size_t K = priors.shared.size(), L = opt.L, docs = X.rows();
     const bool cold = start.indptr.empty() && start.dense.empty();
     if (cold) first_selection(table, L, threads, scratch);
     scratch.topic.resize(X.index.size() * L);
@@ -62,13 +82,15 @@ inline TopicResult topics_step(const Shard& shard, Rows<const float> table, std:
     }
     const OwnTokens own_tokens{by_topic, by_word, last ? float(last->least) : 0.f};
 
+    const std::vector<std::vector<int32_t>> candidates =
+        cold ? candidates_of(priors) : std::vector<std::vector<int32_t>>();
     TopicResult out;
     out.docs.indptr.assign(docs + 1, 0);
     std::vector<DocPiece> pieces((docs + kDocumentGrain - 1) / kDocumentGrain);
 
     parallel_for(docs, kDocumentGrain, threads, [&](size_t begin, size_t end, size_t) {
         DocPiece& piece = pieces[begin / kDocumentGrain];
-        Document document(K, opt, alpha);
+        Document document(K, opt, priors.shared);
         std::vector<float> N;
         for (size_t d = begin; d < end; ++d) {
             const int64_t at = X.indptr[d];
@@ -77,8 +99,12 @@ inline TopicResult topics_step(const Shard& shard, Rows<const float> table, std:
             const auto words = X.index.subspan(size_t(at), U);
             const auto counts = X.value.subspan(size_t(at), U);
 
+            if (priors.differ()) document.use_prior(priors[d]);
             std::vector<float>& N0 = document.start();
-            if (cold) {
+            const auto some = candidates.empty() ? std::span<const int32_t>() : candidates[size_t(priors.row[d])];
+            if (cold && !some.empty()) {
+                for (size_t u = 0; u < U; ++u) start_among(some, table[size_t(words[u])], counts[u], N0);
+            } else if (cold) {
                 for (size_t u = 0; u < U; ++u)
                     for (size_t l = 0, i = size_t(words[u]) * L; l < L; ++l, ++i)
                         N0[size_t(scratch.first_topic[i])] += counts[u] * scratch.first_r[i];

@@ -46,7 +46,7 @@ void averages_sum_to_lengths(size_t n, size_t K, const Scvb0Options& opt) {
     const std::vector<float> table = positive(shard.words() * K, 22), alpha(K, 0.1f);
     TopicScratch scratch;
     auto run = [&](int threads, std::span<float> averages) {
-        return scvb0_step(shard.view(), {table, K}, alpha, opt, 3, threads, scratch, averages);
+        return scvb0_step(shard.view(), {table, K}, Priors{alpha}, opt, 3, threads, scratch, averages);
     };
     std::vector<float> N(n * K, 0.f);
     const TopicResult one = run(1, N);
@@ -66,7 +66,7 @@ void gammas_go_on(size_t n, size_t K, const Cvb0Options& opt) {
     const std::vector<float> alpha(K, 0.1f);
     const std::vector<double> log_scale(V, std::log(0.01)), norm(K, 40.0);  // counts of up to 0.4 a word and topic
     auto run = [&](int threads, GammasView last, Gammas& next) {
-        return cvb0_step(shard.view(), {{table, K}, log_scale, norm}, alpha, opt, last, threads, next);
+        return cvb0_step(shard.view(), {{table, K}, log_scale, norm}, Priors{alpha}, opt, last, threads, next);
     };
     Gammas first, second, again;
     const TopicResult one = run(1, {}, first);

@@ -49,7 +49,7 @@ void topics(Posterior posterior, bool cold) {
     opt.own_discount = posterior == Posterior::collapsed ? 0.5f : 0.f;
     TopicScratch scratch;
     auto run = [&](const Start& start, const LastVisit* last) {
-        return topics_step(shard.view(), {table, kTopics}, alpha, opt, start, last, true, 1, scratch);
+        return topics_step(shard.view(), {table, kTopics}, Priors{alpha}, opt, start, last, true, 1, scratch);
     };
     if (cold) return measured([&] { run({}, nullptr); });
     const TopicResult first = run({}, nullptr);
@@ -185,7 +185,7 @@ void scvb0() {
     const std::vector<float> e = positive(shard.words() * kTopics, 10), alpha(kTopics, 0.1f);
     const Scvb0Options opt{1, 10, 0.9, 1, 8, 0};
     TopicScratch scratch;
-    measured([&] { scvb0_step(shard.view(), {e, kTopics}, alpha, opt, 1, 1, scratch, {}); });
+    measured([&] { scvb0_step(shard.view(), {e, kTopics}, Priors{alpha}, opt, 1, 1, scratch, {}); });
 }
 
 void cvb0() {
@@ -194,7 +194,8 @@ void cvb0() {
     const std::vector<double> log_scale(shard.words(), -4.0), norm(kTopics, 40.0);
     Gammas first, second;
     auto run = [&](GammasView last, Gammas& next) {
-        cvb0_step(shard.view(), {{e, kTopics}, log_scale, norm}, alpha, Cvb0Options{8, 1, 0.02f}, last, 1, next);
+        cvb0_step(shard.view(), {{e, kTopics}, log_scale, norm}, Priors{alpha}, Cvb0Options{8, 1, 0.02f}, last, 1,
+                  next);
     };
     measured([&] {
         run({}, first);

@@ -50,7 +50,7 @@ void documents_are_solved(size_t n, size_t K, const DocumentOptions& opt) {
     const RandomShard shard(n, 151, 25, 11);
     const std::vector<float> table = positive(shard.words() * K, 12), alpha(K, 0.1f);
     auto run = [&](int threads, const Start& start, TopicScratch& scratch, const LastVisit* last = nullptr) {
-        return topics_step(shard.view(), {table, K}, alpha, opt, start, last, true, threads, scratch);
+        return topics_step(shard.view(), {table, K}, Priors{alpha}, opt, start, last, true, threads, scratch);
     };
     TopicScratch scratch;
     const TopicResult one = run(1, {}, scratch);

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "convergence",
+    "effects",
     "ellipses",
     "patch_covariances",
     "sparsity",
@@ -225,6 +226,42 @@ def _topics_in_groups(drawn: _Prevalence) -> Axes:
     panels[0].set_ylim(G - 0.4, -0.6)
     panels[0].figure.supxlabel("share", fontsize="small")
     return panels[0]
+
+
+def effects(
+    table: Frame, term: str | None = None, ax: Axes | None = None, *, topics: Sequence[int] | None = None, n: int = 20
+) -> Axes:
+    """Effects of one term on topics, with their intervals, from the table that `effects` of a model gives.
+
+    `term` is a value of its column `term`; None is the first after the intercept. `topics` are those to draw; None
+    draws the n topics that depend on it most, by their distance from zero in standard errors.
+    """
+    wanted = ("topic", "name", "term", "estimate", "low", "high")
+    if isinstance(table, BaseEstimator) or not set(wanted) <= set(getattr(table, "columns", table)):
+        raise ValueError(f"pass the table that model.effects() gives, with the columns {', '.join(wanted)}")
+    column = {name: np.asarray(table[name]) for name in wanted}
+    terms = list(dict.fromkeys(column["term"].tolist()))
+    term = terms[min(1, len(terms) - 1)] if term is None else term
+    if term not in terms:
+        raise ValueError(f"{term!r} is not a term of the table; it has {', '.join(map(repr, terms))}")
+    of_term = {name: values[column["term"] == term] for name, values in column.items()}
+    estimate, low, high = (of_term[name].astype(float) for name in ("estimate", "low", "high"))
+    known = of_term["topic"].tolist()
+    if topics is None:
+        sure = np.abs(estimate) / np.where(high > low, high - low, 1.0)
+        topics = [known[i] for i in np.argsort(-sure, kind="stable")[:n]]
+    if unknown := [k for k in topics if k not in known]:
+        raise ValueError(f"{unknown[0]!r} is not a topic of the table")
+    places = np.array([known.index(k) for k in topics])
+    places = places[np.argsort(-estimate[places], kind="stable")]
+    ax = grid(1, 1, figsize=(6.4, 1.2 + 0.28 * len(places)))[0, 0] if ax is None else ax
+    error = np.nan_to_num(np.maximum([estimate - low, high - estimate], 0.0))[:, places]
+    ax.errorbar(estimate[places], np.arange(len(places)), xerr=error, fmt="o", markersize=4, linewidth=1, color=BLUE)
+    ax.axvline(0.0, color=GREY, linewidth=1, linestyle="--")
+    ax.set_yticks(np.arange(len(places)), [f"{known[i]}  {of_term['name'][i]}" for i in places])
+    ax.invert_yaxis()
+    ax.set_xlabel(f"effect of {term}")
+    return _tidy(ax)
 
 
 class _Prevalence(NamedTuple):

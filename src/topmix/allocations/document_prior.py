@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
 from topmix.allocations.doc_topics import DocTopics
+from topmix.data.design_rows import DesignRows
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.numerics import dirichlet
@@ -36,6 +37,17 @@ class DocumentPrior:
     alpha: np.ndarray  # [K]
     posterior: str  # "variational" | "collapsed"
     learned: bool = False  # alpha is re-estimated after each pass
+
+    def of(self, design: DesignRows | None) -> DocumentPrior:
+        """The priors of documents: all have this one."""
+        return self
+
+    def own(self, scale: float = 1.0) -> None:
+        """Priors of single documents: there are none."""
+
+    def of_documents(self) -> np.ndarray:
+        """[1, K]"""
+        return self.alpha[None, :]
 
     def no_stats(self, S: WordTotal | PseudoCounts) -> TopicStats:
         """Statistics of no documents, with these counts of words."""

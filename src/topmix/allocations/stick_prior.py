@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import betaln, digamma, expit, gammaln, logit
 
 from topmix.allocations.doc_topics import DocTopics
+from topmix.data.design_rows import DesignRows
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.numerics.blas import one_thread
@@ -152,6 +153,17 @@ class StickPrior:
     def alpha(self) -> np.ndarray:
         """[K], what kernels see."""
         return self.shares[:-1]
+
+    def of(self, design: DesignRows | None) -> StickPrior:
+        """The priors of documents: all have this one."""
+        return self
+
+    def own(self, scale: float = 1.0) -> None:
+        """Priors of single documents: there are none."""
+
+    def of_documents(self) -> np.ndarray:
+        """[1, K]"""
+        return self.alpha[None, :]
 
     def no_stats(self, S: WordTotal | PseudoCounts) -> TopicStats:
         """Statistics of no documents, with these counts of words."""

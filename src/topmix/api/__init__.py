@@ -1,10 +1,11 @@
 """Estimators: parameters in words, attributes with a trailing underscore, following scikit-learn's API."""
 
 from topmix.api.combinatorial import CombinatorialLDA
-from topmix.api.files import ESTIMATORS, load, load_predictor
+from topmix.api.files import ESTIMATORS, SUPERVISED, load, load_predictor
 from topmix.api.gaussian import GaussianMixture
 from topmix.api.gibbs import GibbsLDA
 from topmix.api.hdp import HDP
+from topmix.api.labelled import LabelledLDA
 from topmix.api.lda import LDA
 from topmix.api.multinomial import MultinomialMixture
 from topmix.api.von_mises_fisher import VonMisesFisherMixture
@@ -24,13 +25,17 @@ ESTIMATORS |= {
     )
 }
 
+SUPERVISED[LabelledLDA.__name__] = LabelledLDA
+
 __all__ = [
     "ESTIMATORS",
     "HDP",
     "LDA",
+    "SUPERVISED",
     "CombinatorialLDA",
     "GaussianMixture",
     "GibbsLDA",
+    "LabelledLDA",
     "MultinomialMixture",
     "Predictor",
     "Seeds",

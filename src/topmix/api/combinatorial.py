@@ -206,13 +206,13 @@ class CombinatorialLDA(TokenEstimator):
         assert isinstance(f.model, HardModel)
         return placed(f.model, corpus, self._threads())[0].z.astype(np.int32)
 
-    def _read_known(self, X: object) -> Corpus:
-        corpus = super()._read_known(X)
+    def _read_known(self, X: object, metadata: object = None) -> Corpus:
+        corpus = super()._read_known(X, metadata)
         check_whole_counts(corpus, type(self).__name__)
         return corpus
 
-    def _parts(self, X: object) -> Iterator[Corpus]:
-        for corpus in super()._parts(X):
+    def _parts(self, X: object, metadata: object = None) -> Iterator[Corpus]:
+        for corpus in super()._parts(X, metadata):
             check_whole_counts(corpus, type(self).__name__)
             yield corpus
 

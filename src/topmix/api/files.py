@@ -29,9 +29,11 @@ from topmix.fitted.topics import FittedTopics
 from topmix.fitting.history import read_history
 from topmix.parameters.component import Component, from_dict
 from topmix.parameters.declared import declared_types, fits, plain
+from topmix.priors import Covariates
 from topmix.read import Reading
 
 ESTIMATORS: dict[str, Any] = {}  # the classes that `load` knows, by name; filled in __init__.py
+SUPERVISED: dict[str, Any] = {}  # and those that need y
 DEFAULT_ENGINE = "threads"
 WHOLE = ("n_iter", "n_updates", "n_samples", "n_sweeps")
 LARGEST_COUNT = 2**62
@@ -58,7 +60,7 @@ class Saved(Protocol):
 
 def save(estimator: Saved, path: str | os.PathLike[str]) -> None:
     name, fitted = type(estimator).__name__, estimator._found()
-    if ESTIMATORS.get(name) is not type(estimator):
+    if (ESTIMATORS | SUPERVISED).get(name) is not type(estimator):
         raise ModelFileError(f"{name} is not an estimator of topmix, so `load` would not know it: use pickle or joblib")
     out = Writer()
     out.value("n_components", fitted.model.n_components)
@@ -140,9 +142,9 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> tuple[Any, str | No
     """The estimator, and the name of the engine that learned it."""
     file = open_file(opened, path, MODEL, mapped=mapped)
     name = file.text("estimator")
-    if name not in ESTIMATORS:
+    if name not in (known := ESTIMATORS | SUPERVISED):
         raise ModelFileError(f"holds a {name!r}, which topmix {__version__} does not know")
-    estimator, used = _construct(ESTIMATORS[name], file)
+    estimator, used = _construct(known[name], file)
     estimator._threads()  # every question to a model asks for it
     about: dict[str, Any] = {"reading": Reading.read(file), "history": tuple(read_history(file))}
     for number, value in (file.table("numbers") or {}).items():
@@ -171,6 +173,8 @@ def _construct(cls: type[Any], file: CheckedReader) -> tuple[Any, str | None]:
     for name, value in parameters.items():
         if name in known and name in FAMILIES and isinstance(value, dict):
             parameters[name] = from_dict(value, FAMILIES[name], name)
+        elif name in known and name == "doc_topic_prior" and isinstance(value, dict):
+            parameters[name] = from_dict(value, {"covariates": Covariates}, name)
         elif not isinstance(value, Component) and (
             name not in known or name == "callbacks" or not _may_be(value, hints[name])
         ):
@@ -206,8 +210,8 @@ def _parameters(estimator: Saved) -> tuple[dict[str, Any], dict[str, NDArray[Any
             continue
         if name == "engine" and (used := _engine_name(component_of(value, name))) is not None:
             values[name] = used  # not its settings: addresses and folders are not for others
-        elif isinstance(value, Component) and type(value) in FAMILIES.get(name, {}).values():  # `load` knows its class
-            values[name] = value.to_dict()
+        elif isinstance(value, Component) and type(value) in (Covariates, *FAMILIES.get(name, {}).values()):
+            values[name] = value.to_dict()  # `load` knows its class
         elif _is_array(value):
             arrays[name] = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)  # labels stay whole
         elif isinstance(value, dict) and value and all(_is_array(np.asarray(v)) for v in value.values()):

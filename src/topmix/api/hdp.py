@@ -30,6 +30,7 @@ from topmix.models.document_options import DocumentOptions
 from topmix.models.topic_start import blended, restarted
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import count_of_components, whole_number, whole_number_or_none
+from topmix.priors import Design
 from topmix.read import Reading
 from topmix.search import TopicSearch
 from topmix.search.paused import Paused
@@ -218,7 +219,7 @@ class HDP(VariationalTopics):
         """None: the number of topics is searched for by moves of its own."""
         return 0, whole_number(self.max_iter, "max_iter", least=0)
 
-    def _empty_model(self, V: int) -> TopicModel:
+    def _empty_model(self, V: int, design: Design | None = None) -> TopicModel:
         K, posterior = self._first_size(), self._inference().posterior
         given = self.doc_topic_prior
         of_documents, of_corpus = given if isinstance(given, tuple | list) and len(given) == 2 else (given, None)

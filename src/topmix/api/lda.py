@@ -5,17 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.api.estimator import learned
-from topmix.api.priors import collapsed_word_prior, document_prior, document_prior_as_given, word_prior, word_smoothing
+from topmix.api.priors import (
+    DOCUMENT_TOTAL,
+    collapsed_word_prior,
+    document_prior,
+    document_prior_as_given,
+    word_prior,
+    word_smoothing,
+)
 from topmix.api.variational import VariationalTopics
 from topmix.engines import Engine
+from topmix.fitted import effects
+from topmix.fitted.frames import DataFrame
 from topmix.fitting.history import Callback
 from topmix.inference import Inference
 from topmix.learners import Learner
 from topmix.likelihoods.topic_words import TopicWords
-from topmix.models.topics import TopicModel
-from topmix.parameters.checks import count_of_components
+from topmix.models.topics import Prior, TopicModel
+from topmix.parameters.checks import count_of_components, number_from
+from topmix.priors import Covariates, Design
 from topmix.stats import WordTotal
 
 
@@ -39,9 +50,10 @@ class LDA(VariationalTopics):
         How the documents are visited. "asynchronous" needs inference="variational".
     engine : {"threads", "serial", "ray", "cuda"} or an object of topmix.engines
         Who runs the kernels. The results are the same for any engine; those of "cuda", a GPU, within rounding.
-    doc_topic_prior : float, array of shape (n_components,), "auto" or None
+    doc_topic_prior : float, array of shape (n_components,), "auto", topmix.priors.Covariates or None
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value per topic after
-        each pass. Documents that drop small topics (min_topic_mass) lead to a smaller alpha.
+        each pass. Documents that drop small topics (min_topic_mass) lead to a smaller alpha. `Covariates("a + b")` lets
+        alpha depend on columns beside the documents, and learns how: see `effects`.
     topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
         Dirichlet prior of topics on words, eta; rows of a matrix seed topics. "auto" learns one value. None is 0.03 for
         variational inference, and 0.08, or 16 / K where that is less, for collapsed inference.
@@ -84,7 +96,8 @@ class LDA(VariationalTopics):
     exp_dirichlet_component_ : ndarray of shape (n_components, n_features)
         exp(E[log phi]) under the Dirichlet with pseudo-counts components_; made when asked for.
     doc_topic_prior_ : float or ndarray of shape (n_components,)
-        alpha: a number where it is the same for all topics, an array where topics differ or it is learned.
+        alpha: a number where it is the same for all topics, an array where topics differ or it is learned; with
+        Covariates, its mean over the documents of the fit.
     topic_word_prior_ : float or ndarray
         eta: a number where one was given or learned, else an array as it was given.
     seed_counts_ : sparse array of shape (n_components, n_features) or None
@@ -94,7 +107,8 @@ class LDA(VariationalTopics):
     frozen_ : list of int
         The topics that `freeze_topics` keeps as they are.
     history_ : list of Record
-        One record per pass and per sampling sweep; its `phase` is "learning", "sampling" or "polishing".
+        One record per pass and per sampling sweep; its `phase` is "learning", "sampling", "drawing" (with
+        Covariates) or "polishing".
     objective_, elbo_ : float
         The objective at the end: a lower bound on the log evidence (variational), or on the log posterior of topics and
         proportions (collapsed).
@@ -169,14 +183,40 @@ class LDA(VariationalTopics):
         self.verbose = verbose
         self.callbacks = callbacks
 
-    def _empty_model(self, V: int) -> TopicModel:
+    def effects(self, *, level: float = 0.95) -> DataFrame:
+        """What topics depend on, as a table with one row per topic and term of the formula of `Covariates`.
+
+        `estimate` is by how much log alpha of the topic changes per unit of a number, or between a value of a category
+        and the first one; `Intercept` is log alpha where all of these are zero. The truth is from `low` to `high` with
+        probability `level`: draws of the posterior, given that neither topics nor their shares in documents are known
+        for sure. They are NaN for a fit without sampling sweeps (`Collapsed.sweeps`).
+        """
+        return self._frame(effects.effects(self._found(), number_from(level, "level", 0.0, 1.0)))
+
+    def expected_shares(self, metadata: object, *, level: float = 0.95) -> DataFrame:
+        """The share of each topic that documents with these values lead one to expect, before their words are seen.
+
+        A table with one row per row of `metadata` and topic: `row`, `topic`, `name`, `share`, and `low` and `high` as
+        in `effects`. `metadata` is a DataFrame, or a mapping of columns, with all columns of the formula.
+        """
+        return self._frame(effects.expected_shares(self._found(), metadata, number_from(level, "level", 0.0, 1.0)))
+
+    def _empty_model(self, V: int, design: Design | None = None) -> TopicModel:
         K, posterior = count_of_components(self.n_components), self._inference().posterior
-        alpha, learn_alpha = document_prior(self.doc_topic_prior, K)
         eta, learn_eta = word_prior(
             collapsed_word_prior(K) if self._has_collapsed_prior() else self.topic_word_prior, V, K
         )
         words = TopicWords(eta, WordTotal.zeros(V, K), posterior, learn_eta)
-        return TopicModel(DocumentPrior(alpha, posterior, learn_alpha), words, self._document_options())
+        return TopicModel(self._document_prior(K, posterior, design), words, self._document_options())
+
+    def _document_prior(self, K: int, posterior: str, design: Design | None) -> Prior:
+        given = self.doc_topic_prior
+        if isinstance(given, Covariates):
+            if design is None:
+                raise ValueError(f"{given!r} needs the columns that it names")
+            return CovariatePrior.flat(K, len(design.names), posterior, DOCUMENT_TOTAL, given.sigma)
+        alpha, learn_alpha = document_prior(given, K)
+        return DocumentPrior(alpha, posterior, learn_alpha)
 
     def _has_collapsed_prior(self) -> bool:
         """Whether the prior on words is the large one that collapsed topics learn best with."""

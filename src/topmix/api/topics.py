@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from topmix.api.estimator import Estimator, learned
-from topmix.data.columns import column_of, periods_of
+from topmix.data.columns import check_one_each, column_of, periods_of
 from topmix.data.corpus import Corpus
 from topmix.data.documents import is_texts, plain
 from topmix.engines import Threads
@@ -66,9 +66,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         """Who solves new documents."""
         return Solver(Threads(), self._threads())
 
-    def _read_known(self, X: object) -> Corpus:
+    def _read_known(self, X: object, metadata: object = None) -> Corpus:
+        reading = self._found().reading
         with use_threads(self._threads()):
-            return read_known(X, self._found().reading, owner=type(self).__name__, engine=self._engine())
+            corpus = read_known(X, reading, owner=type(self).__name__, engine=self._engine())
+        return next(self._with_design(iter([corpus]), X, metadata))
 
     def _known(self) -> Reading | None:
         """How the documents of a fit are to be read: as those of the last, where the start is warm."""
@@ -80,8 +82,28 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         if kept != asked:
             raise ValueError(f"warm_start keeps {kept} topics, but n_components is now {asked}")
 
-    def _parts(self, X: object) -> Iterator[Corpus]:
-        return read_parts(X, self._found().reading, owner=type(self).__name__, engine=self._engine())
+    def _parts(self, X: object, metadata: object = None) -> Iterator[Corpus]:
+        parts = read_parts(X, self._found().reading, owner=type(self).__name__, engine=self._engine())
+        return self._with_design(parts, X, metadata)
+
+    def _with_design(self, parts: Iterator[Corpus], X: object, metadata: object) -> Iterator[Corpus]:
+        """Documents with what their priors depend on: columns of `metadata`, or of X where it has them."""
+        design = self._found().reading.design
+        if design is None:
+            if metadata is not None:
+                raise ValueError("metadata= is for models with doc_topic_prior=Covariates(...)")
+            yield from parts
+            return
+        if metadata is None and (isinstance(X, Corpus | Iterator) or not design.is_in(X)):
+            yield from parts
+            return
+        rows, first = design.rows(X if metadata is None else metadata), 0
+        for part in parts:
+            if first + part.n_docs > len(rows):
+                check_one_each(len(rows), first + part.n_docs)
+            yield part.with_design(rows[first : first + part.n_docs])
+            first += part.n_docs
+        check_one_each(len(rows), first)
 
     def counts(self, X: object) -> Corpus:
         """X as the model reads it: a Corpus in the words of the model."""
@@ -92,27 +114,30 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     ) -> np.ndarray | sp.csr_array:
         """`fit`, which takes `reading`, then `transform`."""
         refuse_iterator(X)
-        return self.fit(X, **reading).transform(X, normalize=normalize)
+        return self.fit(X, **reading).transform(X, normalize=normalize, **_beside(reading))
 
-    def transform(self, X: object, *, normalize: bool = True, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
+    def transform(
+        self, X: object, *, normalize: bool = True, sparse_output: bool = False, metadata: object = None
+    ) -> np.ndarray | sp.csr_array:
         """Topic proportions of documents, shape (n_samples, n_components).
 
         normalize=False gives pseudo-counts, tokens plus prior. With sparse_output only the topics that a document uses
-        are stored, and what the prior gives to the others is left out: rows sum to a little less than one.
+        are stored, and what the prior gives to the others is left out: rows sum to a little less than one. `metadata`
+        has the columns of Covariates, where X has not; documents without them have the mean prior.
         """
         f, solver = self._solved(), self._solver()
         return stacked(
             documents.proportions(f, corpus, solver, normalize=normalize, sparse=sparse_output)
-            for corpus in self._parts(X)
+            for corpus in self._parts(X, metadata)
         )
 
-    def score(self, X: object, y: object = None) -> float:
+    def score(self, X: object, y: object = None, *, metadata: object = None) -> float:
         """A lower bound on the log likelihood of X given the topics, summed over documents.  docs/math.md Eq. (3.13).
 
         scikit-learn adds the cost of the topics themselves, -KL(q(phi) || p(phi)), the same number for any X.
         Collapsed: a lower bound on the log likelihood at the topics' and the documents' estimated proportions.
         """
-        return documents.score(self._solved(), self._read_known(X), self._solver())
+        return documents.score(self._solved(), self._read_known(X, metadata), self._solver())
 
     def predict(self, X: object, *, min_weight: float = 0.0) -> np.ndarray:
         """The main topic of each document; -1 where it has no known word, or where the weight of its main topic is less
@@ -346,3 +371,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
     @property
     def _n_features_out(self) -> int:
         return self._found().n_topics
+
+
+def _beside(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """What `transform` takes of the arguments of `fit`."""
+    return {"metadata": reading["metadata"]} if "metadata" in reading else {}

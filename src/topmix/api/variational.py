@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
+from topmix.allocations.covariate_prior import BURN_IN, KEPT_DRAWS
 from topmix.api.checkpoints import checkpoint_of
 from topmix.api.estimator import learned
 from topmix.api.odd_data import MOST_COPIES, can_be_drawn, check_sums, check_targets, not_whole, warn_of_odd_data
@@ -50,7 +51,8 @@ from topmix.parameters.checks import (
     whole_number,
     whole_number_or_none,
 )
-from topmix.read import How, Reading, read, read_growing
+from topmix.priors import Covariates, Design
+from topmix.read import How, Reading, read, read_growing, refuse_iterator
 from topmix.stats import TopicStats
 
 PASSES = 20  # without sampling sweeps, where max_iter is None
@@ -88,7 +90,7 @@ class VariationalTopics(TopicEstimator):
         return None if held is None or not held.banned.nnz else sp.csr_array(held.banned.T)
 
     @abstractmethod
-    def _empty_model(self, V: int) -> TopicModel:
+    def _empty_model(self, V: int, design: Design | None = None) -> TopicModel:
         """Priors and options of documents, and no counts yet."""
 
     def _reported(self, model: TopicModel) -> TopicModel:
@@ -105,6 +107,7 @@ class VariationalTopics(TopicEstimator):
         vectorizer: object = None,
         feature_names: Sequence[str] | None = None,
         layer: str | None = None,
+        metadata: object = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
     ) -> Self:
@@ -117,7 +120,8 @@ class VariationalTopics(TopicEstimator):
         `text` names the column with the texts, or several, which are joined. Words are counted by `vectorizer`, a
         `topmix.data.Vectorizer` or one of scikit-learn; None leaves out English stop words, if the texts are English,
         and words of very few documents or of more than half of them. `feature_names` names the columns of a matrix.
-        `layer` is the layer of an AnnData with the counts; None is its X.
+        `layer` is the layer of an AnnData with the counts; None is its X. `metadata` is a table with one row per
+        document for the columns that `Covariates` names; None where X has them.
 
         With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes (sampling sweeps: ten times as
         many) and at its end. Where the file exists already, the fit continues from it: run an interrupted program
@@ -129,14 +133,26 @@ class VariationalTopics(TopicEstimator):
         if checkpoint is not None:
             check_can_write(checkpoint)  # before the work
         every, how = whole_number(checkpoint_every, "checkpoint_every"), How(text, vectorizer, feature_names, layer)
-        return self._learn(lambda: self._declared()._fit(X, y, how, clock, checkpoint, every))
+        return self._learn(lambda: self._declared()._fit(X, y, how, metadata, clock, checkpoint, every))
 
     def _fit(
-        self, X: object, y: object, how: How, clock: Clock, path: str | os.PathLike[str] | None, every: int
+        self,
+        X: object,
+        y: object,
+        how: How,
+        metadata: object,
+        clock: Clock,
+        path: str | os.PathLike[str] | None,
+        every: int,
     ) -> FittedTopics:
         learner, inference = self._learner(), self._inference()
+        if self._covariates() is not None and metadata is None:
+            refuse_iterator(X)
         corpus, reading = read(X, how, self._known(), owner=type(self).__name__, engine=self._engine())
         check_targets(y, corpus.n_docs)
+        corpus, reading = self._with_covariates(
+            corpus, reading, X if metadata is None else metadata, metadata is not None
+        )
         check_sums(corpus)
         warn_of_odd_data(corpus, self._topics_asked_for())
         checkpoint = checkpoint_of(self, corpus, path, every, inference)
@@ -158,6 +174,24 @@ class VariationalTopics(TopicEstimator):
             bound=bound,
             n_updates=found.n_updates,
         )
+
+    def _covariates(self) -> Covariates | None:
+        """What priors of documents depend on."""
+        return self.doc_topic_prior if isinstance(self.doc_topic_prior, Covariates) else None
+
+    def _with_covariates(
+        self, corpus: Corpus, reading: Reading, source: object, is_given: bool
+    ) -> tuple[Corpus, Reading]:
+        """The documents with the columns that their priors depend on."""
+        covariates = self._covariates()
+        if covariates is None:
+            if is_given:
+                raise ValueError("metadata= has the columns of Covariates: set doc_topic_prior=Covariates(...)")
+            return corpus, reading
+        if reading.design is not None:  # a warm start
+            return corpus.with_design(reading.design.rows(source, corpus.n_docs)), reading
+        design, rows = covariates.design(source, corpus.n_docs)
+        return corpus.with_design(rows), replace(reading, design=design)
 
     def _value(self, reading: Reading, model: TopicModel, history: Sequence[Record]) -> FittedTopics:
         """What there is after these passes. A warm start keeps names and edits."""
@@ -197,6 +231,10 @@ class VariationalTopics(TopicEstimator):
     def _step(self, X: object, how: How) -> FittedTopics:
         learner, inference, f = self._learner(), self._inference(), self._fitted
         learner.check_stream()
+        if self._covariates() is not None:
+            raise ValueError(
+                "partial_fit learns no effects of Covariates: use fit, for instance with learner='stochastic'"
+            )
         about: dict[str, Any] = {"owner": type(self).__name__, "engine": self._engine()}
         corpus, reading = read(X, how, **about) if f is None else read_growing(X, f.reading, **about)
         problem = self._problem(corpus, reading, learner, inference, searches=False)
@@ -236,8 +274,9 @@ class VariationalTopics(TopicEstimator):
         """What there is to solve. `searches=False`: one step of a stream."""
         K, warm = count_of_components(self.n_components), self._fitted if self._is_warm() else None
         sweeps, max_iter = self._sweeps(corpus, learner, inference) if searches else (0, 1)
+        draws = BURN_IN + KEPT_DRAWS if sweeps and self._covariates() is not None else 0
         seeds: Seeds | None = self._component("seeds")
-        empty = self._empty_model(corpus.n_words)
+        empty = self._empty_model(corpus.n_words, reading.design)
         if warm is None and seeds is not None:
             empty = _seeded(empty, seeds, corpus, reading)
         learner.check_topics(empty if warm is None else warm.topics)
@@ -260,9 +299,10 @@ class VariationalTopics(TopicEstimator):
             engine=self._engine(),
             threads=self._threads(),
             n_active=count_of_active(self.n_active, K),
-            max_iter=max_iter,
+            max_iter=max_iter + (draws if self.max_iter is None else 0),
             tol=any_number(self.tol, "tol"),
             sweeps=sweeps,
+            draws=draws,
             max_time=self.max_time,
             is_warm=warm is not None,
             restarts_small_topics=starts_by_itself and inference.starts_cold,
@@ -419,7 +459,8 @@ class VariationalTopics(TopicEstimator):
         fitted.topics.write(out)
 
     def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedTopics:
-        return FittedTopics(**about, model=self._reported(self._empty_model(file.n_features).read(file, K)))
+        empty = self._empty_model(file.n_features, about["reading"].design)
+        return FittedTopics(**about, model=self._reported(empty.read(file, K)))
 
 
 def _seeded(empty: TopicModel, seeds: Seeds, corpus: Corpus, reading: Reading) -> TopicModel:

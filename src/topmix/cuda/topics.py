@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.label_prior import LabelPrior
 from topmix.allocations.stick_prior import StickPrior
 from topmix.cuda.device import Device, Given
 from topmix.cuda.parking import Held
@@ -69,6 +71,8 @@ class TopicBackend:
     def place(self, model: M) -> M:
         if isinstance(model, TopicModel) and model.words.held is not None:
             raise ValueError("engine='cuda' has no banned or pinned words and no frozen topics: use engine='threads'")
+        if isinstance(model, TopicModel) and isinstance(model.prior, CovariatePrior | LabelPrior):
+            raise ValueError("engine='cuda' has no kernel for Covariates or labels yet: use engine='threads'")
         if not isinstance(model, TopicModel) or isinstance(model.prior, StickPrior):
             return model
         total: Any = model.words.total
@@ -85,7 +89,7 @@ class TopicBackend:
 
     def stats(self, shard: DeviceShard, tables: TopicTables, found: Solved) -> TopicStats:
         """On the device, or on the host where the number of topics may change: moves read and edit statistics."""
-        prior = tables.prior
+        prior = tables.prior.of(None)
         if isinstance(prior, DocumentPrior):
             return prior.stats(found.words, found.sums, found.entropy)
         words = None if found.words is None else found.words.on_host(self.unit)

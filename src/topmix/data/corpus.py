@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from topmix import _core
 from topmix.data.builder import RowBuilder, build_from_rows
 from topmix.data.counts import MAX_WORDS, CountRows, StoredRows, as_rows, check_lengths, check_n_words, tidy
+from topmix.data.design_rows import DesignRows
 from topmix.data.errors import CorpusError
 from topmix.data.matrices import rows_from_array
 from topmix.data.remote_file import is_remote, local_copy
@@ -59,6 +60,7 @@ class Corpus:
     meta: Mapping[str, Any]
     path: Path | None  # the file that the rows are mapped from
     url: str | None  # where that file was fetched from
+    design: DesignRows | None  # what the prior of each document depends on; a saved corpus has none
     _rows: CountRows | StoredRows
     _n_tokens: float | None  # None: nobody has asked
     _unverified: Path | None  # the file that the rows were taken from, if nobody has compared its checksums
@@ -127,10 +129,17 @@ class Corpus:
             meta=dict(meta or {}),
             path=rows.path if isinstance(rows, StoredRows) else None,
             url=url,
+            design=None,
             _rows=rows if isinstance(rows, StoredRows) else tuple(_frozen(array) for array in rows),
             _n_tokens=n_tokens,
             _unverified=unverified,
         )
+
+    def with_design(self, design: DesignRows) -> Corpus:
+        """The same documents, with what their priors depend on."""
+        corpus = object.__new__(Corpus)
+        corpus.__dict__.update(self.__dict__ | {"design": design})
+        return corpus
 
     def __getstate__(self) -> dict[str, object]:
         """Somebody who gets a copy gets rows that were checked."""
@@ -365,11 +374,16 @@ class Corpus:
         """`indptr`. Of a saved corpus it is checked by itself: the rows are not read."""
         return self._rows.offsets() if isinstance(self._rows, StoredRows) else self._rows[0]
 
-    def _part(self, rows: CountRows, numbers: Iterable[int], names: Sequence[str] | None) -> Corpus:
+    def _part(self, rows: CountRows, numbers: range | NDArray[np.int64], names: Sequence[str] | None) -> Corpus:
         """A corpus of rows of this one. Here rows of a file are checked."""
         if isinstance(self._rows, StoredRows):
             self._rows.check(rows, numbers)
-        return Corpus.trusted(*rows, self.n_words, self.vocabulary, names, meta=self.meta, unverified=self._source())
+        part = Corpus.trusted(*rows, self.n_words, self.vocabulary, names, meta=self.meta, unverified=self._source())
+        if self.design is None:
+            return part
+        return part.with_design(
+            self.design[slice(numbers.start, numbers.stop) if isinstance(numbers, range) else numbers]
+        )
 
     def _source(self) -> Path | None:
         """The file that the rows come from, if nobody has compared its checksums."""

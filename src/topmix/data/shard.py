@@ -22,6 +22,7 @@ import numpy as np
 
 from topmix import _core
 from topmix.data.corpus import Corpus
+from topmix.data.design_rows import DesignRows
 from topmix.data.errors import CorpusError
 from topmix.data.remote_file import is_remote, local_copy
 from topmix.data.rows import Rows
@@ -91,20 +92,21 @@ class Shard:
     weight: np.ndarray | None = None  # [rows] float64
     source: SavedRows | None = None  # the file that the rows were read from
     number: int = 0  # which of the shards this is: steps that draw random numbers tell their rows apart by it
+    design: DesignRows | None = None  # what the priors of the rows depend on
 
     @classmethod
     def of(
         cls, corpus: Corpus, weight: np.ndarray | None = None, source: SavedRows | None = None, number: int = 0
     ) -> Shard:
         cols, local, starts, order = _core.localise(corpus.index, corpus.n_words)
-        return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight, source, number)
+        return cls(cols, corpus.indptr, local, corpus.value, starts, order, weight, source, number, corpus.design)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Rows of a saved corpus pickle as the path of the file and their numbers."""
         if self.source is not None:
-            return SavedShard(self.source, self.weight, self.number).read, ()
+            return SavedShard(self.source, self.weight, self.number, self.design).read, ()
         rows = self.indptr, self.index, self.value
-        return Shard, (self.cols, *rows, self.starts, self.order, self.weight, None, self.number)
+        return Shard, (self.cols, *rows, self.starts, self.order, self.weight, None, self.number, self.design)
 
     @property
     def n_rows(self) -> int:
@@ -146,9 +148,12 @@ class SavedShard:
     source: SavedRows
     weight: np.ndarray | None = None
     number: int = 0
+    design: DesignRows | None = None
 
     def read(self) -> Shard:
-        return Shard.of(self.source.read(), self.weight, self.source, self.number)
+        rows = self.source.read()
+        rows = rows if self.design is None else rows.with_design(self.design)
+        return Shard.of(rows, self.weight, self.source, self.number)
 
 
 def row_sums(indptr: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -205,7 +210,10 @@ class Shards(Sequence[Any]):
             return self[b]
         source = SavedRows.of(self.corpus, self.rows[b])
         weight = None if self.weight is None else self.weight[self.rows[b]]
-        return self[b] if source is None else SavedShard(source, weight, b)
+        if source is None:
+            return self[b]
+        design = None if self.corpus.design is None else self.corpus.design[self.rows[b]]
+        return SavedShard(source, weight, b, design)
 
 
 def in_order(corpus: Corpus | Rows, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:

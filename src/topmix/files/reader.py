@@ -102,6 +102,13 @@ class CheckedReader:
             raise ModelFileError(f"{self.prefix}{name} is {str(value)[:60]!r}, expected one of {', '.join(choices)}")
         return str(value)
 
+    def listed(self, name: str) -> list[Any]:
+        """A list of whatever JSON has, for the caller to look at."""
+        value = self._extra(name)
+        if not isinstance(value, list):
+            raise ModelFileError(f"{self.prefix}{name} is {str(value)[:60]}, expected a list")
+        return value
+
     def text(self, name: str) -> str:
         value = self.about.get(name)
         if not isinstance(value, str):

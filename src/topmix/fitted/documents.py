@@ -39,15 +39,17 @@ def proportions(
     what the prior gives to the others is left out."""
     if isinstance(f.model, HardModel):
         return _placed_shares(f.model, corpus, solver.threads, normalize, sparse)
-    alpha, K = f.model.prior.alpha, f.model.n_components
+    K = f.model.n_components
     parts = []
     for documents, folded in fold_in(f.model, corpus, solver):
         docs, n = folded.docs, documents.n_docs
         counts = sp.csr_array((docs.count.astype(np.float64), docs.topic, docs.indptr), shape=(n, K))
         lengths = row_sums(documents.indptr, documents.value)
-        scale = 1.0 / (lengths + alpha.sum()) if normalize else np.ones(n)
+        alpha = f.model.prior.of(documents.design).of_documents()  # [1 or documents, K]
+        scale = 1.0 / (lengths + alpha.sum(axis=1)) if normalize else np.ones(n)
         if sparse:
-            counts.data += alpha[docs.topic]
+            row = np.repeat(np.arange(n), np.diff(docs.indptr))
+            counts.data += np.broadcast_to(alpha, (n, K))[row, docs.topic]
             counts.data *= np.repeat(scale, np.diff(docs.indptr))
             parts.append(counts)
         else:

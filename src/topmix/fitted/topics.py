@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix.fitted.labels import Labels
 from topmix.fitted.names import EMPTY, RELEVANCE, WORDS_PER_NAME, relevant_words
 from topmix.fitted.view import TopicView
 from topmix.fitting.history import Record
@@ -65,6 +66,7 @@ class FittedTopics(Fitted):
     n_samples: int = 0  # of a sampler, that were averaged
     chain_length: int = 0  # sweeps of a sampler, those before a warm start among them
     last_sizes: NDArray[np.float64] | None = None  # [K] tokens of the last batch of a stream
+    labels: Labels | None = None  # that topics belong to
 
     @property
     def n_topics(self) -> int:

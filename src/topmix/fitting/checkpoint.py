@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 
 from topmix import _core
+from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.allocations.doc_topics import DocTopics
+from topmix.allocations.label_prior import LabelPrior
 from topmix.data.errors import CorpusError
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.store import CHECKPOINT, open_file, write_file
@@ -135,6 +137,8 @@ def _progress(file: CheckedReader, empty: TopicModel) -> Progress:
         raise ModelFileError(f"has {file.n_features} words and {found} topics, expected {V} and {K}")
     none = empty.no_stats()
     sizes = (found + len(none.T) - K, found if len(none.M) else 0)
+    if isinstance(empty.prior, CovariatePrior | LabelPrior):
+        sizes = len(none.T), len(none.M)
     counts = WordTotal.read(file.at("total"), V, found)
     total = TopicStats.read(file.at("total"), counts, *sizes)
     visits = _by_shard(file, "visits")

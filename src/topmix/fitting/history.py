@@ -10,8 +10,10 @@ from typing import Any, Self
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.fitting.view import PassView
 
-# What a pass does: learn by the fixed point, sample topics of tokens, or learn again from what sampling found.
-LEARNING, SAMPLING, POLISHING = PHASES = ("learning", "sampling", "polishing")
+# What a pass does: learn by the fixed point, sample topics of tokens, sample effects of covariates too, or learn again
+# from what sampling found.
+LEARNING, SAMPLING, DRAWING, POLISHING = PHASES = ("learning", "sampling", "drawing", "polishing")
+SWEEPS = (SAMPLING, DRAWING)
 
 
 @dataclass(frozen=True, slots=True)

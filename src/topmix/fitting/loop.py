@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from topmix.engines import Watched
-from topmix.fitting.history import LEARNING, SAMPLING, Callback, Clock, Record, TimeLimit
+from topmix.fitting.history import LEARNING, SWEEPS, Callback, Clock, Record, TimeLimit
 from topmix.fitting.progress import shown
 from topmix.fitting.view import PassView
 from topmix.learners import Passes, PassResult
@@ -211,7 +211,7 @@ class Log:
         self.history.append(
             Record(n_pass, self.course.clock(), sum(terms.values()), K, terms, effort, moves, phase, status)
         )
-        if self.course.keeps_last and phase != SAMPLING:
+        if self.course.keeps_last and phase not in SWEEPS:
             self._keep(result.model)
         view = PassView(result.model, lambda model: self.course.shown_as(self._fitted(model)))
         answers = [call(self.history[-1], view) for call in self.callbacks]  # all of them are called

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from topmix.fitting.checkpoint import Progress
-from topmix.fitting.history import SAMPLING
+from topmix.fitting.history import SWEEPS
 from topmix.fitting.loop import Log, Schedule
 from topmix.fitting.problem import TopicProblem
 from topmix.learners import Passes, PassResult
 from topmix.models.topic_start import restarted
 from topmix.models.topics import TopicModel
 from topmix.search.paused import Paused
+from topmix.stats import TopicStats
 
 SWEEPS_PER_PASS = 10  # of a checkpoint: sweeps are many and short
 
@@ -42,7 +43,10 @@ class Plain(Schedule):
         if not is_last:
             self._restart_small_topics()
         now: TopicModel = result.model
-        return now.relearn(result.total, self.problem.lengths) if now.learns_priors else None
+        return self._relearned(now, result.total) if now.learns_priors else None
+
+    def _relearned(self, model: TopicModel, total: TopicStats) -> TopicModel | None:
+        return model.relearn(total, self.problem.lengths, self.problem.population)
 
     def keep(self, model: TopicModel, following: TopicModel | None, is_last: bool) -> None:
         checkpoint, paused = self.problem.checkpoint, self.paused
@@ -55,7 +59,7 @@ class Plain(Schedule):
         checkpoint, history = self.problem.checkpoint, self.log.history
         if checkpoint is None:
             return False
-        every = checkpoint.every * (SWEEPS_PER_PASS if history[-1].phase == SAMPLING else 1)
+        every = checkpoint.every * (SWEEPS_PER_PASS if history[-1].phase in SWEEPS else 1)
         return is_last or len(history) % every == 0
 
     def resume(self, found: Progress, model: TopicModel) -> TopicModel:

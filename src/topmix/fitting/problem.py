@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from topmix.allocations.covariate_prior import Population
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Batches, row_sums
 from topmix.engines import Engine
@@ -42,6 +43,7 @@ class TopicProblem:
     tol: float  # per token
     default_batches: int = 10
     sweeps: int = 0  # of sampling
+    draws: int = 0  # sweeps that draw effects of covariates too
     max_time: float | None = None  # seconds, of which sampling leaves some
     is_warm: bool = False  # topics are those of an earlier fit
     restarts_small_topics: bool = False  # topics that are small after the first pass start again
@@ -53,3 +55,8 @@ class TopicProblem:
     def lengths(self) -> np.ndarray:
         """[documents] tokens, for whoever needs them."""
         return row_sums(self.corpus.indptr, self.corpus.value)
+
+    @cached_property
+    def population(self) -> Population | None:
+        """The documents as priors with covariates are learned from them."""
+        return None if self.corpus.design is None else Population.of(self.corpus.design, self.lengths)

@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.allocations.doc_topics import places
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.chains.exchange import exchanged
@@ -40,9 +41,9 @@ from topmix.chains.gibbs_cuda import CudaChain
 from topmix.data.shard import Batches
 from topmix.files.reader import ModelFileError
 from topmix.fitting.checkpoint import Progress
-from topmix.fitting.history import LEARNING, POLISHING, SAMPLING, Record
+from topmix.fitting.history import DRAWING, LEARNING, POLISHING, SAMPLING, SWEEPS, Record
 from topmix.fitting.loop import Stopping
-from topmix.fitting.plain import Plain
+from topmix.fitting.plain import SWEEPS_PER_PASS, Plain
 from topmix.learners import Passes, PassResult
 from topmix.local.topics import Visit
 from topmix.models.document_options import DocumentOptions, Sampling
@@ -67,6 +68,7 @@ class SamplingPlan:
     sweeps: int
     seed: int
     max_time: float | None = None
+    draws: int = 0  # sweeps after them, in which effects of covariates are drawn too
 
     def next_phase(self, history: Sequence[Record], stopping: Stopping) -> str:
         """What the next pass does."""
@@ -76,7 +78,12 @@ class SamplingPlan:
             return SAMPLING if is_over and self._has_time_to_sample(history) else LEARNING
         if last == SAMPLING:
             n = sum(record.phase == SAMPLING for record in history)
-            return SAMPLING if n < self.sweeps and self.share(history) <= 1 else POLISHING
+            if n < self.sweeps and self.share(history) <= 1:
+                return SAMPLING
+            return DRAWING if self.draws and self._has_time_to_draw(history) else POLISHING
+        if last == DRAWING:
+            n = sum(record.phase == DRAWING for record in history)
+            return DRAWING if n < self.draws and self._has_time_to_draw(history) else POLISHING
         return POLISHING
 
     def share(self, history: Sequence[Record]) -> float:
@@ -100,9 +107,11 @@ class SamplingPlan:
 
     def options(self, plain: DocumentOptions, phase: str, history: Sequence[Record]) -> DocumentOptions:
         """How documents are solved in a pass of this phase."""
-        if phase != SAMPLING:
+        if phase not in SWEEPS:
             return plain
-        n = sum(record.phase == SAMPLING for record in history)
+        n = sum(record.phase in SWEEPS for record in history)
+        if phase == DRAWING:
+            return replace(plain, sampling=Sampling(None, n, self.seed))
         high, low = CONCENTRATION
         return replace(plain, sampling=Sampling(high * (low / high) ** self.share(history), n, self.seed))
 
@@ -111,6 +120,9 @@ class SamplingPlan:
             return stopping.has_converged(history)
         polished = [record for record in history if record.phase == POLISHING]
         return len(polished) >= LAST_PASSES and stopping.has_converged(polished)
+
+    def _has_time_to_draw(self, history: Sequence[Record]) -> bool:
+        return self.max_time is None or history[-1].seconds + _polishing(history) < self.max_time
 
     def _has_time_to_sample(self, history: Sequence[Record]) -> bool:
         """A sweep takes about half as long as a pass."""
@@ -163,7 +175,7 @@ class SamplingSchedule(Plain):
 
     def ends_here(self) -> bool:
         self.is_told_to_end = True
-        return self.phase != SAMPLING
+        return self.phase not in SWEEPS
 
     def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
         return self.plan.has_converged(history, stopping)
@@ -211,10 +223,29 @@ class SamplingSchedule(Plain):
     def _in_next_phase(self, model: TopicModel) -> TopicModel:
         """The model with the options of documents that the next pass has."""
         history, plain = self.log.history, self.problem.empty.document_options
-        ends = self.is_told_to_end and self.phase == SAMPLING
+        ends = self.is_told_to_end and self.phase in SWEEPS
         self.phase = POLISHING if ends else self.plan.next_phase(history, self.stopping)
+        prior, population = model.prior, self.problem.population
+        if isinstance(prior, CovariatePrior) and population is not None:
+            if self.phase == DRAWING:
+                model = replace(model, prior=replace(prior, is_curved=True))
+            elif prior.is_curved:
+                model = replace(model, prior=prior.settled(population))
         self.model = replace(model, document_options=self.plan.options(plain, self.phase, history))
         return self.model
+
+    def _relearned(self, model: TopicModel, total: TopicStats) -> TopicModel | None:
+        """Effects of covariates follow the first passes, and every tenth sweep; then they are drawn, and their mean is
+        what the last passes have."""
+        prior, population, n = model.prior, self.problem.population, len(self.log.history)
+        if not isinstance(prior, CovariatePrior) or population is None or self.phase == LEARNING:
+            return super()._relearned(model, total)
+        if self.phase == SAMPLING:
+            if n % SWEEPS_PER_PASS == 0:
+                prior = prior.relearn(total, population)
+        elif self.phase == DRAWING:
+            prior = prior.drawn(total, population, np.random.default_rng([self.plan.seed, n]))
+        return replace(model, prior=prior, words=model.words.relearn() if model.words.learned else model.words)
 
     def _continue(self) -> None:
         """What is due between the last pass and the next one."""

@@ -73,7 +73,7 @@ class TopicStart:
         second_start = int(rng.integers(2**63)) if p.learner.fades and p.restarts_small_topics else None
         plain = (p, paused, log, dealt_with, second_start)
         if p.sweeps:
-            plan = SamplingPlan(p.sweeps, int(rng.integers(2**63)), p.max_time)
+            plan = SamplingPlan(p.sweeps, int(rng.integers(2**63)), p.max_time, p.draws)
             return SamplingSchedule(*plain, plan=plan, batches=batches, stopping=self.stopping)
         if p.search is not None:
             return Searching(*plain, search=p.search.begin(paused, batches, rng, len(log.history)))

@@ -15,6 +15,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from topmix.allocations.covariate_prior import CovariatePrior
+from topmix.allocations.label_prior import LabelPrior
 from topmix.allocations.stick_prior import StickPrior
 from topmix.data.corpus import Corpus
 from topmix.data.rows import Rows
@@ -103,6 +105,8 @@ class Asynchronous(Learner):
     def check_topics(self, model: TopicModel) -> None:
         if isinstance(model.prior, StickPrior):
             raise ValueError("HDP cannot be learned with learner='asynchronous': use 'memoized'")
+        if isinstance(model.prior, CovariatePrior | LabelPrior):
+            raise ValueError("learner='asynchronous' has one prior for all documents: use 'memoized'")
         if model.words.held is not None:
             raise ValueError("learner='asynchronous' cannot ban, pin or freeze words: use 'memoized'")
 

@@ -33,9 +33,10 @@ class CVB0Step:
     def __call__(
         self, shard: Shard, tables: TopicTables, memory: Gammas | None, scratch: _core.TopicScratch
     ) -> StepResult:
-        alpha, L = tables.prior.alpha.astype(np.float32), tables.document_options.L(tables.words.table.shape[1])
+        prior = tables.prior_of(shard)
+        alpha, L = prior.alpha.astype(np.float32), tables.document_options.L(tables.words.table.shape[1])
         words, docs, H, sweeps, gammas = _core.cvb0_step(
-            shard.native, tables.words, alpha, L, self.burn_in, memory, threads()
+            shard.native, tables.words, alpha, L, self.burn_in, memory, threads(), prior.own()
         )
-        stats = tables.prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H)
+        stats = prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H)
         return StepResult(stats, Gammas(*gammas), {"iterations": float(sweeps)})

@@ -26,13 +26,14 @@ class FoldIn:
     want_bound: bool = False
 
     def __call__(self, shard: Shard, tables: TopicTables, memory: object, scratch: _core.TopicScratch) -> StepResult:
-        words, docs, H, _ = solve(shard, tables, scratch, want_words=self.want_bound)
+        prior = tables.prior_of(shard)
+        words, docs, H, _ = solve(shard, tables, scratch, want_words=self.want_bound, prior=prior)
         if not self.want_bound:
             return StepResult(FoldedIn(docs, float("nan")))
         table, log_scale = tables.words.table, tables.words.log_scale  # Eq. (3.13)
         word = np.repeat(np.arange(len(shard.cols)), np.diff(words.indptr))
         log_phi = np.log(table[word, words.topic].astype(np.float64)) + log_scale[word]
-        stats = tables.prior.summarise(words, docs, shard.lengths, H)
+        stats = prior.summarise(words, docs, shard.lengths, H)
         with one_thread():  # a sum of many terms has other last digits on several
             of_words = float(words.value @ log_phi)
-        return StepResult(FoldedIn(docs, of_words + H + tables.prior.documents(stats)))
+        return StepResult(FoldedIn(docs, of_words + H + prior.documents(stats)))

@@ -10,7 +10,7 @@ from topmix import _core
 from topmix.allocations.doc_topics import DocTopics
 from topmix.data.shard import Shard
 from topmix.models.document_options import Sampling
-from topmix.models.topics import TopicTables
+from topmix.models.topics import LocalPrior, TopicTables
 from topmix.numerics.threads import threads
 from topmix.stats import WordStats
 
@@ -23,10 +23,17 @@ class Sampled(NamedTuple):
 
 
 def sample(
-    shard: Shard, tables: TopicTables, sampling: Sampling, z: np.ndarray | None, docs: DocTopics | None
+    shard: Shard,
+    tables: TopicTables,
+    sampling: Sampling,
+    z: np.ndarray | None,
+    docs: DocTopics | None,
+    prior: LocalPrior | None = None,
 ) -> Sampled:
     """Each token again, given all others; or, where tokens have no topics z yet, given those of their documents."""
-    alpha = tables.prior.alpha * (sampling.concentration / tables.prior.alpha.sum())
+    prior = prior or tables.prior_of(shard)
+    scale = 1.0 if sampling.concentration is None else sampling.concentration / prior.alpha.sum()
+    alpha = prior.alpha * scale
     given = None
     if z is None:
         docs = docs or DocTopics(np.zeros(shard.n_rows + 1, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.float32))
@@ -42,5 +49,6 @@ def sample(
         shard.number << 32,
         threads(),
         drawn,
+        prior.own(scale),
     )
     return Sampled(WordStats(shard.cols, *words), DocTopics(*found), drawn, moved)

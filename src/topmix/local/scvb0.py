@@ -40,9 +40,10 @@ class SCVB0Step:
         """`averages` [documents, K] receives N^Theta, for tests."""
         visits, L = memory.times if memory else 0, tables.document_options.L(tables.words.table.shape[1])
         options = _core.SCVB0Options(self.scale, self.offset, self.decay, self.burn_in, L, self.seed)
-        alpha = tables.prior.alpha.astype(np.float32)
+        prior = tables.prior_of(shard)
+        alpha = prior.alpha.astype(np.float32)
         words, docs, H, updates = _core.scvb0_step(
-            shard.native, tables.words.table, alpha, options, visits, threads(), scratch, averages
+            shard.native, tables.words.table, alpha, options, visits, threads(), scratch, averages, prior.own()
         )
-        stats = tables.prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H)
+        stats = prior.summarise(WordStats(shard.cols, *words), DocTopics(*docs), shard.lengths, H)
         return StepResult(stats, Visit(visits + 1), {"updates": float(updates)})

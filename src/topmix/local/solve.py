@@ -9,7 +9,7 @@ import numpy as np
 from topmix import _core
 from topmix.allocations.doc_topics import DocTopics
 from topmix.data.shard import Shard
-from topmix.models.topics import TopicTables
+from topmix.models.topics import LocalPrior, TopicTables
 from topmix.numerics.threads import threads
 from topmix.stats import WordStats
 
@@ -29,22 +29,26 @@ def solve(
     start: DocTopics | np.ndarray | None = None,
     last: DocTopics | None = None,
     want_words: bool = True,
+    prior: LocalPrior | None = None,
 ) -> Solved:
     """Each document to its topics, each of its words to its L best.  docs/math.md Eqs. (3.5)-(3.9).
 
     Documents start from their words alone, or from counts: those of their last visit, or dense [documents, K]. `last`
-    is that visit where the topics' counts contain it and own tokens are discounted.
+    is that visit where the topics' counts contain it and own tokens are discounted. `prior` is that of the documents,
+    where the caller has it.
     """
+    prior = prior or tables.prior_of(shard)
     words, docs, entropy, effort = _core.topics_step(
         shard.native,
         tables.words.table,
-        tables.prior.alpha.astype(np.float32),
+        prior.alpha.astype(np.float32),
         tables.document_options.native(tables.posterior, tables.words.table.shape[1]),
         None if start is None else _start(start),
         None if last is None else _core.LastVisit((last.indptr, last.topic, last.count), tables.words),
         want_words,
         threads(),
         scratch,
+        prior.own(),
     )
     return Solved(WordStats(shard.cols, *words), DocTopics(*docs), entropy, effort)
 

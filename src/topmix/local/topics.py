@@ -37,21 +37,22 @@ class TopicStep:
         self, shard: Shard, tables: TopicTables, memory: Visit | None, scratch: _core.TopicScratch
     ) -> StepResult:
         times, last, z = memory or Visit(0)
-        options = tables.document_options
+        options, prior = tables.document_options, tables.prior_of(shard)
         if options.sampling is not None:
-            sampled = sample(shard, tables, options.sampling, z, last)
-            stats = tables.prior.summarise(sampled.words, sampled.docs, shard.lengths, 0.0)
+            sampled = sample(shard, tables, options.sampling, z, last, prior)
+            stats = prior.summarise(sampled.words, sampled.docs, shard.lengths, 0.0)
             return StepResult(stats, Visit(0, sampled.docs, sampled.z), {"moved": float(sampled.moved)})
         start: DocTopics | np.ndarray | None = None if self.is_cold(times) else last
         if start is None and self.cold_start is not None:
             start = self.cold_start(shard)
         discounts = options.own_discount > 0
-        words, docs, H, effort = solve(shard, tables, scratch, start=start, last=last if discounts else None)
+        before = last if discounts else None
+        words, docs, H, effort = solve(shard, tables, scratch, start=start, last=before, prior=prior)
         info: Info = dict(zip(("iterations", "restarts", "accepted"), map(float, effort)))
         if tables.partner is not None:
             info["merge_entropy"] = _merge_entropy(tables, tables.partner, scratch)
         is_needed = discounts or not self.is_cold(times + 1)
-        stats = tables.prior.summarise(words, docs, shard.lengths, H)
+        stats = prior.summarise(words, docs, shard.lengths, H)
         return StepResult(stats, Visit(times + 1, docs if is_needed else None), info)
 
     def is_cold(self, times: int) -> bool:

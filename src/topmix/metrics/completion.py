@@ -56,8 +56,8 @@ def completion_score(
     X : Corpus, sparse matrix or array of counts
         Test documents. Documents with fewer than two distinct words are skipped. With a model also what its
         `transform` takes, such as texts.
-    doc_topic_prior : float or [K]
-        α, per topic. None means 0.5 / K.
+    doc_topic_prior : float, [K] or [D, K]
+        α, per topic, or per document and topic. None means 0.5 / K.
     fraction : float
         Share of the distinct words of a document from which its topics are inferred. The others are predicted.
     random_state : int or Generator
@@ -129,7 +129,10 @@ def predict(
     K, V = phi.shape
     if A.shape[1] != V:
         raise ValueError(f"the documents have {A.shape[1]} words, the topics {V}: both need the same vocabulary")
-    alpha = as_prior(doc_topic_prior, K)
+    priors = np.asarray(0.5 / K if doc_topic_prior is None else doc_topic_prior, np.float64)
+    if priors.ndim == 2 and len(priors) != A.shape[0]:
+        raise ValueError(f"doc_topic_prior has {len(priors)} rows for {A.shape[0]} documents")
+    alpha = as_prior(priors[0] if priors.ndim == 2 and len(priors) else priors, K)
     # The table holds only words that occur, one row per word: a document reads whole rows of it.
     words, ids = np.unique(np.concatenate([A.indices, B.indices]), return_inverse=True)
     table = np.ascontiguousarray((phi[:, words] / row_sums(phi)[:, None]).T)  # [words, K]
@@ -137,7 +140,7 @@ def predict(
 
     log_likelihood, n_tokens = np.zeros(A.shape[0]), np.asarray(B.sum(axis=1), dtype=np.float64).ravel()
     todo = n_tokens > 0
-    if (chosen := checked(engine)) is not None and table.size:
+    if (chosen := checked(engine)) is not None and table.size and priors.ndim < 2:
         known, held = Words(A.indptr, id_a, A.data), Words(B.indptr, id_b, B.data)
         log_likelihood = chosen.held_out(table, known, held, alpha, max_iter, tol)
         todo &= np.isnan(log_likelihood)
@@ -145,6 +148,7 @@ def predict(
     with threadpool_limits(1, user_api="blas"), np.errstate(divide="ignore"):
         for d in np.flatnonzero(todo):
             a, b = slice(A.indptr[d], A.indptr[d + 1]), slice(B.indptr[d], B.indptr[d + 1])
+            alpha = as_prior(priors[d], K) if priors.ndim == 2 else alpha
             gamma = alpha + fold_in(table[id_a[a]], A.data[a], alpha, max_iter=max_iter, tol=tol)
             log_likelihood[d] = B.data[b] @ np.log(table[id_b[b]] @ (gamma / gamma.sum()))
     return DocumentScores(log_likelihood, n_tokens)

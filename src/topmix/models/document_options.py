@@ -12,7 +12,7 @@ from topmix import _core
 class Sampling:
     """Tokens are drawn instead: each has one topic."""
 
-    concentration: float  # the sum of alpha
+    concentration: float | None  # the sum of alpha; None: that of the prior
     sweep: int  # with the seed, the key of its random numbers
     seed: int
 

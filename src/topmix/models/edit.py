@@ -11,6 +11,8 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
+from topmix.allocations.covariate_prior import CovariatePrior
+from topmix.allocations.label_prior import LabelPrior
 from topmix.allocations.stick_prior import StickPrior, Sticks
 from topmix.likelihoods.held_words import HeldWords
 from topmix.models.topics import Prior, TopicModel
@@ -202,10 +204,21 @@ def _with(
     if held is not None:
         held = HeldWords.of(sp.csc_array(held.banned)[:, kept], {new[k]: c for k, c in held.frozen.items() if k in new})
     words = replace(model.words, eta=eta, total=total, extra=PseudoCounts.sparse(rows) if rows.nnz else None, held=held)
-    return replace(model, prior=_prior(model.prior, alpha[kept]), words=words)
+    return replace(model, prior=_prior(model.prior, alpha, kept), words=words)
 
 
-def _prior(prior: Prior, alpha: np.ndarray) -> Prior:
+def _prior(prior: Prior, alpha: np.ndarray, kept: np.ndarray) -> Prior:
+    if isinstance(prior, CovariatePrior):
+        if not np.array_equal(alpha, prior.alpha):
+            raise ValueError("topics that depend on Covariates cannot be merged, split or added: fit again")
+        K, P = prior.coefficients.shape
+        draws = prior.draws.reshape(-1, K, P)[:, kept]
+        return replace(prior, alpha=alpha[kept], coefficients=prior.coefficients[kept], draws=draws)
+    if isinstance(prior, LabelPrior):
+        if not np.array_equal(alpha[kept], prior.alpha):
+            raise ValueError("topics of labels cannot be merged, split, dropped or added")
+        return prior
+    alpha = alpha[kept]
     if not isinstance(prior, StickPrior):
         return replace(prior, alpha=alpha)
     shares, left = alpha / prior.concentration, prior.sticks.shares()[-1]

@@ -7,15 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topmix.allocations.covariate_prior import CovariatePrior, Population
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.label_prior import LabelPrior
+from topmix.allocations.own_priors import OwnPriors
 from topmix.allocations.stick_prior import StickPrior
+from topmix.data.shard import Shard
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.likelihoods.topic_words import TopicWords, WordTables
 from topmix.models.document_options import DocumentOptions
 from topmix.stats import TopicStats, WordTotal
 
-Prior = DocumentPrior | StickPrior  # how documents share the topics; kernels see its alpha [K]
+Prior = (
+    DocumentPrior | StickPrior | CovariatePrior | LabelPrior
+)  # how documents share the topics; kernels see its alpha
+LocalPrior = DocumentPrior | StickPrior | OwnPriors  # the same, of the documents of a shard
 
 
 class TopicTables(NamedTuple):
@@ -26,6 +33,10 @@ class TopicTables(NamedTuple):
     posterior: str  # "variational" | "collapsed"
     document_options: DocumentOptions
     partner: np.ndarray | None  # [K] int32: the topic that each may be merged with, or -1
+
+    def prior_of(self, shard: Shard) -> LocalPrior:
+        """The prior of these documents, or their own."""
+        return self.prior.of(shard.design)
 
 
 @dataclass(frozen=True)
@@ -63,11 +74,18 @@ class TopicModel:
     def learns_priors(self) -> bool:
         return self.prior.learned or self.words.learned
 
-    def relearn(self, total: TopicStats, lengths: np.ndarray) -> TopicModel | None:
-        """The model with its priors moved towards the statistics, or None where they are fixed."""
+    def relearn(
+        self, total: TopicStats, lengths: np.ndarray, population: Population | None = None
+    ) -> TopicModel | None:
+        """The model with its priors moved towards the statistics, or None where they are fixed. `population` is of
+        documents with covariates."""
         if not self.learns_priors:
             return None
-        prior = self.prior.relearn(total, lengths) if self.prior.learned else self.prior
+        prior = self.prior
+        if isinstance(prior, CovariatePrior):
+            prior = prior if population is None else prior.relearn(total, population)
+        elif prior.learned:
+            prior = prior.relearn(total, lengths)
         return replace(self, prior=prior, words=self.words.relearn() if self.words.learned else self.words)
 
     def bound(self, total: TopicStats) -> dict[str, float]:
@@ -97,6 +115,8 @@ class TopicModel:
         prior: Prior
         if isinstance(self.prior, StickPrior):
             prior = StickPrior.read(file.at("prior"), K)
+        elif isinstance(self.prior, CovariatePrior | LabelPrior):
+            prior = self.prior.read(file.at("prior"), K, words.posterior)
         else:
             prior = DocumentPrior.read(file.at("prior"), K, words.posterior)
         return replace(self, prior=prior, words=words)

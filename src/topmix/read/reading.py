@@ -16,6 +16,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.strings import Strings
 from topmix.data.vectorize import Vectorizer, check_settings
 from topmix.files.reader import CheckedReader, ModelFileError
+from topmix.priors import Design
 
 FRAMES = ("pandas", "polars")
 
@@ -45,6 +46,7 @@ class Reading:
     layer: str | None = None
     named: bool = False  # names came with texts or beside a matrix, so a matrix without names is no mistake
     frame: str | None = None  # the library of the table that was read
+    design: Design | None = None  # how columns beside the documents became numbers
 
     def __getstate__(self) -> dict[str, Any]:
         """What was made when somebody asked for it is made again."""
@@ -105,7 +107,8 @@ class Reading:
 
     def about(self) -> dict[str, Any]:
         """As JSON, for a file."""
-        return {
+        covariates = {} if self.design is None else {"covariates": self.design.about()}
+        return covariates | {
             "n_features": self.n_features,
             "feature_names": None if self.words is None else [str(word) for word in self.words],
             "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),
@@ -125,7 +128,7 @@ class Reading:
             raise ModelFileError(f"'input' says {str(named)[:60]!r} for whether columns are named")
         if frame is not None and frame not in FRAMES:
             raise ModelFileError(f"'input' names an unknown kind of table, {str(frame)[:60]!r}")
-        settings = file.table("tokenizer", missing=None)
+        settings, covariates = file.table("tokenizer", missing=None), file.table("covariates", missing=None)
         if settings is not None:
             check_settings(settings)
         words = file.strings("feature_names", file.n_features)
@@ -137,6 +140,7 @@ class Reading:
             layer=layer,
             named=named,
             frame=frame,
+            design=None if covariates is None else Design.read(covariates),
         )
         if settings is not None and words is not None and found.packed is None:
             raise ModelFileError("'feature_names' has a word that no text holds")

@@ -79,6 +79,7 @@ def sample_documents(
     seed: int,
     sweep: int,
     number: int = 0,  # of the first token
+    own: Array | None = None,  # [docs, K] priors of documents, for which alpha makes proposals
 ) -> None:
     """Each token of these documents again, under fixed weights of words."""
     for d in docs:
@@ -93,14 +94,20 @@ def sample_documents(
             others = [k for k in places if k not in (old, None)]
             document = sum(n[k] * e[v, k] for k in others)
             prior = alpha * e[v] * (np.arange(len(alpha)) != old)
-            x = uniform(stream) * (keep + document + prior.sum())
-            if x < keep:
+            x = uniform(stream) * (keep + document + prior.sum()) - keep
+            w = uniform(stream)
+            if x < 0:
                 continue
-            if x - keep < document:
-                new = others[pick(np.array([n[k] * e[v, k] for k in others]), (x - keep) / document)]
+            if x < document:
+                new, accepts = others[pick(np.array([n[k] * e[v, k] for k in others]), x / document)], w
             else:
-                new = pick(prior, uniform(stream))
+                new, accepts = pick(prior, w), (x - document) / prior.sum()
             assert new is not None
+            if own is not None:
+                odds = (n[new] + own[d, new]) / (n[new] + alpha[new])
+                odds /= (n[old] - 1 + own[d, old]) / (n[old] - 1 + alpha[old])
+                if accepts >= odds:
+                    continue
             n[old] -= 1
             if n[old] == 0:
                 places[places.index(old)] = None

@@ -1,0 +1,175 @@
+"""Do intervals of effects cover the truth? And do section and year of an article tell what is in it?
+
+    python -m benchmarks.covariates coverage --sets 200 --out benchmarks/results/covariates.jsonl
+    python -m benchmarks.covariates completion --corpus nyt --K 50 --seconds 300
+
+`coverage` draws data sets from the model of `Covariates("group + x")`: 4 topics of 150 words, 250 documents of about 60
+tokens, effects from Gaussians, a quarter of them zero. It counts 95% intervals that hold the truth, of all effects
+and of zeros. Topics are matched to the planted ones; sets where one is not found (cosine below 0.8) are left out of a
+second count, for they have no right answer. `completion` predicts held-out words of test documents (nats per token),
+with the prior 0.5 / K and with the method's own: LDA without and with covariates, and tomotopy's DMRModel until so many
+seconds have passed. tomotopy's metadata are categories alone: year is one.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
+
+from benchmarks.harness import arguments, datasets
+from benchmarks.harness.methods.method import ETA
+from benchmarks.harness.results import Results
+from topmix import LDA
+from topmix.metrics import completion_score
+from topmix.priors import Covariates
+
+FIRST_SET = 5000  # settings were chosen on earlier ones
+FOUND = 0.8
+
+
+def planted(seed: int, D: int = 250, V: int = 150, K: int = 4, length: int = 60) -> tuple[Any, ...]:
+    """Counts, columns, effects [K, 3] and topics [K, V]."""
+    rng = np.random.default_rng(seed)
+    phi = rng.dirichlet(np.full(V, 0.1), K)
+    group, x = rng.integers(2, size=D), rng.normal(size=D)
+    effects = np.column_stack([rng.normal(-1.0, 0.3, K), rng.normal(0, 0.7, K), rng.normal(0, 0.5, K)])
+    effects[:, 1:] *= rng.random((K, 2)) < 0.75
+    alpha = np.exp(np.column_stack([np.ones(D), group, x]) @ effects.T)
+    theta = np.array([rng.dirichlet(a) for a in alpha])
+    X = [rng.multinomial(n, t @ phi) for n, t in zip(rng.poisson(length, D) + 1, theta)]
+    return sp.csr_array(np.array(X)), {"group": np.array(["a", "b"])[group].tolist(), "x": x.tolist()}, effects, phi
+
+
+def coverage(a: Any, out: Results) -> None:
+    inside, is_zero, found = [], [], []
+    for seed in range(FIRST_SET, FIRST_SET + a.sets):
+        X, columns, effects, phi = planted(seed)
+        begin = time.process_time()
+        lda = LDA(4, doc_topic_prior=Covariates("group + x"), random_state=seed, n_jobs=1).fit(X, metadata=columns)
+        seconds = time.process_time() - begin
+        cosine = (
+            phi @ lda.topic_word_.T / np.outer(np.linalg.norm(phi, axis=1), np.linalg.norm(lda.topic_word_, axis=1))
+        )
+        order = linear_sum_assignment(-cosine)[1]
+        table = lda.effects()
+        low, high = (table[name].to_numpy().reshape(4, 3)[order] for name in ("low", "high"))
+        inside.append((low < effects) & (effects < high))
+        is_zero.append(effects == 0)
+        found.append(float(cosine[np.arange(4), order].min()))
+        result = {"inside": inside[-1].tolist(), "zero": is_zero[-1].tolist(), "cosine": found[-1], "seconds": seconds}
+        out.add(result, {"what": "coverage", "seed": seed})
+    hits, zero, well = np.array(inside), np.array(is_zero), np.array(found) > FOUND
+    print(f"{a.sets} sets, 95% intervals hold the truth in {hits.mean():.1%}, of zeros in {hits[zero].mean():.1%}")
+    hits_well, zero_well = hits[well], zero[well]
+    print(
+        f"{well.sum()} sets with all topics found: {hits_well.mean():.1%}, of zeros {hits_well[zero_well].mean():.1%}"
+    )
+    print("by term:", dict(zip(["Intercept", "group", "x"], hits.mean(axis=(0, 1)).round(3).tolist())))
+
+
+def completion(a: Any, out: Results) -> None:
+    for name in a.corpus:
+        X = datasets._read(name)[0]
+        train, validation, test = datasets.parts(np.flatnonzero(np.diff(X.indptr)), 0)
+        with datasets.find(name, "documents.csv").open(encoding="utf-8") as f:
+            rows = list(csv.DictReader(f))
+        scored = test if a.role == "test" else validation
+        about = _About({"name": name, "sha256": datasets.sha256(name), "split": 0, "role": a.role})
+
+        def columns(which: np.ndarray, rows: list[dict[str, str]] = rows) -> dict[str, list[Any]]:
+            return {"section": [rows[d]["section"] for d in which], "year": [float(rows[d]["year"]) for d in which]}
+
+        for seed in range(a.seeds):
+            for method in a.methods:
+                found = METHODS[method](X, train, scored, columns, a, seed)
+                for result in found:
+                    settings = {"what": "completion", "method": method, "K": a.K, "seed": seed, "threads": a.threads}
+                    out.add(result, settings, about)
+                    print(name, method, seed, {k: round(v, 4) for k, v in result.items()}, flush=True)
+
+
+class _About:
+    def __init__(self, about: dict[str, Any]) -> None:
+        self.about = about
+
+
+def plain(X: Any, train: Any, scored: Any, columns: Any, a: Any, seed: int) -> list[dict[str, float]]:
+    begin = time.perf_counter()
+    lda = LDA(a.K, random_state=seed, n_jobs=a.threads).fit(X[train])
+    seconds, score = time.perf_counter() - begin, completion_score(lda, X[scored])
+    return [{"seconds": seconds, "score": score, "own": score}]
+
+
+def covariates(X: Any, train: Any, scored: Any, columns: Any, a: Any, seed: int) -> list[dict[str, float]]:
+    begin = time.perf_counter()
+    formula = Covariates("section + year")
+    lda = LDA(a.K, doc_topic_prior=formula, random_state=seed, n_jobs=a.threads).fit(X[train], metadata=columns(train))
+    seconds = time.perf_counter() - begin
+    own = lda.transform(sp.csr_array((len(scored), X.shape[1])), normalize=False, metadata=columns(scored))
+    scores = completion_score(lda, X[scored]), completion_score(lda, X[scored], doc_topic_prior=own)
+    return [{"seconds": seconds, "score": scores[0], "own": scores[1]}]
+
+
+def tomotopy(X: Any, train: Any, scored: Any, columns: Any, a: Any, seed: int) -> list[dict[str, float]]:
+    """Scored every so often until the time is up; scoring is not counted."""
+    import tomotopy as tp
+
+    warnings.filterwarnings("ignore", message="The training result may differ", category=RuntimeWarning)
+    model = tp.DMRModel(k=a.K, alpha=0.5 / a.K, eta=ETA, seed=seed)
+    names, of_train, of_scored = (
+        np.array([str(v) for v in range(X.shape[1])], dtype=object),
+        columns(train),
+        columns(scored),
+    )
+
+    def beside(of: dict[str, list[Any]], i: int) -> list[str]:
+        return [of["section"][i], f"year {of['year'][i]:.0f}"]
+
+    for i, d in enumerate(train):
+        row = slice(X.indptr[d], X.indptr[d + 1])
+        words = names[np.repeat(X.indices[row], X.data[row].astype(int))].tolist()
+        model.add_doc(words, multi_metadata=beside(of_train, i))
+    spent, found = 0.0, []
+    while spent < a.seconds:
+        begin = time.perf_counter()
+        model.train(20, workers=a.threads)
+        spent += time.perf_counter() - begin
+        if found and spent < 1.3 * found[-1]["seconds"] and spent < a.seconds:
+            continue
+        used = np.array([int(w) for w in model.used_vocabs])
+        tokens = np.asarray(model.get_count_by_topics(), np.float64)
+        phi = np.full((a.K, X.shape[1]), ETA)
+        dist = np.array([model.get_topic_word_dist(k) for k in range(a.K)], np.float64)
+        phi[:, used] = dist * (tokens + len(used) * ETA)[:, None]
+        own = np.array([model.get_topic_prior(multi_metadata=beside(of_scored, i)) for i in range(len(scored))])
+        scores = completion_score(phi, X[scored]), completion_score(phi, X[scored], doc_topic_prior=own)
+        found.append({"seconds": spent, "score": scores[0], "own": scores[1]})
+    return found
+
+
+METHODS = {"plain": plain, "covariates": covariates, "tomotopy": tomotopy}
+
+
+def main(argv: list[str] | None = None) -> int:
+    p = arguments.parser(__doc__, quick="two data sets")
+    p.add_argument("what", choices=["coverage", "completion"], nargs="?", default="coverage")
+    arguments.add_corpus(p, ["nyt"])
+    p.add_argument("--sets", type=int, default=200)
+    p.add_argument("--K", type=int, default=50)
+    p.add_argument("--seeds", type=int, default=1)
+    p.add_argument("--seconds", type=float, default=300.0)
+    p.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    a = p.parse_args(argv)
+    a.sets = 2 if a.quick else a.sets
+    {"coverage": coverage, "completion": completion}[a.what](a, Results(a.out, "covariates"))
+    return 0
+
+
+if __name__ == "__main__":
+    arguments.command(main)

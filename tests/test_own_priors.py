@@ -1,0 +1,257 @@
+"""Documents with priors of their own: every kernel solves a document as if all had its prior."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+from topmix.allocations.covariate_prior import CovariatePrior, Population
+from topmix.allocations.doc_topics import DocTopics
+from topmix.allocations.document_prior import DocumentPrior
+from topmix.data import Corpus
+from topmix.data.design_rows import DesignRows
+from topmix.data.shard import Shard
+from topmix.likelihoods.topic_words import TopicWords
+from topmix.local.cvb0 import CVB0Step
+from topmix.local.sample import sample
+from topmix.local.scvb0 import SCVB0Step
+from topmix.local.topics import TopicStep
+from topmix.models.document_options import DocumentOptions, Sampling
+from topmix.models.topics import TopicModel
+from topmix.numerics.threads import use_threads
+from topmix.reference import gibbs as reference
+from topmix.stats import WordTotal
+
+from .topic_data import make_corpus
+
+K, P = 7, 3
+
+
+def problem(core, posterior="collapsed", n_docs=41):
+    rng = np.random.default_rng(0)
+    corpus = make_corpus(rng, n_docs=n_docs, V=30, K=K)
+    design = DesignRows.of(
+        np.column_stack([np.ones(n_docs), rng.integers(3, size=n_docs), rng.integers(2, size=n_docs)])
+    )
+    prior = replace(
+        CovariatePrior.flat(K, P, posterior, 2.0, 1.0), coefficients=rng.normal(-1.0, 0.7, (K, P)), is_curved=True
+    )
+    words = TopicWords(np.full((1, 1), 0.05), WordTotal.of(rng.gamma(1.0, 20.0, (30, K))), posterior)
+    model = TopicModel(prior, words, DocumentOptions(n_active=4, eps=0.5))
+    return Shard.of(corpus.with_design(design)), model, design
+
+
+@pytest.mark.parametrize("step", [TopicStep(), CVB0Step(), SCVB0Step()], ids=lambda step: type(step).__name__)
+@pytest.mark.parametrize("posterior", ["collapsed", "variational"])
+def test_a_document_is_solved_as_if_all_had_its_prior(core, monkeypatch, step, posterior):
+    for room in ("local.solve", "local.cvb0", "local.scvb0", "data.shard", "allocations.own_priors"):
+        monkeypatch.setattr(f"topmix.{room}._core", core)
+    shard, model, design = problem(core, posterior)
+    found = topics_of(step, shard, model, core, monkeypatch)
+    alone = replace(shard, design=None)
+    for g, alpha in enumerate(model.prior.rows(design.x)):
+        same = topics_of(step, alone, replace(model, prior=DocumentPrior(alpha, posterior)), core, monkeypatch)
+        for d in np.flatnonzero(design.row == g):
+            for a, b in zip(found[d], same[d]):
+                np.testing.assert_array_equal(a, b)
+
+
+def topics_of(step, shard, model, core, monkeypatch):
+    """Topics and counts of each document."""
+    kept = []
+
+    def keeping(*arrays):
+        kept.append(DocTopics(*arrays))
+        return kept[-1]
+
+    for room in ("solve", "cvb0", "scvb0"):
+        monkeypatch.setattr(f"topmix.local.{room}.DocTopics", keeping)
+    with use_threads(3):
+        step(shard, model.tables(shard.cols), None, core.TopicScratch())
+    docs = kept[0]
+    return [(docs.topic[a:b], docs.count[a:b]) for a, b in itertools.pairwise(docs.indptr)]
+
+
+def test_every_draw_is_the_twins(core, monkeypatch):
+    for room in ("local.sample", "data.shard", "allocations.own_priors"):
+        monkeypatch.setattr(f"topmix.{room}._core", core)
+    shard, model, design = problem(core)
+    copies = shard.value.astype(np.int64)
+    words, doc = np.repeat(shard.cols[shard.index].astype(np.int64), copies), np.repeat(shard.row_of, copies)
+    z = np.random.default_rng(1).integers(K, size=len(words))
+    counts = reference.count(words, z, 30, K).word + 3
+    model = replace(model, words=replace(model.words, total=WordTotal.of(counts)))
+    e, first = counts + 0.05, np.searchsorted(doc, np.arange(shard.n_rows + 1))
+    twin, own = z.copy(), model.prior.rows(design.x)[design.row]
+    reference.sample_documents(
+        words, first, range(shard.n_rows), twin, model.prior.alpha, e / e.sum(axis=0), e.sum(axis=0), 11, 3, own=own
+    )
+    drawn = sample(shard, model.tables(shard.cols), Sampling(None, 3, 11), z.astype(np.uint16), None)
+    np.testing.assert_array_equal(drawn.z, twin)
+    assert 0 < drawn.moved < len(z)
+
+
+def test_draws_have_the_distribution_of_the_documents_own_prior(core, monkeypatch):
+    """By enumeration of the topics of three tokens."""
+    for room in ("local.sample", "data.shard", "allocations.own_priors"):
+        monkeypatch.setattr(f"topmix.{room}._core", core)
+    rng, n = np.random.default_rng(0), 3
+    own = np.array([[1.5, 0.2, 0.1], [0.1, 0.1, 2.0]])
+    shard = Shard.of(Corpus.from_scipy(np.tile(np.array([[1, 1, 1]], np.float32), (400, 1))))
+    e = rng.dirichlet(np.ones(3), n).T  # [V, K]
+    prior = CovariatePrior(np.log(own.T), "collapsed", 0.0, 1.0, np.full(3, 0.5))
+    design = DesignRows(np.eye(2), np.tile(np.array([0, 1], np.int32), 200))
+    tables = TopicModel(prior, TopicWords(np.full((1, 1), 1e-9), WordTotal.of(1e9 * e), "collapsed")).tables(shard.cols)
+    shard = replace(shard, design=design)
+    z, seen = np.zeros(1200, np.uint16), np.zeros((2, 27))
+    for sweep in range(120):
+        z = sample(shard, tables, Sampling(None, sweep, 5), z, None).z
+        if sweep >= 20:
+            state = z.reshape(-1, 3) @ np.array([9, 3, 1])
+            np.add.at(seen, (design.row, state), 1)
+    for g in range(2):
+        states = np.array(list(itertools.product(range(3), repeat=3)))
+        N = np.stack([(states == k).sum(axis=1) for k in range(3)], axis=1)
+        log_p = (gammaln(N + own[g]) - gammaln(own[g])).sum(axis=1) + np.log(e[np.arange(3), states]).sum(axis=1)
+        p = np.exp(log_p) / np.exp(log_p).sum()
+        np.testing.assert_allclose(seen[g] / seen[g].sum(), p, atol=0.012)
+
+
+@pytest.mark.parametrize("posterior", ["collapsed", "variational"])
+def test_the_documents_part_of_the_objective_is_their_log_probability(posterior):
+    """Variational: of their counts. Collapsed: at the estimated proportions, with the density of these."""
+    _, model, design = problem(None, posterior)
+    rng = np.random.default_rng(3)
+    N = rng.gamma(0.3, 5.0, (41, K)) * (rng.random((41, K)) < 0.5)
+    lengths, prior = N.sum(axis=1), model.prior
+    where = np.nonzero(N)
+    indptr = np.concatenate([[0], np.cumsum((N > 0).sum(axis=1))])
+    docs = DocTopics(indptr, where[1].astype(np.uint16), N[where].astype(np.float32))
+    N[where] = docs.count
+    stats = prior.of(design).summarise(None, docs, lengths, 0.0)
+    a = prior.rows(design.x)[design.row]
+    log_normaliser = gammaln(a.sum(axis=1)) - gammaln(a).sum(axis=1)
+    if posterior == "variational":
+        expected = log_normaliser + gammaln(a + N).sum(axis=1) - gammaln(a.sum(axis=1) + lengths)
+    else:
+        log_theta = np.log((N + a) / (lengths + a.sum(axis=1))[:, None])
+        expected = log_normaliser + ((N + a) * log_theta).sum(axis=1)
+    away = prior.coefficients - np.array([prior.centre, 0, 0])
+    penalty = 0.5 * (away**2 * np.array([1 / 9, 1, 1])).sum()
+    assert prior.bound(stats) == pytest.approx(expected.sum() - penalty, rel=1e-6)
+
+
+def likelihood(coefficients, design, N):
+    """Of counts under the Dirichlet-multinomial, with the prior on coefficients."""
+    a = np.exp(design.x @ coefficients.T)[design.row]
+    away = coefficients - np.array([np.log(2.0 / K), 0, 0])
+    total = gammaln(a.sum(axis=1)) - gammaln((a + N).sum(axis=1)) + (gammaln(a + N) - gammaln(a)).sum(axis=1)
+    return total.sum() - 0.5 * (away**2 * np.array([1 / 9, 1, 1])).sum()
+
+
+def counted(N):
+    where = np.nonzero(N)
+    indptr = np.concatenate([[0], np.cumsum((N > 0).sum(axis=1))])
+    return DocTopics(indptr, where[1].astype(np.uint16), N[where].astype(np.float32))
+
+
+def test_statistics_are_the_slope_and_the_curvature_of_the_likelihood():
+    _, model, design = problem(None)
+    rng = np.random.default_rng(3)
+    N = np.round(rng.gamma(0.3, 9.0, (41, K)))
+    prior, lengths = model.prior, N.sum(axis=1)
+    population = Population.of(design, lengths)
+    stats = prior.of(design).summarise(None, counted(N), lengths, 0.0)
+    M, Q = prior._split(stats)
+    slopes = prior._slopes(population)
+    weight = slopes.alpha * slopes.first[:, None]
+    gradient = M - weight.T @ population.x - prior.precision * prior.away
+    h = 1e-5
+    for k, p in ((0, 0), (2, 1), (5, 2)):
+        step = np.zeros((K, P))
+        step[k, p] = h
+        rise = likelihood(prior.coefficients + step, design, N) - likelihood(prior.coefficients - step, design, N)
+        assert gradient[k, p] == pytest.approx(rise / (2 * h), rel=1e-5, abs=1e-4)
+        moved = replace(prior, coefficients=prior.coefficients + step)
+        M2 = moved._split(moved.of(design).summarise(None, counted(N), lengths, 0.0))[0]
+        np.testing.assert_allclose((M2 - M)[k] / h, Q[k, p], rtol=1e-3, atol=1e-3)
+
+
+def test_learning_climbs_to_the_top_of_the_likelihood():
+    _, model, design = problem(None, n_docs=200)
+    rng = np.random.default_rng(4)
+    theta = [rng.dirichlet(a) for a in model.prior.rows(design.x)[design.row]]
+    N = np.array([rng.multinomial(60, t) for t in theta], float)
+    lengths, population = N.sum(axis=1), Population.of(design, N.sum(axis=1))
+    prior, reached = CovariatePrior.flat(K, P, "collapsed", 2.0, 1.0), []
+    for _ in range(30):
+        reached.append(likelihood(prior.coefficients, design, N))
+        prior = prior.relearn(prior.of(design).summarise(None, counted(N), lengths, 0.0), population)
+    assert np.all(np.diff(reached) > -1e-6)
+    assert reached[-1] - reached[5] < 0.5
+    M = prior._split(prior.of(design).summarise(None, counted(N), lengths, 0.0))[0]
+    slopes = prior._slopes(population)
+    gradient = M - (slopes.alpha * slopes.first[:, None]).T @ population.x - prior.precision * prior.away
+    assert np.abs(gradient).max() < 0.5
+    assert np.abs(prior.coefficients - model.prior.coefficients).mean() < 0.2
+
+
+def test_a_sample_of_many_documents_stands_for_all(monkeypatch):
+    monkeypatch.setattr("topmix.allocations.covariate_prior.MOST_ROWS", 1024)
+    rng = np.random.default_rng(0)
+    design, lengths = DesignRows.of(rng.normal(size=(5000, 2))), rng.integers(0, 50, 5000).astype(float)
+    population = Population.of(design, lengths)
+    assert len(population.x) == 1024
+    assert population.times.sum() == pytest.approx(np.sum(lengths > 0))
+    assert population.n_docs == 5000
+    assert population.times @ population.length == pytest.approx(lengths.sum(), rel=0.02)
+
+
+def test_rows_of_a_design_are_those_of_the_documents():
+    x = np.random.default_rng(0).integers(2, size=(30, 3)).astype(float)
+    rows = DesignRows.of(x)
+    assert len(rows.x) <= 8
+    np.testing.assert_array_equal(rows.x[rows.row], x)
+    for chosen in (slice(3, 11), np.array([7, 0, 7])):
+        part = rows[chosen]
+        np.testing.assert_array_equal(part.x[part.row], x[chosen])
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_draws_have_the_spread_of_the_posterior(monkeypatch, together):
+    """Of coefficients, where the counts of documents are known: that of a Gaussian about the mode."""
+    if not together:
+        monkeypatch.setattr("topmix.allocations.covariate_prior.MOST_JOINT", 1)
+    _, model, design = problem(None, n_docs=200)
+    rng = np.random.default_rng(4)
+    N = np.array([rng.multinomial(60, rng.dirichlet(a)) for a in model.prior.rows(design.x)[design.row]], float)
+    lengths, population = N.sum(axis=1), Population.of(design, N.sum(axis=1))
+    docs, prior = counted(N), CovariatePrior.flat(K, P, "collapsed", 2.0, 1.0)
+    for _ in range(30):
+        prior = prior.relearn(prior.of(design).summarise(None, docs, lengths, 0.0), population)
+    mode, h, size = prior.coefficients, 1e-3, K * P
+    steps = h * np.eye(size).reshape(size, K, P)
+
+    def curvature(i, j):
+        values = [a * b * likelihood(mode + a * steps[i] + b * steps[j], design, N) for a in (1, -1) for b in (1, -1)]
+        return -sum(values) / (4 * h * h)
+
+    J = np.array([[curvature(i, j) if i <= j else 0.0 for j in range(size)] for i in range(size)])
+    J += np.triu(J, 1).T
+    expected = np.sqrt(np.diag(np.linalg.inv(J))).reshape(K, P)
+    prior = replace(prior, is_curved=True)
+    drawn = []
+    for _ in range(420):
+        prior = prior.drawn(prior.of(design).summarise(None, docs, lengths, 0.0), population, rng)
+        drawn.append(prior.coefficients)
+    drawn = np.array(drawn[20:])
+    np.testing.assert_allclose(drawn.std(axis=0), expected, rtol=0.25)
+    assert np.mean(drawn.std(axis=0) / expected) == pytest.approx(1.0, abs=0.06)
+    assert np.abs((drawn.mean(axis=0) - mode) / expected).max() < 0.6
+    assert prior.n_drawn == 420
+    assert prior.draws.shape == (400, K, P)
+    settled = prior.settled(population)
+    np.testing.assert_array_equal(settled.coefficients, prior.draws.mean(axis=0))
+    assert not settled.is_curved
