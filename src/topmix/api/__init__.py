@@ -1,5 +1,6 @@
 """Estimators: parameters in words, attributes with a trailing underscore, following scikit-learn's API."""
 
+from topmix.api.admixture import GaussianAdmixture, VonMisesFisherAdmixture
 from topmix.api.combinatorial import CombinatorialLDA
 from topmix.api.files import ESTIMATORS, load, load_predictor
 from topmix.api.gaussian import GaussianMixture
@@ -21,6 +22,8 @@ ESTIMATORS |= {
         GaussianMixture,
         MultinomialMixture,
         VonMisesFisherMixture,
+        GaussianAdmixture,
+        VonMisesFisherAdmixture,
     )
 }
 
@@ -29,11 +32,13 @@ __all__ = [
     "HDP",
     "LDA",
     "CombinatorialLDA",
+    "GaussianAdmixture",
     "GaussianMixture",
     "GibbsLDA",
     "MultinomialMixture",
     "Predictor",
     "Seeds",
+    "VonMisesFisherAdmixture",
     "VonMisesFisherMixture",
     "load",
     "load_predictor",
