@@ -26,7 +26,7 @@ from topmix.files.writer import Writer
 from topmix.fitted.mixture import FittedMixture
 from topmix.fitting.history import Callback
 from topmix.learners import Learner
-from topmix.local import LocalStep
+from topmix.local import LocalStep, groups as group_steps
 from topmix.local.groups import AssignedGroups, AssignGroupsStep, GroupStep
 from topmix.models.admixture import Admixture
 from topmix.numerics.dirichlet import NEGLIGIBLE, OBJECTIVES
@@ -180,7 +180,10 @@ class AdmixtureEstimator(MixtureEstimator):
         return self._step_of(K)
 
     def _step_of(self, K: int) -> LocalStep:
-        return GroupStep(self._likelihood, count_of_active(self.n_active, K))
+        return GroupStep(self._likelihood, count_of_active(self.n_active, K), self._warm_up())
+
+    def _warm_up(self) -> int:
+        return group_steps.WARM_UP if self._objective() == "vb" and not self._is_warm() else 0
 
     def _by_rows(self, X: object, pick: Any, *, want_likelihood: bool = False, weight: Any = None) -> np.ndarray:
         """What `pick` takes of the rows, in the order of X."""

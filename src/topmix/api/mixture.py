@@ -146,6 +146,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
             is_warm=warm is not None,
             before=before.objective if before is not None and before.n_seen == n_rows else None,
             lengths=lengths,
+            warm_up=self._warm_up(),
         )
 
         def fitted(model: Mixture | Admixture, history: Sequence[Record]) -> FittedMixture:
@@ -298,6 +299,10 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         learner: Learner = self._component("learner")
         learner.check_engine(self._engine())
         return learner.for_mixture(type(self).__name__, self._likelihood, self.get_params(deep=False), data)
+
+    def _warm_up(self) -> int:
+        """First passes that may lower the objective."""
+        return 0
 
     def _local_step(self, K: int) -> LocalStep:
         return self._step_of(K)

@@ -43,6 +43,7 @@ class MixtureProblem:
     is_warm: bool
     before: float | None  # the objective where the fit begins, if it is known
     lengths: np.ndarray | None = None  # [groups] rows of each, where rows are in groups
+    warm_up: int = 0  # first passes that may lower the objective
 
 
 class FullScans(Schedule):
@@ -83,7 +84,7 @@ class MixtureStart:
         model, direction = self.model, learner.direction
         if isinstance(model, Admixture) and model.prior.learned and model.prior.posterior == "collapsed":
             direction = "unsteady"
-        self.stopping = Stopping(p.max_iter, p.least_gain, direction, before=p.before)
+        self.stopping = Stopping(p.max_iter, p.least_gain, direction, p.warm_up, before=p.before)
         self.updates_per_pass = learner.updates_per_pass(len(p.batches))
         self.workers: Workers | None = None
         self.passes: Passes = no_passes()

@@ -7,7 +7,7 @@ at the last visit; rows keep a few candidates, and the group is solved on these.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -26,7 +26,15 @@ from topmix.stats import MixtureStats
 LEAST_CANDIDATES = 8  # of a row; and twice as many as are kept
 MOST_COUNTS = 1 << 22  # groups x K of a piece
 MAX_ITER, TOL = 20, 1e-3  # of a group in one visit; the counts that still move, as a part of its rows
+WARM_UP = 10  # passes of "vb" that solve groups as at a point: clusters leave a group before they have formed
 SCANS = 3  # of groups that were never visited
+
+
+class GroupVisit(NamedTuple):
+    """What the step remembers of a shard."""
+
+    times: int  # visits so far
+    groups: DocTopics  # the counts of its groups, without zeros
 
 
 class SolvedGroups(NamedTuple):
@@ -39,15 +47,18 @@ class SolvedGroups(NamedTuple):
 class GroupStep:
     likelihood: type[Likelihood]
     n_active: int  # L
+    warm_up: int = 0  # first visits that solve groups as at a point, whatever the posterior
 
     def __call__(
-        self, shard: GroupShard, tables: AdmixtureTables, memory: DocTopics | None, scratch: _core.TopicScratch
+        self, shard: GroupShard, tables: AdmixtureTables, memory: GroupVisit | None, scratch: _core.TopicScratch
     ) -> StepResult:
+        times, last = memory or (0, None)
         prior, K, rows, docs, present, iterations = tables.prior, len(tables.prior.alpha), [], [], [], 0
         is_wanted = prior.learned and prior.posterior == "collapsed"
         for groups, piece in pieces(shard, K, self.n_active):
             absent = np.empty((piece.n_groups, K)) if is_wanted else None
-            found = self.solved(piece, tables, _counts(memory, groups, piece.n_groups, K), absent)
+            N = _counts(last, groups, piece.n_groups, K)
+            found = self.solved(piece, tables, N, absent, is_warm_up=times < self.warm_up)
             a, weight = found.assignment, piece.weight
             S = self.likelihood.summarise(piece, a, K)
             H = a.entropy.sum() if weight is None else weight @ a.entropy
@@ -58,13 +69,20 @@ class GroupStep:
             iterations += found.iterations
         total, kept = reduce(MixtureStats.add, rows), _sparse(docs)
         stats = prior.summarise(total, kept, shard.lengths, total.H, np.concatenate(present) if is_wanted else None)
-        return StepResult(stats, kept, {"iterations": float(iterations)})
+        return StepResult(stats, GroupVisit(times + 1, kept), {"iterations": float(iterations)})
 
     def solved(
-        self, piece: GroupShard, tables: AdmixtureTables, N: np.ndarray, absent: np.ndarray | None = None
+        self,
+        piece: GroupShard,
+        tables: AdmixtureTables,
+        N: np.ndarray,
+        absent: np.ndarray | None = None,
+        *,
+        is_warm_up: bool = False,
     ) -> SolvedGroups:
         """From the counts N [groups, K], which are written to; so is `absent`."""
         prior, L, K = tables.prior, self.n_active, N.shape[1]
+        prior = replace(prior, posterior="collapsed") if is_warm_up else prior
         C = min(K, max(2 * L, LEAST_CANDIDATES))
         log_p = prior.log_weights(N)
         log_p -= log_p.max(axis=1, keepdims=True)
