@@ -43,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--K", type=int, default=200)
     p.add_argument("--passes", type=int, default=10)
     p.add_argument("--stride", type=int, default=4)
+    p.add_argument("--methods", nargs="+", default=["mixture", "admixture"], choices=["mixture", "admixture"])
     a = p.parse_args(argv)
     out = Results(a.out, "admixtures")
     return planted(a, out) if a.what == "planted" else patches(a, out)
@@ -142,7 +143,8 @@ def patches(a: argparse.Namespace, out: Results) -> int:
     print(f"{len(X):,} patches of {len(parts)} images; {len(X_held):,} held out of {len(others)} others; K = {K}")
     del parts, others
     settings = {"zero_mean": True, "max_iter": n_passes, "tol": -np.inf, "random_state": 0, "n_jobs": a.threads}
-    for name, model in (("mixture", GaussianMixture(K, **settings)), ("admixture", GaussianAdmixture(K, **settings))):
+    for name in a.methods:
+        model = {"mixture": GaussianMixture, "admixture": GaussianAdmixture}[name](K, **settings)
         passes = PassTimes(time.process_time)
         model.set_params(callbacks=[passes])
         with PeakMemory(0.05) as peak:

@@ -174,15 +174,14 @@ def test_the_objective_never_falls(objective, n_active):
     X, groups, _, _ = planted(spread=1.0)
     settings = {"objective": objective, "n_active": n_active, "weight_concentration_prior": 0.2, "reg_covar": 0.0}
     fit = GaussianAdmixture(5, **settings, random_state=0, max_iter=25, tol=-np.inf).fit(X, groups)
-    first = local_groups.WARM_UP if objective == "vb" else 0
-    rises = np.diff([r.objective for r in fit.history_[first:]])
+    rises = np.diff([r.objective for r in fit.history_[local_groups.WARM_UP :]])
     assert rises.min() > -1e-7 * abs(fit.objective_), rises
 
 
 def test_the_objective_of_directions_never_falls():
     X, groups, _, _ = planted(spread=0.5)
     fit = VonMisesFisherAdmixture(12, n_active=3, weight_concentration_prior=0.1, random_state=0, tol=-np.inf)
-    rises = np.diff([r.objective for r in fit.set_params(max_iter=25).fit(X, groups).history_])
+    rises = np.diff([r.objective for r in fit.set_params(max_iter=25).fit(X, groups).history_[local_groups.WARM_UP :]])
     assert rises.min() > -1e-7 * abs(fit.objective_), rises
 
 
@@ -198,13 +197,14 @@ def test_the_learned_prior_lifts_the_bound_and_follows_the_groups():
     assert prior[5.0] > 1.0
 
 
-def test_first_passes_at_a_point_lift_the_bound_that_the_last_ones_climb(monkeypatch):
+def test_first_passes_that_begin_as_a_mixture_lift_the_bound(monkeypatch):
     X, groups, _, _ = planted(n_groups=100, size=30, K=15, D=3, spread=3.0, alpha=0.05)
     found, settings = {}, {"objective": "vb", "init_params": "random_from_data", "random_state": 0, "tol": -np.inf}
     for warm_up in (0, 10):
         monkeypatch.setattr(local_groups, "WARM_UP", warm_up)
-        found[warm_up] = GaussianAdmixture(15, max_iter=18, **settings).fit(X, groups).objective_ / len(X)
-    assert found[10] > found[0] + 0.05
+        fit = GaussianAdmixture(15, max_iter=20, weight_concentration_prior=0.05, **settings)
+        found[warm_up] = fit.fit(X, groups).objective_ / len(X)
+    assert found[10] > found[0] + 0.02, found
 
 
 @BOTH

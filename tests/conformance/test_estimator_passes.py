@@ -25,7 +25,7 @@ def test_history_has_a_record_a_pass(name, data):
         assert r.n_components == 4
         assert r.to_dict()["objective"] == r.objective
     if "tol" in model.get_params():
-        least = 3 if "Admixture" in name else 2  # whose prior moves with the passes: two in a row must change little
+        least = 5 if "Admixture" in name else 2  # two to warm up; then two in a row must change little
         assert make(name, tol=1e9).fit(data).n_iter_ == least  # the first pass has nothing to compare with
 
 

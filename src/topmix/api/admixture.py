@@ -183,7 +183,7 @@ class AdmixtureEstimator(MixtureEstimator):
         return GroupStep(self._likelihood, count_of_active(self.n_active, K), self._warm_up())
 
     def _warm_up(self) -> int:
-        return group_steps.WARM_UP if self._objective() == "vb" and not self._is_warm() else 0
+        return 0 if self._is_warm() else min(group_steps.WARM_UP, int(self.max_iter or 0) // 2)
 
     def _by_rows(self, X: object, pick: Any, *, want_likelihood: bool = False, weight: Any = None) -> np.ndarray:
         """What `pick` takes of the rows, in the order of X."""

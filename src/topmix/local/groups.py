@@ -26,7 +26,7 @@ from topmix.stats import MixtureStats
 LEAST_CANDIDATES = 8  # of a row; and twice as many as are kept
 MOST_COUNTS = 1 << 22  # groups x K of a piece
 MAX_ITER, TOL = 20, 1e-3  # of a group in one visit; the counts that still move, as a part of its rows
-WARM_UP = 10  # passes of "vb" that solve groups as at a point: clusters leave a group before they have formed
+WARM_UP, MOST_COMMON = 10, 1e3  # first passes, and the most pseudo-rows for a row that groups have in common in them
 SCANS = 3  # of groups that were never visited
 
 
@@ -47,18 +47,19 @@ class SolvedGroups(NamedTuple):
 class GroupStep:
     likelihood: type[Likelihood]
     n_active: int  # L
-    warm_up: int = 0  # first visits that solve groups as at a point, whatever the posterior
+    warm_up: int = 0  # first visits, in which groups have pseudo-rows in common
 
     def __call__(
         self, shard: GroupShard, tables: AdmixtureTables, memory: GroupVisit | None, scratch: _core.TopicScratch
     ) -> StepResult:
         times, last = memory or (0, None)
         prior, K, rows, docs, present, iterations = tables.prior, len(tables.prior.alpha), [], [], [], 0
+        common = self._common(times) * float(shard.lengths.mean()) if times < self.warm_up else 0.0
         is_wanted = prior.learned and prior.posterior == "collapsed"
         for groups, piece in pieces(shard, K, self.n_active):
             absent = np.empty((piece.n_groups, K)) if is_wanted else None
             N = _counts(last, groups, piece.n_groups, K)
-            found = self.solved(piece, tables, N, absent, is_warm_up=times < self.warm_up)
+            found = self.solved(piece, tables, N, absent, common)
             a, weight = found.assignment, piece.weight
             S = self.likelihood.summarise(piece, a, K)
             H = a.entropy.sum() if weight is None else weight @ a.entropy
@@ -71,18 +72,24 @@ class GroupStep:
         stats = prior.summarise(total, kept, shard.lengths, total.H, np.concatenate(present) if is_wanted else None)
         return StepResult(stats, GroupVisit(times + 1, kept), {"iterations": float(iterations)})
 
+    def _common(self, times: int) -> float:
+        """Pseudo-rows for each row of a group, which all groups have in common: many at first, none after the warm-up.
+        So clusters form as those of a mixture, and groups part by and by."""
+        return min(self.warm_up / times - 1.0, MOST_COMMON) if times else MOST_COMMON
+
     def solved(
         self,
         piece: GroupShard,
         tables: AdmixtureTables,
         N: np.ndarray,
         absent: np.ndarray | None = None,
-        *,
-        is_warm_up: bool = False,
+        common: float = 0.0,
     ) -> SolvedGroups:
-        """From the counts N [groups, K], which are written to; so is `absent`."""
+        """From the counts N [groups, K], which are written to; so is `absent`. Groups have so many pseudo-rows in
+        common: then they are solved at a point, whatever the posterior."""
         prior, L, K = tables.prior, self.n_active, N.shape[1]
-        prior = replace(prior, posterior="collapsed") if is_warm_up else prior
+        if common > 0:
+            prior = replace(prior, alpha=prior.alpha + common * tables.weights, posterior="collapsed")
         C = min(K, max(2 * L, LEAST_CANDIDATES))
         log_p = prior.log_weights(N)
         log_p -= log_p.max(axis=1, keepdims=True)

@@ -20,6 +20,7 @@ class AdmixtureTables(NamedTuple):
 
     likelihood: Any
     prior: DocumentPrior
+    weights: np.ndarray  # [K] the share of all rows that each cluster has
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Admixture:
         return len(self.sizes)
 
     def tables(self, cols: np.ndarray) -> AdmixtureTables:
-        return AdmixtureTables(self.likelihood.tables(cols), self.prior)
+        return AdmixtureTables(self.likelihood.tables(cols), self.prior, self.weights())
 
     def no_stats(self) -> TopicStats:
         """The empty total that shards are added to."""
