@@ -221,6 +221,17 @@ DOORS = {
          "centre": zeros(K, D, dtype=np.float32), "weight": None, "L": L, "least": 0.0, **THREADS, "N": zeros(K),
          "first": zeros(K, D), "second": zeros(K, D)},
         ("rows", "L")),
+    "assign_groups": Door(
+        {"z": POINTS, "starts": np.array([0, 5, N]), **SCORES, "constant": zeros(2, K, dtype=np.float32), **THREADS,
+         **FOUND},
+        ("starts",), ("cluster",), names=lambda given, _: [(given["cluster"], given["constant"].shape[1])]),
+    "solve_groups": Door(
+        {"starts": np.array([0, 5, N]), "candidates": np.tile(np.arange(K, dtype=np.int32), (N, 1)),
+         "share": np.full((N, K), 1 / K, np.float32), "weight": None, "alpha": np.ones(K), "collapsed": True,
+         "least": 0.0, "max_iter": 3, "tol": 0.0, **THREADS, "N": zeros(2, K), "absent": zeros(2, K), **ASSIGNED,
+         "entropy": zeros(N)},
+        ("starts", "candidates"), ("max_iter", "cluster"),
+        names=lambda given, _: [(given["cluster"], given["alpha"].shape[0])]),
     "TermCounter": Door(
         {"chars": bytes([0] + [1] * 127), "min_length": 1, "whole_words": True, "lowercase": False,
          "stop_words": ["a"], "min_n": 1, "max_n": 2, "vocabulary": ["b", "c"]}),

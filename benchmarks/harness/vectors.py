@@ -80,9 +80,10 @@ def covtype(split: int = 0, columns: int = 10) -> Vectors:
 
 
 def held_out(X: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> float:
-    """Mean log likelihood of rows, in float64, by Cholesky factors: the same for every method."""
+    """Mean log likelihood of rows, in float64, by Cholesky factors: the same for every method. Weights are [K], or
+    [rows, K]."""
     X = X.astype(np.float64)
-    scores = np.empty((len(X), len(weights)))
+    scores = np.empty((len(X), len(means)))
     for k, (m, C) in enumerate(zip(means, covariances)):
         if C.ndim == 1:
             scores[:, k] = -0.5 * (np.square(X - m) / C).sum(axis=1) - 0.5 * np.log(C).sum()

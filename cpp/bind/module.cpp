@@ -16,6 +16,7 @@ void register_top_l(nb::module_& m);                  // the L best of each row,
 void register_mixture(nb::module_& m);                // local step of mixtures
 void register_gaussian(nb::module_& m);               // Gaussian mixtures, and the BLAS that they use
 void register_visit(nb::module_& m);                  // mixtures whose rows are read once
+void register_groups(nb::module_& m);                 // admixtures: groups of rows that share proportions
 void register_asynchronous_gaussian(nb::module_& m);  // Gaussian clusters that move between threads or processes
 void register_asynchronous_sparse(nb::module_& m);    // clusters of sparse rows, likewise
 void register_topics(nb::module_& m);                 // topic tables and the local step of topic models
@@ -48,6 +49,7 @@ TOPMIX_NAMED_MODULE(TOPMIX_MODULE) {
     topmix::register_mixture(m);
     topmix::register_gaussian(m);
     topmix::register_visit(m);
+    topmix::register_groups(m);
     topmix::register_asynchronous_gaussian(m);
     topmix::register_asynchronous_sparse(m);
     topmix::register_topics(m);

@@ -41,14 +41,19 @@ void to_frame(Rows<const T> x, std::span<const double> origin, std::span<const d
 template <class T>
 struct Scorer {
     Features features;
-    std::span<const T> W;         // [K, features]
-    std::span<const T> constant;  // [K]
+    std::span<const T> W;                 // [K, features]
+    std::span<const T> constant;          // [K], or [groups, K] where groups of rows have their own
+    size_t K = constant.size();           // clusters
+    std::span<const int32_t> group = {};  // [rows] the group of each; empty where there are none
     std::vector<size_t> parts = features.parts();
 
     void operator()(Rows<const T> z, size_t begin, size_t end, std::vector<T>& f, std::vector<T>& s) const {
-        const size_t K = constant.size(), F = features.size(), rows = end - begin;
+        const size_t F = features.size(), rows = end - begin;
         s.resize(rows * K);
-        for (size_t n = 0; n < rows; ++n) std::ranges::copy(constant, s.begin() + ptrdiff_t(n * K));
+        for (size_t n = 0; n < rows; ++n) {
+            const size_t g = group.empty() ? 0 : size_t(group[begin + n]);
+            std::ranges::copy(constant.subspan(g * K, K), s.begin() + ptrdiff_t(n * K));
+        }
         for (size_t first = 0; first + 1 < parts.size();) {
             size_t last = first + 1;
             while (last + 1 < parts.size() && parts[last + 1] - parts[first] <= kBlockFeatures) ++last;
@@ -65,7 +70,7 @@ struct Scorer {
 
 template <class T>
 void assign_gaussian(Rows<const T> z, const Scorer<T>& score, size_t L, int threads, const Assigned<T>& out) {
-    const size_t K = score.constant.size();
+    const size_t K = score.K;
     struct Scratch {
         std::vector<T> f, s;
     };

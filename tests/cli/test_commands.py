@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 import topmix
 from topmix import LDA
-from topmix.api import ESTIMATORS
 from topmix.cli import COMMANDS, Commands, app
+from topmix.cli.models import MODELS
 from topmix.data import Corpus, from_texts, read_corpus, sample_lda, write_corpus
 
 ALL = list(COMMANDS)
@@ -188,9 +188,9 @@ def test_convert_a_model(model, work, tmp_path):
     assert len(json.loads((tmp_path / "vis.json").read_text())["doc_lengths"]) == 100
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", MODELS)
 def test_every_estimator_can_be_fitted_and_asked(name, work, tmp_path):
-    cls = ESTIMATORS[name]
+    cls = MODELS[name]
     if cls().__sklearn_tags__().input_tags.positive_only:
         data = work / "docs"
     else:
@@ -204,6 +204,19 @@ def test_every_estimator_can_be_fitted_and_asked(name, work, tmp_path):
     assert json.loads(out_of("eval", tmp_path / "m", data, "--json"))
     rows = [json.loads(line) for line in out_of("infer", tmp_path / "m", data).splitlines()]
     np.testing.assert_allclose(np.sum([row["theta"] for row in rows], axis=1), 1, atol=1e-4)
+
+
+def test_models_of_groups_are_refused(tmp_path):
+    """The command reads no groups: a fit without them would be another model."""
+    X, groups = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 5
+    np.save(tmp_path / "x.npy", X)
+    done = call("fit", tmp_path / "x.npy", "--model", "gaussian-admixture", "-k", "2", "-o", tmp_path / "m")
+    assert done.exit_code != 0
+    assert "needs the group of each row" in " ".join(done.output.split())
+    topmix.GaussianAdmixture(2, max_iter=2, tol=-1, random_state=0).fit(X, groups).save(tmp_path / "m")
+    done = call("infer", tmp_path / "m", tmp_path / "x.npy")
+    assert done.exit_code != 0
+    assert "needs the group of each row" in " ".join(done.output.split())
 
 
 def test_same_seed_same_model_for_any_threads(work, tmp_path):

@@ -14,13 +14,12 @@ from typer.testing import CliRunner
 
 import topmix
 from topmix import LDA
-from topmix.api import ESTIMATORS
 from topmix.api.components import FAMILIES
 from topmix.cli import COMMANDS, app
 from topmix.cli.command import as_options, finite
 from topmix.cli.fit_command import FLAGS, MODEL_FLAGS, seconds
 from topmix.cli.flags import Flag, descriptions, gist, merged, option_of
-from topmix.cli.models import OWN, configure
+from topmix.cli.models import MODELS, OWN, configure
 from topmix.inference import SCVB0, Collapsed
 from topmix.learners import Asynchronous, Memoized, Stochastic
 from topmix.search import TopicSearch
@@ -150,7 +149,7 @@ def test_help_is_short():
 
 def test_help_all_lists_every_parameter_of_every_estimator_and_component():
     options = set(OPTION.findall(help_of("fit", "--help-all")))
-    for cls in ESTIMATORS.values():
+    for cls in MODELS.values():
         own = [name for name in cls._get_param_names() if name not in OWN]
         assert {option_of(name) for name in own} <= options, cls
     for family, kinds in FAMILIES.items():
@@ -176,7 +175,7 @@ def test_every_option_can_be_set_on_some_estimator():
     """Defaults are valid values, so the type that an option parses is one that the library takes."""
     for name, flag in FLAGS.items():
         family, _, setting = name.partition("__")
-        for cls in ESTIMATORS.values():
+        for cls in MODELS.values():
             if not setting or family not in cls._get_param_names():
                 continue
             kind, cls_kind = next((n, k) for n, k in FAMILIES[family].items() if setting in k().settings())
@@ -198,12 +197,12 @@ def test_times_that_are_none(text):
         seconds(text)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", MODELS)
 def test_max_time_ends_the_fit_of_any_model_after_a_pass(name, work, tmp_path):
-    options = ["--n-init", "1"] if "n_init" in ESTIMATORS[name]._get_param_names() else []
-    options += ["--tol", "-1e9"] if "tol" in ESTIMATORS[name]._get_param_names() else []
+    options = ["--n-init", "1"] if "n_init" in MODELS[name]._get_param_names() else []
+    options += ["--tol", "-1e9"] if "tol" in MODELS[name]._get_param_names() else []
     data = work / "docs"
-    if not ESTIMATORS[name]().__sklearn_tags__().input_tags.positive_only:
+    if not MODELS[name]().__sklearn_tags__().input_tags.positive_only:
         data = tmp_path / "rows.csv"
         np.savetxt(data, np.random.default_rng(0).normal(size=(60, 2)), delimiter=",")
     done = call("fit", data, "--model", name, "-k", "3", "-o", tmp_path / "m", "--json", "--max-time",

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from topmix import HDP, LDA, GaussianMixture, MultinomialMixture, VonMisesFisherMixture
+from topmix import HDP, LDA, GaussianAdmixture, GaussianMixture, MultinomialMixture, VonMisesFisherMixture
 from topmix.data import Corpus, sample_lda
 from topmix.engines import Ray
 from topmix.inference import CVB0, SCVB0, Variational
@@ -29,6 +29,7 @@ MIXTURES = {
     "GaussianMixture, candidates": GaussianMixture(6, max_iter=3, n_active=2, candidates=3, learner=ROUNDS),
     "GaussianMixture, batch": GaussianMixture(4, max_iter=3, learner="batch", covariance_type="diag"),
     "VonMisesFisherMixture": VonMisesFisherMixture(4, max_iter=3, n_active=2),
+    "GaussianAdmixture": GaussianAdmixture(4, max_iter=3, n_active=2, learner=Memoized(batch_size=2)),
 }
 
 
@@ -71,15 +72,16 @@ def test_topics(name, three, corpus, saved):
 @pytest.mark.parametrize("name", MIXTURES)
 def test_mixtures(name, three, corpus, tmp_path):
     X = corpus.to_scipy() if name.startswith("M") else np.random.default_rng(0).normal(size=(120, 5))
-    if name == "GaussianMixture":  # rows that workers read for themselves
+    if name in ("GaussianMixture", "GaussianAdmixture"):  # rows that workers read for themselves
         np.save(tmp_path / "rows.npy", X)
         X = np.load(tmp_path / "rows.npy", mmap_mode="r")
     one, two = (like(MIXTURES[name], engine, tol=-np.inf) for engine in ("threads", three))
+    groups = [np.arange(120) % 9] if "Admixture" in name else []
     for model in (one, two):
-        model.fit(X, sample_weight=np.linspace(0.5, 1.5, 120))
+        model.fit(X, *groups, sample_weight=np.linspace(0.5, 1.5, 120))
     same_history(one, two)
     for verb in ("predict", "predict_proba", "score_samples"):
-        np.testing.assert_array_equal(getattr(one, verb)(X), getattr(two, verb)(X))
+        np.testing.assert_array_equal(getattr(one, verb)(X, *groups), getattr(two, verb)(X, *groups))
     for model in (one, two):
         model.partial_fit(X[:60])
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))

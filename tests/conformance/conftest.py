@@ -16,6 +16,7 @@ from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.stick_breaking import StickBreaking
 from topmix.data import Corpus, Rows
+from topmix.data.rows import GroupedRows
 from topmix.data.shard import Shards
 from topmix.likelihoods import gaussian_start, von_mises_fisher_start
 from topmix.likelihoods.categorical import Categorical
@@ -23,9 +24,11 @@ from topmix.likelihoods.topic_words import TopicWords
 from topmix.local import LocalStep
 from topmix.local.candidates import CandidateStep
 from topmix.local.cvb0 import CVB0Step
+from topmix.local.groups import GroupStep
 from topmix.local.mixture import MixtureStep
 from topmix.local.scvb0 import SCVB0Step
 from topmix.local.topics import TopicStep
+from topmix.models.admixture import Admixture
 from topmix.models.document_options import DocumentOptions
 from topmix.models.mixture import Mixture
 from topmix.models.topics import TopicModel
@@ -60,7 +63,8 @@ MIXTURES = [name + end for name in LIKELIHOODS for end in objectives(name)]
 MIXTURES += [f"{name}-zero" for name in ("full", "diag", "spherical")] + ["full-sticks", "categorical-sticks"]
 TOPICS = ["variational", "collapsed", "discounted", "scvb0", "cvb0"]
 # Each likelihood and each local step.
-PROBLEMS = [*LIKELIHOODS, "full-ml", "diag-zero", "categorical-sticks", "full-candidates", *TOPICS]
+ADMIXTURES = ["full-groups", "von_mises_fisher-groups"]
+PROBLEMS = [*LIKELIHOODS, "full-ml", "diag-zero", "categorical-sticks", "full-candidates", *ADMIXTURES, *TOPICS]
 
 
 def counts(n: int = 103, V: int = 24, most: int = 30) -> np.ndarray:
@@ -172,6 +176,14 @@ def problem(mixture, sample, cut) -> Callable[..., tuple[Any, Any, Callable[[int
     def make(name: str, K: int = 5, L: int = 2, *, wide: bool = False) -> tuple[Any, Any, Callable[[int], Shards]]:
         if name not in TOPICS:
             model, shards = mixture(name, K, wide=wide)
+            if name in ADMIXTURES:
+                rows = shards(1).corpus
+                groups = GroupedRows(rows, np.unique(np.minimum(np.arange(len(rows) // 5) ** 2 // 3, len(rows))))
+                groups.starts[-1] = len(rows)
+                prior = DocumentPrior(np.linspace(0.1, 0.3, K), "variational" if name == "full-groups" else "collapsed")
+                sizes = np.full(K, len(rows) / K)
+                mixed = Admixture(prior, model.likelihood, sizes, model.objective, rows.shape[1])
+                return mixed, GroupStep(type(model.likelihood), L), lambda n: cut(groups, n)
             step = CandidateStep if name.endswith("-candidates") else MixtureStep
             return model, step(type(model.likelihood), L), shards
         corpus = Corpus.from_scipy(sample("counts", wide=wide))

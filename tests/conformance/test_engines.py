@@ -6,14 +6,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topmix import HDP, LDA, GaussianMixture, MultinomialMixture, VonMisesFisherMixture
+from topmix import (
+    HDP,
+    LDA,
+    GaussianAdmixture,
+    GaussianMixture,
+    MultinomialMixture,
+    VonMisesFisherAdmixture,
+    VonMisesFisherMixture,
+)
 from topmix.engines import ENGINES, Serial, Threads
 from topmix.inference import CVB0, SCVB0, Collapsed, Variational
 from topmix.learners import Batch, Memoized, State, Stochastic
 from topmix.local.assign import AssignStep
 from topmix.local.fold_in import FoldIn
+from topmix.local.groups import AssignGroupsStep
 
-from .conftest import LIKELIHOODS, PROBLEMS, TOPICS
+from .conftest import ADMIXTURES, LIKELIHOODS, PROBLEMS, TOPICS
 from .remote import Remote
 
 # Ray needs a cluster, and a GPU has bits of its own: tests/cluster and tests/cuda ask them.
@@ -70,7 +79,8 @@ def test_the_shards_of_the_test_above_have_several_chunks(problem):
 def test_shards_come_back_in_the_order_asked(engine, what, problem, flat):
     model, step, shards = problem(what)
     workers = engine.open(shards(5), step, 2)
-    assert (workers.n_shards, workers.n_rows) == (5, 103)
+    assert (workers.n_shards, workers.n_rows) == (5, len(shards(1).corpus))
+    assert what in ADMIXTURES or workers.n_rows == 103
     assert [result.shard for result in workers.run(model.tables, [3, 0, 4])] == [3, 0, 4]
     assert list(workers.run(model.tables, [])) == []
     alone = {r.shard: r for r in Serial().open(shards(5), step, 1).run(model.tables, range(5))}
@@ -115,7 +125,7 @@ def test_memories_are_recalled_restored_and_forgotten(engine, what, problem, fla
     def visit(b):
         return flat(next(iter(workers.run(model.tables, [b]))))
 
-    has_memory = what in TOPICS or what == "full-candidates"
+    has_memory = what in (*TOPICS, *ADMIXTURES, "full-candidates")
     assert workers.recall() == {}
     first = visit(1), visit(4)
     after_one = workers.recall()
@@ -143,6 +153,8 @@ def test_questions_about_rows_have_the_same_bits(engine, what, problem, flat):
     """What estimators ask of a fitted model: documents under fixed topics, rows under a fixed mixture."""
     model, step, shards = problem(what, wide=True)
     asked = FoldIn(want_bound=True) if what in TOPICS else AssignStep(step.likelihood, 3)
+    if what in ADMIXTURES:
+        asked = AssignGroupsStep(step.likelihood, 3, want_likelihood=True)
     want = [flat(r) for r in Serial().open(shards(2), asked, 1).run(model.tables, range(2))]
     got = [flat(r) for r in engine.open(shards(2), asked, 2).run(model.tables, range(2))]
     for a, b in zip(got, want, strict=True):
@@ -170,6 +182,8 @@ MIXTURE_FITS = {
     "GaussianMixture": GaussianMixture(4, max_iter=4, n_active=2),
     "VonMisesFisherMixture": VonMisesFisherMixture(4, max_iter=4, n_active=2),
     "GaussianMixture, candidates": GaussianMixture(6, max_iter=4, n_active=2, candidates=3),
+    "GaussianAdmixture": GaussianAdmixture(4, max_iter=4, n_active=2, learner=Memoized(batch_size=3)),
+    "VonMisesFisherAdmixture": VonMisesFisherAdmixture(4, max_iter=4, n_active=2),
     "GaussianMixture, batch": GaussianMixture(4, max_iter=4, learner="batch", covariance_type="diag"),
 }
 
@@ -203,12 +217,13 @@ def test_topics_through_pickles_have_the_same_bits(name, sample):
 def test_mixtures_through_pickles_have_the_same_bits(name, sample):
     X = sample("counts" if name.startswith("M") else "vectors")
     one, two = (like(MIXTURE_FITS[name], engine, tol=-np.inf) for engine in (Threads(), Remote()))
+    groups = [np.arange(len(X)) % 9] if "Admixture" in name else []
     for model in (one, two):
-        model.fit(X, sample_weight=np.linspace(0.5, 1.5, len(X)))
+        model.fit(X, *groups, sample_weight=np.linspace(0.5, 1.5, len(X)))
     assert [r.objective for r in one.history_] == [r.objective for r in two.history_]
     for verb in ("predict", "predict_proba", "score_samples"):
-        np.testing.assert_array_equal(getattr(one, verb)(X), getattr(two, verb)(X))
-    assert one.score(X) == two.score(X)
+        np.testing.assert_array_equal(getattr(one, verb)(X, *groups), getattr(two, verb)(X, *groups))
+    assert one.score(X, *groups) == two.score(X, *groups)
     for model in (one, two):
         model.partial_fit(X[:60])
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))

@@ -25,7 +25,8 @@ def test_history_has_a_record_a_pass(name, data):
         assert r.n_components == 4
         assert r.to_dict()["objective"] == r.objective
     if "tol" in model.get_params():
-        assert make(name, tol=1e9).fit(data).n_iter_ == 2  # the first pass has nothing to compare with
+        least = 5 if "Admixture" in name else 2  # two to warm up; then two in a row must change little
+        assert make(name, tol=1e9).fit(data).n_iter_ == least  # the first pass has nothing to compare with
 
 
 @everyone

@@ -24,7 +24,7 @@ from topmix.local.step import add_info
 from topmix.local.topics import TopicStep
 from topmix.models.document_options import DocumentOptions
 
-from .conftest import PROBLEMS, TOPICS
+from .conftest import ADMIXTURES, PROBLEMS, TOPICS
 
 ASKED = ["fold in", "fold in, with bound", "assign", "assign, likelihood only", "merge entropy"]
 STEPS = [*PROBLEMS, *ASKED]
@@ -149,7 +149,7 @@ def test_a_memory_makes_the_next_visit_another(name, arguments, flat):
     assert not np.array_equal(seen[1], seen[2])
 
 
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in TOPICS and name != "full-candidates"])
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in (*TOPICS, *ADMIXTURES, "full-candidates")])
 def test_a_mixture_step_remembers_nothing(name, arguments):
     step, shard, tables, _ = arguments(name)
     assert Worker(step).step(shard, tables).memory is None

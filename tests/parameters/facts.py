@@ -19,6 +19,7 @@ FAMILIES = {"inference": INFERENCES, "learner": LEARNERS, "engine": ENGINES, "se
 COMPONENTS = {cls.__name__: (family, cls) for family, known in FAMILIES.items() for cls in known.values()}
 TOPICS = ("LDA", "HDP")
 MIXTURES = ("GaussianMixture", "MultinomialMixture", "VonMisesFisherMixture")
+ADMIXTURES = ("GaussianAdmixture", "VonMisesFisherAdmixture")
 CHAINS = ("GibbsLDA", "CombinatorialLDA")
 
 X = sample_lda(90, 30, 4, doc_length=40, doc_topic_prior=0.1, random_state=1).corpus.to_scipy().toarray()
@@ -32,6 +33,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "GaussianMixture": {"max_iter": 4, "tol": -np.inf},
     "MultinomialMixture": {"max_iter": 4, "tol": -np.inf},
     "VonMisesFisherMixture": {"max_iter": 4, "tol": -np.inf},
+    "GaussianAdmixture": {"max_iter": 4, "tol": -np.inf},
+    "VonMisesFisherAdmixture": {"max_iter": 4, "tol": -np.inf},
     # Components are settings of an estimator.
     "CVB0": {"learner": "batch"},
     "SCVB0": {"learner": "stochastic"},
@@ -48,7 +51,7 @@ class Owner:
         family, self.component = COMPONENTS.get(name, (None, None))
         self.name, self.family = name, family
         self.estimator = name if family is None else "HDP" if family == "search" else "LDA"
-        self.data = ROWS if self.estimator in ("GaussianMixture", "VonMisesFisherMixture") else X
+        self.data = ROWS if self.estimator in ("GaussianMixture", "VonMisesFisherMixture", *ADMIXTURES) else X
 
     def make(self, on: dict[str, Any] | None = None, **parameters: Any) -> Any:
         own = {self.family: self.component(**parameters)} if self.component else parameters

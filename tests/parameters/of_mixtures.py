@@ -9,17 +9,17 @@ import pytest
 
 from topmix.allocations.stick_breaking import StickBreaking
 
-from .facts import MIXTURES, ROWS, differ, fact, found, same
+from .facts import ADMIXTURES, MIXTURES, ROWS, differ, fact, found, same
 
 
-@fact("n_active", *MIXTURES)
+@fact("n_active", *MIXTURES, *ADMIXTURES)
 def a_row_keeps_so_many_clusters(fit):
     for L in (1, 3):
         assert np.count_nonzero(fit(n_active=L).predict_proba(fit.data), axis=1).max() <= L
     assert fit(n_active=None).predict_proba(fit.data, sparse_output=True).nnz == 4 * len(fit.data)
 
 
-@fact("objective", "GaussianMixture", "MultinomialMixture")
+@fact("objective", "GaussianMixture", "MultinomialMixture", "GaussianAdmixture")
 def objectives_differ(fit):
     vb, at_mode, ml = (fit(objective=name, max_iter=30) for name in ("vb", "map", "ml"))
     assert vb.elbo_ < ml.elbo_  # the evidence is smaller than the largest likelihood
@@ -34,6 +34,17 @@ def a_strong_prior_evens_weights_out(fit):
     assert np.ptp(fit(weight_concentration_prior=1e-3).weights_) > 0.01
 
 
+@fact("weight_concentration_prior", *ADMIXTURES)
+def a_strong_prior_evens_groups_out(fit):
+    parts = ROWS[:50], ROWS[50:]
+    for prior, most in ((1e9, 1e-5), (1e-3, 1.0)):
+        shares = fit(data=parts, weight_concentration_prior=prior).transform(parts)
+        assert np.abs(shares - 0.25).max() < most
+    assert np.abs(shares - 0.25).max() > 0.01
+    learned = fit(data=parts).weight_concentration_prior_
+    assert np.ptp(learned) > 0
+
+
 @fact("weight_concentration_prior_type", "GaussianMixture", "MultinomialMixture")
 def weights_may_be_sticks(fit):
     sticks = fit(weight_concentration_prior_type="dirichlet_process")
@@ -41,13 +52,13 @@ def weights_may_be_sticks(fit):
     assert not np.array_equal(sticks.weights_, fit().weights_)
 
 
-@fact("covariance_type", "GaussianMixture")
+@fact("covariance_type", "GaussianMixture", "GaussianAdmixture")
 def covariances_have_a_shape(fit):
     shapes = {"full": (4, 3, 3), "tied": (3, 3), "diag": (4, 3), "spherical": (4,)}
     assert {kind: fit(covariance_type=kind).covariances_.shape for kind in shapes} == shapes
 
 
-@fact("zero_mean", "GaussianMixture")
+@fact("zero_mean", "GaussianMixture", "GaussianAdmixture")
 def means_may_be_zero(fit):
     assert np.all(fit(zero_mean=True).means_ == 0)
     np.testing.assert_allclose(fit(zero_mean=True, n_components=1, objective="ml").covariances_[0], ROWS.T @ ROWS / 300)
@@ -62,38 +73,38 @@ def neighbours_are_named(fit):
     assert differ(near, fit(**settings))
 
 
-@fact("mean_prior", "GaussianMixture")
+@fact("mean_prior", "GaussianMixture", "GaussianAdmixture")
 def means_go_where_they_are_expected(fit):
     model = fit(mean_prior=[7.0, 8.0, 9.0], mean_precision_prior=1e9)
     np.testing.assert_allclose(model.means_, [[7.0, 8.0, 9.0]] * 4, atol=1e-3)
 
 
-@fact("mean_precision_prior", "GaussianMixture")
+@fact("mean_precision_prior", "GaussianMixture", "GaussianAdmixture")
 def rows_that_the_expected_mean_is_worth(fit):
     model = fit(mean_precision_prior=5.0)
     np.testing.assert_allclose(model.mean_precision_.sum(), 300 + 4 * 5.0)
     np.testing.assert_allclose(fit(mean_precision_prior=1e9).means_, [ROWS.mean(axis=0)] * 4, atol=1e-3)
 
 
-@fact("degrees_of_freedom_prior", "GaussianMixture")
+@fact("degrees_of_freedom_prior", "GaussianMixture", "GaussianAdmixture")
 def rows_that_the_expected_covariance_is_worth(fit):
     assert fit(degrees_of_freedom_prior=7.0).degrees_of_freedom_.sum() == pytest.approx(300 + 4 * 7.0)
     assert fit(objective="vb").degrees_of_freedom_.sum() == pytest.approx(300 + 4 * 3)
 
 
-@fact("covariance_prior", "GaussianMixture")
+@fact("covariance_prior", "GaussianMixture", "GaussianAdmixture")
 def covariances_go_where_they_are_expected(fit):
     model = fit(covariance_prior=1e9 * np.diag([1.0, 2.0, 3.0]), degrees_of_freedom_prior=1e9)
     np.testing.assert_allclose(model.covariances_, [np.diag([1.0, 2.0, 3.0])] * 4, atol=1e-3)
 
 
-@fact("reg_covar", "GaussianMixture")
+@fact("reg_covar", "GaussianMixture", "GaussianAdmixture")
 def variances_are_raised(fit):
     plain, raised = (fit(n_components=1, objective="ml", reg_covar=reg).covariances_[0] for reg in (0.0, 2.0))
     np.testing.assert_allclose(raised - plain, 2 * np.eye(3), atol=1e-6)
 
 
-@fact("init_params", "GaussianMixture")
+@fact("init_params", "GaussianMixture", "GaussianAdmixture")
 def clusters_start_where_they_are_told_to(fit):
     begin = {"max_iter": 0, "objective": "ml"}
     names = ("auto", "split", "k-means++", "kmeans", "random", "random_from_data")
@@ -114,12 +125,12 @@ def clusters_start_where_they_are_told_to(fit):
 # Directions
 
 
-@fact("concentration_type", "VonMisesFisherMixture")
+@fact("concentration_type", "VonMisesFisherMixture", "VonMisesFisherAdmixture")
 def clusters_may_be_equally_wide(fit):
     assert np.ptp(fit(concentration_type="tied").concentrations_) == 0 < np.ptp(fit().concentrations_)
 
 
-@fact("objective", "VonMisesFisherMixture")
+@fact("objective", "VonMisesFisherMixture", "VonMisesFisherAdmixture")
 def the_likelihood_alone_has_no_prior(fit):
     at_mode, ml = fit(objective="map"), fit(objective="ml")
     assert ml.lower_bound_ == pytest.approx(ml.elbo_ / len(ROWS))
@@ -129,19 +140,19 @@ def the_likelihood_alone_has_no_prior(fit):
         fit(objective="vb")
 
 
-@fact("prior_rows", "VonMisesFisherMixture")
+@fact("prior_rows", "VonMisesFisherMixture", "VonMisesFisherAdmixture")
 def pseudo_rows_hold_concentrations_together(fit):
     few, many = (np.ptp(fit(prior_rows=rows).concentrations_) for rows in (1.0, 1e6))
     assert many < 0.01 * few
 
 
-@fact("max_concentration", "VonMisesFisherMixture")
+@fact("max_concentration", "VonMisesFisherMixture", "VonMisesFisherAdmixture")
 def concentrations_have_a_limit(fit):
     assert fit(max_concentration=7.0).concentrations_.max() == pytest.approx(7.0)
     assert fit().concentrations_.max() > 8
 
 
-@fact("normalize", "VonMisesFisherMixture")
+@fact("normalize", "VonMisesFisherMixture", "VonMisesFisherAdmixture")
 def rows_of_other_lengths_are_refused(fit):
     unit = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
     np.testing.assert_allclose(found(fit(data=unit, normalize=False)), found(fit()), rtol=1e-6)
@@ -149,7 +160,7 @@ def rows_of_other_lengths_are_refused(fit):
         fit(normalize=False)
 
 
-@fact("init", "VonMisesFisherMixture")
+@fact("init", "VonMisesFisherMixture", "VonMisesFisherAdmixture")
 def directions_start_where_they_are_told_to(fit):
     starts = {name: fit(init=name, max_iter=0) for name in ("auto", "k-means++", "random_from_data")}
     assert any(same(starts["auto"], starts[name]) for name in ("k-means++", "random_from_data"))

@@ -32,7 +32,7 @@ from topmix.search import TopicSearch
 from .facts import FAMILIES
 
 N, V, D = 12, 7, 3  # rows, words, columns of a table
-OF_ROWS = ("GaussianMixture", "VonMisesFisherMixture")
+OF_ROWS = ("GaussianMixture", "VonMisesFisherMixture", "GaussianAdmixture", "VonMisesFisherAdmixture")
 WORDS = [f"w{v}" for v in range(V)]
 
 
@@ -230,7 +230,7 @@ def parameters(d: Draw, name: str, data: Any) -> dict[str, Any]:
 
 
 def init(d: Draw, name: str, K: int, tokens: int) -> Any:
-    if name == "VonMisesFisherMixture":
+    if name in ("VonMisesFisherMixture", "VonMisesFisherAdmixture"):
         return init_params(d, name, K)
     if name in ("GibbsLDA", "CombinatorialLDA"):
         topics = d.rng.integers(K, size=tokens)
@@ -261,7 +261,7 @@ def init_params(d: Draw, name: str, K: int) -> Any:
 def data_for(d: Draw, name: str) -> Any:
     if name in OF_ROWS:
         X = d.rng.normal(size=(N, D)) + d.one_of(0.0, 5.0) * (np.arange(N) % 3)[:, None]
-        return X * 10.0 ** d.one_of(0, 0, 0, -5, 5, -30, 30) if name == "GaussianMixture" else X
+        return X * 10.0 ** d.one_of(0, 0, 0, -5, 5, -30, 30) if name.startswith("Gaussian") else X
     X = d.rng.poisson(d.one_of(0.3, 1.0, 3.0), (N, V)).astype(float)
     X[d.rng.integers(N)] = 0
     if name in ("LDA", "HDP", "MultinomialMixture") and d.chance(0.3):

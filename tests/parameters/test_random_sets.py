@@ -10,8 +10,8 @@ from topmix.api import ESTIMATORS
 
 from .random_sets import check, described
 
-N_SETS = 210
-PARTS = 7
+N_SETS = 270
+PARTS = 9
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -13,7 +13,7 @@ from topmix.data.design_rows import DesignRows
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.numerics import dirichlet
-from topmix.stats import PseudoCounts, TopicStats, WordStats, WordTotal
+from topmix.stats import MixtureStats, PseudoCounts, TopicStats, WordStats, WordTotal
 
 LARGEST_STEP = 10.0  # what learning may multiply or divide alpha_0 by at once
 
@@ -49,8 +49,8 @@ class DocumentPrior:
         """[1, K]"""
         return self.alpha[None, :]
 
-    def no_stats(self, S: WordTotal | PseudoCounts) -> TopicStats:
-        """Statistics of no documents, with these counts of words."""
+    def no_stats(self, S: WordTotal | PseudoCounts | MixtureStats) -> TopicStats:
+        """Statistics of no documents, with these counts of words, or of rows."""
         K = len(self.alpha)
         return TopicStats(S, 0.0, 0.0, 0.0, 0.0, np.zeros(K), np.zeros(K))
 
@@ -58,21 +58,40 @@ class DocumentPrior:
         """Statistics of past documents: this prior keeps nothing of them."""
         return self.no_stats(S)
 
+    def log_weights(self, N: np.ndarray) -> np.ndarray:
+        """[documents, K] E log pi_dk of documents with these counts, or log pi_dk at its point."""
+        theta, log = N + self.alpha, np.log if self.posterior == "collapsed" else digamma
+        return np.asarray(log(theta) - log(theta.sum(axis=1, keepdims=True)))
+
+    def mean(self, N: np.ndarray) -> np.ndarray:
+        """[documents, K] their expected proportions."""
+        theta = N + self.alpha
+        return np.asarray(theta / theta.sum(axis=1, keepdims=True))
+
     def update(self, total: TopicStats) -> DocumentPrior:
         """It does not move with the topics; see `relearn`."""
         return self
 
-    def summarise(self, words: WordStats, docs: DocTopics, lengths: np.ndarray, H: float) -> TopicStats:
+    def summarise(
+        self,
+        words: WordStats | MixtureStats,
+        docs: DocTopics,
+        lengths: np.ndarray,
+        H: float,
+        present: np.ndarray | None = None,
+    ) -> TopicStats:
         """Statistics of documents with these topics; `lengths` are their tokens.  Eq. (3.8).
 
-        A topic that a document does not use keeps its prior: only the topics in use are visited.
+        A topic that a document does not use keeps its prior: only the topics in use are visited. `present` is the
+        probability that a document has one of its topics at all, where alpha is learned with that, Eq. (A.9).
         """
         alpha, n_docs = self.alpha, len(lengths)
         K, a0 = len(alpha), float(alpha.sum())
         a, N = alpha[docs.topic], docs.count.astype(np.float64)
         rise: np.ndarray = np.zeros(K)
         if self.learned or self.posterior == "variational":
-            rise += np.bincount(docs.topic, digamma(N + a) - digamma(a), minlength=K)
+            p = 1.0 if present is None else present
+            rise += np.bincount(docs.topic, p * (digamma(N / p + a) - digamma(a)), minlength=K)
         if self.posterior == "collapsed":
             above = np.bincount(docs.topic, np.log((N + a) / a), minlength=K)
             A = float(np.sum(N * np.log(N + a)) - xlogy(lengths, lengths + a0).sum())

@@ -1,5 +1,6 @@
 """Estimators: parameters in words, attributes with a trailing underscore, following scikit-learn's API."""
 
+from topmix.api.admixture import GaussianAdmixture, VonMisesFisherAdmixture
 from topmix.api.combinatorial import CombinatorialLDA
 from topmix.api.files import ESTIMATORS, SUPERVISED, load, load_predictor
 from topmix.api.gaussian import GaussianMixture
@@ -22,6 +23,8 @@ ESTIMATORS |= {
         GaussianMixture,
         MultinomialMixture,
         VonMisesFisherMixture,
+        GaussianAdmixture,
+        VonMisesFisherAdmixture,
     )
 }
 
@@ -33,12 +36,14 @@ __all__ = [
     "LDA",
     "SUPERVISED",
     "CombinatorialLDA",
+    "GaussianAdmixture",
     "GaussianMixture",
     "GibbsLDA",
     "LabelledLDA",
     "MultinomialMixture",
     "Predictor",
     "Seeds",
+    "VonMisesFisherAdmixture",
     "VonMisesFisherMixture",
     "load",
     "load_predictor",

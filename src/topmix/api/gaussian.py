@@ -25,6 +25,7 @@ from topmix.likelihoods.gaussian_prior import chosen_prior
 from topmix.likelihoods.gaussian_start import STARTS, at, differ_by_spread, empty, given, in_many_units, start, summary
 from topmix.local import LocalStep
 from topmix.local.candidates import CandidateStep
+from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.parameters.checks import count_of_active, whole_number
 from topmix.read import How, Reading, read_rows
@@ -265,7 +266,7 @@ class GaussianMixture(MixtureEstimator):
             raise ValueError(f"candidates must be at least n_active, {L}, got {self.candidates!r}")
         return CandidateStep(Gaussian, L)
 
-    def _warm(self, f: FittedMixture, K: int) -> tuple[Mixture, Any]:
+    def _warm(self, f: FittedMixture, K: int) -> tuple[Mixture | Admixture, Any]:
         model, stats = super()._warm(f, K)
         return replace(model, likelihood=replace(self._gaussian, **self._how())), stats
 

@@ -24,7 +24,7 @@ from topmix.api.estimator import Estimator, learned
 from topmix.api.odd_data import check_targets, warn_of_few_rows
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.data.corpus import Corpus
-from topmix.data.rows import Rows
+from topmix.data.rows import GroupedRows, Rows
 from topmix.data.shard import Shards, in_order
 from topmix.engines import Workers
 from topmix.engines.rounds import rounds_of
@@ -38,6 +38,7 @@ from topmix.learners.stochastic import blend, stream_of
 from topmix.local import LocalStep
 from topmix.local.assign import Assigned, AssignStep
 from topmix.local.mixture import MixtureStep
+from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.numerics.dirichlet import OBJECTIVES
 from topmix.numerics.threads import use_threads
@@ -80,6 +81,10 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
     def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Corpus | Rows, Reading]:
         """X, checked."""
 
+    def _data(self, X: object, how: How, known: Reading | None) -> tuple[Corpus | Rows, Reading]:
+        """The same, in groups where there are any."""
+        return self._read_data(X, how, known)
+
     @abstractmethod
     def _prepared(self, data: Any, weight: np.ndarray | None, K: int) -> Any:
         """What is the same for all starts; bad parameters are refused here."""
@@ -117,13 +122,16 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
         tol, before = any_number(self.tol, "tol"), self._fitted if self._is_warm() else None
         warm = None if before is None else self._warm(before, K)
-        data, reading = self._read_data(X, how, None if before is None else before.reading)
-        check_targets(y, len(data))
-        warn_of_few_rows(len(data), K)
+        data, reading = self._data(X, how, None if before is None else before.reading)
         learner, weight = self._learner(data), _weights(sample_weight, data)
-        n_rows = float(len(data)) if weight is None else float(weight.sum())
+        n, lengths = len(data), None
+        if isinstance(data, GroupedRows):
+            n, lengths = len(data.rows), data.lengths(weight)
+        check_targets(y, n)
+        warn_of_few_rows(n, K)
+        n_rows = float(n) if weight is None else float(weight.sum())
         step, rng = self._local_step(K), self._rng()
-        prepared = self._prepared(data, weight, K) if warm is None else None
+        prepared = self._prepared(rows_of(data), weight, K) if warm is None else None
         problem = MixtureProblem(
             data=data,
             weight=weight,
@@ -134,15 +142,17 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
             threads=self._threads(),
             n_active=count_of_active(self.n_active, K),
             max_iter=max_iter,
-            least_gain=tol * float(len(data)),
+            least_gain=tol * float(n),
             batches=learner.batches(
-                data, 1, rng, max(1, min(10, len(data) // max(self._least_batch, self._least_of_each * K)))
+                data, 1, rng, max(1, min(10, n // max(self._least_batch, self._least_of_each * K)))
             ),
             is_warm=warm is not None,
             before=before.objective if before is not None and before.n_seen == n_rows else None,
+            lengths=lengths,
+            warm_up=self._warm_up(),
         )
 
-        def fitted(model: Mixture, history: Sequence[Record]) -> FittedMixture:
+        def fitted(model: Mixture | Admixture, history: Sequence[Record]) -> FittedMixture:
             return FittedMixture(
                 reading=reading,
                 model=copy.deepcopy(model.on_host()),
@@ -150,7 +160,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
                 n_iter=len(history),
             )
 
-        size = data.n_tokens if isinstance(data, Corpus) else float(len(data))
+        size = data.n_tokens if isinstance(data, Corpus) else float(n)
         course = self._course(size, data.shape[1], max_iter, fitted, clock)
         course.keeps_last &= not learner.has_model_in_pass and problem.engine.keeps_last_pass
         found = course.run(partial(MixtureStart, problem), rng)
@@ -177,29 +187,36 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
 
     def _step(self, X: object, sample_weight: object) -> FittedMixture:
         K, threads, f = count_of_components(self.n_components), self._threads(), self._fitted
-        data, reading = self._read_data(X, How(), None if f is None else f.reading)
+        data, reading = self._data(X, How(), None if f is None else f.reading)
         weight = _weights(sample_weight, data)
         pseudo: Any = None
         if f is None:
-            model, pseudo = self._started(self._prepared(data, weight, K), data, weight, K, self._rng())
+            model, pseudo = self._started(self._prepared(rows_of(data), weight, K), data, weight, K, self._rng())
         else:
             model = f.model
         shards = Shards(data, in_order(data), weight)
         n_updates, n_seen = (0, 0.0) if f is None else (f.n_updates, f.n_seen)
         n_seen += shards.n_rows
-        step = MixtureStep(self._likelihood, count_of_active(self.n_active, model.n_components))
+        step = self._step_of(model.n_components)
         with closing(self._engine().open(shards, step, threads)) as workers:
             model = self._stepped(workers, model, pseudo, n_updates, n_seen, is_first=f is None)
         before = FittedMixture(reading=reading, model=model) if f is None else f
         return replace(before, model=model, n_updates=n_updates + 1, n_seen=n_seen, labels=None)
 
     def _stepped(
-        self, workers: Workers, model: Mixture, pseudo: Any, n_updates: int, n_seen: float, *, is_first: bool
-    ) -> Mixture:
+        self,
+        workers: Workers,
+        model: Mixture | Admixture,
+        pseudo: Any,
+        n_updates: int,
+        n_seen: float,
+        *,
+        is_first: bool,
+    ) -> Mixture | Admixture:
         """The model after one stochastic step on all that the workers have. What is on a device is known here alone, so
         that it is gone when they close."""
         placed, stream = workers.place(model), stream_of(self._component("learner"))
-        total = placed.as_stats()
+        total: Any = placed.as_stats()
         if is_first:
             total = placed.no_stats().add(pseudo or total)
         elif placed is model:
@@ -256,7 +273,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         share = self.lower_bound_ / self.elbo_ if self.elbo_ else 1.0  # one, or one over the rows of the fit
         return [share * record.objective for record in self.history_]
 
-    def _warm(self, f: FittedMixture, K: int) -> tuple[Mixture, Any]:
+    def _warm(self, f: FittedMixture, K: int) -> tuple[Mixture | Admixture, Any]:
         """Where a warm start begins."""
         if f.model.n_components != K:
             raise ValueError(f"warm_start keeps {f.model.n_components} clusters, but n_components is now {K}")
@@ -264,7 +281,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
 
     def _started(
         self, prepared: Any, data: Corpus | Rows, weight: np.ndarray | None, K: int, rng: np.random.Generator
-    ) -> tuple[Mixture, Any]:
+    ) -> tuple[Mixture | Admixture, Any]:
         """A first model, and the statistics that it was made from, if they are known."""
         likelihood, N = self._first(prepared, data, weight, K, rng)
         allocation = self._allocation(K)
@@ -286,7 +303,15 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         learner.check_engine(self._engine())
         return learner.for_mixture(type(self).__name__, self._likelihood, self.get_params(deep=False), data)
 
+    def _warm_up(self) -> int:
+        """First passes that may lower the objective."""
+        return 0
+
     def _local_step(self, K: int) -> LocalStep:
+        return self._step_of(K)
+
+    def _step_of(self, K: int) -> LocalStep:
+        """The local step that remembers no candidates."""
         return MixtureStep(self._likelihood, count_of_active(self.n_active, K))
 
     def _assigned(self, X: object, L: int, *, keep_clusters: bool = True) -> Iterator[Assigned]:
@@ -302,7 +327,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
             for _ in range(len(shards)):
                 with use_threads(threads):
                     _, assigned, _ = next(results)
-                _refuse_too_far(assigned.likelihood, first)
+                refuse_too_far(assigned.likelihood, first)
                 first += len(assigned.likelihood)
                 yield assigned
             del results  # which has the model where the workers read it
@@ -310,6 +335,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
             workers.close()
 
     def _write(self, fitted: FittedMixture, out: Writer) -> None:
+        assert isinstance(fitted.model, Mixture)
         weights = fitted.model.allocation
         out.value("objective", fitted.optimises)
         out.value("weights", next(name for name, kind in WEIGHTS.items() if isinstance(weights, kind)))
@@ -323,7 +349,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         return FittedMixture(**about, model=model)
 
 
-def _refuse_too_far(likelihood: np.ndarray, first: int) -> None:
+def refuse_too_far(likelihood: np.ndarray, first: int) -> None:
     """Rows so far from all clusters that none of them has a likelihood. `first` is the number of the first row."""
     far = np.flatnonzero(~np.isfinite(likelihood))
     if len(far):
@@ -331,6 +357,11 @@ def _refuse_too_far(likelihood: np.ndarray, first: int) -> None:
             f"row {first + int(far[0])} of X is so far from all clusters that its likelihood is not a number; "
             "float64 reaches further than float32"
         )
+
+
+def rows_of(data: Corpus | Rows) -> Corpus | Rows:
+    """Without groups."""
+    return data.rows if isinstance(data, GroupedRows) else data
 
 
 def count_of_samples(n_samples: Any) -> int:

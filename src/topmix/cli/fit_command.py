@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from sklearn.base import BaseEstimator
 
-from topmix.api import ESTIMATORS, HDP
+from topmix.api import HDP
 from topmix.api.components import FAMILIES
 from topmix.cli.command import (
     INTERRUPTED,
@@ -33,6 +33,7 @@ from topmix.cli.command import (
 from topmix.cli.explore_command import open_session, serve, until_interrupt
 from topmix.cli.flags import Flag, Settings, with_flags
 from topmix.cli.models import (
+    MODELS,
     PREFERRED,
     can_checkpoint,
     component_flags,
@@ -100,7 +101,7 @@ def model_option(names: Collection[str]) -> object:
 def fit(
     source: Documents,
     *,
-    model: Annotated[str, model_option(ESTIMATORS)] = PREFERRED,
+    model: Annotated[str, model_option(MODELS)] = PREFERRED,
     max_time: Annotated[
         str | None,
         typer.Option(
@@ -318,7 +319,7 @@ def _checkpoint(cls: type[BaseEstimator], path: Path | None, every: int, resume:
     if path is None:
         return {}
     if not can_checkpoint(cls):
-        models = ", ".join(name for name, other in ESTIMATORS.items() if can_checkpoint(other))
+        models = ", ".join(name for name, other in MODELS.items() if can_checkpoint(other))
         raise typer.BadParameter(f"{cls.__name__} has no checkpoints; {models} have", param_hint="--checkpoint")
     if resume:
         raise typer.BadParameter(

@@ -11,6 +11,7 @@ import typer
 from sklearn.base import BaseEstimator
 
 from topmix.api import ESTIMATORS, load
+from topmix.api.admixture import AdmixtureEstimator
 from topmix.api.components import FAMILIES
 from topmix.cli.flags import Flag, Settings, flags_of, merged, option_of
 from topmix.parameters.component import Component
@@ -18,15 +19,17 @@ from topmix.parameters.component import Component
 # Parameters that are options of the command itself (--seed, --threads, --resume, --max-time), or cannot be typed.
 OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start", "max_time")
 PREFERRED = "LDA"
+NO_GROUPS = "needs the group of each row, which the command does not read: use it from Python"
+MODELS = {name: cls for name, cls in ESTIMATORS.items() if not issubclass(cls, AdmixtureEstimator)}
 
 
 def model_flags(in_short: tuple[str, ...] = ()) -> dict[str, Flag]:
     """The parameters of all estimators, each once. The help of those `in_short` has one description for all models."""
-    per_model = {name: flags_of(cls, leave_out=OWN) for name, cls in ESTIMATORS.items()}
+    per_model = {name: flags_of(cls, leave_out=OWN) for name, cls in MODELS.items()}
     found: dict[str, Flag] = {}
     for name in dict.fromkeys(name for flags in per_model.values() for name in flags):
         holders = {model: flags[name] for model, flags in per_model.items() if name in flags}
-        flag = merged(holders, ESTIMATORS, in_full=name not in in_short)
+        flag = merged(holders, MODELS, in_full=name not in in_short)
         if name in FAMILIES and name != "seeds":  # which are a file
             flag = replace(flag, choices=tuple(FAMILIES[name]), is_closed=True)
         found[name] = flag
@@ -49,8 +52,10 @@ def estimator_class(name: str) -> type[BaseEstimator]:
     wanted = re.sub(r"[-_ ]", "", name).lower()
     for known, cls in ESTIMATORS.items():
         if known.lower() == wanted:
+            if known not in MODELS:
+                raise typer.BadParameter(f"{known} {NO_GROUPS}", param_hint="--model")
             return cls
-    raise typer.BadParameter(f"{name!r} is not one of {', '.join(ESTIMATORS)}", param_hint="--model")
+    raise typer.BadParameter(f"{name!r} is not one of {', '.join(MODELS)}", param_hint="--model")
 
 
 def configure(estimator: BaseEstimator, settings: Settings) -> None:
@@ -76,6 +81,8 @@ def load_model(path: Path, threads: int | None = None) -> BaseEstimator:
     """The model in a file, set to use this many threads."""
     check_model_file(path)
     model = load(path)
+    if isinstance(model, AdmixtureEstimator):
+        raise ValueError(f"{path}: a {type(model).__name__} {NO_GROUPS}")
     if "n_jobs" in model.get_params(deep=False):
         model.set_params(n_jobs=threads)
     return model
@@ -116,7 +123,7 @@ def _no_setting(estimator: BaseEstimator, family: str, setting: str) -> str | No
 
 
 def _models_with(parameter: str) -> str:
-    return _either([name for name, cls in ESTIMATORS.items() if parameter in flags_of(cls)])
+    return _either([name for name, cls in MODELS.items() if parameter in flags_of(cls)])
 
 
 def _name_of(component: Component, family: str) -> str:

@@ -241,6 +241,51 @@ class Directions(Rows):
         self.data = UnitRows(self.data, norms) if mapped else _divided(self.data, norms)  # type: ignore[assignment]
 
 
+class GroupedRows(Rows):
+    """Rows in groups, as documents have words. Its length is the number of groups: learners deal groups to shards, and
+    never part the rows of one.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows, checked.
+    starts : int64 array of shape (groups + 1,)
+        Where each group begins.
+    order : int64 array of shape (N,), or None
+        The rows group by group. None: they lie so.
+    """
+
+    def __init__(self, rows: Rows, starts: NDArray[np.int64], order: NDArray[np.int64] | None = None) -> None:
+        self.rows, self.starts, self.order = rows, starts, order
+        self.data, self.feature_names, self.path = rows.data, rows.feature_names, rows.path
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), self.rows.shape[1]
+
+    def lengths(self, weight: np.ndarray | None = None) -> NDArray[np.float64]:
+        """[groups] rows of each, or their weight."""
+        if weight is None:
+            return np.diff(self.starts).astype(np.float64)
+        return sums_between(weight if self.order is None else weight[self.order], self.starts)
+
+    def of_groups(self, groups: slice | np.ndarray) -> tuple[slice | np.ndarray, NDArray[np.int64]]:
+        """The rows of these groups, group by group, and where each group begins among them."""
+        if isinstance(groups, slice) and groups.step in (None, 1):
+            a, b = groups.indices(len(self))[:2]
+            begin, end = self.starts[a], self.starts[max(a, b)]
+            rows = slice(int(begin), int(end))
+            return rows if self.order is None else self.order[rows], self.starts[a : b + 1] - begin
+        chosen = np.arange(len(self))[groups]
+        sizes = np.diff(self.starts)[chosen]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        each = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
+        return each if self.order is None else self.order[each], starts
+
+
 class UnitRows:
     """Reads as an array of rows divided by their lengths; `data` stays where it is. Offers what shards ask of one."""
 
@@ -253,6 +298,14 @@ class UnitRows:
 
     def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
         return _divided(np.atleast_2d(self.data[rows]), np.atleast_1d(self.norms[rows]))
+
+
+def sums_between(values: np.ndarray, starts: np.ndarray) -> NDArray[np.float64]:
+    """[n] float64: the sum of each run of values; starts is [n + 1]."""
+    sums, some = np.zeros(len(starts) - 1), np.flatnonzero(np.diff(starts))
+    if len(some):
+        sums[some] = np.add.reduceat(values, starts[some], dtype=np.float64)
+    return sums
 
 
 def lengths(x: np.ndarray) -> NDArray[np.float64]:

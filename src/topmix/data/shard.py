@@ -25,8 +25,8 @@ from topmix.data.corpus import Corpus
 from topmix.data.design_rows import DesignRows
 from topmix.data.errors import CorpusError
 from topmix.data.remote_file import is_remote, local_copy
-from topmix.data.rows import Rows
-from topmix.data.vectors import MAPPED_FILES, VectorShard, mapped_array
+from topmix.data.rows import GroupedRows, Rows, sums_between
+from topmix.data.vectors import MAPPED_FILES, GroupShard, VectorShard, mapped_array
 from topmix.numerics.threads import threads
 
 ENTRIES_PER_SHARD = 1 << 21  # about a second of work, because Ctrl-C is checked between shards
@@ -158,10 +158,7 @@ class SavedShard:
 
 def row_sums(indptr: np.ndarray, value: np.ndarray) -> np.ndarray:
     """[rows] float64"""
-    sums, rows = np.zeros(len(indptr) - 1), np.flatnonzero(np.diff(indptr))
-    if len(rows):
-        sums[rows] = np.add.reduceat(value, indptr[rows], dtype=np.float64)
-    return sums
+    return sums_between(value, indptr)
 
 
 Batches = Sequence[slice | np.ndarray]  # the rows of each shard
@@ -183,7 +180,8 @@ class Shards(Sequence[Any]):
         keep: bool = True,
     ):
         self.corpus, self.rows, self.weight = corpus, rows, weight
-        self.n_rows = float(len(corpus)) if weight is None else float(weight.sum())
+        is_weighed = weight is not None and not isinstance(corpus, GroupedRows)  # each group counts as one
+        self.n_rows = float(weight.sum()) if is_weighed and weight is not None else float(len(corpus))
         self._kept: dict[int, Shard] | None = {} if keep and corpus.path is None else None
 
     def __len__(self) -> int:
@@ -193,6 +191,10 @@ class Shards(Sequence[Any]):
         if self._kept is not None and b in self._kept:
             return self._kept[b]
         rows = self.rows[b]
+        if isinstance(self.corpus, GroupedRows):
+            of_groups, starts = self.corpus.of_groups(rows)
+            weight = None if self.weight is None else self.weight[of_groups]
+            return GroupShard(self.corpus.data, of_groups, weight, starts)
         weight = None if self.weight is None else self.weight[rows]
         if isinstance(self.corpus, Rows):
             return VectorShard(self.corpus.data, rows, weight)
@@ -218,6 +220,11 @@ class Shards(Sequence[Any]):
 
 def in_order(corpus: Corpus | Rows, entries: int = ENTRIES_PER_SHARD) -> list[slice | np.ndarray]:
     """Shards of consecutive rows, about `entries` entries each, for passes without updates between shards."""
+    if isinstance(corpus, GroupedRows):
+        n = max(1, 8 * entries // max(corpus.shape[1], 1))
+        at = np.searchsorted(corpus.starts, np.arange(n, corpus.starts[-1], n))
+        cuts = np.unique(np.concatenate([[0], at, [len(corpus)]])).tolist()
+        return [slice(a, b) for a, b in pairwise(cuts)] or [slice(0, 0)]
     if isinstance(corpus, Rows):  # dense rows are computed in pieces, so a shard may have more entries
         step = max(1, 8 * entries // corpus.shape[1])
         return [slice(a, min(a + step, len(corpus))) for a in range(0, len(corpus), step)] or [slice(0, 0)]

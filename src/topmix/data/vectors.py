@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from topmix.data.errors import CorpusError
-from topmix.data.rows import SparseArray, mapped_root
+from topmix.data.rows import SparseArray, mapped_root, sums_between
 
 MAPPED_FILES = 8  # that a process keeps open, of each kind
 
@@ -98,19 +98,62 @@ class VectorShard:
             part = slice((rows.start or 0) + a, (rows.start or 0) + b) if isinstance(rows, slice) else rows[a:b]
             yield VectorShard(self.data, part, None if self.weight is None else self.weight[a:b])
 
+    def about(self) -> dict[str, object]:
+        """What pickles besides the rows."""
+        return {"weight": self.weight}
+
     def __getstate__(self) -> dict[str, object]:
         """Rows of a mapped file pickle as the path of the file and their numbers; others as themselves, without the
         rest of the data."""
         mapped = MappedArray.of(self.data) if isinstance(self.data, np.ndarray) else None
         if mapped is not None:
-            return {"data": mapped, "rows": self.rows, "weight": self.weight}
+            return {"data": mapped, "rows": self.rows, **self.about()}
         data = self.data
         return {
             "data": data.part(self.rows) if isinstance(data, SparseArray) else np.ascontiguousarray(data[self.rows]),
             "rows": slice(0, self.n_rows),
-            "weight": self.weight,
+            **self.about(),
         }
 
     def __setstate__(self, state: dict[str, object]) -> None:
         data = state["data"]
         self.__dict__.update(state | {"data": data.open() if isinstance(data, MappedArray) else data})
+
+
+@dataclass(frozen=True)
+class GroupShard(VectorShard):
+    """Groups that are visited together: their rows, group by group."""
+
+    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [groups + 1] where each begins
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """[groups] float64, the weight of each group's rows."""
+        if self.weight is None:
+            return np.diff(self.starts).astype(np.float64)
+        return sums_between(self.weight, self.starts)
+
+    def in_groups(self, n_rows: int, n_groups: int) -> Iterator[tuple[slice, GroupShard]]:
+        """Consecutive parts of whole groups, at most so many rows and groups, or one group; and which groups."""
+        if self.n_rows <= n_rows and self.n_groups <= n_groups:
+            yield slice(0, self.n_groups), self
+            return
+        rows = np.arange(len(self.data))[self.rows] if isinstance(self.rows, slice) and self.rows.step else self.rows
+        first = 0
+        while first < self.n_groups:
+            begin = int(self.starts[first])
+            last = int(np.searchsorted(self.starts, begin + n_rows, side="right")) - 1
+            last = min(max(last, first + 1), first + n_groups, self.n_groups)
+            end = int(self.starts[last])
+            base = (rows.start or 0) if isinstance(rows, slice) else 0
+            part = slice(base + begin, base + end) if isinstance(rows, slice) else rows[begin:end]
+            weight = None if self.weight is None else self.weight[begin:end]
+            yield slice(first, last), GroupShard(self.data, part, weight, self.starts[first : last + 1] - begin)
+            first = last
+
+    def about(self) -> dict[str, object]:
+        return {"weight": self.weight, "starts": self.starts}

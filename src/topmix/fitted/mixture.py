@@ -8,29 +8,26 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.allocations.finite_dirichlet import FiniteDirichlet
-from topmix.allocations.stick_breaking import StickBreaking
 from topmix.fitted.topics import Fitted
 from topmix.fitted.view import TopicView
 from topmix.likelihoods.categorical import Categorical
+from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 
 
 @dataclass(frozen=True, kw_only=True)
 class FittedMixture(Fitted):
-    model: Mixture
+    model: Mixture | Admixture
     labels: NDArray[np.int64] | None = None  # the cluster of each row of the fit, where they are kept
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        return self.model.allocation.weights()
+        return self.model.weights()
 
     @property
     def optimises(self) -> str:
         """The objective: "vb", "map" or "ml"."""
-        weights = self.model.allocation
-        assert isinstance(weights, FiniteDirichlet | StickBreaking)
-        return weights.objective
+        return self.model.objective
 
     @property
     def lower_bound(self) -> float | None:

@@ -15,9 +15,10 @@ from topmix.data.shard import Batches
 from topmix.engines import Engine, Workers
 from topmix.fitting.history import Record
 from topmix.fitting.loop import Log, Schedule, Stopping, no_passes
-from topmix.learners import Learner, Passes, State, Task
+from topmix.learners import Learner, Passes, PassResult, State, Task
 from topmix.local import LocalStep
 from topmix.local.candidates import BY_CANDIDATES
+from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.numerics.blas import one_thread
 
@@ -28,7 +29,9 @@ class MixtureProblem:
 
     data: Corpus | Rows
     weight: np.ndarray | None  # of each row
-    start: Callable[[np.random.Generator], tuple[Mixture, Any]]  # a model, and pseudo-counts that fade, or None
+    start: Callable[
+        [np.random.Generator], tuple[Mixture | Admixture, Any]
+    ]  # a model, and pseudo-counts that fade, or None
     step: LocalStep
     learner: Learner
     engine: Engine
@@ -39,6 +42,8 @@ class MixtureProblem:
     batches: Batches
     is_warm: bool
     before: float | None  # the objective where the fit begins, if it is known
+    lengths: np.ndarray | None = None  # [groups] rows of each, where rows are in groups
+    warm_up: int = 0  # first passes that may lower the objective
 
 
 class FullScans(Schedule):
@@ -46,6 +51,17 @@ class FullScans(Schedule):
 
     def has_converged(self, history: Sequence[Record], stopping: Stopping) -> bool:
         return not (history and history[-1].effort.get(BY_CANDIDATES)) and stopping.has_converged(history)
+
+
+class RelearnedPrior(FullScans):
+    """The prior of groups follows the statistics after each pass."""
+
+    def __init__(self, lengths: np.ndarray) -> None:
+        self.lengths = lengths
+
+    def after(self, result: PassResult, is_last: bool) -> Admixture | None:
+        model: Admixture = result.model
+        return model.relearn(result.total, self.lengths)
 
 
 def _held(passes: Passes) -> Passes:
@@ -62,10 +78,13 @@ def _held(passes: Passes) -> Passes:
 class MixtureStart:
     def __init__(self, problem: MixtureProblem, rng: np.random.Generator, log: Log) -> None:
         p, learner = problem, problem.learner
-        self.learner, self.schedule = learner, FullScans()
+        self.learner, self.schedule = learner, FullScans() if p.lengths is None else RelearnedPrior(p.lengths)
         with one_thread():
             self.model, pseudo = p.start(rng)
-        self.stopping = Stopping(p.max_iter, p.least_gain, learner.direction, before=p.before)
+        model, direction = self.model, learner.direction
+        if isinstance(model, Admixture) and model.prior.learned and model.prior.posterior == "collapsed":
+            direction = "unsteady"
+        self.stopping = Stopping(p.max_iter, p.least_gain, direction, p.warm_up, before=p.before)
         self.updates_per_pass = learner.updates_per_pass(len(p.batches))
         self.workers: Workers | None = None
         self.passes: Passes = no_passes()
@@ -83,11 +102,11 @@ class MixtureStart:
             self.workers.close()
             raise
 
-    def interrupted(self) -> Mixture | None:
-        found: Mixture | None = self.learner.interrupted(self.workers, self.model)
+    def interrupted(self) -> Mixture | Admixture | None:
+        found: Mixture | Admixture | None = self.learner.interrupted(self.workers, self.model)
         return found
 
-    def ended(self, model: Mixture | None) -> Mixture:
+    def ended(self, model: Mixture | Admixture | None) -> Mixture | Admixture:
         return self.model if model is None else model.on_host()
 
     def close(self) -> None:

@@ -11,11 +11,12 @@ import numpy as np
 
 from topmix.chains.gibbs import Chain
 from topmix.chains.hard_topics import HardTopics
+from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.models.topics import TopicModel
 from topmix.stats import WordTotal
 
-Learned: TypeAlias = TopicModel | Mixture | Chain | HardTopics  # what a pass leaves
+Learned: TypeAlias = TopicModel | Mixture | Admixture | Chain | HardTopics  # what a pass leaves
 
 
 class PassView:

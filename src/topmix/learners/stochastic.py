@@ -13,7 +13,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from topmix.data.corpus import Corpus
-from topmix.data.rows import Rows
+from topmix.data.rows import GroupedRows, Rows
 from topmix.data.shard import Batches, at_random
 from topmix.engines import Workers
 from topmix.learners.learner import Learner, Passes, PassResult, State, count_of_batches
@@ -70,7 +70,7 @@ class Stochastic(Learner):
                 positive_number(getattr(self, name), name)
 
     def batches(self, data: Corpus | Rows, L: int, rng: np.random.Generator, default: int = 10) -> Batches:
-        usual = DOCUMENTS_PER_BATCH if isinstance(data, Corpus) else ROWS_PER_BATCH
+        usual = DOCUMENTS_PER_BATCH if isinstance(data, Corpus | GroupedRows) else ROWS_PER_BATCH
         return at_random(data, count_of_batches(self.batch_size or usual, data, L, default), rng)
 
     def updates_per_pass(self, n_batches: int) -> int:

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from topmix import _core
-from topmix.data.vectors import VectorShard
+from topmix.data.vectors import GroupShard, VectorShard
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.likelihoods.covariance import SHAPES, Shape
@@ -389,7 +389,9 @@ def _assigned(
     how = (t.shape.quadratic, t.linear, threads())
     with one_thread(), np.errstate(over="ignore"):  # the likelihood of a row that is too far is minus infinity
         _core.to_frame(x, t.origin, t.A, threads(), z)
-        if was is None:
+        if isinstance(shard, GroupShard):  # constants are [groups, K]
+            _core.assign_groups(z, shard.starts, t.W, constant, *how, *a[:4])
+        elif was is None:
             _core.assign_gaussian(z, t.W, constant, *how, *a[:4])
         else:
             _core.assign_near(z, was, t.neighbours, t.W, constant, *how, *a[:4])

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from topmix import _core
-from topmix.data.vectors import VectorShard
+from topmix.data.vectors import GroupShard, VectorShard
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.likelihoods.likelihood import FEW_SUMS, LEAST_SHARE, Visited
@@ -222,7 +222,9 @@ def _assigned(
     a = DirectionAssignment(np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n), np.empty(n), x)
     constant = (t.constant + log_weights).astype(dtype)
     with one_thread():
-        if among is None:
+        if isinstance(shard, GroupShard):  # constants are [groups, K]
+            _core.assign_groups(x, shard.starts, t.W, constant, "none", True, threads(), *a[:4])
+        elif among is None:
             _core.assign_gaussian(x, t.W, constant, "none", True, threads(), *a[:4])
         else:
             _core.assign_among(x, *among, t.W, constant, threads(), *a[:4])

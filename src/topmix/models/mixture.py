@@ -28,6 +28,11 @@ class Mixture:
     n_features: int
     n_components: int
 
+    @property
+    def objective(self) -> str:
+        """What is climbed: "vb", "map" or "ml"."""
+        return self.allocation.objective
+
     def tables(self, cols: np.ndarray) -> MixtureTables:
         return MixtureTables(self.likelihood.tables(cols), self.allocation.log_weights())
 

@@ -3,7 +3,7 @@ it. `Reading` says how the data of a fit was read; with it, more of the same is 
 
 from topmix.read.documents import DEFAULTS, for_every_word, read, read_growing, read_known, read_parts, refuse_iterator
 from topmix.read.reading import FRAMES, How, Reading
-from topmix.read.rows import read_rows
+from topmix.read.rows import in_groups, read_rows, split_groups
 
 __all__ = [
     "DEFAULTS",
@@ -11,10 +11,12 @@ __all__ = [
     "How",
     "Reading",
     "for_every_word",
+    "in_groups",
     "read",
     "read_growing",
     "read_known",
     "read_parts",
     "read_rows",
     "refuse_iterator",
+    "split_groups",
 ]

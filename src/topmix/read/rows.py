@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_n_features, check_array, check_non_negative, validate_data
 
+from topmix.data.columns import column_of
 from topmix.data.corpus import Corpus, CorpusBuilder
 from topmix.data.errors import CorpusError
 from topmix.data.matrices import check_sparse
-from topmix.data.rows import Rows, SparseRows
+from topmix.data.rows import GroupedRows, Rows, SparseRows
 from topmix.data.tabular import BLOCK_CELLS
 from topmix.read.reading import FRAMES, Reading
 
@@ -87,6 +88,36 @@ def unchecked_rows(X: Any, *, owner: str, known: Reading | None = None, sparse: 
         return rows, known
     words = _names(stand_in) if names is None else np.asarray(names, dtype=object)
     return rows, Reading(rows.shape[1], words, frame=kind_of_frame(X))
+
+
+def split_groups(X: Any, groups: Any) -> tuple[Any, Any, NDArray[np.int64] | None]:
+    """X as rows, the group of each row, and, where X is a list of arrays instead, where each begins among them."""
+    if groups is None and isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
+        if len({np.shape(x)[1] if np.ndim(x) == 2 else -1 for x in X}) > 1:
+            raise ValueError("a list of groups must hold arrays of shape (rows, features), all of the same width")
+        return np.concatenate(X), None, np.concatenate([[0], np.cumsum([len(x) for x in X])])
+    if isinstance(groups, str):
+        column, groups = groups, column_of(X, groups)
+        X = X[[name for name in X.columns if name != column]]
+    return X, groups, None
+
+
+def in_groups(rows: Rows, groups: Any) -> GroupedRows:
+    """Rows with the group of each, in the order of the sorted names of groups; each row is one where that is None."""
+    if groups is None:
+        return GroupedRows(rows, np.arange(len(rows) + 1))
+    names = np.asarray(groups)
+    if names.shape != (len(rows),):
+        raise ValueError(f"groups has the shape {names.shape}: it must name the group of each of {len(rows)} rows")
+    if names.dtype.kind == "f" and np.isnan(names).any():
+        raise ValueError(f"groups has NaN in row {int(np.argmax(np.isnan(names)))}: each row needs a group")
+    try:
+        _, number = np.unique(names, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"groups cannot be sorted: {error}") from None
+    starts = np.concatenate([[0], np.cumsum(np.bincount(number))])
+    lie_so = np.all(number[1:] >= number[:-1])
+    return GroupedRows(rows, starts, None if lie_so else np.argsort(number, kind="stable"))
 
 
 def in_known_words(corpus: Corpus, known: Reading | None, owner: str) -> Corpus:

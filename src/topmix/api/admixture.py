@@ -1,0 +1,532 @@
+"""Admixtures as scikit-learn estimators: groups of rows mix clusters, as documents mix topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import Tags, TransformerTags
+
+from topmix.allocations.document_prior import DocumentPrior
+from topmix.allocations.finite_dirichlet import FiniteDirichlet
+from topmix.api.estimator import learned
+from topmix.api.gaussian import GaussianMixture
+from topmix.api.mixture import MixtureEstimator, refuse_too_far
+from topmix.api.sklearn_callbacks import with_sklearn_callbacks
+from topmix.api.von_mises_fisher import VonMisesFisherMixture
+from topmix.data.corpus import Corpus
+from topmix.data.rows import GroupedRows, Rows
+from topmix.data.shard import Shards, in_order
+from topmix.engines import Engine, Workers
+from topmix.files.reader import CheckedReader
+from topmix.files.writer import Writer
+from topmix.fitted.mixture import FittedMixture
+from topmix.fitting.history import Callback
+from topmix.learners import Learner
+from topmix.local import LocalStep, groups as group_steps
+from topmix.local.groups import AssignedGroups, AssignGroupsStep, GroupStep
+from topmix.models.admixture import Admixture
+from topmix.numerics.dirichlet import NEGLIGIBLE, OBJECTIVES
+from topmix.numerics.threads import use_threads
+from topmix.parameters.checks import count_of_active, number_from, positive_number
+from topmix.read import How, Reading, in_groups, split_groups
+
+FIRST_PRIOR = 1.0  # alpha, summed over clusters, before it is learned
+
+
+class Grouped(NamedTuple):
+    """Rows as a user gives them, and the group of each."""
+
+    X: Any
+    groups: Any
+
+
+class AdmixtureEstimator(MixtureEstimator):
+    """A mixture whose weights differ from group to group; here is everything that does not depend on its clusters. A
+    class that derives from this one and from a mixture is an admixture of its clusters."""
+
+    weight_concentration_prior_ = learned[np.ndarray](lambda f: f.model.prior.alpha)
+
+    @with_sklearn_callbacks
+    def fit(self, X: object, groups: object = None, sample_weight: object = None) -> Self:
+        """Learns clusters of the rows of X, of shape (n_samples, n_features), and how groups of rows mix them.
+
+        `groups` has the group of each row: numbers or names, in any order, or the name of a column of a DataFrame. Or X
+        is a list of arrays, one for each group. Without either each row is a group of its own.
+        """
+        return self._fit_as(Grouped(X, groups), None, How(), sample_weight)
+
+    def partial_fit(self, X: object, groups: object = None, sample_weight: object = None) -> Self:
+        """One stochastic step on these groups, as for a mixture. Streams do not learn the prior of groups: it stays."""
+        return super().partial_fit(Grouped(X, groups), None, sample_weight)
+
+    def fit_predict(self, X: object, groups: object = None, sample_weight: object = None) -> np.ndarray:
+        """`fit`, then `predict`."""
+        return self.fit(X, groups, sample_weight).predict(X, groups)
+
+    def fit_transform(self, X: object, groups: object = None, sample_weight: object = None) -> np.ndarray:
+        """`fit`, then `transform`."""
+        return self.fit(X, groups, sample_weight).transform(X, groups)
+
+    def transform(self, X: object, groups: object = None) -> NDArray[np.float64]:
+        """Proportions of the clusters in each group, of shape (n_groups, n_components), under the fitted clusters. Rows
+        are in the order of `numpy.unique(groups)`, or of the list."""
+        parts = [a.N for a in self._solved(Grouped(X, groups), keep_clusters=False)]
+        return self._admixture.prior.mean(np.concatenate(parts))
+
+    def predict(self, X: object, groups: object = None) -> np.ndarray:
+        """The most probable cluster of each row, given the rows of its group."""
+        return self._by_rows(
+            Grouped(X, groups), lambda a: np.take_along_axis(a.cluster, a.r.argmax(axis=1)[:, None], axis=1)[:, 0]
+        )
+
+    def predict_proba(
+        self, X: object, groups: object = None, *, sparse_output: bool = False
+    ) -> np.ndarray | sp.csr_array:
+        """Posterior probabilities of shape (n_samples, n_components), given the rows of the group; at most n_active of
+        a row are not zero."""
+        K = self._found().model.n_components
+        cluster, r = (self._by_rows(Grouped(X, groups), pick) for pick in (lambda a: a.cluster, lambda a: a.r))
+        r = r.astype(np.float64)
+        r /= r.sum(axis=1, keepdims=True)
+        found = sp.csr_array((r.ravel(), cluster.ravel(), np.arange(0, r.size + 1, r.shape[1])), shape=(len(r), K))
+        return found if sparse_output else found.toarray()
+
+    def score_samples(self, X: object, groups: object = None) -> np.ndarray:
+        """The log likelihood of each row under the fitted clusters, with the expected proportions of its group, which
+        are inferred from all of its rows: see `completion_score` for rows that have no part in it."""
+        return self._by_rows(Grouped(X, groups), lambda a: a.likelihood, want_likelihood=True)
+
+    def score(self, X: object, groups: object = None) -> float:
+        """The mean of score_samples."""
+        return float(np.mean(self.score_samples(X, groups)))
+
+    def completion_score(
+        self, X: object, groups: object = None, *, held_out: float = 0.2, random_state: int = 0
+    ) -> float:
+        """The mean log likelihood of held-out rows, given the other rows of their groups. `held_out` is the part of the
+        rows of each group, at least one of two or more. Groups of one row are left out."""
+        part = number_from(held_out, "held_out", 0.0, 1.0)
+        data, _ = self._data(Grouped(X, groups), How(), self._found().reading)
+        rng, held = np.random.default_rng(random_state), np.zeros(len(data.rows), bool)
+        for a, b in zip(data.starts[:-1], data.starts[1:]):
+            if b - a > 1:
+                held[a + rng.permutation(b - a)[: min(max(1, round(part * (b - a))), b - a - 1)]] = True
+        if not held.any():
+            raise ValueError("no group of X has two rows, so that none can be predicted from the others")
+        if data.order is not None:
+            held[data.order] = held.copy()
+        scores = self._by_rows(data, lambda a: a.likelihood, want_likelihood=True, weight=(~held).astype(np.float64))
+        return float(np.mean(scores[held]))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        return tags
+
+    def bic(self, X: object) -> float:
+        """Refused: groups have proportions, and there is no count of parameters that rows determine."""
+        raise ValueError(f"{type(self).__name__} has no information criterion: compare completion_score(X, groups)")
+
+    aic = bic
+
+    @property
+    def _admixture(self) -> Admixture:
+        model = self._found().model
+        assert isinstance(model, Admixture)
+        return model
+
+    def _data(self, X: object, how: How, known: Reading | None) -> tuple[GroupedRows, Reading]:
+        given, groups = X if isinstance(X, Grouped) else Grouped(X, None)
+        if isinstance(given, GroupedRows) and known is not None:  # which was read before
+            return given, known
+        given, groups, starts = split_groups(given, groups)
+        rows, reading = self._read_data(given, how, known)
+        assert isinstance(rows, Rows)
+        return in_groups(rows, groups) if starts is None else GroupedRows(rows, starts), reading
+
+    def _started(
+        self, prepared: Any, data: Corpus | Rows, weight: np.ndarray | None, K: int, rng: np.random.Generator
+    ) -> tuple[Admixture, Any]:
+        """Clusters start as those of the mixture."""
+        assert isinstance(data, GroupedRows)
+        likelihood, N = self._first(prepared, data.rows, weight, K, rng)
+        assert N is not None
+        model = Admixture(self._prior(K), likelihood, N.copy(), self._objective(), data.shape[1])
+        return model, model.as_stats()
+
+    def _prior(self, K: int) -> DocumentPrior:
+        """Of the proportions of groups."""
+        given, objective = self.weight_concentration_prior, self._objective()
+        alpha = FIRST_PRIOR / K if given is None else positive_number(given, "weight_concentration_prior")
+        alpha = NEGLIGIBLE if objective == "ml" else alpha
+        posterior = "variational" if objective == "vb" else "collapsed"
+        return DocumentPrior(np.full(K, alpha), posterior, learned=given is None and objective != "ml")
+
+    def _allocation(self, K: int) -> FiniteDirichlet:
+        """Of the mixtures that clusters start from."""
+        return FiniteDirichlet.uniform(1.0 / K, K, self._objective())
+
+    def _learner(self, data: Corpus | Rows) -> Learner:
+        learner: Learner = self._component("learner")
+        if learner.travels:
+            raise ValueError(f"{type(self).__name__} cannot be learned with learner='asynchronous': use 'memoized'")
+        return super()._learner(data)
+
+    def _local_step(self, K: int) -> LocalStep:
+        return self._step_of(K)
+
+    def _step_of(self, K: int) -> LocalStep:
+        return GroupStep(self._likelihood, count_of_active(self.n_active, K), self._warm_up())
+
+    def _warm_up(self) -> int:
+        return 0 if self._is_warm() else min(group_steps.WARM_UP, int(self.max_iter or 0) // 2)
+
+    def _by_rows(self, X: object, pick: Any, *, want_likelihood: bool = False, weight: Any = None) -> np.ndarray:
+        """What `pick` takes of the rows, in the order of X."""
+        data, _ = self._data(X, How(), self._found().reading)
+        found = np.concatenate([pick(a) for a in self._solved(data, want_likelihood=want_likelihood, weight=weight)])
+        if data.order is None:
+            return found
+        back = np.empty_like(found)
+        back[data.order] = found
+        return back
+
+    def _solved(
+        self,
+        X: object,
+        *,
+        keep_clusters: bool = True,
+        want_likelihood: bool = False,
+        weight: np.ndarray | None = None,
+    ) -> Iterator[AssignedGroups]:
+        """Groups under the fitted clusters, a shard at a time, by the engine's workers."""
+        f, threads = self._found(), self._threads()
+        with use_threads(threads):
+            data, _ = self._data(X, How(), f.reading)
+        L = count_of_active(self.n_active, f.model.n_components)
+        step = AssignGroupsStep(self._likelihood, L, keep_clusters, want_likelihood)
+        shards = Shards(data, in_order(data), weight)
+        workers: Workers = self._engine().open(shards, step, threads)
+        try:
+            results = workers.run(f.model.tables, range(len(shards)))
+            for _ in range(len(shards)):
+                with use_threads(threads):
+                    _, found, _ = next(results)
+                refuse_too_far(found.likelihood, 0)
+                yield found
+        finally:
+            workers.close()
+
+    def _write(self, fitted: FittedMixture, out: Writer) -> None:
+        model = fitted.model
+        assert isinstance(model, Admixture)
+        out.value("objective", model.objective)
+        model.prior.write(out.at("prior"))
+        out.array("sizes", model.sizes)
+        model.likelihood.write(out.at("clusters"))
+
+    def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedMixture:
+        objective = file.choice("objective", OBJECTIVES)
+        prior = DocumentPrior.read(file.at("prior"), K, "variational" if objective == "vb" else "collapsed")
+        likelihood = self._read_likelihood(file.at("clusters"), K, objective)
+        return FittedMixture(
+            **about, model=Admixture(prior, likelihood, file.array("sizes", K), objective, file.n_features)
+        )
+
+
+class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
+    """Groups of vectors that mix clusters: images of patches, documents of word vectors, patients of cells.
+
+    As LDA, with vectors in the place of words: each row of a group comes from one of K Gaussian clusters, which all
+    groups share, and each group has proportions of its own. Rows whose cluster is in doubt are decided by their group.
+    `transform` gives the proportions. Clusters, priors and starts are those of GaussianMixture.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of clusters, K.
+    covariance_type : {"full", "diag", "spherical", "tied"}
+        The shape of covariances, as in GaussianMixture.
+    zero_mean : bool
+        Whether all means are zero, so that clusters differ by their covariances alone.
+    objective : {"map", "vb", "ml"}
+        What is climbed: the log posterior at a point, of clusters and of proportions; a bound on the evidence with full
+        posteriors; or the likelihood alone.
+    n_active : int or None
+        Clusters kept per row, L. 1 is hard assignment; None keeps all K. A group may have all of them.
+    learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
+        How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each batch
+        of groups, gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate.
+    engine : {"threads", "serial", "ray"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine.
+    weight_concentration_prior : float or None
+        Dirichlet prior on the proportion of each cluster in a group. None learns one for each cluster from the groups:
+        how much groups have in common, and how many clusters one of them has.
+    mean_prior : array of shape (n_features,) or None
+        Where means are expected. None is the mean of the data.
+    mean_precision_prior : float or None
+        How many rows that expectation is worth, as in GaussianMixture.
+    degrees_of_freedom_prior : float or None
+        How many rows the expected covariance is worth, as in GaussianMixture.
+    covariance_prior : array or None
+        The expected covariance times degrees_of_freedom_prior, as in GaussianMixture.
+    reg_covar : float
+        Added to the variances of every cluster after each update.
+    init_params : {"auto", "split", "k-means++", "kmeans", "random", "random_from_data"}, array or dict
+        Where clusters start, as in GaussianMixture: groups have no part in it.
+    max_iter : int
+        Passes over the data, at most. 0 leaves the clusters where they start. A fit that has not converged by then
+        warns with scikit-learn's ConvergenceWarning.
+    tol : float
+        Stop when a pass lifts the objective by less than this, per row.
+    max_time : float or None
+        Seconds for the whole fit, all starts together. None: no limit.
+    n_init : int
+        Starts to try; the one with the best objective is kept.
+    warm_start : bool
+        Start `fit` from the clusters of the last one.
+    n_jobs : int or None
+        Threads. None and -1 use all cores. The results are the same for any value.
+    random_state : int, RandomState or None
+    verbose : int
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
+    callbacks : list of callables or None
+        Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Share of all rows that each cluster has.
+    means_ : ndarray of shape (n_components, n_features)
+    covariances_, precisions_, precisions_cholesky_ : ndarray
+        In scikit-learn's shapes.
+    mean_precision_, degrees_of_freedom_ : ndarray
+        As in GaussianMixture.
+    weight_concentration_prior_ : ndarray of shape (n_components,)
+        The prior of proportions, as given or learned.
+    objective_, elbo_ : float
+        The objective at the end, summed over rows.
+    lower_bound_ : float
+        The same; per row for "ml".
+    lower_bounds_ : list of float
+        lower_bound_ after each pass.
+    history_ : list of Record
+        One record per pass.
+    n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Notes
+    -----
+    A group is never divided, and its rows are in memory at once; data mapped from a file is read a few groups at a
+    time. GPUs and asynchronous learning are for mixtures alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topmix import GaussianAdmixture
+    >>> rng = np.random.default_rng(0)
+    >>> left, right = rng.normal(-5, 1, (60, 2)), rng.normal(5, 1, (60, 2))
+    >>> X = np.concatenate([left[:45], right[:15], left[45:], right[15:]])
+    >>> groups = ["a"] * 60 + ["b"] * 60
+    >>> gm = GaussianAdmixture(2, random_state=0).fit(X, groups)
+    >>> np.sort(gm.transform(X, groups)).round(2)
+    array([[0.26, 0.74],
+           [0.26, 0.74]])
+    """
+
+    candidates = None
+    weight_concentration_prior_type = "dirichlet_distribution"
+
+    def __init__(
+        self,
+        n_components: int = 8,
+        *,
+        covariance_type: str = "full",
+        zero_mean: bool = False,
+        objective: str = "map",
+        n_active: int | None = 8,
+        learner: str | Learner = "memoized",
+        engine: str | Engine = "threads",
+        weight_concentration_prior: float | None = None,
+        mean_prior: object = None,
+        mean_precision_prior: float | None = None,
+        degrees_of_freedom_prior: float | None = None,
+        covariance_prior: object = None,
+        reg_covar: float = 1e-6,
+        init_params: object = "auto",
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        max_time: float | None = None,
+        n_init: int = 1,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: object = None,
+        verbose: int = 0,
+        callbacks: list[Callback] | None = None,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.zero_mean = zero_mean
+        self.objective = objective
+        self.n_active = n_active
+        self.learner = learner
+        self.engine = engine
+        self.weight_concentration_prior = weight_concentration_prior
+        self.mean_prior = mean_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+        self.reg_covar = reg_covar
+        self.init_params = init_params
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_time = max_time
+        self.n_init = n_init
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+
+class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
+    """Groups of directions that mix clusters: documents of sentence or word embeddings.
+
+    As LDA, with unit vectors in the place of words: each row of a group comes from one of K von Mises-Fisher clusters,
+    which all groups share, and each group has proportions of its own, which `transform` gives. Clusters and starts are
+    those of VonMisesFisherMixture.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of clusters, K.
+    concentration_type : {"free", "tied"}
+        Whether each cluster has a concentration of its own, or all have the same.
+    objective : {"map", "ml"}
+        What is maximised: the log likelihood and the log of weak priors, or the likelihood alone.
+    n_active : int or None
+        Clusters kept per row, L. 1 is hard assignment; None keeps all K. A group may have all of them.
+    learner : {"memoized", "batch", "stochastic"} or an object of topmix.learners
+        How the data is visited. Memoized and batch climb the same objective, and memoized, which moves after each batch
+        of groups, gets there sooner. Stochastic remembers nothing of a batch, and its bound is an estimate.
+    engine : {"threads", "serial", "ray"} or an object of topmix.engines
+        Who runs the kernels. The results are the same for any engine.
+    weight_concentration_prior : float or None
+        Dirichlet prior on the proportion of each cluster in a group. None learns one for each cluster from the groups:
+        how much groups have in common, and how many clusters one of them has.
+    prior_rows : float
+        Pseudo-rows of each cluster under "map", as in VonMisesFisherMixture.
+    max_concentration : float
+        The largest concentration that a cluster may have.
+    normalize : bool
+        Whether rows are divided by their lengths. False refuses rows whose length is not one.
+    max_iter : int
+        Passes over the data, at most. 0 leaves the clusters where they start. A fit that has not converged by then
+        warns with scikit-learn's ConvergenceWarning.
+    tol : float
+        Stop when a pass lifts the objective by less than this, per row.
+    max_time : float or None
+        Seconds for the whole fit, all starts together. None: no limit.
+    n_init : int
+        Starts to try; the one with the best objective is kept.
+    init : {"auto", "k-means++", "random_from_data"} or array
+        Where clusters start, as in VonMisesFisherMixture: groups have no part in it.
+    warm_start : bool
+        Start `fit` from the clusters of the last one.
+    n_jobs : int or None
+        Threads. None and -1 use all cores. The results are the same for any value.
+    random_state : int, RandomState or None
+    verbose : int
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
+    callbacks : list of callables or None
+        Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Share of all rows that each cluster has.
+    mean_directions_ : ndarray of shape (n_components, n_features)
+        mu, of unit length.
+    concentrations_ : ndarray of shape (n_components,)
+        kappa; 0 is uniform on the sphere.
+    means_ : ndarray of shape (n_components, n_features)
+        The expected row of each cluster, which is shorter than one.
+    labels_ : ndarray of shape (n_samples,)
+        The most probable cluster of each row of the last `fit`, given its group. Not part of a saved model.
+    weight_concentration_prior_ : ndarray of shape (n_components,)
+        The prior of proportions, as given or learned.
+    objective_, elbo_ : float
+        The objective at the end, summed over rows.
+    lower_bound_ : float
+        The same; per row for "ml".
+    lower_bounds_ : list of float
+        lower_bound_ after each pass.
+    history_ : list of Record
+        One record per pass.
+    n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Notes
+    -----
+    A group is never divided, and its rows are in memory at once; data mapped from a file is read a few groups at a
+    time. GPUs and asynchronous learning are for mixtures alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from topmix import VonMisesFisherAdmixture
+    >>> words = np.eye(3) + 0.1 * np.random.default_rng(0).normal(size=(40, 3, 3))
+    >>> documents = [words[:20, 0], np.concatenate([words[:20, 1], words[20:, 2]]), words[20:, 0]]
+    >>> vmf = VonMisesFisherAdmixture(3, random_state=0).fit(documents)
+    >>> np.sort(vmf.transform(documents)).round(1)
+    array([[0. , 0. , 1. ],
+           [0. , 0.5, 0.5],
+           [0. , 0. , 1. ]])
+    """
+
+    def __init__(
+        self,
+        n_components: int = 8,
+        *,
+        concentration_type: str = "free",
+        objective: str = "map",
+        n_active: int | None = 8,
+        learner: str | Learner = "memoized",
+        engine: str | Engine = "threads",
+        weight_concentration_prior: float | None = None,
+        prior_rows: float = 1.0,
+        max_concentration: float = 1e6,
+        normalize: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        max_time: float | None = None,
+        n_init: int = 1,
+        init: object = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: object = None,
+        verbose: int = 0,
+        callbacks: list[Callback] | None = None,
+    ):
+        self.n_components = n_components
+        self.concentration_type = concentration_type
+        self.objective = objective
+        self.n_active = n_active
+        self.learner = learner
+        self.engine = engine
+        self.weight_concentration_prior = weight_concentration_prior
+        self.prior_rows = prior_rows
+        self.max_concentration = max_concentration
+        self.normalize = normalize
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_time = max_time
+        self.n_init = n_init
+        self.init = init
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks

@@ -1,0 +1,156 @@
+"""The local step of admixtures: the rows of each group to their L best clusters, under proportions of the group.
+
+docs/math.md Eqs. (A.4)-(A.6). A visit scores all rows by all clusters once, under the proportions that their groups had
+at the last visit; rows keep a few candidates, and the group is solved on these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topmix import _core
+from topmix.allocations.doc_topics import DocTopics
+from topmix.data.vectors import GroupShard
+from topmix.likelihoods.likelihood import LEAST_SHARE, Likelihood
+from topmix.local.mixture import rows_at_a_time
+from topmix.local.step import StepResult
+from topmix.models.admixture import AdmixtureTables
+from topmix.numerics.threads import threads
+from topmix.stats import MixtureStats
+
+LEAST_CANDIDATES = 8  # of a row; and twice as many as are kept
+MOST_COUNTS = 1 << 22  # groups x K of a piece
+MAX_ITER, TOL = 20, 1e-3  # of a group in one visit; the counts that still move, as a part of its rows
+WARM_UP, MOST_COMMON = 10, 1e3  # first passes, and the most pseudo-rows for a row that groups have in common in them
+SCANS = 3  # of groups that were never visited
+
+
+class GroupVisit(NamedTuple):
+    """What the step remembers of a shard."""
+
+    times: int  # visits so far
+    groups: DocTopics  # the counts of its groups, without zeros
+
+
+class SolvedGroups(NamedTuple):
+    assignment: Any  # the likelihood's own, with the clusters and shares of rows [rows, L]
+    N: np.ndarray  # [groups, K] expected rows of each group in each cluster
+    iterations: int
+
+
+@dataclass(frozen=True)
+class GroupStep:
+    likelihood: type[Likelihood]
+    n_active: int  # L
+    warm_up: int = 0  # first visits, in which groups have pseudo-rows in common
+
+    def __call__(
+        self, shard: GroupShard, tables: AdmixtureTables, memory: GroupVisit | None, scratch: _core.TopicScratch
+    ) -> StepResult:
+        times, last = memory or (0, None)
+        prior, K, rows, docs, present, iterations = tables.prior, len(tables.prior.alpha), [], [], [], 0
+        common = self._common(times) * float(shard.lengths.mean()) if times < self.warm_up else 0.0
+        is_wanted = prior.learned and prior.posterior == "collapsed"
+        for groups, piece in pieces(shard, K, self.n_active):
+            absent = np.empty((piece.n_groups, K)) if is_wanted else None
+            N = _counts(last, groups, piece.n_groups, K)
+            found = self.solved(piece, tables, N, absent, common)
+            a, weight = found.assignment, piece.weight
+            S = self.likelihood.summarise(piece, a, K)
+            H = a.entropy.sum() if weight is None else weight @ a.entropy
+            rows.append(MixtureStats(S, found.N.sum(axis=0), float(H), float(piece.lengths.sum())))
+            docs.append(found.N)
+            if absent is not None:
+                present.append(np.maximum(-np.expm1(absent[found.N > 0]), 1e-12))
+            iterations += found.iterations
+        total, kept = reduce(MixtureStats.add, rows), _sparse(docs)
+        stats = prior.summarise(total, kept, shard.lengths, total.H, np.concatenate(present) if is_wanted else None)
+        return StepResult(stats, GroupVisit(times + 1, kept), {"iterations": float(iterations)})
+
+    def _common(self, times: int) -> float:
+        """Pseudo-rows for each row of a group, which all groups have in common: many at first, none after the warm-up.
+        So clusters form as those of a mixture, and groups part by and by."""
+        return min(self.warm_up / times - 1.0, MOST_COMMON) if times else MOST_COMMON
+
+    def solved(
+        self,
+        piece: GroupShard,
+        tables: AdmixtureTables,
+        N: np.ndarray,
+        absent: np.ndarray | None = None,
+        common: float = 0.0,
+    ) -> SolvedGroups:
+        """From the counts N [groups, K], which are written to; so is `absent`. Groups have so many pseudo-rows in
+        common: then they are solved at a point, whatever the posterior."""
+        prior, L, K = tables.prior, self.n_active, N.shape[1]
+        if common > 0:
+            prior = replace(prior, alpha=prior.alpha + common * tables.weights, posterior="collapsed")
+        C = min(K, max(2 * L, LEAST_CANDIDATES))
+        log_p = prior.log_weights(N)
+        log_p -= log_p.max(axis=1, keepdims=True)
+        a = self.likelihood.assign(piece, tables.likelihood, log_p, C)
+        cluster, r = np.empty((piece.n_rows, L), np.int32), np.empty((piece.n_rows, L), a.r.dtype)
+        how = (prior.posterior == "collapsed", LEAST_SHARE[a.r.dtype], MAX_ITER, TOL, threads())
+        out = (N, absent, cluster, r, a.entropy)
+        n = _core.solve_groups(piece.starts, a.cluster, a.r, piece.weight, prior.alpha, *how, *out)
+        return SolvedGroups(a._replace(cluster=cluster, r=r), N, n)
+
+
+class AssignedGroups(NamedTuple):
+    cluster: np.ndarray  # [rows, L] int32 ascending; empty unless kept
+    r: np.ndarray  # [rows, L]; empty unless kept
+    likelihood: np.ndarray  # [rows] log of the expected density under the proportions of the group; empty unless asked
+    N: np.ndarray  # [groups, K]
+
+
+@dataclass(frozen=True)
+class AssignGroupsStep:
+    """Groups under fixed clusters. Rows of weight zero have a part in nothing but their own answers."""
+
+    likelihood: type[Likelihood]
+    n_active: int  # L
+    keep_clusters: bool = True
+    want_likelihood: bool = False
+
+    def __call__(
+        self, shard: GroupShard, tables: AdmixtureTables, memory: object, scratch: _core.TopicScratch
+    ) -> StepResult:
+        parts, K = [], len(tables.prior.alpha)
+        step, kept = GroupStep(self.likelihood, self.n_active), slice(None) if self.keep_clusters else slice(0)
+        for _, piece in pieces(shard, K, K if self.want_likelihood else self.n_active):
+            N = np.zeros((piece.n_groups, K))
+            for _ in range(SCANS if self.n_active < K else 1):
+                a = step.solved(piece, tables, N).assignment
+            likelihood = np.zeros(0)
+            if self.want_likelihood:
+                log_p = np.log(tables.prior.mean(N))
+                likelihood = self.likelihood.assign(piece, tables.likelihood, log_p, K).likelihood
+            parts.append(AssignedGroups(a.cluster[kept], a.r[kept], likelihood, N))
+        return StepResult(AssignedGroups(*(np.concatenate(field) for field in zip(*parts))))
+
+
+def pieces(shard: GroupShard, K: int, L: int) -> Iterator[tuple[slice, GroupShard]]:
+    return shard.in_groups(rows_at_a_time(K, L, len(shard.cols)), max(1, MOST_COUNTS // K))
+
+
+def _counts(memory: DocTopics | None, groups: slice, n: int, K: int) -> np.ndarray:
+    """[groups, K] of the last visit; zero before the first."""
+    N = np.zeros((n, K))
+    if memory is not None:
+        indptr = memory.indptr[groups.start : groups.stop + 1]
+        of = slice(indptr[0], indptr[-1])
+        N[np.repeat(np.arange(n), np.diff(indptr)), memory.topic[of]] = memory.count[of]
+    return N
+
+
+def _sparse(counts: list[np.ndarray]) -> DocTopics:
+    group, topic = zip(*(np.nonzero(N) for N in counts))
+    sizes = np.concatenate([np.bincount(g, minlength=len(N)) for g, N in zip(group, counts)])
+    count = np.concatenate([N[g, k] for N, g, k in zip(counts, group, topic)])
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return DocTopics(indptr, np.concatenate(topic).astype(np.uint16), count.astype(np.float32))

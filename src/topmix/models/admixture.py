@@ -1,0 +1,83 @@
+"""Admixtures: groups of rows mix clusters as documents mix topics.  docs/math.md, section A."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topmix.allocations.document_prior import DocumentPrior
+from topmix.likelihoods.likelihood import Likelihood
+from topmix.numerics import dirichlet
+from topmix.stats import MixtureStats, TopicStats
+
+LEARNED_RANGE = (1e-3, 1e4)  # of alpha, summed over clusters, where it is learned
+
+
+class AdmixtureTables(NamedTuple):
+    """What a shard needs of an admixture: picklable."""
+
+    likelihood: Any
+    prior: DocumentPrior
+    weights: np.ndarray  # [K] the share of all rows that each cluster has
+
+
+@dataclass(frozen=True)
+class Admixture:
+    """p(x_n) = sum_k pi_dk F(x_n | phi_k) for the rows n of group d. Statistics are those of documents, with the rows'
+    own (MixtureStats) in the place of words."""
+
+    prior: DocumentPrior
+    likelihood: Likelihood
+    sizes: np.ndarray  # [K] rows in each cluster
+    objective: str
+    n_features: int
+
+    @property
+    def n_components(self) -> int:
+        return len(self.sizes)
+
+    def tables(self, cols: np.ndarray) -> AdmixtureTables:
+        return AdmixtureTables(self.likelihood.tables(cols), self.prior, self.weights())
+
+    def no_stats(self) -> TopicStats:
+        """The empty total that shards are added to."""
+        K = self.n_components
+        return self.prior.no_stats(MixtureStats(self.likelihood.zeros(self.n_features, K), np.zeros(K), 0.0, 0.0))
+
+    def as_stats(self) -> TopicStats:
+        """Statistics that these clusters would be the update of, for a learner to start from; of no groups."""
+        return self.prior.no_stats(MixtureStats(self.likelihood.total, self.sizes.copy(), 0.0, float(self.sizes.sum())))
+
+    def update(self, total: TopicStats) -> Admixture:
+        """Global step."""
+        S, N = total.S.S, total.S.N
+        return replace(self, prior=self.prior.update(total), likelihood=self.likelihood.update(S, N), sizes=N.copy())
+
+    def relearn(self, total: TopicStats, lengths: np.ndarray) -> Admixture | None:
+        """The model with its prior moved towards the statistics, or None where it is fixed."""
+        if not self.prior.learned:
+            return None
+        prior, before = self.prior.relearn(total, lengths), float(self.prior.alpha.sum())
+        size = float(prior.alpha.sum())
+        wanted = float(np.clip(size, *LEARNED_RANGE)) if np.any(lengths > 1) else before  # one row says nothing of it
+        return replace(self, prior=replace(prior, alpha=prior.alpha * (wanted / size)))
+
+    def bound(self, total: TopicStats) -> dict[str, float]:
+        """The objective, term by term.  Eq. (A.7)."""
+        rows, prior = total.S, self.prior
+        constant = total.D * float(dirichlet.log_normaliser(prior.alpha)) if self.objective == "map" else 0.0
+        return {
+            "data": self.likelihood.bound(rows.S, rows.N),
+            "entropy": total.H,
+            "allocation": prior.bound(total) + constant,  # which topics leave out at a point
+        }
+
+    def on_host(self) -> Admixture:
+        return self
+
+    def weights(self) -> np.ndarray:
+        """[K] the share of all rows that each cluster has."""
+        sizes = np.maximum(self.sizes, 0.0)
+        return sizes / max(float(sizes.sum()), 1e-300)

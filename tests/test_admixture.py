@@ -1,0 +1,310 @@
+"""Admixtures: groups of rows mix clusters. Identities with mixtures, with topics and with sums over all assignments."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.special import digamma, gammaln, logsumexp
+
+from topmix import GaussianAdmixture, GaussianMixture, VonMisesFisherAdmixture, _core
+from topmix.allocations.doc_topics import DocTopics
+from topmix.allocations.document_prior import DocumentPrior
+from topmix.data import Corpus
+from topmix.data.shard import Shard
+from topmix.learners import Asynchronous, Memoized
+from topmix.likelihoods.topic_words import WordTables
+from topmix.local import groups as local_groups
+from topmix.local.solve import solve
+from topmix.models.document_options import DocumentOptions
+from topmix.models.topics import TopicTables
+from topmix.numerics import dirichlet
+from topmix.numerics.blas import one_thread
+from topmix.reference import gaussian as of_gaussians, groups as reference
+from topmix.stats import MixtureStats
+
+BOTH = pytest.mark.parametrize("Estimator", [GaussianAdmixture, VonMisesFisherAdmixture])
+RNG = np.random.default_rng(0)
+
+
+def planted(n_groups=40, size=25, K=4, D=5, spread=2.0, alpha=0.3, seed=0):
+    """Rows, their groups in no order, the cluster of each, and the proportions of groups."""
+    rng = np.random.default_rng(seed)
+    theta, centres = rng.dirichlet(np.full(K, alpha), n_groups), spread * rng.normal(size=(K, D))
+    groups = np.repeat(np.arange(n_groups), rng.integers(2, 2 * size, n_groups))
+    z = np.array([rng.choice(K, p=theta[d]) for d in groups])
+    order = rng.permutation(len(z))
+    return (centres[z] + rng.normal(size=(len(z), D)))[order], groups[order], z[order], theta
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("collapsed", [True, False])
+def test_the_kernels_are_their_twin(core, dtype, collapsed):
+    G, K, D, L, C = 7, 9, 3, 3, 6
+    sizes = RNG.integers(0, 40, G)
+    sizes[2] = 2500  # several chunks
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    n = starts[-1]
+    z, W = RNG.normal(size=(n, D)).astype(dtype), RNG.normal(size=(K, D)).astype(dtype)
+    constant, alpha, weight = RNG.normal(size=K), RNG.gamma(1.0, 1.0, K) + 0.05, RNG.gamma(2.0, 1.0, n)
+    weight[::7] = 0
+    first = RNG.gamma(0.5, 5.0, (G, K)) * (RNG.random((G, K)) < 0.7)
+    score = of_gaussians.features(z, "none", True) @ W.T.astype(np.float64) + constant
+    want = reference.solve(score, starts, alpha, first, L, C, collapsed=collapsed, weight=weight, max_iter=5)
+    found = {}
+    for threads in (1, 3, 7):
+        a = np.empty((n, C), np.int32), np.empty((n, C), dtype), np.empty(n), np.empty(n)
+        b = np.empty((n, L), np.int32), np.empty((n, L), dtype), np.empty(n)
+        log_p = reference.log_weights(first, alpha, collapsed)
+        with one_thread():
+            core.assign_groups(z, starts, W, (constant + log_p).astype(dtype), "none", True, threads, *a)
+        N, absent = first.copy(), np.empty((G, K))
+        iterations = core.solve_groups(starts, *a[:2], weight, alpha, collapsed, 0.0, 5, 0.0, threads, N, absent, *b)
+        found[threads] = [*a, *b, N, absent]
+        assert iterations <= 5 * G
+    r = np.zeros((n, K))
+    np.put_along_axis(r, b[0], b[1].astype(np.float64), axis=1)
+    close = {"atol": 1e-5 if dtype == np.float32 else 1e-11}
+    np.testing.assert_allclose(r, want.r, **close)
+    np.testing.assert_allclose(N, want.N, rtol=1e-5, **close)
+    np.testing.assert_allclose(b[2], want.entropy, **close)
+    sure, group = np.minimum(want.r, 1 - 2.0**-40), np.repeat(np.arange(G), sizes)
+    none = np.array([weight[group == d] @ np.log1p(-sure[group == d]) for d in range(G)])
+    np.testing.assert_allclose(np.exp(absent), np.exp(none), rtol=1e-4, atol=1e-7)
+    top = -np.sort(-(score + log_p[group]), axis=1)[:, :C]
+    np.testing.assert_allclose(a[3], logsumexp(top, axis=1), rtol=1e-5, **close)
+    for other in (found[1], found[3]):
+        for x, y in zip(other, found[7], strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("collapsed", [True, False])
+def test_rows_are_solved_as_the_words_of_a_document(collapsed):
+    """Rows that are words, in groups that are documents, one row among them alone: LDA's equations, and its kernel."""
+    K, lengths = 4, [1, 6, 13]
+    n, alpha = sum(lengths), np.array([0.2, 0.5, 1.1, 0.7])
+    table = RNG.gamma(1.0, 1.0, (n, K)).astype(np.float32)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    posterior = "collapsed" if collapsed else "variational"
+    words = WordTables(table, np.zeros(n), *(None,) * (len(WordTables._fields) - 2))
+    options = DocumentOptions(n_active=K, eps=0.0, max_iter=500, tol=1e-9)
+    tables = TopicTables(words, DocumentPrior(alpha, posterior), posterior, options, None)
+    rows = np.zeros((len(lengths), n), np.float32)
+    for d, (a, b) in enumerate(pairwise(starts)):
+        rows[d, a:b] = 1
+    docs = solve(Shard.of(Corpus.from_scipy(rows)), tables, _core.TopicScratch()).docs
+    want = np.zeros((len(lengths), K))
+    want[np.repeat(np.arange(len(lengths)), np.diff(docs.indptr)), docs.topic] = docs.count
+    e = table.astype(np.float64)
+    N = rows @ (e / e.sum(axis=1, keepdims=True))  # where a document starts: from its words alone
+    share = e * np.exp(rows.T @ reference.log_weights(N, alpha, collapsed))
+    share, ids = share / share.sum(axis=1, keepdims=True), np.tile(np.arange(K, dtype=np.int32), (n, 1))
+    out = np.empty((n, K), np.int32), np.empty((n, K)), np.empty(n)
+    _core.solve_groups(starts, ids, share, None, alpha, collapsed, 0.0, 5000, 1e-12, 1, N, None, *out)
+    np.testing.assert_allclose(N, want, atol=1e-3)
+
+
+@pytest.mark.parametrize("posterior", ["variational", "collapsed"])
+def test_the_objective_is_the_one_that_enumeration_gives(posterior):
+    """Sums over all assignments z of rows in two groups, for r that keep two of three clusters."""
+    K, starts, alpha = 3, np.array([0, 4, 7]), np.array([0.3, 0.8, 0.5])
+    s = RNG.normal(size=(7, K))
+    found = reference.solve(s, starts, alpha, np.zeros((2, K)), 2, K, collapsed=posterior == "collapsed", max_iter=3)
+    r, N = found.r, found.N
+    prior = DocumentPrior(alpha, posterior)
+    group, topic = np.nonzero(N)
+    docs = DocTopics(np.searchsorted(group, np.arange(3)), topic.astype(np.uint16), N[group, topic].astype(np.float32))
+    rows = MixtureStats(0.0, N.sum(axis=0), 0.0, 7.0)
+    stats = prior.summarise(rows, docs, np.diff(starts).astype(float), float(found.entropy.sum()))
+    objective = np.sum(r * s) + stats.H + prior.bound(stats)
+
+    log_pi = reference.log_weights(N, alpha, posterior == "collapsed")
+    total = evidence = 0.0
+    for d in range(2):
+        own, parts = range(starts[d], starts[d + 1]), []
+        for z in product(range(K), repeat=len(own)):
+            counts = np.bincount(z, minlength=K)
+            log_x = sum(s[n, k] for n, k in zip(own, z))
+            q = np.prod([r[n, k] for n, k in zip(own, z)])
+            if q > 0:
+                total += q * (log_x + counts @ log_pi[d] - np.log(q))
+            parts.append(log_x + dirichlet.log_normaliser(alpha) - dirichlet.log_normaliser(alpha + counts))
+        evidence += logsumexp(parts)
+        if posterior == "collapsed":  # a point, whose prior density in log odds lacks its constant
+            total += alpha @ log_pi[d]
+        else:
+            theta = alpha + N[d]
+            total -= dirichlet.log_normaliser(theta) - dirichlet.log_normaliser(alpha)
+            total -= (theta - alpha) @ (digamma(theta) - digamma(theta.sum()))
+    assert objective == pytest.approx(total, rel=1e-6)
+    if posterior == "variational":
+        assert objective < evidence
+        exact = gammaln(alpha.sum()) * 2 - gammaln(alpha.sum() + np.diff(starts)).sum()
+        exact += (gammaln(N + alpha) - gammaln(alpha)).sum()  # q(pi) at its optimum, Eq. (A.7)
+        assert objective == pytest.approx(np.sum(r * s) + found.entropy.sum() + exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["vb", "map", "ml"])
+def test_one_group_of_all_rows_is_the_mixture(objective, monkeypatch):
+    """Pass by pass, where a group makes one iteration in each."""
+    monkeypatch.setattr(local_groups, "MAX_ITER", 1)
+    monkeypatch.setattr(local_groups, "WARM_UP", 0)
+    X = planted()[0]
+    X = X[: len(X) // 4 * 4]
+    quarter = np.argsort(np.argsort(X[:, 0])) // (len(X) // 4)  # of the same size, as are weights of a group at first
+    settings = {"objective": objective, "init_params": quarter, "max_iter": 8, "tol": -np.inf, "n_active": None}
+    settings |= {"weight_concentration_prior": 0.7, "learner": "batch"}
+    settings |= {"degrees_of_freedom_prior": 8.0, "covariance_prior": 8 * np.eye(5)}
+    all_rows, group = GaussianMixture(4, **settings).fit(X), np.zeros(len(X))
+    one = GaussianAdmixture(4, **settings).fit(X, group)
+    np.testing.assert_allclose(one.means_, all_rows.means_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(one.covariances_, all_rows.covariances_, rtol=1e-5, atol=1e-6)
+    alpha = one.weight_concentration_prior_
+    weights = (one.weights_ * len(X) + alpha) / (len(X) + alpha.sum())
+    np.testing.assert_allclose(weights, all_rows.weights_, rtol=1e-5)
+    for record, want in zip(one.history_, all_rows.history_, strict=True):
+        assert record.objective == pytest.approx(want.objective, rel=1e-7)
+    assert one.completion_score(X, group) == pytest.approx(all_rows.score(X), abs=0.2)
+
+
+@pytest.mark.parametrize("n_active", [1, 2, None])
+@pytest.mark.parametrize("objective", ["vb", "map"])
+def test_the_objective_never_falls(objective, n_active):
+    X, groups, _, _ = planted(spread=1.0)
+    settings = {"objective": objective, "n_active": n_active, "weight_concentration_prior": 0.2, "reg_covar": 0.0}
+    fit = GaussianAdmixture(5, **settings, random_state=0, max_iter=25, tol=-np.inf).fit(X, groups)
+    rises = np.diff([r.objective for r in fit.history_[local_groups.WARM_UP :]])
+    assert rises.min() > -1e-7 * abs(fit.objective_), rises
+
+
+def test_the_objective_of_directions_never_falls():
+    X, groups, _, _ = planted(spread=0.5)
+    fit = VonMisesFisherAdmixture(12, n_active=3, weight_concentration_prior=0.1, random_state=0, tol=-np.inf)
+    rises = np.diff([r.objective for r in fit.set_params(max_iter=25).fit(X, groups).history_[local_groups.WARM_UP :]])
+    assert rises.min() > -1e-7 * abs(fit.objective_), rises
+
+
+def test_the_learned_prior_lifts_the_bound_and_follows_the_groups():
+    prior = {}
+    for alpha in (0.05, 5.0):
+        X, groups, _, _ = planted(n_groups=150, alpha=alpha)
+        fit = GaussianAdmixture(4, objective="vb", random_state=0, max_iter=25, tol=-np.inf).fit(X, groups)
+        rises = np.diff([r.objective for r in fit.history_[local_groups.WARM_UP :]])
+        assert rises.min() > -1e-7 * abs(fit.objective_)
+        prior[alpha] = fit.weight_concentration_prior_.mean()
+    assert prior[0.05] < 0.2
+    assert prior[5.0] > 1.0
+
+
+def test_first_passes_that_begin_as_a_mixture_lift_the_bound(monkeypatch):
+    X, groups, _, _ = planted(n_groups=100, size=30, K=15, D=3, spread=3.0, alpha=0.05)
+    found, settings = {}, {"objective": "vb", "init_params": "random_from_data", "random_state": 0, "tol": -np.inf}
+    for warm_up in (0, 10):
+        monkeypatch.setattr(local_groups, "WARM_UP", warm_up)
+        fit = GaussianAdmixture(15, max_iter=20, weight_concentration_prior=0.05, **settings)
+        found[warm_up] = fit.fit(X, groups).objective_ / len(X)
+    assert found[10] > found[0] + 0.02, found
+
+
+@BOTH
+def test_every_way_to_say_which_rows_belong_together(Estimator):
+    X, groups, _, _ = planted()
+    names = np.array([f"image {d:03}" for d in groups])
+    want = Estimator(4, random_state=0, max_iter=4).fit(X, groups)
+    T = want.transform(X, groups)
+    assert T.shape == (40, 4)
+    np.testing.assert_allclose(T.sum(axis=1), 1.0)
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(image=names)
+    parts = [X[groups == d] for d in range(40)]
+    for of_fit in ((X, names), (frame, "image"), (pl.from_pandas(frame), "image"), (X, pd.Series(groups))):
+        other = Estimator(4, random_state=0, max_iter=4).fit(*of_fit)
+        np.testing.assert_array_equal(other.transform(*of_fit), T)
+        np.testing.assert_array_equal(other.predict(*of_fit), want.predict(X, groups))
+    np.testing.assert_array_equal(want.transform(parts), T)
+    by_group = np.argsort(groups, kind="stable")
+    np.testing.assert_array_equal(want.predict(parts), want.predict(X, groups)[by_group])
+    np.testing.assert_array_equal(want.score_samples(parts), want.score_samples(X, groups)[by_group])
+
+
+@BOTH
+def test_a_mapped_file_and_groups_in_memory(Estimator, tmp_path):
+    X, groups, _, _ = planted()
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    want = Estimator(4, random_state=0, max_iter=4).fit(X, groups).transform(X, groups)
+    for rows in (mapped, tmp_path / "x.npy"):
+        fit = Estimator(4, random_state=0, max_iter=4).fit(rows, groups)
+        np.testing.assert_allclose(fit.transform(rows, groups), want, rtol=1e-6, atol=1e-9)
+
+
+@BOTH
+def test_pieces_of_a_shard_change_nothing(Estimator, monkeypatch):
+    """However groups are cut into pieces, rows have the same candidates and groups the same counts."""
+    X, groups, _, _ = planted()
+    want = Estimator(4, random_state=0, max_iter=3).fit(X, groups)
+    monkeypatch.setattr(local_groups, "rows_at_a_time", lambda *_: 30)
+    got = Estimator(4, random_state=0, max_iter=3).fit(X, groups)
+    np.testing.assert_allclose(got.means_, want.means_, rtol=1e-6)
+    np.testing.assert_allclose(got.transform(X, groups), want.transform(X, groups), rtol=1e-5, atol=1e-7)
+
+
+@BOTH
+def test_groups_help_to_tell_clusters_apart_and_to_predict_rows(Estimator):
+    X, groups, _, _ = planted(n_groups=100, spread=1.0, alpha=0.1)
+    together = Estimator(4, random_state=0).fit(X, groups)
+    alone = Estimator(4, random_state=0).fit(X, np.zeros(len(X)))
+    held = together.completion_score(X, groups)
+    assert held > alone.completion_score(X, np.zeros(len(X))) + 0.2
+    assert held <= together.score(X, groups) + 0.05
+    assert held == together.completion_score(X, groups)
+    with pytest.raises(ValueError, match="no group"):
+        together.completion_score(X)
+
+
+def test_weights_are_repeats():
+    X, groups, z, _ = planted(n_groups=15)
+    weight = RNG.integers(0, 3, len(X))
+    settings = {"init_params": z, "max_iter": 4, "tol": -np.inf, "learner": "batch", "degrees_of_freedom_prior": 8.0}
+    a = GaussianAdmixture(4, **settings).fit(X, groups, sample_weight=weight)
+    often = np.repeat(np.arange(len(X)), weight)
+    b = GaussianAdmixture(4, **settings | {"init_params": z[often]}).fit(X[often], groups[often])
+    np.testing.assert_allclose(a.means_, b.means_, rtol=1e-5, atol=1e-6)
+    assert a.objective_ == pytest.approx(b.objective_, rel=1e-6)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("X", "groups", "match"),
+    [
+        (np.ones((4, 2)), [0, 1, 1], "must name the group of each of 4 rows"),
+        (np.ones((4, 2)), [0, 1, np.nan, 1], "groups has NaN in row 2"),
+        (np.ones((4, 2)), [0, "a", None, 1], "groups cannot be sorted"),
+        (np.ones((4, 2)), "image", "image"),
+        ([np.ones((4, 2)), np.ones((3, 5))], None, "all of the same width"),
+    ],
+)
+def test_groups_that_make_no_sense_are_refused(Estimator, X, groups, match):
+    with pytest.raises(ValueError, match=match):
+        Estimator(2).fit(X, groups)
+
+
+@BOTH
+def test_what_is_not_there_is_refused(Estimator):
+    X, groups, _, _ = planted(n_groups=10)
+    for learner in (Asynchronous(), Memoized(momentum=1.0)):
+        with pytest.raises(ValueError, match=r"asynchronous|momentum"):
+            Estimator(3, learner=learner).fit(X, groups)
+    fit = Estimator(3, random_state=0, max_iter=2, tol=-np.inf).fit(X, groups)
+    with pytest.raises(ValueError, match="completion_score"):
+        fit.bic(X)
+
+
+@BOTH
+def test_an_empty_group_has_the_proportions_of_the_prior(Estimator):
+    X, groups, _, _ = planted(n_groups=10)
+    fit = Estimator(3, random_state=0, max_iter=2, tol=-np.inf).fit(X, groups)
+    T = fit.transform([X[:5], X[:0], X[5:6]])
+    alpha = fit.weight_concentration_prior_
+    np.testing.assert_allclose(T[1], alpha / alpha.sum())
+    np.testing.assert_allclose(T.sum(axis=1), 1)
