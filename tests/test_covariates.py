@@ -88,6 +88,11 @@ def test_history_says_when_effects_were_drawn(fitted):
     phases = [record.phase for record in fitted.history_]
     assert phases.count("drawing") == 100
     assert phases[-1] == "polishing"
+    few = clone(fitted).set_params(inference=Collapsed(sweeps=6), max_iter=20).fit(X, metadata=FRAME)
+    phases = [record.phase for record in few.history_]
+    assert (phases.count("sampling"), phases.count("drawing")) == (6, 8)
+    assert phases[-2:] == ["polishing"] * 2
+    assert few.effects()["low"].isna().all()
     assert fitted.doc_topic_prior_.shape == (4,)
 
 

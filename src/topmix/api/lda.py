@@ -189,7 +189,8 @@ class LDA(VariationalTopics):
         `estimate` is by how much log alpha of the topic changes per unit of a number, or between a value of a category
         and the first one; `Intercept` is log alpha where all of these are zero. The truth is from `low` to `high` with
         probability `level`: draws of the posterior, given that neither topics nor their shares in documents are known
-        for sure. They are NaN for a fit without sampling sweeps (`Collapsed.sweeps`).
+        for sure. They are NaN for a fit without sampling sweeps (`Collapsed.sweeps`), or
+        whose `max_iter` leaves no passes for draws.
         """
         return self._frame(effects.effects(self._found(), number_from(level, "level", 0.0, 1.0)))
 

@@ -275,6 +275,10 @@ class VariationalTopics(TopicEstimator):
         K, warm = count_of_components(self.n_components), self._fitted if self._is_warm() else None
         sweeps, max_iter = self._sweeps(corpus, learner, inference) if searches else (0, 1)
         draws = BURN_IN + KEPT_DRAWS if sweeps and self._covariates() is not None else 0
+        if self.max_iter is None:
+            max_iter += draws
+        else:
+            draws = max(min(draws, max_iter - FIRST_PASSES - LAST_PASSES - sweeps), 0)
         seeds: Seeds | None = self._component("seeds")
         empty = self._empty_model(corpus.n_words, reading.design)
         if warm is None and seeds is not None:
@@ -299,7 +303,7 @@ class VariationalTopics(TopicEstimator):
             engine=self._engine(),
             threads=self._threads(),
             n_active=count_of_active(self.n_active, K),
-            max_iter=max_iter + (draws if self.max_iter is None else 0),
+            max_iter=max_iter,
             tol=any_number(self.tol, "tol"),
             sweeps=sweeps,
             draws=draws,
