@@ -2,13 +2,15 @@
 
     python -m benchmarks.covariates coverage --sets 200 --out benchmarks/results/covariates.jsonl
     python -m benchmarks.covariates completion --corpus nyt --K 50 --seconds 300
+    python -m benchmarks.covariates labels
 
 `coverage` draws data sets from the model of `Covariates("group + x")`: 4 topics of 150 words, 250 documents of about 60
 tokens, effects from Gaussians, a quarter of them zero. It counts 95% intervals that hold the truth, of all effects
 and of zeros. Topics are matched to the planted ones; sets where one is not found (cosine below 0.8) are left out of a
 second count, for they have no right answer. `completion` predicts held-out words of test documents (nats per token),
 with the prior 0.5 / K and with the method's own: LDA without and with covariates, and tomotopy's DMRModel until so many
-seconds have passed. tomotopy's metadata are categories alone: year is one.
+seconds have passed. tomotopy's metadata are categories alone: year is one. `labels` predicts the newsgroup of the test
+documents of 20ng: LabelledLDA beside scikit-learn's one-vs-rest logistic regression on TF-IDF and tomotopy's LLDAModel.
 """
 
 from __future__ import annotations
@@ -21,11 +23,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
 
 from benchmarks.harness import arguments, datasets
 from benchmarks.harness.methods.method import ETA
 from benchmarks.harness.results import Results
-from topmix import LDA
+from topmix import LDA, LabelledLDA
 from topmix.metrics import completion_score
 from topmix.priors import Covariates
 
@@ -153,21 +160,76 @@ def tomotopy(X: Any, train: Any, scored: Any, columns: Any, a: Any, seed: int) -
     return found
 
 
+def labels(a: Any, out: Results) -> None:
+    X = datasets._read("20ng")[0]
+    y, is_test = (next(iter(np.load(datasets.find("20ng", f"{name}.npz")).values())) for name in ("labels", "split"))
+    train, test = np.flatnonzero(is_test == 0), np.flatnonzero(is_test == 1)
+    about = _About({"name": "20ng", "sha256": datasets.sha256("20ng")})
+    for method in a.classifiers:
+        begin = time.process_time()
+        found = CLASSIFIERS[method](X, y, train, test, a)
+        seconds = time.process_time() - begin
+        result = {f"{kind} F1": f1_score(y[test], found, average=kind) for kind in ("micro", "macro")}
+        out.add(result | {"seconds": seconds}, {"what": "labels", "method": method, "threads": a.threads}, about)
+        print("20ng", method, {name: round(value, 4) for name, value in result.items()}, f"{seconds:.1f} s", flush=True)
+
+
+def labelled(n_free: int, per_label: int) -> Any:
+    def predicted(X: Any, y: Any, train: Any, test: Any, a: Any) -> np.ndarray:
+        model = LabelledLDA(per_label, n_free=n_free, random_state=0, n_jobs=a.threads).fit(X[train], y[train])
+        return model.predict(X[test])
+
+    return predicted
+
+
+def logistic(X: Any, y: Any, train: Any, test: Any, a: Any) -> np.ndarray:
+    model = make_pipeline(
+        TfidfTransformer(sublinear_tf=True), OneVsRestClassifier(LogisticRegression(C=30, max_iter=300))
+    )
+    return np.asarray(model.fit(sp.csr_matrix(X[train]), y[train]).predict(sp.csr_matrix(X[test])))
+
+
+def tomotopy_labels(X: Any, y: Any, train: Any, test: Any, a: Any) -> np.ndarray:
+    import tomotopy as tp
+
+    names = np.array([str(v) for v in range(X.shape[1])], dtype=object)
+
+    def words(d: int) -> list[str]:
+        row = slice(X.indptr[d], X.indptr[d + 1])
+        found: list[str] = names[np.repeat(X.indices[row], X.data[row].astype(int))].tolist()
+        return found
+
+    model = tp.LLDAModel(seed=0)
+    for d in train:
+        model.add_doc(words(d), labels=[str(y[d])])
+    model.train(200, workers=a.threads)
+    theta, _ = model.infer([model.make_doc(words(d)) for d in test], workers=a.threads)
+    places = np.array([int(label) for label in model.topic_label_dict])
+    return places[np.array(theta)[:, : len(places)].argmax(axis=1)]
+
+
+CLASSIFIERS = {
+    "topmix": labelled(0, 1),
+    "topmix, 10 free": labelled(10, 1),
+    "scikit-learn": logistic,
+    "tomotopy": tomotopy_labels,
+}
 METHODS = {"plain": plain, "covariates": covariates, "tomotopy": tomotopy}
 
 
 def main(argv: list[str] | None = None) -> int:
     p = arguments.parser(__doc__, quick="two data sets")
-    p.add_argument("what", choices=["coverage", "completion"], nargs="?", default="coverage")
+    p.add_argument("what", choices=["coverage", "completion", "labels"], nargs="?", default="coverage")
     arguments.add_corpus(p, ["nyt"])
     p.add_argument("--sets", type=int, default=200)
     p.add_argument("--K", type=int, default=50)
     p.add_argument("--seeds", type=int, default=1)
     p.add_argument("--seconds", type=float, default=300.0)
     p.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    p.add_argument("--classifiers", nargs="+", choices=CLASSIFIERS, default=list(CLASSIFIERS))
     a = p.parse_args(argv)
     a.sets = 2 if a.quick else a.sets
-    {"coverage": coverage, "completion": completion}[a.what](a, Results(a.out, "covariates"))
+    {"coverage": coverage, "completion": completion, "labels": labels}[a.what](a, Results(a.out, "covariates"))
     return 0
 
 
