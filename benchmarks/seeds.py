@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
             found[f"{name}_seconds"] = watch.seconds
             found[name] = completion_score(model.topic_word_, data.scored)
             if seeds is not None:
-                top = model.top_words(30)
+                top = model.top_words(30, relevance=1)
                 held = [sum(word in top[k] for word in given) for k, given in enumerate(lists)]
         asked = [len(given) for given in lists]
         kept = ", ".join(f"{h} of {n}" for h, n in zip(held, asked))

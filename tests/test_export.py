@@ -55,7 +55,7 @@ def test_gensim_goes_on_with_it(model, corpus):
     lda = to_gensim(model)
     mean = model.components_ / model.components_.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(lda.get_topics(), mean, rtol=1e-6)
-    for k, words in enumerate(model.top_words(5)):
+    for k, words in enumerate(model.top_words(5, relevance=1)):
         assert [word for word, _ in lda.show_topic(k, 5)] == words
     np.testing.assert_allclose(lda.alpha, 0.2)
     bow = list(zip(corpus[0].index.tolist(), corpus[0].value.tolist()))
@@ -242,7 +242,7 @@ def test_tables_read_back_whatever_words_hold(odd, tmp_path, write, delimiter):
     write(odd[0], tmp_path / "t", n_words=None)
     with open(tmp_path / "t", encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file, delimiter=delimiter, strict=True)
-    assert [row[3] for row in rows] == [word for words in odd[0].top_words(8) for word in words]
+    assert [row[3] for row in rows] == [word for words in odd[0].top_words(8, relevance=1) for word in words]
     assert {len(row) for row in rows} == {len(header)}
     assert (tmp_path / "t").read_bytes().startswith(delimiter.join(header).encode() + b"\n")
 

@@ -50,10 +50,19 @@ def client(server):
         yield client
 
 
+def test_who_comes_before_the_server_runs_is_not_refused():
+    waiting = Server(APP)
+    with socket.create_connection(("127.0.0.1", waiting.port), timeout=10) as early:
+        early.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % waiting.port)
+        with waiting:
+            assert early.recv(100).startswith(b"HTTP/1.1 401")
+
+
 def test_nothing_is_answered_without_the_token(server):
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": server.token}, {"Cookie": "topmix=x"}):
         got = httpx.get(server.address, headers=headers)
         assert got.status_code == 401
+        assert "Authorization: Bearer TOKEN" in got.text  # what to send
         assert "token" in got.json()["error"]
     assert httpx.get(server.address + "?token=wrong").status_code == 401
     assert httpx.get(server.address + "health").json() == {"ok": True}

@@ -132,8 +132,8 @@ def _opened(path: Path, *, mapped: bool) -> tuple[Any, str | None]:
         try:
             return _load(file, path, mapped=mapped)
         except CorpusError as error:  # the layout's own, which is the corpus's too
-            said = str(error).replace("this is not a topmix file", "this is not a topmix model")
-            raise ModelFileError(said) from error
+            said = str(error).removeprefix(f"{path}: ")
+            raise ModelFileError(f"{path}: this is not a topmix model: {said}") from error
         except (ValueError, RecursionError) as error:  # ModelFileError, or a parameter that its estimator refuses
             raise ModelFileError(f"{path}: {error}") from error
 

@@ -118,8 +118,8 @@ class VariationalTopics(TopicEstimator):
         `topmix.data.read_corpus`. How X was read holds for later calls, and is saved with the model.
 
         `text` names the column with the texts, or several, which are joined. Words are counted by `vectorizer`, a
-        `topmix.data.Vectorizer` or one of scikit-learn; None leaves out English stop words, if the texts are English,
-        and words of very few documents or of more than half of them. `feature_names` names the columns of a matrix.
+        `topmix.data.Vectorizer` or one of scikit-learn; None leaves out mark-up, numbers, stop words of the languages
+        of the texts, and words of very few documents or of more than half of them. `feature_names` names the columns of a matrix.
         `layer` is the layer of an AnnData with the counts; None is its X. `metadata` is a table with one row per
         document for the columns that `Covariates` names; None where X has them.
 

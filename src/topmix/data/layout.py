@@ -85,16 +85,13 @@ def read_header(file: IO[bytes], path: Path) -> tuple[dict[str, Entry], dict[str
     size = file.seek(0, 2)
     file.seek(0)
     if size < 8:
-        raise CorpusError(
-            f"{path}: this is not a topmix file, or it is cut short: it ends at byte {size}, inside the 8 bytes that "
-            "give the header's length"
-        )
+        raise CorpusError(f"{path}: byte {size}: the file ends inside the 8 bytes that give the header's length")
     length = int.from_bytes(file.read(8), "little")
     if not 2 <= length <= min(MAX_HEADER, size - 8):
         limit = min(MAX_HEADER, size - 8)
         raise CorpusError(
-            f"{path}: this is not a topmix file, or it is cut short: the header's length at byte 0 reads {length:,}, "
-            f"but must be from 2 to {limit:,}"
+            f"{path}: byte 0: the header's length reads {length:,}, but must be from 2 to {limit:,}: "
+            "this is not a topmix file, or the file is cut short"
         )
     try:
         table = parse_json(file.read(length).decode())

@@ -223,13 +223,15 @@ def _descriptors() -> int:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket that listens nowhere yet. Raises OSError that names the address."""
+    """A socket that listens: who comes before the server runs waits for it, and is not refused. Raises OSError that
+    names the address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named, because asyncio turns off Nagle's algorithm only where it is: 40 ms of every answer.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))
+        made.listen(BACKLOG)
     except OSError as error:
         made.close()
         raise OSError(error.errno, f"cannot listen at {host}, port {port}: {error.strerror}") from error
