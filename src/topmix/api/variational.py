@@ -119,9 +119,9 @@ class VariationalTopics(TopicEstimator):
 
         `text` names the column with the texts, or several, which are joined. Words are counted by `vectorizer`, a
         `topmix.data.Vectorizer` or one of scikit-learn; None leaves out mark-up, numbers, stop words of the languages
-        of the texts, and words of very few documents or of more than half of them. `feature_names` names the columns of a matrix.
-        `layer` is the layer of an AnnData with the counts; None is its X. `metadata` is a table with one row per
-        document for the columns that `Covariates` names; None where X has them.
+        of the texts, and words of very few documents or of more than half of them. `feature_names` names the columns of
+        a matrix. `layer` is the layer of an AnnData with the counts; None is its X. `metadata` is a table with one row
+        per document for the columns that `Covariates` names; None where X has them.
 
         With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes (sampling sweeps: ten times as
         many) and at its end. Where the file exists already, the fit continues from it: run an interrupted program
