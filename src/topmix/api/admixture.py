@@ -292,7 +292,7 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
     n_jobs : int or None
         Threads. None and -1 use all cores. The results are the same for any value.
     random_state : int, RandomState or None
-    verbose : int
+    verbose : int or None
         1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
     callbacks : list of callables or None
         Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
@@ -364,7 +364,7 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: object = None,
-        verbose: int = 0,
+        verbose: int | None = None,
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components
@@ -439,7 +439,7 @@ class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
     n_jobs : int or None
         Threads. None and -1 use all cores. The results are the same for any value.
     random_state : int, RandomState or None
-    verbose : int
+    verbose : int or None
         1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
     callbacks : list of callables or None
         Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
@@ -507,7 +507,7 @@ class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: object = None,
-        verbose: int = 0,
+        verbose: int | None = None,
         callbacks: list[Callback] | None = None,
     ):
         self.n_components = n_components

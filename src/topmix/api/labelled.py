@@ -114,7 +114,7 @@ class LabelledLDA(ClassifierMixin, VariationalTopics):
         tol: float = 3e-3,
         n_jobs: int | None = None,
         random_state: object = None,
-        verbose: int = 0,
+        verbose: int | None = None,
         callbacks: list[Callback] | None = None,
     ):
         self.n_components_per_label = n_components_per_label
