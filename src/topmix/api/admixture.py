@@ -293,7 +293,8 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
         Threads. None and -1 use all cores. The results are the same for any value.
     random_state : int, RandomState or None
     verbose : int or None
-        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere. None shows a bar on a terminal or in
+        a notebook if the fit takes longer than ten seconds. 0 is silent.
     callbacks : list of callables or None
         Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
 
@@ -440,7 +441,8 @@ class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
         Threads. None and -1 use all cores. The results are the same for any value.
     random_state : int, RandomState or None
     verbose : int or None
-        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere.
+        1 shows progress on stderr: a bar on a terminal, a line per pass elsewhere. None shows a bar on a terminal or in
+        a notebook if the fit takes longer than ten seconds. 0 is silent.
     callbacks : list of callables or None
         Each is called as f(record, view) after a pass; a true value ends the fit. See topmix.fitting.PassView.
 
