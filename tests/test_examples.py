@@ -25,7 +25,7 @@ def test_each_example_is_short():
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_example_runs(path, demo_cache, tmp_path):
     done = subprocess.run([sys.executable, "-W", "error::DeprecationWarning:__main__", path], env=demo_cache,
-                          cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=120, check=False)  # fmt: skip
+                          cwd=tmp_path, capture_output=True, encoding="utf-8", check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout
     assert "Warning" not in done.stderr
