@@ -176,6 +176,7 @@ def removal(cluster, three):
     three.release()
 
 
+@pytest.mark.slow  # needs a copy of what the node remembers, which a busy machine has not always made by then
 def test_a_node_is_removed(three, saved, undisturbed, removal, caplog):
     """With what its shards remember; the copies on other nodes go on."""
     with in_the_middle(removal, at=18):
@@ -183,7 +184,7 @@ def test_a_node_is_removed(three, saved, undisturbed, removal, caplog):
     assert any("was lost: its process or its node ended" in line for line in said(caplog))
 
 
-@pytest.mark.slow  # a node is removed above
+@pytest.mark.slow  # as above
 def test_shards_that_were_visited_on_the_only_node_get_their_copies_later(
     three, saved, undisturbed, removal, monkeypatch
 ):
@@ -197,7 +198,7 @@ def test_shards_that_were_visited_on_the_only_node_get_their_copies_later(
     assert len(asked) > 8 + 12
 
 
-@pytest.mark.slow  # a node is removed above
+@pytest.mark.slow  # as above
 def test_without_copies_a_removed_node_ends_the_fit_and_the_checkpoint_continues_it(
     three, saved, undisturbed, removal, tmp_path
 ):

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
@@ -282,6 +281,8 @@ class LabelledLDA(ClassifierMixin, VariationalTopics):
         found = self.predict(X)
         if labels.is_single:
             found = np.asarray(found)[:, None] == self.classes_
+        from sklearn.metrics import accuracy_score  # not for commands that have no use for it
+
         return float(accuracy_score(Y.astype(int), found.astype(int), sample_weight=sample_weight))
 
     def _shares(self, X: object) -> tuple[np.ndarray, Labels]:
