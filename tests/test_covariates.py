@@ -262,6 +262,12 @@ def test_what_is_no_formula_is_an_error(formula):
         Covariates(formula)
 
 
+@pytest.mark.parametrize("formula", ["*".join(f"a{i}" for i in range(60)), "a + " * 10_000 + "a"], ids=["*", "+"])
+def test_a_formula_that_would_take_for_ever_is_an_error(formula):
+    with pytest.raises(ValueError, match="a formula .* at most"):
+        Covariates(formula)
+
+
 COLUMNS = {
     "s": ["b", "a", "c", "a", "b", "c", "a"],
     "n": [3.0, 1.0, 4.0, 1.5, 9.0, 2.0, 6.0],

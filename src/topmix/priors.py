@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 INTERCEPT = "Intercept"
 SPLINES = ("bs", "cr", "cc", "poly")  # functions of formulaic
 MOST_LEVELS = 200  # of a category
+MOST_FACTORS = 6  # joined by *: their terms double with each
+LONGEST = 10_000  # characters of a formula
 NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -90,9 +92,15 @@ def terms_of(formula: object) -> list[tuple[str, ...]]:
     """Terms, each the texts of its factors. ValueError for what is no formula."""
     if not isinstance(formula, str) or not formula.strip():
         raise ValueError(f"a formula is a string such as 'section + year', got {formula!r}")
+    if len(formula) > LONGEST:
+        raise ValueError(f"a formula has at most {LONGEST:,} characters, and this one has {len(formula):,}")
     terms: dict[frozenset[str], tuple[str, ...]] = {}
     for part in _cut(formula.partition("~")[2] if "~" in formula else formula, "+"):
         factors = [tuple(_cut(piece, ":")) for piece in _cut(part, "*")]
+        if len(factors) > MOST_FACTORS:
+            raise ValueError(
+                f"a formula can join at most {MOST_FACTORS} columns by *, and {part!r:.200} has {len(factors)}"
+            )
         for n in range(1, len(factors) + 1):
             for chosen in combinations(factors, n):
                 term = tuple(dict.fromkeys(text for piece in chosen for text in piece))
