@@ -264,7 +264,7 @@ def test_what_is_no_formula_is_an_error(formula):
 
 @pytest.mark.parametrize("formula", ["*".join(f"a{i}" for i in range(60)), "a + " * 10_000 + "a"], ids=["*", "+"])
 def test_a_formula_that_would_take_for_ever_is_an_error(formula):
-    with pytest.raises(ValueError, match="a formula .* at most"):
+    with pytest.raises(ValueError, match=r"a formula .* at most"):
         Covariates(formula)
 
 
