@@ -115,7 +115,8 @@ const describe = (edit) =>
 
 // What the fit does; `last` is its last pass, undefined before the first is over.
 function learningText(isPaused, last) {
-  const doing = { sampling: "Sampling:", drawing: "Drawing effects:", polishing: "Polishing:" }[last?.phase] ?? "Learning:";
+  const doing =
+    { sampling: "Sampling:", drawing: "Drawing effects:", polishing: "Polishing:" }[last?.phase] ?? "Learning:";
   const begin = isPaused ? "Paused after" : doing;
   if (last === undefined) return `${begin} the first pass …`;
   const objective = last.objective.toLocaleString("en", { maximumSignificantDigits: 7 });
