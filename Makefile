@@ -19,7 +19,7 @@ demo: $(VENV)/installed
 test: $(VENV)/native-tools
 	@$(MAKE) --no-print-directory -j 2 native lint
 	@$(BIN)/python tools/find_chromium.py
-	$(BIN)/python -m pytest -n auto --dist loadgroup --durations 20
+	$(BIN)/python -m pytest -n auto --dist loadgroup --max-worker-restart 0 --durations 20
 
 # Everything, before a release: the slow tests too, every instruction set and the other processor, the guard, faults of a
 # cluster twenty times, and the fuzzers.
@@ -28,7 +28,7 @@ test-all: $(VENV)/installed-test
 	@$(BIN)/python tools/find_chromium.py
 	$(REBUILD) ISAS=all
 	$(MAKE) --no-print-directory -j 3 lint native-all guard
-	TOPMIX_BUILT_ISAS="$$($(BIN)/python -c 'from topmix import _core; print(*_core.supported_isas())')" $(BIN)/python -m pytest -m "" -n auto --dist loadgroup --durations 30
+	TOPMIX_BUILT_ISAS="$$($(BIN)/python -c 'from topmix import _core; print(*_core.supported_isas())')" $(BIN)/python -m pytest -m "" -n auto --dist loadgroup --max-worker-restart 0 --durations 30
 	$(BIN)/python -m benchmarks.ray_faults
 	PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run_other.sh
 	$(MAKE) --no-print-directory fuzz

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import os
 import platform
@@ -57,11 +58,22 @@ elif platform.machine() not in ("x86_64", "AMD64", "aarch64"):
     ALLOWED_SKIPS[r"tomotopy is not installed"] = "no wheels for this processor, and minutes to compile"
 
 
+STDERR = pytest.StashKey[int]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipCheck(), "topmix-skip-check")
+    config.stash[STDERR] = os.dup(2)  # before it is captured
     # A shell starts jobs in the background with Ctrl-C ignored, and whatever they start inherits that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Ray takes Python's handlers of crashes away when it shuts down, and the next crash would be silent."""
+    if "ray" in sys.modules:
+        faulthandler.disable()
+        faulthandler.enable(file=item.config.stash[STDERR])
 
 
 @pytest.hookimpl(optionalhook=True)
