@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.harness import drawing
 from benchmarks.harness.machine import ROOT
-from papers import RESULTS
+from papers import PAPERS, RESULTS
 from papers.rows import Row, corpus_of, curve_of, panels, rows
 from papers.surrogate import ALPHAS
 
@@ -27,12 +27,15 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--rows", type=Path, default=RESULTS, metavar="FOLDER")
     p.add_argument("--draw", type=Path, default=FOLDER, metavar="FOLDER")
     a = p.parse_args(argv)
-    for name, figure in FIGURES.items():
-        drawn = figure(a.rows)
-        if drawn:
-            page(a.draw, name, drawn)
-        else:
-            print(f"  {name}: no rows")
+    drawn = {name: figure(a.rows) for name, figure in FIGURES.items()}
+    for paper in PAPERS:
+        mine = {name: some for name, some in drawn.items() if name.rpartition("_")[0] == paper}
+        looks = drawing.looks(label for some in mine.values() for panel in some for label, *_ in panel.lines)
+        for name, some in mine.items():
+            if some:
+                page(a.draw, name, some, looks)
+            else:
+                print(f"  {name}: no rows")
     return 0
 
 
@@ -45,7 +48,7 @@ class Panel:
         self.title, self.x, self.y, self.lines, self.log, self.zoom = title, x, y, lines, log, zoom
 
 
-def page(folder: Path, name: str, drawn: list[Panel]) -> None:
+def page(folder: Path, name: str, drawn: list[Panel], looks: dict[str, dict[str, Any]]) -> None:
     columns = min(3, len(drawn))
     n = -(-len(drawn) // columns)
     made = drawing.page(folder, f"{name}.svg", (1.2 + 3.7 * columns, 1 + 2.9 * n), n, columns)
@@ -53,7 +56,10 @@ def page(folder: Path, name: str, drawn: list[Panel]) -> None:
         return
     made.plt.rcParams["svg.hashsalt"] = "topmix"
     for panel, axes in zip(drawn, made.panels.flat):
-        drawing.lines(axes, [(label, points, {"markersize": 2.5} | style) for label, points, style in panel.lines])
+        drawing.lines(
+            axes,
+            [(label, points, {"markersize": 2.5} | looks[label] | style) for label, points, style in panel.lines],
+        )
         axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
         if panel.log:
             axes.set_xscale("log")
@@ -61,6 +67,7 @@ def page(folder: Path, name: str, drawn: list[Panel]) -> None:
             axes.xaxis.set_major_formatter(made.plt.FuncFormatter(lambda x, _: f"{x:g}"))
         if panel.zoom:
             drawing.zoom(axes, [v for _, points, _ in panel.lines for _, v in points[len(points) // 4 :]], share=0.95)
+        drawing.label_ends(axes)
     for axes in made.panels.flat[len(drawn) :]:
         axes.set_axis_off()
     drawing.legend_below(made.figure, list(made.panels.flat), 4)
@@ -84,13 +91,8 @@ def scores(paper: str, figure: Any, x: str, axis: str, y: str, of: str = "score"
 
 
 def look(name: str) -> dict[str, Any]:
-    """Dashed: stochastic. Dotted: hard assignment. Thick: ours."""
-    style: dict[str, Any] = {"ls": "--"} if name.startswith("SV") else {}
-    if name.endswith("L = 1"):
-        style = {"ls": ":"}
-    if "our" in name:
-        style |= {"lw": 2.2}
-    return style
+    """Thick: ours."""
+    return {"lw": 2.2} if "our" in name else {}
 
 
 def bounds(folder: Path) -> list[Panel]:

@@ -70,10 +70,10 @@ def jobs(small: bool) -> list[Job]:
     for corpus, K, _, rank in sizes[:3]:
         if corpus == sizes[0][0]:
             about = {"corpus": corpus, "K": K, "documents": 100 if small else 1000}
-            found.append(Job(PAPER, "figure_3", about, 30 if small else 120, rank + 1))
+            found.append(Job(PAPER, "figure_3", about, 30 if small else 120, rank))
             for L in (1, 8, 16, None):
-                about = {"corpus": corpus, "K": K, "L": L, "passes": 1}
-                found.append(Job(PAPER, "figure_3a", about, 10 if small else 70, rank + 1))
+                about = {"corpus": corpus, "K": K, "L": L, "passes": 1 if small else 10}
+                found.append(Job(PAPER, "figure_3a", about, 10 if small else 400, rank))
     return found
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,39 @@ def lines(axes: Any, curves: Sequence[tuple[str, Sequence[tuple[float, float]], 
         if points:
             x, y = zip(*points)
             axes.plot(x, y, label=label, **{"color": color, "marker": mark} | style)
+
+
+def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """A colour, mark and dash for each name, no two alike: for a method that several panels and figures show."""
+    dashes = ("-", (0, (5, 2)), (0, (1, 1.5)))
+    unique = list(dict.fromkeys(names))
+    return {
+        name: {"color": PALETTE[i % len(PALETTE)], "marker": MARKS[i % len(MARKS)], "ls": dashes[i // len(PALETTE) % 3]}
+        for i, name in enumerate(unique)
+    }
+
+
+def label_ends(axes: Any, most: int = 8) -> None:
+    """The name of each line at its end, in its colour, where there are few enough to read. Call it last."""
+    ends = []
+    for line in axes.get_lines():
+        x, y = line.get_xdata(), line.get_ydata()
+        if len(x) and not line.get_label().startswith("_"):
+            at = axes.transAxes.inverted().transform(axes.transData.transform((x[-1], y[-1])))
+            ends.append([float(min(max(at[1], 0.02), 0.98)), float(at[0]), line])
+    if not ends or len(ends) > most:
+        return
+    ends.sort(key=lambda end: end[0])
+    gap = 0.075
+    for low, high in pairwise(ends):  # apart from each other, and then down again from the top
+        high[0] = max(high[0], low[0] + gap)
+    ends[-1][0] = min(ends[-1][0], 1.0)
+    for low, high in reversed(list(pairwise(ends))):
+        low[0] = min(low[0], high[0] - gap)
+    for y, _, line in ends:
+        axes.annotate(
+            line.get_label(), (1.01, y), xycoords="axes fraction", va="center", fontsize=6.5, color=line.get_color()
+        )
 
 
 def zoom(axes: Any, values: Sequence[float], share: float = 0.85, above: float = 0.03) -> None:

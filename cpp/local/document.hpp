@@ -43,6 +43,7 @@ class Document : public DocumentSweep {
     template <class Out>
     double responsibilities(Out&& out) {
         weights();
+        if (lists) return excludes ? of_lists<true>(out) : of_lists<false>(out);
         const size_t n = topic.size();
         double entropy = 0;
         shares.resize(n);
@@ -51,12 +52,10 @@ class Document : public DocumentSweep {
         chosen.resize(opt.L);
         std::iota(id.begin(), id.begin() + n, 0);
         for (size_t b = 0; b < blocks; ++b) {
-            const Block *e = &E[b * width], *support = is_masked() ? &M[b * width] : e,
-                        *r = excludes ? &R[b * width] : e;
+            const Block *e = &E[b * width], *r = excludes ? &R[b * width] : e;
             Block s{};
             for (size_t j = 0; j < n; ++j)
-                s += shares[j] =
-                    (excludes ? larger(P[j] - own[b] * r[j], least[j] + Block{}) : P[j] + Block{}) * support[j];
+                s += shares[j] = (excludes ? larger(P[j] - own[b] * r[j], least[j] + Block{}) : P[j] + Block{}) * e[j];
             s = larger(s, kTiny + Block{});
             const size_t end = std::min(words.size(), (b + 1) * kBlock);
             if (n > opt.L) {
@@ -86,16 +85,34 @@ class Document : public DocumentSweep {
   private:
     std::vector<float> saved;  // [topics]
 
+    /// Responsibilities over the lists, without topics that left since.
+    template <bool Exclude, class Out>
+    double of_lists(Out&& out) {
+        double entropy = 0;
+        had.resize(listed);
+        id.resize(std::max(listed, id.size()));
+        for (size_t u = 0; u < words.size(); ++u) {
+            share<Exclude>(u);
+            size_t m = 0;
+            for (size_t l = 0; l < listed; ++l)
+                if (picked[u * listed + l] > 0) id[m] = pick[u * listed + l], had[m++] = had[l];
+            if (m == 0) id[0] = pick[u * listed], had[m++] = 1;
+            entropy += double(counts[u]) * normalise(std::span(had).first(m));
+            out(u, m, id.data(), had.data());
+        }
+        return entropy;
+    }
+
     void fixed_point(int max_iter) {
         bool left = true;
         for (int it = 0; it < max_iter; ++it) {
             weights();
-            if (left || it < 5 || it % 10 == 0) select();  // when a topic left, its tokens need another
+            if (left || stale || it < 5 || it % 10 == 0) select();  // when a topic left, its tokens need another
             update();
             if (!step(left)) break;
         }
         if (max_iter > 0 && keep.size() < topic.size()) squeeze();
-        if (left) weights(), select();
+        if (left || stale) weights(), select();
     }
 
     /// Takes `next`; topics at or under eps leave. False when nothing moves any more.
@@ -130,7 +147,7 @@ class Document : public DocumentSweep {
     /// returned, each word's top L of them.
     double objective() {
         weights();
-        const double log_s = !is_masked() && opt.L < topic.size() ? sweep_top_l() : sweep<false, true>();
+        const double log_s = !lists && opt.L < topic.size() ? sweep_top_l() : sweep<false, true>();
         double terms = 0;
         for (size_t j = 0; j < topic.size(); ++j)
             if (next[j] > 0) {

@@ -27,6 +27,7 @@ class DocumentSweep : public DocumentTable {
   protected:
     std::vector<Block> sums, shares;  // [topics]
     std::vector<float> row, chosen;   // [topics]
+    std::vector<float> other, had;    // [topics]
     std::vector<int32_t> id;
 
     /// P_k of Eq. (3.6); a topic without tokens has left, and weighs nothing. Scaled by a common factor in the
@@ -56,6 +57,7 @@ class DocumentSweep : public DocumentTable {
     /// One update of all responsibilities: N from P, into `next`. Returns sum_u c_u log s_u when asked.
     template <bool Exclude, bool Judge>
     double sweep() {
+        if (lists) return sweep_lists<Exclude, Judge>();
         const size_t n = topic.size();
         sums.assign(n, Block{});
         double log_s = 0;
@@ -96,7 +98,7 @@ class DocumentSweep : public DocumentTable {
     double reweigh(size_t b) {
         const size_t n = topic.size(), step = width;
         const float* __restrict p = P.data();
-        const Block* __restrict e = is_masked() ? &M[b * width] : &E[b * width];
+        const Block* __restrict e = &E[b * width];
         Block* __restrict out = sums.data();
         Block s[Several]{}, q[Several];
         for (size_t j = 0; j < n; ++j)
@@ -117,7 +119,7 @@ class DocumentSweep : public DocumentTable {
     /// The token aside, its topic still has the prior.
     void reweigh_excluding(size_t b) {
         const size_t n = topic.size();
-        const Block* __restrict e = is_masked() ? &M[b * width] : &E[b * width];
+        const Block* __restrict e = &E[b * width];
         Block* __restrict r = &R[b * width];
         Block s{};
         for (size_t j = 0; j < n; ++j) {
@@ -139,23 +141,84 @@ class DocumentSweep : public DocumentTable {
         ++iterations;
     }
 
+    /// The same over the lists: L topics of each word, however many the document has.
+    template <bool Exclude, bool Judge>
+    double sweep_lists() {
+        const size_t n = topic.size();
+        std::fill_n(next.begin(), n, 0.f);
+        other.assign(n, 0.f);
+        float* sums_of[2] = {next.data(), other.data()};  // words that follow each other share topics: they take turns
+        had.resize(listed);
+        double log_s = 0;
+        for (size_t u = 0; u < words.size(); ++u) {
+            const float s = share<Exclude>(u), q = counts[u] / larger(s, kTiny);
+            float* to = sums_of[u % 2];
+            for (size_t l = 0; l < listed; ++l) to[pick[u * listed + l]] += q * had[l];
+            if constexpr (Exclude)
+                for (size_t l = 0; l < listed; ++l) given[u * listed + l] = had[l] / larger(s, kTiny);
+            if constexpr (Judge) log_s += double(counts[u]) * std::log(double(s));
+        }
+        for (size_t j = 0; j < n; ++j) next[j] += other[j];
+        return log_s;
+    }
+
+    /// What the topics in the list of a word weigh, into `had`; returns their sum.
+    template <bool Exclude>
+    float share(size_t u) {
+        const int32_t* j = &pick[u * listed];
+        const float *e = &picked[u * listed], *r = &given[u * listed], one = std::min(counts[u], 1.f);
+        float s = 0;
+        for (size_t l = 0; l < listed; ++l) {
+            const float p = P[size_t(j[l])];
+            had[l] = (Exclude ? larger(p - one * r[l], least[size_t(j[l])]) : p) * e[l];
+            s += had[l];
+        }
+        return s;
+    }
+
     /// The top L of each word, of all topics in the document; until the next selection only these are reweighted.
     void select() {
-        if (!is_masked()) return;
-        const size_t n = topic.size();
+        if (!lists) return;
+        const size_t n = topic.size(), before = listed, now = std::min(opt.L, n);
         row.resize(n);
         chosen.resize(opt.L);
         id.resize(std::max(opt.L, n));
-        for (size_t b = 0; b < blocks; ++b) {
-            const Block* e = &E[b * width];
-            Block* m = &M[b * width];
-            std::fill_n(m, n, Block{});
-            for (size_t i = 0; i < kBlock; ++i) {
-                for (size_t j = 0; j < n; ++j) row[j] = P[j] * e[j][i];
-                select_top_l(std::span<const float>(row), opt.L, id.data(), chosen.data());
-                for (size_t l = 0; l < opt.L; ++l) m[id[l]][i] = e[id[l]][i];
-            }
-        }
+        other.assign(n, 0.f);
+        at_least(pick, words.size() * opt.L);
+        at_least(picked, words.size() * opt.L);
+        at_least(given, words.size() * opt.L);
+        for (size_t u = 0; u < words.size(); ++u) choose_topics(u, before, now);
+        listed = now, stale = false;
+    }
+
+    /// The L best are no worse than the worst in the list of before, and few others are: those few are compared alone.
+    /// False where they are not few.
+    bool select_near(size_t u, size_t now) {
+        float worst = std::numeric_limits<float>::infinity(), near[kNear];
+        int32_t ids[kNear];
+        for (size_t l = 0; l < now; ++l) worst = std::min(worst, row[size_t(pick[u * now + l])]);
+        if (!(worst > 0)) return false;
+        const size_t n = Lanes<float>::filter_ge(row.data(), row.size(), worst, near, ids, kNear);
+        if (n < now || n > kNear) return false;  // fewer: a topic of the list has left
+        select_top_l(std::span<const float>(near, n), now, id.data(), chosen.data());
+        for (size_t l = 0; l < now; ++l) id[l] = ids[id[l]];
+        return true;
+    }
+    static constexpr size_t kNear = 128;
+
+    /// The lists shrink where topics leave and never grow, so that a new list never passes an old one.
+    void choose_topics(size_t u, size_t before, size_t now) {
+        const float* e = &W[u * width];
+        for (size_t j = 0; j < row.size(); ++j) row[j] = P[j] * e[j];
+        if (before != now || !select_near(u, now))
+            select_top_l(std::span<const float>(row), now, id.data(), chosen.data());
+        if (excludes)  // a topic that comes has nothing yet
+            for (size_t l = 0; l < before; ++l) other[size_t(pick[u * before + l])] += given[u * before + l];
+        for (size_t l = 0; l < now; ++l) chosen[l] = other[size_t(id[l])];
+        if (excludes)
+            for (size_t l = 0; l < before; ++l) other[size_t(pick[u * before + l])] = 0;
+        for (size_t l = 0, at = u * now; l < now; ++l, ++at)
+            pick[at] = id[l], picked[at] = e[id[l]], given[at] = chosen[l];
     }
 };
 

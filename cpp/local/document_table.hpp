@@ -3,6 +3,9 @@
 // Words go by sixteens: a block holds a vector of sixteen words for each topic. Documents have many more words than
 // topics, so lanes are seldom wasted, sums over topics need no shuffling, and a topic that leaves takes one vector out
 // of each block.
+//
+// Where each word's L best topics are chosen along the way, most updates need those alone: then the table is kept word
+// by word instead, as rows to choose from, with lists of what was chosen.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -49,13 +52,17 @@ class DocumentTable {
     std::vector<float> dense, last;    // [K]
     std::span<const int32_t> words;
     std::span<const float> counts;
-    size_t blocks = 0, width = 0;   // blocks of words; vectors per block, at least the number of topics
-    std::vector<Block> E, R, M, C;  // [blocks, width]: word table, last responsibilities, masked table; [blocks]
-    std::vector<Block> own;         // [blocks] what a word counts of itself: one token, or less if it has less
+    size_t blocks = 0, width = 0;      // blocks of words; vectors per block, at least the number of topics
+    std::vector<Block> E, R, C;        // [blocks, width]: word table, last responsibilities; [blocks]
+    std::vector<Block> own;            // [blocks] what a word counts of itself: one token, or less if it has less
+    bool lists = false;                // whether there are W and lists, and neither E nor R
+    std::vector<float> W;              // [words, width]: word table
+    size_t listed = 0;                 // topics in the list of a word
+    bool stale = false;                // whether lists lack topics although there is room for all
+    std::vector<int32_t> pick;         // [words, listed]: chosen topics by their place in `topic`, ascending
+    std::vector<float> picked, given;  // [words, listed]: their part of the table, 0 for one that left; last shares
     std::vector<float> alpha, N, P, logP, least, next;  // [topics]
-    std::vector<int32_t> keep;                          // topics to keep, by their place in `topic`
-
-    bool is_masked() const { return opt.select_often && opt.L < topic.size(); }
+    std::vector<int32_t> keep, place;                   // topics to keep, by their place in `topic`; their places then
 
     /// A_d = {k : N_dk > eps}, never empty.
     void activate() {
@@ -80,16 +87,27 @@ class DocumentTable {
         for (const int32_t k : topic) N.push_back(dense[size_t(k)]), alpha.push_back(alpha_all[size_t(k)]);
         std::fill(dense.begin(), dense.end(), 0.f);
         width = topic.size();
+        lists = opt.select_often && opt.L < width;
+        listed = 0, stale = false;
         for (auto* x : {&P, &logP, &least, &next}) x->assign(width, 0.f);
     }
 
-    static void at_least(std::vector<Block>& x, size_t n) {
+    template <class T>
+    static void at_least(std::vector<T>& x, size_t n) {
         if (x.size() < n) x.resize(n);
     }
 
     /// Copies the document's part of the table. The lanes after the last word repeat it and count nothing.
     void gather(std::span<const float> table) {
         const size_t K = dense.size(), n = width;
+        if (lists) {
+            at_least(W, words.size() * n);
+            for (size_t u = 0; u < words.size(); ++u) {
+                const float* from = &table[size_t(words[u]) * K];
+                for (size_t j = 0; j < n; ++j) W[u * n + j] = from[topic[j]];
+            }
+            return;
+        }
         at_least(E, blocks * n);
         at_least(C, blocks);
         at_least(own, blocks);
@@ -110,26 +128,36 @@ class DocumentTable {
             at_least(R, blocks * n);
             std::fill_n(R.begin(), blocks * n, Block{});
         }
-        if (opt.select_often) at_least(M, blocks * n);
     }
 
     /// Eq. (3.5b). What the last visit gave to a word is worked out again from its counts; the table has moved since,
     /// and topics that are not active now are left out, so this is near it, not equal.
     void discount(const OwnTokens& tokens) {
         const size_t n = width;
-        for (size_t b = 0; b < blocks; ++b) {
-            Block *e = &E[b * n], s{}, by_word;
-            for (size_t j = 0; j < n; ++j) s += last[size_t(topic[j])] * e[j];
-            const size_t u0 = b * kBlock, in = std::min(kBlock, words.size() - u0);
-            for (size_t i = 0; i < kBlock; ++i) by_word[i] = tokens.by_word[size_t(words[u0 + std::min(i, in - 1)])];
-            const Block given = opt.own_discount * C[b] * by_word / larger(s, kTiny + Block{});
-            for (size_t j = 0; j < n; ++j) {
-                const float N_last = last[size_t(topic[j])], by_topic = tokens.by_topic[size_t(topic[j])];
-                if (N_last > 0)
-                    e[j] = larger(e[j] - given * (N_last * by_topic) * e[j], tokens.least * by_topic * by_word);
+        if (lists)
+            for (size_t u = 0; u < words.size(); ++u)
+                discount(tokens, &W[u * n], counts[u], tokens.by_word[size_t(words[u])]);
+        else
+            for (size_t b = 0; b < blocks; ++b) {
+                const size_t u0 = b * kBlock, in = std::min(kBlock, words.size() - u0);
+                Block by_word;
+                for (size_t i = 0; i < kBlock; ++i)
+                    by_word[i] = tokens.by_word[size_t(words[u0 + std::min(i, in - 1)])];
+                discount(tokens, &E[b * n], C[b], by_word);
             }
-        }
         std::fill(last.begin(), last.end(), 0.f);
+    }
+
+    /// For one word, or a block of them.
+    template <class T>
+    void discount(const OwnTokens& tokens, T* e, T count, T by_word) {
+        T s{};
+        for (size_t j = 0; j < width; ++j) s += last[size_t(topic[j])] * e[j];
+        const T had = opt.own_discount * count * by_word / larger(s, kTiny + T{});
+        for (size_t j = 0; j < width; ++j) {
+            const float N_last = last[size_t(topic[j])], by_topic = tokens.by_topic[size_t(topic[j])];
+            if (N_last > 0) e[j] = larger(e[j] - had * (N_last * by_topic) * e[j], tokens.least * by_topic * by_word);
+        }
     }
 
     /// Keeps the vectors of the topics in `keep`.
@@ -139,9 +167,14 @@ class DocumentTable {
             for (size_t b = 0; b < blocks; ++b)  // in place: a block's new vectors never pass its old ones
                 for (size_t j = 0; j < m; ++j) x[b * m + j] = x[b * width + size_t(keep[j])];
         };
-        narrow(E);
-        if (excludes) narrow(R);
-        if (opt.select_often) narrow(M);
+        if (lists) {
+            for (size_t u = 0; u < words.size(); ++u)
+                for (size_t j = 0; j < m; ++j) W[u * m + j] = W[u * width + size_t(keep[j])];
+            move_lists();
+        } else {
+            narrow(E);
+            if (excludes) narrow(R);
+        }
         width = m;
         for (size_t j = 0; j < m; ++j) {
             const size_t from = size_t(keep[j]);
@@ -149,6 +182,17 @@ class DocumentTable {
         }
         topic.resize(m);
         for (auto* x : {&alpha, &N, &P, &logP, &least, &next}) x->resize(m);
+    }
+
+    /// Lists by the places that topics will have.
+    void move_lists() {
+        stale = keep.size() <= opt.L;
+        place.assign(width, -1);
+        for (size_t j = 0; j < keep.size(); ++j) place[size_t(keep[j])] = int32_t(j);
+        for (size_t i = 0; i < words.size() * listed; ++i) {
+            pick[i] = place[size_t(pick[i])];
+            if (pick[i] < 0) pick[i] = 0, picked[i] = given[i] = 0;
+        }
     }
 };
 

@@ -40,5 +40,6 @@ inline float sum(const Block& x) {
 constexpr float kTiny = 1e-36f;  // its inverse is still a number
 
 inline Block larger(Block a, Block b) { return choose(a > b, a, b); }
+inline float larger(float a, float b) { return a > b ? a : b; }
 
 }  // namespace topmix

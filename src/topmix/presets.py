@@ -33,7 +33,6 @@ __all__ = [
     "word_refine",
 ]
 
-GONE = 1e-3  # tokens: a topic with fewer has left a document. The papers say "near zero"
 RESTARTS = 5  # the smallest topics of a document that it is tried without (Hughes, Kim & Sudderth 2015)
 FOREVER: dict[str, Any] = {"tol": -np.inf}  # papers stop after passes or time, never by a tolerance
 
@@ -56,14 +55,15 @@ def sparse_lda(
 
     `learner` is "memoized" (MVI) or "stochastic" (SVI), whose rate is (delta + t)^-kappa: they choose delta from 1 and
     10 and kappa from .55 and .65 on validation data; here 10 and .65. They have 5 batches for NIPS and Wikipedia and
-    200 for the New York Times: set `batch_size`. When a topic counts as gone is not given: here at .001 tokens.
+    200 for the New York Times: set `batch_size`. Between two selections only the chosen topics are weighed; a topic
+    that no word chose is gone.
     """
     learners: dict[str, Learner] = {
         "memoized": Memoized(batch_size),
         "stochastic": Stochastic(batch_size, offset=10.0, decay=0.65),
     }
     inference = Variational(
-        min_topic_mass=0.0 if n_active is None else GONE,
+        min_topic_mass=0.0,
         restarts=restarts,
         cold_visits=None if cold else 1,
         selection="often",
@@ -123,17 +123,18 @@ def scvb0(n_components: int, *, batch_size: int = 100) -> LDA:
     )
 
 
-def cvb0(n_components: int) -> LDA:
+def cvb0(n_components: int, *, batch_size: int = 100) -> LDA:
     """CVB0: Eq. (3) of Foulds et al. (2013), after Asuncion et al. (2009); docs/math.md Eq. (3.5c).
 
-    Every word keeps all its topics and is left out of all three counts when it is updated, in passes over all
-    documents. alpha = .1 and eta = .01 as in `scvb0`. Topics start at random.
+    Every word keeps all its topics and is left out of all three counts when it is updated. The counts of a document
+    follow every word, those of topics every `batch_size` documents; with fewer it learns no more in a pass.
+    alpha = .1 and eta = .01 as in `scvb0`. Topics start at random.
     """
     return LDA(
         n_components,
         n_active=None,
         inference=CVB0(doc_burn_in=0),
-        learner=Batch(),
+        learner=Memoized(batch_size),
         doc_topic_prior=0.1,
         topic_word_prior=0.01,
         init="random",
