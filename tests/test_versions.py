@@ -286,7 +286,7 @@ def test_errors_say_what_to_do(fitted):
     with pytest.raises(ValueError, match="cannot be edited yet"):
         clone(fitted).fit(X, metadata=FRAME).drop_topics([0])
     with pytest.raises(ValueError, match="topic_word_prior must be"):
-        HDP(topic_word_prior=ByGroup("group")).fit(X, metadata=FRAME)
+        HDP(topic_word_prior=ByGroup("group")).fit(X)
     with pytest.raises(ValueError, match="topic_word_prior must be"):
         LabelledLDA(topic_word_prior=ByGroup("group")).fit(X, FRAME["group"])
     with pytest.raises(ValueError, match="one version of each topic"):

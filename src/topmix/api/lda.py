@@ -28,7 +28,7 @@ from topmix.learners import Learner
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.models.topics import Prior, TopicModel
 from topmix.parameters.checks import count_of_components, number_from, whole_number
-from topmix.priors import Covariates, Design
+from topmix.priors import ByGroup, Covariates, Design, OverTime
 from topmix.stats import WordTotal
 
 
@@ -254,6 +254,9 @@ class LDA(VariationalTopics):
     def _has_collapsed_prior(self) -> bool:
         """Whether the prior on words is the large one that collapsed topics learn best with."""
         return self._common_word_prior() is None and self._inference().posterior == "collapsed"
+
+    def _versions(self) -> OverTime | ByGroup | None:
+        return self.topic_word_prior if isinstance(self.topic_word_prior, OverTime | ByGroup) else None
 
     def _common_word_prior(self) -> object:
         """The prior of topics before they come apart into versions."""

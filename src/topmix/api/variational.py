@@ -191,8 +191,8 @@ class VariationalTopics(TopicEstimator):
         return self.doc_topic_prior if isinstance(self.doc_topic_prior, Covariates) else None
 
     def _versions(self) -> OverTime | ByGroup | None:
-        """What makes the words of topics differ."""
-        return self.topic_word_prior if isinstance(self.topic_word_prior, OverTime | ByGroup) else None
+        """What makes the words of topics differ, in LDA."""
+        return None
 
     def _check_versions(self, inference: Inference) -> None:
         if (versions := self._versions()) is None:
