@@ -9,11 +9,14 @@ from scipy.special import digamma, gammaln
 from sklearn.base import clone
 
 import topmix
+import topmix.plot
+import topmix.report
 from topmix import HDP, LDA, LabelledLDA
 from topmix.data import Corpus
 from topmix.inference import Collapsed, Variational
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.likelihoods.word_versions import WordVersions, words_of
+from topmix.pages.depends import depends
 from topmix.priors import ByGroup, Covariates, OverTime, VersionColumn
 from topmix.stats import WordStats, WordTotal
 
@@ -328,3 +331,28 @@ def test_words_of_entries():
     _, counts = drawn_counts(1)
     n = counts[0]
     assert len(words_of(n)) == len(n.value)
+
+
+def test_pages_and_a_plot_show_versions(fitted, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    ax = topmix.plot.words_by(fitted, 1, n=4)
+    assert len(ax.get_lines()) == 4
+    with pytest.raises(ValueError, match="no word 'x'"):
+        topmix.plot.words_by(fitted, 1, words=["x"])
+    shown = depends(fitted._fitted)["depends"]["versions"]
+    assert shown["names"] == fitted.versions_
+    assert len(shown["words"]) == K
+    k = int(matched(fitted)[0])
+    assert period_words(0, 1) <= set(shown["words"][k][1])
+    topmix.report.write_report(fitted, tmp_path / "report.html")
+    assert '"depends":{"versions":' in (tmp_path / "report.html").read_text()
+
+
+def test_pages_show_effects():
+    lda = LDA(K, doc_topic_prior=Covariates("group"), max_iter=2, random_state=0).fit(X, metadata=FRAME)
+    shown = depends(lda._fitted)["depends"]["effects"]
+    assert shown["terms"][0] == "Intercept"
+    assert np.shape(shown["rows"]) == (K, 6, 3)
+    assert np.allclose([row[1][0] for row in shown["rows"]], lda.effects()["estimate"][1::6], rtol=1e-3)
+    assert shown["rows"][0][0][1] is None  # no draws, no interval
+    assert depends(LDA(K, max_iter=1).fit(X)._fitted) == {}
