@@ -2,20 +2,30 @@
 
     python -m benchmarks.covariates coverage --sets 200 --out benchmarks/results/covariates.jsonl
     python -m benchmarks.covariates completion --corpus nyt --K 50 --seconds 300
-    python -m benchmarks.covariates labels
+    python -m benchmarks.covariates versions --K 50 --seconds 300
+    python -m benchmarks.covariates labels --threads 1
+    python -m benchmarks.covariates size --documents 1000000 --K 100
 
 `coverage` draws data sets from the model of `Covariates("group + x")`: 4 topics of 150 words, 250 documents of about 60
 tokens, effects from Gaussians, a quarter of them zero. It counts 95% intervals that hold the truth, of all effects
 and of zeros. Topics are matched to the planted ones; sets where one is not found (cosine below 0.8) are left out of a
 second count, for they have no right answer. `completion` predicts held-out words of test documents (nats per token),
 with the prior 0.5 / K and with the method's own: LDA without and with covariates, and tomotopy's DMRModel until so many
-seconds have passed. tomotopy's metadata are categories alone: year is one. `labels` predicts the newsgroup of the test
-documents of 20ng: LabelledLDA beside scikit-learn's one-vs-rest logistic regression on TF-IDF and tomotopy's LLDAModel.
+seconds have passed. tomotopy's metadata are categories alone: year is one. `versions` predicts held-out words too, with
+the topics of each document's year: LDA without and with OverTime and ByGroup, after four passes and after all, and
+tomotopy's DTModel until so many seconds have passed; `periods` are the scores year by year. `labels`
+predicts the newsgroup of the test documents of 20ng, and the category of abstracts of arXiv: LabelledLDA beside
+scikit-learn's one-vs-rest logistic regression on TF-IDF and tomotopy's LLDAModel. Seconds of `versions` and `labels`
+are those of a processor: use one thread. `size` draws documents of 100 words that depend on ten covariates, and
+compares a pass with covariates to one without: seconds per pass, and the memory of the process.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
+import json
+import resource
 import time
 import warnings
 from typing import Any
@@ -33,8 +43,9 @@ from benchmarks.harness import arguments, datasets
 from benchmarks.harness.methods.method import ETA
 from benchmarks.harness.results import Results
 from topmix import LDA, LabelledLDA
-from topmix.metrics import completion_score
-from topmix.priors import Covariates
+from topmix.data import from_texts
+from topmix.metrics import completion_score, completion_scores
+from topmix.priors import ByGroup, Covariates, OverTime
 
 FIRST_SET = 5000  # settings were chosen on earlier ones
 FOUND = 0.8
@@ -101,6 +112,50 @@ def completion(a: Any, out: Results) -> None:
                     print(name, method, seed, {k: round(v, 4) for k, v in result.items()}, flush=True)
 
 
+def size(a: Any, out: Results) -> None:
+    """Drawn with NumPy in parts; both fits make the same few passes, and the first pass, which is a cold one, is left
+    out of the comparison."""
+    rng, V, P = np.random.default_rng(0), 20_000, 10
+    D, K = (2000 if a.quick else a.documents), a.K
+    phi = np.cumsum(rng.dirichlet(np.full(V, 0.02), K), axis=1)
+    columns = {f"x{i}": (rng.integers(2, size=D) if i % 2 else rng.normal(size=D)).astype(float) for i in range(P)}
+    x = np.column_stack([np.ones(D), *columns.values()])
+    effects = np.column_stack([np.full(K, np.log(0.05)), rng.normal(0, 0.3, (K, P))])
+    parts = []
+    for begin in range(0, D, 20_000):
+        theta = rng.gamma(np.exp(x[begin : begin + 20_000] @ effects.T)) + 1e-12
+        theta = np.cumsum(theta / theta.sum(axis=1, keepdims=True), axis=1)
+        n = len(theta)
+        topic = _topics(rng, theta)
+        word = np.empty((n, 100), np.int32)
+        for k in range(K):
+            at = topic == k
+            word[at] = np.searchsorted(phi[k], rng.random(int(at.sum()))).clip(0, V - 1)
+        row = np.repeat(np.arange(n), 100)
+        parts.append(sp.csr_array((np.ones(n * 100, np.float32), (row, word.ravel())), shape=(n, V)))
+    X = sp.vstack(parts, format="csr")
+    formula = Covariates(" + ".join(columns))
+    settings = {"what": "size", "documents": D, "K": K, "threads": a.threads, "engine": a.engine, "covariates": P}
+    for method, prior in {"plain": None, "covariates": formula}.items():
+        lda = LDA(K, doc_topic_prior=prior, max_iter=5, tol=-1.0, random_state=0, n_jobs=a.threads, engine=a.engine)
+        begin = time.perf_counter()
+        lda.fit(X, metadata=None if prior is None else columns)
+        seconds = time.perf_counter() - begin
+        ends = [record.seconds for record in lda.history_]
+        result = {
+            "seconds": seconds,
+            "seconds per pass": (ends[-1] - ends[0]) / (len(ends) - 1),
+            "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,  # of the process so far
+        }
+        out.add(result, settings | {"method": method})
+        print(D, "documents", method, {name: round(value, 2) for name, value in result.items()}, flush=True)
+
+
+def _topics(rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
+    """[documents, 100] topics, drawn from cumulative shares, a document at a time."""
+    return np.array([np.searchsorted(t, rng.random(100)).clip(0, len(t) - 1) for t in theta])
+
+
 class _About:
     def __init__(self, about: dict[str, Any]) -> None:
         self.about = about
@@ -160,18 +215,117 @@ def tomotopy(X: Any, train: Any, scored: Any, columns: Any, a: Any, seed: int) -
     return found
 
 
+def versions(a: Any, out: Results) -> None:
+    for name in a.corpus:
+        X = datasets._read(name)[0]
+        train, validation, test = datasets.parts(np.flatnonzero(np.diff(X.indptr)), 0)
+        with datasets.find(name, "documents.csv").open(encoding="utf-8") as f:
+            year = np.array([int(row["year"]) for row in csv.DictReader(f)])
+        scored = test if a.role == "test" else validation
+        about = _About({"name": name, "sha256": datasets.sha256(name), "split": 0, "role": a.role})
+
+        def judged(topics: Any, X: Any = X, scored: Any = scored, year: Any = year) -> dict[str, Any]:
+            """`topics(year)` are those of a year."""
+            found = {
+                int(y): completion_scores(topics(y), X[scored[year[scored] == y]]) for y in np.unique(year[scored])
+            }
+            sums = [sum(float(part.sum()) for part in parts) for parts in zip(*found.values())]
+            return {"score": sums[0] / sums[1], "periods": {str(y): s.mean for y, s in found.items()}}
+
+        for seed in range(a.seeds):
+            for method in a.version_methods:
+                for result in VERSIONS[method](X[train], year[train], judged, a, seed):
+                    settings = {"what": "versions", "method": method, "K": a.K, "seed": seed, "threads": a.threads}
+                    out.add(result, settings, about)
+                    print(name, method, seed, f"{result['seconds']:.1f} s {result['score']:.4f}", flush=True)
+
+
+def with_prior(prior: Any, max_iter: int | None = None) -> Any:
+    def fitted(X: Any, year: Any, judged: Any, a: Any, seed: int) -> list[dict[str, Any]]:
+        lda = LDA(a.K, topic_word_prior=prior, max_iter=max_iter, random_state=seed, n_jobs=a.threads)
+        begin = time.process_time()
+        lda.fit(X, metadata=None if prior is None else {"year": year.tolist()})
+        seconds = time.process_time() - begin
+        return [
+            {"seconds": seconds} | judged(lambda y: lda.topic_word_ if prior is None else lda.topic_word_of(int(y)))
+        ]
+
+    return fitted
+
+
+def tomotopy_over_time(X: Any, year: Any, judged: Any, a: Any, seed: int) -> list[dict[str, Any]]:
+    """Scored every so often until the time is up; scoring is not counted."""
+    import tomotopy as tp
+
+    warnings.filterwarnings("ignore", message="The training result may differ", category=RuntimeWarning)
+    years, (D, V) = np.unique(year), X.shape
+    model = tp.DTModel(k=a.K, t=len(years), seed=seed)
+    names = np.array([str(v) for v in range(V)], dtype=object)
+    for d in range(D):
+        row = slice(X.indptr[d], X.indptr[d + 1])
+        words = names[np.repeat(X.indices[row], X.data[row].astype(int))].tolist()
+        model.add_doc(words, timepoint=int(np.searchsorted(years, year[d])))
+
+    def topics(y: Any) -> np.ndarray:
+        t = int(np.searchsorted(years, y))
+        phi = np.full((a.K, V), 1e-9)
+        phi[:, [int(w) for w in model.used_vocabs]] += [model.get_topic_word_dist(k, t) for k in range(a.K)]
+        return phi
+
+    spent, found = 0.0, list[dict[str, Any]]()
+    while spent < a.seconds:
+        begin = time.process_time()
+        model.train(5, workers=a.threads)
+        spent += time.process_time() - begin
+        if found and spent < 1.3 * found[-1]["seconds"] and spent < a.seconds:
+            continue
+        found.append({"seconds": spent} | judged(topics))
+    return found
+
+
+VERSIONS = {
+    "plain": with_prior(None),
+    "plain, 4 passes": with_prior(None, 4),
+    "over time": with_prior(OverTime("year")),
+    "over time, 4 passes": with_prior(OverTime("year"), 4),
+    "by group": with_prior(ByGroup("year")),
+    "tomotopy": tomotopy_over_time,
+}
+
+
 def labels(a: Any, out: Results) -> None:
+    for corpus in a.labelled:
+        X, y, train, test, about = LABELLED[corpus]()
+        for method in a.classifiers:
+            begin = time.process_time()
+            found = CLASSIFIERS[method](X, y, train, test, a)
+            seconds = time.process_time() - begin
+            result = {f"{kind} F1": f1_score(y[test], found, average=kind) for kind in ("micro", "macro")}
+            out.add(result | {"seconds": seconds}, {"what": "labels", "method": method, "threads": a.threads}, about)
+            print(corpus, method, {n: round(value, 4) for n, value in result.items()}, f"{seconds:.1f} s", flush=True)
+
+
+def newsgroups() -> tuple[Any, ...]:
     X = datasets._read("20ng")[0]
     y, is_test = (next(iter(np.load(datasets.find("20ng", f"{name}.npz")).values())) for name in ("labels", "split"))
-    train, test = np.flatnonzero(is_test == 0), np.flatnonzero(is_test == 1)
     about = _About({"name": "20ng", "sha256": datasets.sha256("20ng")})
-    for method in a.classifiers:
-        begin = time.process_time()
-        found = CLASSIFIERS[method](X, y, train, test, a)
-        seconds = time.process_time() - begin
-        result = {f"{kind} F1": f1_score(y[test], found, average=kind) for kind in ("micro", "macro")}
-        out.add(result | {"seconds": seconds}, {"what": "labels", "method": method, "threads": a.threads}, about)
-        print("20ng", method, {name: round(value, 4) for name, value in result.items()}, f"{seconds:.1f} s", flush=True)
+    return X, y, np.flatnonzero(is_test == 0), np.flatnonzero(is_test == 1), about
+
+
+def categories() -> tuple[Any, ...]:
+    """20,000 abstracts of arXiv with their main category, those with 20 or more; a fifth is for testing."""
+    with gzip.open(datasets.find("arxiv", "raw_20k.jsonl.gz"), "rt", encoding="utf-8") as f:
+        rows = [json.loads(line) for line in f]
+    X = from_texts([f"{row['title']} {row['text']}" for row in rows], min_df=10, max_df=0.5).to_scipy()
+    _, y, n = np.unique([row["cat"] for row in rows], return_inverse=True, return_counts=True)
+    kept = np.random.default_rng(0).permutation(np.flatnonzero(n[y] >= 20))
+    about = _About(
+        {"name": "arxiv", "part": "raw_20k", "labels": int((n >= 20).sum()), "sha256": datasets.sha256("arxiv")}
+    )
+    return sp.csr_array(X), y, kept[len(kept) // 5 :], kept[: len(kept) // 5], about
+
+
+LABELLED = {"20ng": newsgroups, "arxiv": categories}
 
 
 def labelled(n_free: int, per_label: int) -> Any:
@@ -219,17 +373,25 @@ METHODS = {"plain": plain, "covariates": covariates, "tomotopy": tomotopy}
 
 def main(argv: list[str] | None = None) -> int:
     p = arguments.parser(__doc__, quick="two data sets")
-    p.add_argument("what", choices=["coverage", "completion", "labels"], nargs="?", default="coverage")
+    p.add_argument(
+        "what", choices=["coverage", "completion", "versions", "labels", "size"], nargs="?", default="coverage"
+    )
     arguments.add_corpus(p, ["nyt"])
     p.add_argument("--sets", type=int, default=200)
     p.add_argument("--K", type=int, default=50)
     p.add_argument("--seeds", type=int, default=1)
     p.add_argument("--seconds", type=float, default=300.0)
     p.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    p.add_argument("--version-methods", nargs="+", choices=VERSIONS, default=list(VERSIONS))
+    p.add_argument("--documents", type=int, default=100_000, help="of `size`")
+    p.add_argument("--engine", default="threads", help="of `size`")
+    p.add_argument("--labelled", nargs="+", choices=LABELLED, default=list(LABELLED))
     p.add_argument("--classifiers", nargs="+", choices=CLASSIFIERS, default=list(CLASSIFIERS))
     a = p.parse_args(argv)
     a.sets = 2 if a.quick else a.sets
-    {"coverage": coverage, "completion": completion, "labels": labels}[a.what](a, Results(a.out, "covariates"))
+    {"coverage": coverage, "completion": completion, "versions": versions, "labels": labels, "size": size}[a.what](
+        a, Results(a.out, "covariates")
+    )
     return 0
 
 

@@ -14,6 +14,7 @@ from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
 from topmix.fitted.names import relevant_words
 from topmix.metrics.topic_map import hellinger, plane_positions
+from topmix.priors import ByGroup
 from topmix.views.model import view_of
 
 matplotlib.use("Agg")
@@ -52,6 +53,7 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
     swept = topmix.sweep(corpus, [3, 6], seeds=2, estimator=LDA(max_iter=2), verbose=0)
     halves = ["a", "b"] * (len(corpus) // 2) + ["a"] * (len(corpus) % 2)
     days = [f"2024-{1 + d % 12:02}-01" for d in range(len(corpus))]
+    by_half = LDA(3, topic_word_prior=ByGroup("half"), max_iter=2).fit(corpus, metadata={"half": halves})
     calls = {
         "convergence": lambda **more: plot.convergence(model, **more),
         "topic_sizes": lambda **more: plot.topic_sizes(model, **more),
@@ -65,6 +67,7 @@ def test_every_plot_takes_an_ax_and_returns_it(model, corpus, ax):
         "topics_over_time": lambda **more: plot.topics_over_time(model.topics_over_time(corpus, days), **more),
         "topics_by": lambda **more: plot.topics_by(model.topics_by(corpus, halves), **more),
         "effects": lambda **more: plot.effects(EFFECTS, **more),
+        "words_by": lambda **more: plot.words_by(by_half, 2, **more),
     }
     assert calls.keys() == set(plot.__all__)
     for draw in calls.values():

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from topmix.api.lda import LDA
 from topmix.fitted.names import RELEVANCE, relevant_ids, relevant_words
 from topmix.fitted.tree import tree_of
 from topmix.metrics.topic_map import hellinger, plane_positions
@@ -38,6 +39,7 @@ __all__ = [
     "topic_tree",
     "topics_by",
     "topics_over_time",
+    "words_by",
 ]
 
 BLUE, GREY = "#4477aa", "#888888"
@@ -261,6 +263,31 @@ def effects(
     ax.set_yticks(np.arange(len(places)), [f"{known[i]}  {of_term['name'][i]}" for i in places])
     ax.invert_yaxis()
     ax.set_xlabel(f"effect of {term}")
+    return _tidy(ax)
+
+
+def words_by(
+    model: LDA, topic: int, ax: Axes | None = None, *, words: Sequence[str] | None = None, n: int = MOST_LINES
+) -> Axes:
+    """How probable words of a topic are in each of its versions, of a model with `OverTime` or `ByGroup`.
+
+    `words` are those to draw; None draws the n words that differ most between versions.
+    """
+    found, names = model.changed_words(topic, n_words=n), model.versions_
+    chosen = list(np.asarray(found["word"])) if words is None else list(words)
+    place = {word: v for v, word in enumerate(view_of(model).words)}
+    if unknown := [word for word in chosen if word not in place]:
+        raise ValueError(f"the model has no word {unknown[0]!r}")
+    weight = np.array([model.topic_word_of(name)[topic] for name in names])
+    is_own, ax = ax is None, _axes(ax)
+    for i, word in enumerate(chosen):
+        ax.plot(names, weight[:, place[word]], color=_colour(i), marker=_marker(i), markersize=4, label=_short(word))
+    ax.set_ylabel("share of the topic")
+    ax.set_ylim(bottom=0.0)
+    ax.set_title(_short(model.topic_names_[topic]))
+    if len(names) > 4:
+        ax.tick_params(axis="x", labelrotation=60)
+    _legend(ax, is_own=is_own)
     return _tidy(ax)
 
 

@@ -18,10 +18,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.data.columns import column_of, is_missing
+from topmix.data.columns import FREQUENCIES, column_of, is_missing, periods_of
 from topmix.data.design_rows import DesignRows
 from topmix.files.reader import ModelFileError
-from topmix.parameters.checks import positive_number
+from topmix.parameters.checks import one_of, positive_number
 from topmix.parameters.component import Component
 
 Array = NDArray[np.float64]
@@ -31,6 +31,7 @@ SPLINES = ("bs", "cr", "cc", "poly")  # functions of formulaic
 MOST_LEVELS = 200  # of a category
 MOST_FACTORS = 6  # joined by *: their terms double with each
 LONGEST = 10_000  # characters of a formula
+MOST_VERSIONS = 5000  # of topics
 NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -76,6 +77,147 @@ class Covariates(Component):
                     factors[text] = Factor.learned(text, _values(source, factor_of(text).column, n_docs))
         design = Design(tuple(terms), factors)
         return design, design.rows(source, n_docs)
+
+
+@dataclass(frozen=True, repr=False)
+class OverTime(Component):
+    """The words of topics change over time: for `topic_word_prior` of LDA.
+
+    Documents of one period share the words of topics, which are drawn towards those of the periods around it: how
+    strongly is learned for each topic. `lda.words_by()` has the words of each period, `lda.changed_words()` those that
+    come and go, and `lda.topic_versions()` how much of each period belongs to a topic.
+
+    Parameters
+    ----------
+    column : str
+        Dates of the documents: ISO strings, dates of Python, pandas or NumPy, or years.
+    freq : {"day", "week", "month", "quarter", "year"}
+        The length of a period.
+
+    Examples
+    --------
+    >>> from topmix.priors import OverTime
+    >>> OverTime("published", freq="month")
+    OverTime(column='published', freq='month')
+    """
+
+    column: str
+    freq: str = "year"
+
+    def check(self) -> None:
+        one_of(self.freq, tuple(FREQUENCIES), "freq")
+
+    def versions(self, source: object, n_docs: int) -> tuple[VersionColumn, NDArray[np.int32]]:
+        """The periods, and the one that each document belongs to."""
+        days = np.unique(_periods(source, self.column, self.freq, n_docs))
+        found = VersionColumn(self.column, tuple(map(str, days)), self.freq)
+        return found.checked(), found.of(source, n_docs)
+
+
+@dataclass(frozen=True, repr=False)
+class ByGroup(Component):
+    """The words of topics differ between groups of documents: for `topic_word_prior` of LDA.
+
+    Each group has its own words of each topic, drawn towards those that all groups share: how strongly is learned for
+    each topic. `lda.words_by()` has the words of each group, and `lda.changed_words()` those that differ most.
+
+    Parameters
+    ----------
+    column : str
+        The group of each document.
+
+    Examples
+    --------
+    >>> from topmix.priors import ByGroup
+    >>> ByGroup("newspaper")
+    ByGroup(column='newspaper')
+    """
+
+    column: str
+
+    def versions(self, source: object, n_docs: int) -> tuple[VersionColumn, NDArray[np.int32]]:
+        """The groups, and the one that each document belongs to."""
+        found = VersionColumn(self.column, tuple(sorted({_level(v) for v in _values(source, self.column, n_docs)})))
+        return found.checked(), found.of(source, n_docs)
+
+
+@dataclass(frozen=True)
+class VersionColumn:
+    """Which version of the topics a document has. Part of what a model knows, and saved with it."""
+
+    column: str
+    names: tuple[str, ...]  # in order: groups, or the first days of periods
+    freq: str | None = None  # None: groups
+
+    def checked(self) -> Self:
+        if len(self.names) > MOST_VERSIONS:
+            raise ValueError(
+                f"column {self.column!r} makes {len(self.names)} versions of topics, and at most {MOST_VERSIONS} are "
+                "possible: is it a name, or should periods be longer?"
+            )
+        return self
+
+    @property
+    def place(self) -> Array:
+        """[T] where periods are in time, in periods; empty for groups."""
+        if self.freq is None:
+            return np.zeros(0)
+        unit, n = {"week": ("D", 7), "quarter": ("M", 3)}.get(self.freq, (FREQUENCIES[self.freq], 1))
+        days = np.array(self.names, dtype="datetime64[D]")
+        return (days.astype(f"datetime64[{unit}]").astype(np.int64) / n).astype(np.float64)
+
+    def of(self, source: object, n_docs: int | None = None) -> NDArray[np.int32]:
+        """[documents] the version of each: a period that the fit had none of is the nearest one; -1 is a group that it
+        had none of."""
+        if self.freq is None:
+            place = {name: t for t, name in enumerate(self.names)}
+            found = [place.get(_level(value), -1) for value in _values(source, self.column, n_docs)]
+            return np.array(found, np.int32)
+        days = _periods(source, self.column, self.freq, n_docs).astype(np.int64)
+        known = np.array(self.names, dtype="datetime64[D]").astype(np.int64)
+        after = np.searchsorted(known, days).clip(1, max(len(known) - 1, 1))
+        if len(known) == 1:
+            return np.zeros(len(days), np.int32)
+        return np.where(days - known[after - 1] <= known[after] - days, after - 1, after).astype(np.int32)
+
+    def is_in(self, source: object) -> bool:
+        """Whether the column is there."""
+        try:
+            column_of(source, self.column)
+        except (ValueError, OSError):
+            return False
+        return True
+
+    def number(self, name: object) -> int:
+        """Of the version with this name: a group, or a date in the period."""
+        if self.freq is None:
+            t = int(self.of({self.column: [name]})[0])
+            if t < 0:
+                known = ", ".join(map(repr, self.names[:8])) + (", ..." if len(self.names) > 8 else "")
+                raise ValueError(f"there is no version {name!r}; there are {known}")
+            return t
+        return int(self.of({self.column: [name]})[0])
+
+    def about(self) -> dict[str, Any]:
+        """As JSON, for a file."""
+        return {"column": self.column, "names": list(self.names), "freq": self.freq}
+
+    @classmethod
+    def read(cls, about: Mapping[str, Any]) -> Self:
+        """What `about` gave. ModelFileError for anything else."""
+        column, names, freq = about.get("column"), about.get("names"), about.get("freq")
+        if not isinstance(column, str) or not isinstance(names, list) or not (freq is None or freq in FREQUENCIES):
+            raise ModelFileError("the versions of the model make no sense")
+        if not names or len(names) > MOST_VERSIONS or not all(isinstance(name, str) for name in names):
+            raise ModelFileError("the versions of the model have no names, or too many")
+        made = cls(column, tuple(names), freq)
+        try:
+            is_ascending = freq is None or bool((np.diff(made.place) > 0).all())
+        except ValueError as error:
+            raise ModelFileError(f"the periods of the model are no dates: {error}") from error
+        if len(set(names)) < len(names) or not is_ascending:
+            raise ModelFileError("the versions of the model are not in order")
+        return made
 
 
 @dataclass(frozen=True)
@@ -330,6 +472,12 @@ def _values(source: object, column: str, n_docs: int | None) -> list[object]:
         except (TypeError, ValueError):
             return values
     return values
+
+
+def _periods(source: object, column: str, freq: str, n_docs: int | None) -> NDArray[np.datetime64]:
+    """The first day of the period of each document. 2012.0 is the year 2012."""
+    values = _values(source, column, n_docs)
+    return periods_of([int(v) if isinstance(v, float) and v.is_integer() else v for v in values], freq)
 
 
 def _are_numbers(values: Sequence[object]) -> bool:

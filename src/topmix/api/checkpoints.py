@@ -47,6 +47,8 @@ def describe_fit(estimator: Estimator[FittedTopics], corpus: Corpus) -> dict[str
     about["the data"] = f"{corpus.n_docs} x {corpus.n_words}, {_crc(corpus.indptr, corpus.index, corpus.value)}"
     if corpus.design is not None:
         about["the covariates"] = _crc(corpus.design.x, corpus.design.row)
+    if corpus.version is not None:
+        about["the versions"] = _crc(corpus.version)
     if corpus.vocabulary is not None:
         about["the vocabulary"] = f"crc32 {zlib.crc32(chr(0).join(corpus.vocabulary).encode()):08x}"
     if estimator._is_warm() and estimator._fitted is not None:

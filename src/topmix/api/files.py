@@ -29,11 +29,15 @@ from topmix.fitted.topics import FittedTopics
 from topmix.fitting.history import read_history
 from topmix.parameters.component import Component, from_dict
 from topmix.parameters.declared import declared_types, fits, plain
-from topmix.priors import Covariates
+from topmix.priors import ByGroup, Covariates, OverTime
 from topmix.read import Reading
 
 ESTIMATORS: dict[str, Any] = {}  # the classes that `load` knows, by name; filled in __init__.py
 SUPERVISED: dict[str, Any] = {}  # and those that need y
+PRIORS: dict[str, dict[str, type[Component]]] = {  # those that are components
+    "doc_topic_prior": {"covariates": Covariates},
+    "topic_word_prior": {"over_time": OverTime, "by_group": ByGroup},
+}
 DEFAULT_ENGINE = "threads"
 WHOLE = ("n_iter", "n_updates", "n_samples", "n_sweeps")
 LARGEST_COUNT = 2**62
@@ -173,8 +177,8 @@ def _construct(cls: type[Any], file: CheckedReader) -> tuple[Any, str | None]:
     for name, value in parameters.items():
         if name in known and name in FAMILIES and isinstance(value, dict):
             parameters[name] = from_dict(value, FAMILIES[name], name)
-        elif name in known and name == "doc_topic_prior" and isinstance(value, dict):
-            parameters[name] = from_dict(value, {"covariates": Covariates}, name)
+        elif name in known and name in PRIORS and isinstance(value, dict):
+            parameters[name] = from_dict(value, PRIORS[name], name)
         elif not isinstance(value, Component) and (
             name not in known or name == "callbacks" or not _may_be(value, hints[name])
         ):
@@ -210,7 +214,7 @@ def _parameters(estimator: Saved) -> tuple[dict[str, Any], dict[str, NDArray[Any
             continue
         if name == "engine" and (used := _engine_name(component_of(value, name))) is not None:
             values[name] = used  # not its settings: addresses and folders are not for others
-        elif isinstance(value, Component) and type(value) in (Covariates, *FAMILIES.get(name, {}).values()):
+        elif isinstance(value, Component) and type(value) in (PRIORS | FAMILIES).get(name, {}).values():
             values[name] = value.to_dict()  # `load` knows its class
         elif _is_array(value):
             arrays[name] = value.astype(np.float64 if value.dtype.kind == "f" else np.int64)  # labels stay whole

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from topmix.allocations.covariate_prior import CovariatePrior
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.api.estimator import learned
@@ -18,15 +20,15 @@ from topmix.api.priors import (
 )
 from topmix.api.variational import VariationalTopics
 from topmix.engines import Engine
-from topmix.fitted import effects
+from topmix.fitted import effects, versions
 from topmix.fitted.frames import DataFrame
 from topmix.fitting.history import Callback
 from topmix.inference import Inference
 from topmix.learners import Learner
 from topmix.likelihoods.topic_words import TopicWords
 from topmix.models.topics import Prior, TopicModel
-from topmix.parameters.checks import count_of_components, number_from
-from topmix.priors import Covariates, Design
+from topmix.parameters.checks import count_of_components, number_from, whole_number
+from topmix.priors import ByGroup, Covariates, Design, OverTime
 from topmix.stats import WordTotal
 
 
@@ -54,9 +56,11 @@ class LDA(VariationalTopics):
         Dirichlet prior of documents on topics, alpha. None is 0.5 / K each; "auto" learns one value per topic after
         each pass. Documents that drop small topics (min_topic_mass) lead to a smaller alpha. `Covariates("a + b")` lets
         alpha depend on columns beside the documents, and learns how: see `effects`.
-    topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto" or None
+    topic_word_prior : float, array of shape (n_features,) or (n_components, n_features), "auto", an object or None
         Dirichlet prior of topics on words, eta; rows of a matrix seed topics. "auto" learns one value. None is 0.03 for
-        variational inference, and 0.08, or 16 / K where that is less, for collapsed inference.
+        variational inference, and 0.08, or 16 / K where that is less, for collapsed inference. `OverTime("date")` and
+        `ByGroup("section")` of `topmix.priors` let words of topics differ between periods or groups of documents: see
+        `words_by`, `changed_words` and `topic_versions`.
     seeds : list of lists of words, Seeds or None
         Words that topics 0, 1, ... should have, as a prior that stays while they are learned; None in the list is a
         topic without. `topmix.Seeds` also says how strong they are, and which words are banned from topics or pinned.
@@ -104,11 +108,13 @@ class LDA(VariationalTopics):
         What seeds added to the prior.
     banned_ : sparse array of shape (n_components, n_features) or None
         True where a word may not belong to a topic.
+    versions_ : list of str
+        Groups of `ByGroup`, or the first days of the periods of `OverTime`.
     frozen_ : list of int
         The topics that `freeze_topics` keeps as they are.
     history_ : list of Record
         One record per pass and per sampling sweep; its `phase` is "learning", "sampling", "drawing" (with
-        Covariates) or "polishing".
+        Covariates), "polishing" or "versions".
     objective_, elbo_ : float
         The objective at the end: a lower bound on the log evidence (variational), or on the log posterior of topics and
         proportions (collapsed).
@@ -140,6 +146,7 @@ class LDA(VariationalTopics):
     (40, 2)
     """
 
+    versions_ = learned[list[str]](lambda f: None if f.reading.versions is None else list(f.reading.versions.names))
     doc_topic_prior_ = learned[Any](lambda f: document_prior_as_given(f.topics.prior.alpha, f.topics.prior.learned))
 
     def __init__(
@@ -202,10 +209,35 @@ class LDA(VariationalTopics):
         """
         return self._frame(effects.expected_shares(self._found(), metadata, number_from(level, "level", 0.0, 1.0)))
 
+    def topic_word_of(self, version: object) -> np.ndarray:
+        """Probabilities of words in the topics of one version, shape (n_components, n_features). `version` is a group
+        of `ByGroup`, or a date in a period of `OverTime`."""
+        return versions.topic_word_of(self._found(), version)
+
+    def changed_words(self, topic: int | None = None, *, n_words: int = 10) -> DataFrame:
+        """The words of a topic, or of all, that differ most between versions: a table, strongest first.
+
+        `change` is the word's part of the divergence between the versions of the topic and their mean, in nats: over
+        all words they sum to the Jensen-Shannon divergence. `highest` is the version that has most of the word, with
+        the probability `weight_there`, and `lowest` that with the least. Over time, `trend` says whether a word "rises"
+        or "falls".
+        """
+        f, n = self._found(), whole_number(n_words, "n_words")
+        return self._frame(versions.changed_words(f, self._topics_asked(topic), n))
+
+    def topic_versions(self) -> DataFrame:
+        """How much of each version belongs to each topic: a table with one row per topic and version.
+
+        `tokens` are those of the topic in the documents of the version, and `share` their part of all. `distance` is
+        the Hellinger distance of the topic's words there from those that all versions share. Over time, `state` is
+        "begins" where a topic has reached a fifth of its largest share, and "fades" where it has fallen below again.
+        """
+        return self._frame(versions.topic_versions(self._found()))
+
     def _empty_model(self, V: int, design: Design | None = None) -> TopicModel:
         K, posterior = count_of_components(self.n_components), self._inference().posterior
         eta, learn_eta = word_prior(
-            collapsed_word_prior(K) if self._has_collapsed_prior() else self.topic_word_prior, V, K
+            collapsed_word_prior(K) if self._has_collapsed_prior() else self._common_word_prior(), V, K
         )
         words = TopicWords(eta, WordTotal.zeros(V, K), posterior, learn_eta)
         return TopicModel(self._document_prior(K, posterior, design), words, self._document_options())
@@ -221,7 +253,14 @@ class LDA(VariationalTopics):
 
     def _has_collapsed_prior(self) -> bool:
         """Whether the prior on words is the large one that collapsed topics learn best with."""
-        return self.topic_word_prior is None and self._inference().posterior == "collapsed"
+        return self._common_word_prior() is None and self._inference().posterior == "collapsed"
+
+    def _versions(self) -> OverTime | ByGroup | None:
+        return self.topic_word_prior if isinstance(self.topic_word_prior, OverTime | ByGroup) else None
+
+    def _common_word_prior(self) -> object:
+        """The prior of topics before they come apart into versions."""
+        return None if self._versions() is not None else self.topic_word_prior
 
     def _reported(self, model: TopicModel) -> TopicModel:
         words = model.words

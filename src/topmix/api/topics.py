@@ -18,7 +18,7 @@ from topmix.data.columns import check_one_each, column_of, periods_of
 from topmix.data.corpus import Corpus
 from topmix.data.documents import is_texts, plain
 from topmix.engines import Threads
-from topmix.fitted import documents, groups, tables, tree
+from topmix.fitted import documents, groups, tables, tree, versions
 from topmix.fitted.documents import NO_TOPIC, Solver, main_topics, stacked
 from topmix.fitted.frames import DataFrame
 from topmix.fitted.html import html_of
@@ -87,23 +87,27 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         return self._with_design(parts, X, metadata)
 
     def _with_design(self, parts: Iterator[Corpus], X: object, metadata: object) -> Iterator[Corpus]:
-        """Documents with what their priors depend on: columns of `metadata`, or of X where it has them."""
-        design = self._found().reading.design
-        if design is None:
-            if metadata is not None:
-                raise ValueError("metadata= is for models with doc_topic_prior=Covariates(...)")
-            yield from parts
-            return
-        if metadata is None and (isinstance(X, Corpus | Iterator) or not design.is_in(X)):
-            yield from parts
-            return
-        rows, first = design.rows(X if metadata is None else metadata), 0
+        """Documents with what their priors and their topics depend on: columns of `metadata`, or of X where it has
+        them."""
+        design, column = self._found().reading.design, self._found().reading.versions
+        if design is None and column is None and metadata is not None:
+            raise ValueError("metadata= is for models with doc_topic_prior=Covariates(...), OverTime or ByGroup")
+        source, has_none = X if metadata is None else metadata, isinstance(X, Corpus | Iterator)
+        if metadata is None:
+            design = None if design is None or has_none or not design.is_in(X) else design
+            column = None if column is None or has_none or not column.is_in(X) else column
+        rows = None if design is None else design.rows(source)
+        version = None if column is None else column.of(source)
+        first, n = 0, len(rows) if rows is not None else 0 if version is None else len(version)
         for part in parts:
-            if first + part.n_docs > len(rows):
-                check_one_each(len(rows), first + part.n_docs)
-            yield part.with_design(rows[first : first + part.n_docs])
-            first += part.n_docs
-        check_one_each(len(rows), first)
+            end = first + part.n_docs
+            if end > n and (rows is not None or version is not None):
+                check_one_each(n, end)
+            part = part if rows is None else part.with_design(rows[first:end])
+            yield part if version is None else part.with_versions(version[first:end])
+            first = end
+        if rows is not None or version is not None:
+            check_one_each(n, first)
 
     def counts(self, X: object) -> Corpus:
         """X as the model reads it: a Corpus in the words of the model."""
@@ -123,7 +127,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
 
         normalize=False gives pseudo-counts, tokens plus prior. With sparse_output only the topics that a document uses
         are stored, and what the prior gives to the others is left out: rows sum to a little less than one. `metadata`
-        has the columns of Covariates, where X has not; documents without them have the mean prior.
+        has the columns of Covariates, OverTime or ByGroup, where X has not; documents without them have the mean prior,
+        and the topics that all versions share. A group that the fit did not have has what groups have in common, and a
+        period the nearest one.
         """
         f, solver = self._solved(), self._solver()
         return stacked(
@@ -151,15 +157,16 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         return np.concatenate(parts)
 
     @where_documents_mix
-    def perplexity(self, X: object, sub_sampling: bool = False) -> float:
+    def perplexity(self, X: object, sub_sampling: bool = False, *, metadata: object = None) -> float:
         """exp(-score per token): of the documents' own words, after they were seen. Not a held-out measure by itself.
 
         For a fair comparison of models use topmix.metrics.completion_score on documents that were not trained on, or
         scoring=topmix.metrics.completion_scorer in a search of scikit-learn.
         `sub_sampling` is scikit-learn's, for documents that are a sample; the ratio does not depend on it.
         """
-        corpus = self._read_known(X)
-        return float(np.exp(-self.score(corpus) / max(corpus.n_tokens, 1.0)))
+        corpus = self._read_known(X, metadata)
+        found = documents.score(self._solved(), corpus, self._solver())
+        return float(np.exp(-found / max(corpus.n_tokens, 1.0)))
 
     @where_documents_mix
     def predictor(self) -> Predictor:
@@ -285,18 +292,36 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         columns = groups.topics_by(f, values(), self._parts(X), self._solver(), level=level, random_state=random_state)
         return self._frame(columns)
 
-    def words_by(self, X: object, column: str | Iterable[object], topic: int, *, n_words: int = 10) -> DataFrame:
+    def words_by(
+        self,
+        X: object = None,
+        column: str | Iterable[object] | None = None,
+        topic: int | None = None,
+        *,
+        n_words: int = 10,
+    ) -> DataFrame:
         """The words of one topic that a group uses more than the other groups do, for each group, strongest first.
 
-        `count` are tokens of the word in the topic and group. `z` is the log odds of the word in the group against the
-        other groups, over its standard error, with the topic's own words as a prior (Monroe, Colaresi and Quinn, 2008):
-        above 2, the difference is hardly chance.
+        Without X, of a model with `OverTime` or `ByGroup`: the most probable words of a topic, or of all, in each
+        version, a table of `topic`, `name`, `version`, `word` and its `weight`, p(word | topic, version).
+
+        With X, `count` are tokens of the word in the topic and group. `z` is the log odds of the word in the group
+        against the other groups, over its standard error, with the topic's own words as a prior (Monroe, Colaresi and
+        Quinn, 2008): above 2, the difference is hardly chance.
         """
-        refuse_iterator(X)
         f, n = self._solved(), whole_number(n_words, "n_words")
+        if X is None and column is None:
+            return self._frame(versions.words_by(f, self._topics_asked(topic), n))
+        if column is None or topic is None:
+            raise ValueError("words_by(X, column, topic) needs all three; without X, versions are those of the model")
+        refuse_iterator(X)
         k, corpus = tables.checked_topic(f, topic), self._read_known(X)
         values = groups.groups_of(column_of(X, column, corpus.n_docs))
         return self._frame(groups.words_by(f, values, corpus, self._solver(), k, n_words=n))
+
+    def _topics_asked(self, topic: int | None) -> list[int]:
+        f = self._found()
+        return list(range(f.n_topics)) if topic is None else [tables.checked_topic(f, topic)]
 
     def topic_tree(self, *, n_words: int = 5, nested: bool = False) -> DataFrame | dict[str, object] | None:
         """A hierarchy of the topics: topics with the same words are joined first.

@@ -26,21 +26,26 @@ from topmix.data.atomic import check_can_write
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
 from topmix.engines.rounds import rounds_of
-from topmix.files.reader import CheckedReader
+from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.fitted import edits
 from topmix.fitted.documents import Solver
 from topmix.fitted.frames import DataFrame
 from topmix.fitted.seeds import STRENGTH, Seed, Seeds, Word, check_allowed
 from topmix.fitted.topics import FittedTopics
-from topmix.fitting.history import Clock, Record
+from topmix.fitting.history import Callback, Clock, Record
+from topmix.fitting.loop import Outcome
 from topmix.fitting.problem import TopicProblem
+from topmix.fitting.progress import shown
 from topmix.fitting.sampling import FIRST_PASSES, LAST_PASSES
 from topmix.fitting.topics import TopicStart
+from topmix.fitting.versions import MOST_PASSES, VersionProblem, learn_versions
+from topmix.fitting.view import PassView
 from topmix.inference import Inference
-from topmix.inference.fixed_point import without_discount
+from topmix.inference.fixed_point import FixedPoint, without_discount
 from topmix.learners import Learner
 from topmix.learners.stochastic import blend, stream_of, tokens
+from topmix.likelihoods.word_versions import WordVersions
 from topmix.models.document_options import DocumentOptions
 from topmix.models.topic_start import RESTARTED
 from topmix.models.topics import TopicModel
@@ -51,7 +56,7 @@ from topmix.parameters.checks import (
     whole_number,
     whole_number_or_none,
 )
-from topmix.priors import Covariates, Design
+from topmix.priors import ByGroup, Covariates, Design, OverTime
 from topmix.read import How, Reading, read, read_growing, refuse_iterator
 from topmix.stats import TopicStats
 
@@ -121,7 +126,7 @@ class VariationalTopics(TopicEstimator):
         `topmix.data.Vectorizer` or one of scikit-learn; None leaves out mark-up, numbers, stop words of the languages
         of the texts, and words of very few documents or of more than half of them. `feature_names` names the columns of
         a matrix. `layer` is the layer of an AnnData with the counts; None is its X. `metadata` is a table with one row
-        per document for the columns that `Covariates` names; None where X has them.
+        per document for the columns that `Covariates`, `OverTime` and `ByGroup` name; None where X has them.
 
         With `checkpoint`, a path, the fit is saved there every `checkpoint_every` passes (sampling sweeps: ten times as
         many) and at its end. Where the file exists already, the fit continues from it: run an interrupted program
@@ -146,13 +151,15 @@ class VariationalTopics(TopicEstimator):
         every: int,
     ) -> FittedTopics:
         learner, inference = self._learner(), self._inference()
-        if self._covariates() is not None and metadata is None:
+        if (self._covariates() or self._versions()) is not None and metadata is None:
             refuse_iterator(X)
+        self._check_versions(inference)
         corpus, reading = read(X, how, self._known(), owner=type(self).__name__, engine=self._engine())
         check_targets(y, corpus.n_docs)
         corpus, reading = self._with_covariates(
             corpus, reading, X if metadata is None else metadata, metadata is not None
         )
+        corpus, reading = self._with_versions(corpus, reading, X if metadata is None else metadata)
         check_sums(corpus)
         warn_of_odd_data(corpus, self._topics_asked_for())
         checkpoint = checkpoint_of(self, corpus, path, every, inference)
@@ -165,10 +172,14 @@ class VariationalTopics(TopicEstimator):
         course = self._course(corpus.n_tokens, corpus.n_words, problem.max_iter, fitted, clock)
         course.keeps_last &= not learner.has_model_in_pass and problem.engine.keeps_last_pass
         found = course.run(partial(TopicStart, problem), rng)
+        versions = None
+        if corpus.version is not None and reading.versions is not None:
+            found, versions = self._apart(problem, found, reading, inference, clock)
         with np.errstate(over="ignore"):  # next to no tokens, and all of the priors
             bound = float(np.exp(-found.objective / max(corpus.n_tokens, 1.0)))
         return replace(
             self._value(reading, found.model, found.history),
+            versions=versions,
             converged=found.converged,
             objective=found.objective,
             bound=bound,
@@ -179,13 +190,64 @@ class VariationalTopics(TopicEstimator):
         """What priors of documents depend on."""
         return self.doc_topic_prior if isinstance(self.doc_topic_prior, Covariates) else None
 
+    def _versions(self) -> OverTime | ByGroup | None:
+        """What makes the words of topics differ, in LDA."""
+        return None
+
+    def _check_versions(self, inference: Inference) -> None:
+        if (versions := self._versions()) is None:
+            return
+        if not isinstance(inference, FixedPoint):
+            raise ValueError(f"{versions!r} needs inference='collapsed' or 'variational'")
+        before = self._fitted if self._is_warm() else None
+        if self._component("seeds") is not None or (before is not None and before.topics.words.is_told):
+            raise ValueError(f"{versions!r} cannot be combined with seeds, banned, pinned or frozen words yet")
+
+    def _with_versions(self, corpus: Corpus, reading: Reading, source: object) -> tuple[Corpus, Reading]:
+        """The documents with the versions of topics that they have."""
+        if (versions := self._versions()) is None:
+            return corpus, replace(reading, versions=None)
+        column, version = versions.versions(source, corpus.n_docs)
+        return corpus.with_versions(version), replace(reading, versions=column)
+
+    def _apart(
+        self, problem: TopicProblem, found: Outcome[TopicModel], reading: Reading, inference: Inference, clock: Clock
+    ) -> tuple[Outcome[TopicModel], WordVersions]:
+        """The topics that were found come apart into versions."""
+        corpus, column = problem.corpus, reading.versions
+        assert corpus.version is not None
+        assert column is not None
+        most = MOST_PASSES if self.max_iter is None else int(np.clip(self.max_iter, 1, MOST_PASSES))
+        options = self._document_options()
+        apart = VersionProblem(
+            corpus, corpus.version, column.place, len(column.names), inference.step(0), problem.threads,
+            problem.tol, most, problem.max_time,
+        )  # fmt: skip
+
+        def shown_as(model: TopicModel) -> object:
+            return self._with(self._value(reading, copy.deepcopy(model), history))
+
+        history = list(found.history)
+        with shown(self.verbose, len(history) + most, corpus.n_tokens, type(self).__name__) as display:
+            callbacks: list[Callback] = [*(self.callbacks or ()), *display]
+
+            def report(record: Record, model: TopicModel) -> bool:
+                history.append(record)
+                view = PassView(model, shown_as)
+                answers = [call(record, view) for call in callbacks]  # all of them are called
+                return any(answers)
+
+            model = replace(found.model, document_options=options, partner=None)
+            model, versions, converged = learn_versions(apart, model, clock, report, len(history))
+        return Outcome(model, history, converged, found.n_updates + len(history) - len(found.history)), versions
+
     def _with_covariates(
         self, corpus: Corpus, reading: Reading, source: object, is_given: bool
     ) -> tuple[Corpus, Reading]:
         """The documents with the columns that their priors depend on."""
         covariates = self._covariates()
         if covariates is None:
-            if is_given:
+            if is_given and self._versions() is None:
                 raise ValueError("metadata= has the columns of Covariates: set doc_topic_prior=Covariates(...)")
             return corpus, reading
         if reading.design is not None:  # a warm start
@@ -235,6 +297,8 @@ class VariationalTopics(TopicEstimator):
             raise ValueError(
                 "partial_fit learns no effects of Covariates: use fit, for instance with learner='stochastic'"
             )
+        if (versions := self._versions()) is not None:
+            raise ValueError(f"partial_fit learns no versions of topics: use fit, or another prior than {versions!r}")
         about: dict[str, Any] = {"owner": type(self).__name__, "engine": self._engine()}
         corpus, reading = read(X, how, **about) if f is None else read_growing(X, f.reading, **about)
         problem = self._problem(corpus, reading, learner, inference, searches=False)
@@ -448,6 +512,8 @@ class VariationalTopics(TopicEstimator):
         return edits.sampled(self._read_known(X), whole_number(max_docs, "max_docs"), seed)
 
     def _edited(self, f: FittedTopics) -> Self:
+        if f.versions is not None:
+            raise ValueError("topics with versions cannot be edited yet, apart from their names: fit again")
         model = self._reported(f.topics)
         if np.ndim(self.doc_topic_prior):
             self.doc_topic_prior = model.prior.alpha
@@ -461,10 +527,19 @@ class VariationalTopics(TopicEstimator):
 
     def _write(self, fitted: FittedTopics, out: Writer) -> None:
         fitted.topics.write(out)
+        if fitted.versions is not None:
+            fitted.versions.write(out.at("versions"))
 
     def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedTopics:
-        empty = self._empty_model(file.n_features, about["reading"].design)
-        return FittedTopics(**about, model=self._reported(empty.read(file, K)))
+        reading: Reading = about["reading"]
+        model = self._reported(self._empty_model(file.n_features, reading.design).read(file, K))
+        versions = None
+        if reading.versions is not None:
+            T, posterior = len(reading.versions.names), model.words.posterior
+            versions = WordVersions.read(file.at("versions"), T, file.n_features, K, posterior)
+            if len(versions.place) != len(reading.versions.place):
+                raise ModelFileError("the versions of the model are both groups and periods")
+        return FittedTopics(**about, model=model, versions=versions)
 
 
 def _seeded(empty: TopicModel, seeds: Seeds, corpus: Corpus, reading: Reading) -> TopicModel:

@@ -61,6 +61,7 @@ class Corpus:
     path: Path | None  # the file that the rows are mapped from
     url: str | None  # where that file was fetched from
     design: DesignRows | None  # what the prior of each document depends on; a saved corpus has none
+    version: NDArray[np.int32] | None  # [D] the version of topics that each document has, -1 for none of them
     _rows: CountRows | StoredRows
     _n_tokens: float | None  # None: nobody has asked
     _unverified: Path | None  # the file that the rows were taken from, if nobody has compared its checksums
@@ -130,6 +131,7 @@ class Corpus:
             path=rows.path if isinstance(rows, StoredRows) else None,
             url=url,
             design=None,
+            version=None,
             _rows=rows if isinstance(rows, StoredRows) else tuple(_frozen(array) for array in rows),
             _n_tokens=n_tokens,
             _unverified=unverified,
@@ -139,6 +141,12 @@ class Corpus:
         """The same documents, with what their priors depend on."""
         corpus = object.__new__(Corpus)
         corpus.__dict__.update(self.__dict__ | {"design": design})
+        return corpus
+
+    def with_versions(self, version: NDArray[np.int32]) -> Corpus:
+        """The same documents, with the versions of topics that they have."""
+        corpus = object.__new__(Corpus)
+        corpus.__dict__.update(self.__dict__ | {"version": version})
         return corpus
 
     def __getstate__(self) -> dict[str, object]:
@@ -379,11 +387,10 @@ class Corpus:
         if isinstance(self._rows, StoredRows):
             self._rows.check(rows, numbers)
         part = Corpus.trusted(*rows, self.n_words, self.vocabulary, names, meta=self.meta, unverified=self._source())
-        if self.design is None:
-            return part
-        return part.with_design(
-            self.design[slice(numbers.start, numbers.stop) if isinstance(numbers, range) else numbers]
-        )
+        chosen = slice(numbers.start, numbers.stop) if isinstance(numbers, range) else numbers
+        if self.version is not None:
+            part = part.with_versions(self.version[chosen])
+        return part if self.design is None else part.with_design(self.design[chosen])
 
     def _source(self) -> Path | None:
         """The file that the rows come from, if nobody has compared its checksums."""

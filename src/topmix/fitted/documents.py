@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order, row_sums
 from topmix.engines import Engine
 from topmix.fitted.topics import FittedTopics, HardModel
+from topmix.likelihoods.word_versions import WordVersions
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
@@ -39,6 +40,12 @@ def proportions(
     what the prior gives to the others is left out."""
     if isinstance(f.model, HardModel):
         return _placed_shares(f.model, corpus, solver.threads, normalize, sparse)
+    if f.versions is not None and corpus.version is not None:
+        found, rows = [], []
+        for of_version, documents, here in by_version(f, f.versions, corpus):
+            found.append(proportions(of_version, documents, solver, normalize=normalize, sparse=sparse))
+            rows.append(here)
+        return stacked(found)[np.argsort(np.concatenate(rows), kind="stable")]
     K = f.model.n_components
     parts = []
     for documents, folded in fold_in(f.model, corpus, solver):
@@ -62,7 +69,23 @@ def score(f: FittedTopics, corpus: Corpus, solver: Solver) -> float:
     """A lower bound on the log likelihood of documents given the topics; of hard topics, minus their objective."""
     if isinstance(f.model, HardModel):
         return -placed(f.model, corpus, solver.threads)[1]
+    if f.versions is not None and corpus.version is not None:
+        return sum(
+            score(of_version, documents, solver) for of_version, documents, _ in by_version(f, f.versions, corpus)
+        )
     return sum(folded.bound for _, folded in fold_in(f.model, corpus, solver, want_bound=True))
+
+
+def by_version(
+    f: FittedTopics, versions: WordVersions, corpus: Corpus
+) -> Iterator[tuple[FittedTopics, Corpus, NDArray[np.int64]]]:
+    """Documents of each version with its topics, and their rows. Those of no version that is known have what all
+    versions share."""
+    assert corpus.version is not None
+    for t in np.unique(corpus.version) if corpus.n_docs else [0]:
+        rows = np.flatnonzero(corpus.version == t)
+        words = versions.words(None if t < 0 else int(t))
+        yield replace(f, model=replace(f.topics, words=words), versions=None), corpus[rows], rows
 
 
 def fold_in(

@@ -18,6 +18,7 @@ from topmix.fitted.labels import Labels
 from topmix.fitted.names import EMPTY, RELEVANCE, WORDS_PER_NAME, relevant_words
 from topmix.fitted.view import TopicView
 from topmix.fitting.history import Record
+from topmix.likelihoods.word_versions import WordVersions
 from topmix.models.topics import TopicModel
 from topmix.read import Reading
 
@@ -67,6 +68,7 @@ class FittedTopics(Fitted):
     chain_length: int = 0  # sweeps of a sampler, those before a warm start among them
     last_sizes: NDArray[np.float64] | None = None  # [K] tokens of the last batch of a stream
     labels: Labels | None = None  # that topics belong to
+    versions: WordVersions | None = None  # of the words of topics
 
     @property
     def n_topics(self) -> int:

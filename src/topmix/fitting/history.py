@@ -10,9 +10,9 @@ from typing import Any, Self
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.fitting.view import PassView
 
-# What a pass does: learn by the fixed point, sample topics of tokens, sample effects of covariates too, or learn again
-# from what sampling found.
-LEARNING, SAMPLING, DRAWING, POLISHING = PHASES = ("learning", "sampling", "drawing", "polishing")
+# What a pass does: learn by the fixed point, sample topics of tokens, sample effects of covariates too, learn again
+# from what sampling found, or learn versions of topics.
+LEARNING, SAMPLING, DRAWING, POLISHING, VERSIONS = PHASES = ("learning", "sampling", "drawing", "polishing", "versions")
 SWEEPS = (SAMPLING, DRAWING)
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from importlib.resources import files
 
-VIEWS = ("list.js", "map.js", "topic.js", "groups.js", "word.js", "tree.js", "training.js", "main.js")
+VIEWS = ("list.js", "map.js", "topic.js", "groups.js", "depends.js", "word.js", "tree.js", "training.js", "main.js")
 REPORT = ("data.js", "embedded.js", *VIEWS, "start.js")
 EXPLORER = (
     *("data.js", "server.js", *VIEWS),

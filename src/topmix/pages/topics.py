@@ -12,6 +12,7 @@ from topmix.fitted.quality import GOOD, quality
 from topmix.fitted.tree import tree_of
 from topmix.fitted.view import TopicView
 from topmix.fitting.history import passes_of
+from topmix.pages.depends import depends
 from topmix.views.model import ModelView
 
 RELEVANCES = (1.0, RELEVANCE, 0.6, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for others
@@ -41,6 +42,7 @@ def overview(
         "about": about,
         "history": [[r.n_pass, round(r.seconds, 4), r.objective, r.phase] for r in history],
         "settings": view.settings(),
+        **depends(view.fitted),
         "labels": labels(topics),
         "names": view.name_of(),
         "share": [float(f"{s:.5g}") for s in topics.share],

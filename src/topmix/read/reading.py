@@ -16,7 +16,7 @@ from topmix.data.errors import CorpusError
 from topmix.data.strings import Strings
 from topmix.data.vectorize import Vectorizer, check_settings
 from topmix.files.reader import CheckedReader, ModelFileError
-from topmix.priors import Design
+from topmix.priors import Design, VersionColumn
 
 FRAMES = ("pandas", "polars")
 
@@ -47,6 +47,7 @@ class Reading:
     named: bool = False  # names came with texts or beside a matrix, so a matrix without names is no mistake
     frame: str | None = None  # the library of the table that was read
     design: Design | None = None  # how columns beside the documents became numbers
+    versions: VersionColumn | None = None  # ... and how one of them says which version of topics a document has
 
     def __getstate__(self) -> dict[str, Any]:
         """What was made when somebody asked for it is made again."""
@@ -108,12 +109,17 @@ class Reading:
     def about(self) -> dict[str, Any]:
         """As JSON, for a file."""
         covariates = {} if self.design is None else {"covariates": self.design.about()}
-        return covariates | {
-            "n_features": self.n_features,
-            "feature_names": None if self.words is None else [str(word) for word in self.words],
-            "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),
-            "input": {"text": self.text, "layer": self.layer, "named": self.named, "frame": self.frame},
-        }
+        versions = {} if self.versions is None else {"versions": self.versions.about()}
+        return (
+            covariates
+            | versions
+            | {
+                "n_features": self.n_features,
+                "feature_names": None if self.words is None else [str(word) for word in self.words],
+                "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),
+                "input": {"text": self.text, "layer": self.layer, "named": self.named, "frame": self.frame},
+            }
+        )
 
     @classmethod
     def read(cls, file: CheckedReader) -> Self:
@@ -128,7 +134,9 @@ class Reading:
             raise ModelFileError(f"'input' says {str(named)[:60]!r} for whether columns are named")
         if frame is not None and frame not in FRAMES:
             raise ModelFileError(f"'input' names an unknown kind of table, {str(frame)[:60]!r}")
-        settings, covariates = file.table("tokenizer", missing=None), file.table("covariates", missing=None)
+        settings, covariates, versions = (
+            file.table(name, missing=None) for name in ("tokenizer", "covariates", "versions")
+        )
         if settings is not None:
             check_settings(settings)
         words = file.strings("feature_names", file.n_features)
@@ -141,6 +149,7 @@ class Reading:
             named=named,
             frame=frame,
             design=None if covariates is None else Design.read(covariates),
+            versions=None if versions is None else VersionColumn.read(versions),
         )
         if settings is not None and words is not None and found.packed is None:
             raise ModelFileError("'feature_names' has a word that no text holds")

@@ -56,6 +56,7 @@ function meter(id, share, text, attributes) {
  * @property {Array<string|null>} quality - why a topic is hardly worth reading
  * @property {number[]} x - on the map
  * @property {number[]} y
+ * @property {Object<string, *>} [depends] - effects of covariates, and words of versions
  * @property {number[]} [frozen] - topics; of the explorer alone
  */
 
