@@ -24,6 +24,7 @@ from topmix.data.design_rows import DesignRows
 from topmix.data.errors import CorpusError
 from topmix.data.matrices import rows_from_array
 from topmix.data.remote_file import is_remote, local_copy
+from topmix.data.rows import Rows
 from topmix.data.store import CorpusParts, open_store, verify_store, write_store
 from topmix.data.strings import Strings
 from topmix.data.vocabulary import columns_of_all
@@ -61,6 +62,7 @@ class Corpus:
     path: Path | None  # the file that the rows are mapped from
     url: str | None  # where that file was fetched from
     design: DesignRows | None  # what the prior of each document depends on; a saved corpus has none
+    vectors: Rows | None  # one for each document, where clusters of vectors are described by words; not saved either
     _rows: CountRows | StoredRows
     _n_tokens: float | None  # None: nobody has asked
     _unverified: Path | None  # the file that the rows were taken from, if nobody has compared its checksums
@@ -130,6 +132,7 @@ class Corpus:
             path=rows.path if isinstance(rows, StoredRows) else None,
             url=url,
             design=None,
+            vectors=None,
             _rows=rows if isinstance(rows, StoredRows) else tuple(_frozen(array) for array in rows),
             _n_tokens=n_tokens,
             _unverified=unverified,
@@ -137,8 +140,19 @@ class Corpus:
 
     def with_design(self, design: DesignRows) -> Corpus:
         """The same documents, with what their priors depend on."""
+        return self._with(design=design)
+
+    def with_vectors(self, vectors: Rows) -> Corpus:
+        """The same documents, with a vector beside each."""
+        if len(vectors) != self.n_docs:
+            raise ValueError(
+                f"there are {len(vectors)} vectors and {self.n_docs} documents: each needs one of the other"
+            )
+        return self._with(vectors=vectors)
+
+    def _with(self, **beside: object) -> Corpus:
         corpus = object.__new__(Corpus)
-        corpus.__dict__.update(self.__dict__ | {"design": design})
+        corpus.__dict__.update(self.__dict__ | beside)
         return corpus
 
     def __getstate__(self) -> dict[str, object]:
@@ -379,11 +393,10 @@ class Corpus:
         if isinstance(self._rows, StoredRows):
             self._rows.check(rows, numbers)
         part = Corpus.trusted(*rows, self.n_words, self.vocabulary, names, meta=self.meta, unverified=self._source())
-        if self.design is None:
-            return part
-        return part.with_design(
-            self.design[slice(numbers.start, numbers.stop) if isinstance(numbers, range) else numbers]
-        )
+        chosen = slice(numbers.start, numbers.stop) if isinstance(numbers, range) else numbers
+        if self.design is not None:
+            part = part.with_design(self.design[chosen])
+        return part if self.vectors is None else part.with_vectors(self.vectors[chosen])
 
     def _source(self) -> Path | None:
         """The file that the rows come from, if nobody has compared its checksums."""
