@@ -204,7 +204,7 @@ def test_without_texts_clusters_have_numbers(data):
             ask()
     with pytest.raises(ValueError, match="2 texts for 300 rows"):
         model.fit(vectors, texts=["boat sail", "sail mast"])
-    assert "topic" not in model._repr_html_inner()
+    assert "topics of" not in model._repr_html_inner()
 
 
 def test_groups_of_rows_have_a_text_each(data):
@@ -239,3 +239,17 @@ def test_mapped_vectors(data, tmp_path):
     assert (info["coherence"] > 0).all()
     split = model.split_topic(tmp_path / "vectors.npy", 0, texts=tmp_path / "texts.csv")
     assert split.n_components == 4
+
+
+def test_sweep_finds_the_number_of_clusters(data):
+    table, vectors, _ = data
+    for estimator in (VonMisesFisherMixture(), GaussianMixture(covariance_type="spherical")):
+        found = topmix.sweep(vectors, [2, 3], seeds=2, estimator=estimator, texts=table["text"], verbose=0)
+        assert found.recommended == 3
+        assert found.sizes[1].mean("stability") > 0.9
+        assert found.sizes[1].mean("coherence") > found.sizes[0].mean("coherence")
+    alone = topmix.sweep(vectors, [2, 3], seeds=2, estimator=VonMisesFisherMixture(), verbose=0)
+    assert alone.recommended == 3
+    assert np.isnan(alone.sizes[0].mean("coherence"))
+    with pytest.raises(ValueError, match="texts= stand beside vectors"):
+        topmix.sweep(table["text"], [2], texts=table["text"])

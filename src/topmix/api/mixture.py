@@ -192,8 +192,8 @@ class MixtureEstimator(DensityMixin, Described[FittedMixture]):
         if documents is None:
             return f
         corpus, read_so = documents
-        if before is not None and corpus.n_tokens == 0:  # vectors alone, to learn on
-            return replace(f, texts=before.texts)
+        if corpus.n_tokens == 0:  # vectors alone
+            return f if before is None else replace(f, texts=before.texts)
         return replace(f, texts=ClusterWords.of(self._with(f)._shares(data), corpus, read_so))
 
     def _labels(self, data: Corpus | Rows) -> np.ndarray:
