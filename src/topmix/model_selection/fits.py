@@ -13,6 +13,7 @@ from topmix.api.admixture import AdmixtureEstimator
 from topmix.api.estimator import output_kind
 from topmix.api.vectors import VectorMixture
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.metrics import split_types
 from topmix.metrics.counts import Floats
 from topmix.model_selection.measure import (
@@ -173,6 +174,7 @@ def _read(data: object, estimator: BaseEstimator, texts: object, how: How) -> tu
             raise ValueError("texts= stand beside vectors, and the estimator is a topic model: pass them as data")
         return read(data, how)
     rows, reading = estimator._declared()._read_data(data, How(), None)
+    assert isinstance(rows, Rows)
     none = np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
     corpus = Corpus.trusted(*none, 1) if texts is None else read(texts, how)[0]
     return corpus.with_vectors(rows), reading

@@ -25,8 +25,8 @@ MEASURES = {
     "score": "log probability of a held-out word, in nats per token, or of a held-out vector; higher is better",
     "coherence": "NPMI of the ten most probable words of a topic, in the training documents; higher is better",
     "diversity": "share of distinct words among the ten most probable words of all topics",
-    "stability": "mean cosine of topics that were matched between two seeds; 1 is equal. Clusters of vectors are compared "
-    "by which held-out rows they have",
+    "stability": "mean cosine of topics that were matched between two seeds; 1 is equal. Clusters of vectors are "
+    "compared by the held-out rows that they have",
     "seconds": "of one fit",
 }
 
