@@ -20,8 +20,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from topmix.api.admixture import AdmixtureEstimator
+from topmix.api.mixture import MixtureEstimator
 from topmix.api.topics import TopicEstimator
 from topmix.api.variational import VariationalTopics
+from topmix.api.vectors import VectorMixture
 from topmix.data.corpus import Corpus
 from topmix.fitted.edits import sampled
 from topmix.fitted.names import checked_name
@@ -38,6 +41,7 @@ __all__ = [
     "apply",
     "ban",
     "can_edit",
+    "can_edit_words",
     "checked",
     "delete",
     "effect_of",
@@ -54,16 +58,26 @@ __all__ = [
     "unfreeze",
 ]
 
-T = TypeVar("T", bound=TopicEstimator)
+T = TypeVar("T", bound=TopicEstimator | MixtureEstimator)
 V = TypeVar("V", bound=VariationalTopics)
+C = TypeVar("C", bound=VariationalTopics | VectorMixture)
 
+CLUSTERS = ("rename", "merge", "split", "delete", "learn")  # edits of clusters of vectors
 LEARN_SETTINGS = {"warm_start": True, "n_init": 1, "tol": 0.0, "max_time": None, "search": None, "verbose": 0}
 DOCUMENTS = 400  # that the objective looks at, before an edit is accepted
 COMPLETED = 200  # whose words are predicted
 
 
 def can_edit(model: object) -> bool:
-    """Whether topics of this model can be merged, split, deleted, seeded and learned on."""
+    """Whether topics of this model can be merged, split, deleted and learned on. See also `can_edit_words`."""
+    if isinstance(model, VectorMixture):
+        return model._fitted is not None and not isinstance(model, AdmixtureEstimator)
+    return can_edit_words(model)
+
+
+def can_edit_words(model: object) -> bool:
+    """Whether words can be seeded, banned and pinned, topics frozen, and documents moved: not where clusters are of
+    vectors, and words only describe them."""
     return isinstance(model, VariationalTopics) and model._fitted is not None
 
 
@@ -73,19 +87,19 @@ def rename(model: T, topic: int, name: str) -> T:
     return _made(model, edit, lambda now: now.name_topics({int(topic): name}))
 
 
-def merge(model: V, topics: Iterable[int]) -> V:
+def merge(model: C, topics: Iterable[int]) -> C:
     """One topic in the place of the lowest of these; later ones move up."""
     group = sorted({int(k) for k in topics})
     return _made(model, {"do": "merge", "topics": group}, lambda now: now.merge_topics([group]))
 
 
-def split(model: V, corpus: object, topic: int, *, seed: int = 0) -> V:
+def split(model: C, corpus: object, topic: int, *, seed: int = 0) -> C:
     """Two topics of one, by the documents that have most of it; the second is the last topic."""
     edit = {"do": "split", "topic": int(topic), "seed": int(seed)}
     return _made(model, edit, lambda now: now.split_topic(corpus, int(topic), random_state=int(seed)))
 
 
-def delete(model: V, topic: int) -> V:
+def delete(model: C, topic: int) -> C:
     """Without this topic; later ones move up. Its tokens go to others when documents are next visited."""
     return _made(model, {"do": "delete", "topic": int(topic)}, lambda now: now.drop_topics([int(topic)]))
 
@@ -127,12 +141,14 @@ def unfreeze(model: V, topic: int) -> V:
     return _made(model, {"do": "unfreeze", "topic": int(topic)}, lambda now: now.unfreeze_topics([int(topic)]))
 
 
-def learn(model: V, corpus: object, *, passes: int, seed: int = 0, callbacks: Sequence[Callback] = ()) -> V:
+def learn(model: C, corpus: object, *, passes: int, seed: int = 0, callbacks: Sequence[Callback] = ()) -> C:
     """Learns on from the topics as they are. The number of topics stays. A callback may end it before: the edit that
     is remembered has the passes that were made."""
     now, before = copy.copy(model), model._found()
     given = now.get_params(deep=False)
     asked = {**LEARN_SETTINGS, "max_iter": whole_number(passes, "passes"), "random_state": int(seed)}
+    if isinstance(model, MixtureEstimator):
+        asked["tol"] = -1.0  # all passes, and no warning that they did not converge
     now.set_params(**{name: value for name, value in asked.items() if name in given}, callbacks=list(callbacks))
     f = now.fit(corpus)._found()
     now.set_params(**{name: given[name] for name in (*asked, "callbacks") if name in given})
@@ -213,6 +229,8 @@ def apply(model: T, edit: Edit, corpus: object = None, **more: object) -> T:
     operation = OPERATIONS[edit["do"]]
     if edit["do"] != "rename" and not can_edit(model):
         raise ValueError(f"topics of a {type(model).__name__} can be renamed; only LDA and HDP can be edited otherwise")
+    if edit["do"] not in CLUSTERS and not can_edit_words(model):
+        raise ValueError(f"clusters of vectors can be changed by {', '.join(CLUSTERS)}, and not by {edit['do']}")
     if operation.needs_documents and corpus is None:
         raise ValueError(f"{edit['do']} needs the documents")
     arguments = {name: value for name, value in edit.items() if name != "do"}
@@ -268,13 +286,17 @@ class Effect(NamedTuple):
     completion_after: float | None
 
 
-def effect_of(before: TopicEstimator, after: TopicEstimator, corpus: Corpus, held_out: Corpus | None = None) -> Effect:
+def effect_of(before: T, after: T, corpus: Corpus, held_out: Corpus | None = None) -> Effect:
     """Scores of two models on the same sample of documents, before anybody accepts an edit.
 
-    The objective is `score` per token. Completion is the log probability of a fifth of the words of a document, given
-    the others: of `held_out` documents where there are some, else of a sample of the corpus.
+    The objective is `score` per token; of clusters of vectors, per document. Completion is the log probability of a
+    fifth of the words of a document, given the others: of `held_out` documents where there are some, else of a sample
+    of the corpus.
     """
     scores: list[float | None] = [None] * 4
+    if not isinstance(before, TopicEstimator) or not isinstance(after, TopicEstimator):
+        sample = sampled(corpus, DOCUMENTS, 0)
+        return Effect(float(before.score(sample)), float(after.score(sample)), None, None)
     if corpus.n_tokens:
         sample = sampled(corpus, DOCUMENTS, 0)
         scores[:2] = [float(model.score(sample)) / float(sample.n_tokens) for model in (before, after)]

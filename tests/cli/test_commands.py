@@ -368,3 +368,31 @@ def test_report_opens(work, model):
     page = (work / "report.html").read_text()
     assert page.startswith("<!doctype html>")
     assert re.search(r'"name":"baking/\d\d.txt"', page)
+
+
+def test_vectors_with_texts_beside_them(tmp_path):
+    rng = np.random.default_rng(0)
+    subjects = ["boat sail sea harbour wind ship mast tide", "chess rook queen king board pawn mate knight"]
+    subject = rng.integers(0, 2, 120)
+    vectors, titles, model = tmp_path / "x.npy", tmp_path / "titles.csv", tmp_path / "m"
+    np.save(vectors, rng.normal(size=(120, 5)) + 5 * np.eye(5)[subject])
+    rows = [f"{' '.join(rng.choice(subjects[k].split(), 6))},{2000 + n // 60}" for n, k in enumerate(subject)]
+    titles.write_text("title,year\n" + "\n".join(rows))
+    beside = ["--texts", titles, "--field", "title"]
+    done = call("fit", vectors, *beside, "--model", "vmf", "-k", "2", "-o", model, "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["n_rows"] == 120
+    assert {frozenset(topic["words"]) for topic in found["topics"]} == {frozenset(s.split()) for s in subjects}
+    done = call("topics", model)
+    assert "rook" in done.stdout
+    done = call("report", model, "-o", tmp_path / "r.html", "--corpus", vectors, *beside, "--column", "year")
+    assert done.exit_code == 0, done.output
+    assert "harbour" in (tmp_path / "r.html").read_text()
+    done = call("sweep", vectors, *beside, "--model", "gmm", "-k", "1,2", "--seeds", "2", "--json")
+    assert json.loads(done.stdout)["recommended"] == 2, done.output
+    done = call("fit", vectors, *beside, "-o", model)
+    assert done.exit_code == 2
+    assert "stand beside vectors" in " ".join(done.output.split())
+    assert call("fit", vectors, *beside, "--model", "vmf", "-o", model, "--explore").exit_code == 2
+    assert call("fit", vectors, *beside, "--model", "vmf", "-k", "2", "-o", model, "--resume", "-q").exit_code == 0

@@ -41,7 +41,7 @@ def test_json_has_every_fit(work):
     (("-k", "2,400"), 1, "only 67 documents to learn from"),
     (("-k", "0"), 1, "an integer from 1"),
     (("-k", "2", "--held-out", "some"), 2, "'some' is not a number"),
-    (("-k", "2", "--model", "gaussian-mixture"), 2, "GaussianMixture is not a topic model"),
+    (("-k", "2", "--model", "multinomial-mixture"), 2, "MultinomialMixture is not a topic model"),
     (("-k", "2", "--model", "hdp"), 1, "or with --search none"),
     (("-k", "2", "--html", "nowhere/page.html"), 1, "does not exist; make it first"),
 ])  # fmt: skip

@@ -20,11 +20,12 @@ import topmix
 from topmix import LDA, MultinomialMixture
 from topmix.cli.explore_command import open_session
 from topmix.explorer import Session, explore
+from topmix.fitted.documents import Visited
 from topmix.pages.explorer import mixes
 from topmix.pages.explorer.live import Watch
 from topmix.pages.explorer.positions import map_positions
 from topmix.pages.web import Refused
-from topmix.views.model import view_of
+from topmix.views.model import ModelView, view_of
 
 
 def test_the_overview_and_a_topic_say_what_the_model_says(client, explorer, fitted):
@@ -498,14 +499,15 @@ def test_closing_ends_the_visit_of_documents(fitted, documents, monkeypatch):
     """A thread that is in a kernel when Python ends aborts the process."""
     begun, go_on, visited = threading.Event(), threading.Event(), []
 
-    def proportions_of(model, block, **options):
+    def visit_of(view, block):
         visited.append(block.n_docs)
         begun.set()
         assert go_on.wait(60)
-        return sp.csr_array((block.n_docs, model.n_components), dtype=np.float32)
+        none = np.zeros(block.n_docs)
+        return Visited(sp.csr_array((block.n_docs, view.topics.n_topics), dtype=np.float32), none, none)
 
     monkeypatch.setattr(mixes, "BLOCK", 10)
-    monkeypatch.setattr(type(fitted), "transform", proportions_of)
+    monkeypatch.setattr(ModelView, "visited", visit_of)
     explorer = explore(fitted, documents.corpus, browser=False)
     assert begun.wait(60)
     (visit,) = explorer.session._visits

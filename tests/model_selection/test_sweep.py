@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.decomposition import NMF, LatentDirichletAllocation
 
 import topmix
-from topmix import HDP, LDA, GaussianMixture, MultinomialMixture
+from topmix import HDP, LDA, GaussianAdmixture, MultinomialMixture
 from topmix.data import Corpus, sample_lda
 from topmix.inference import Collapsed
 from topmix.metrics import completion_score, match_topics, npmi_coherence, topic_diversity
@@ -118,7 +118,7 @@ def test_ctrl_c_returns_what_has_been_measured(corpus, monkeypatch):
     ({"held_out": 319}, "only 320 documents"),
     ({"tolerance": -1}, "tolerance must be a number"),
     ({"random_state": None}, "random_state must be"),
-    ({"estimator": GaussianMixture()}, "topic model of counts"),
+    ({"estimator": GaussianAdmixture()}, "topic model of counts"),
     ({"estimator": MultinomialMixture()}, "topic model of counts"),
     ({"estimator": HDP()}, "searches the number of topics by itself"),
     ({"estimator": "LDA"}, "str has no n_components and no random_state"),

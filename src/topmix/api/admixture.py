@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,8 +14,8 @@ from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.api.estimator import learned
 from topmix.api.gaussian import GaussianMixture
-from topmix.api.mixture import MixtureEstimator, refuse_too_far
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
+from topmix.api.vectors import VectorMixture
 from topmix.api.von_mises_fisher import VonMisesFisherMixture
 from topmix.data.corpus import Corpus
 from topmix.data.rows import GroupedRows, Rows
@@ -23,6 +23,7 @@ from topmix.data.shard import Shards, in_order
 from topmix.engines import Engine, Workers
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
+from topmix.fitted.documents import NO_TOPIC, refuse_too_far
 from topmix.fitted.mixture import FittedMixture
 from topmix.fitting.history import Callback
 from topmix.learners import Learner
@@ -44,20 +45,31 @@ class Grouped(NamedTuple):
     groups: Any
 
 
-class AdmixtureEstimator(MixtureEstimator):
+class AdmixtureEstimator(VectorMixture):
     """A mixture whose weights differ from group to group; here is everything that does not depend on its clusters. A
     class that derives from this one and from a mixture is an admixture of its clusters."""
 
     weight_concentration_prior_ = learned[np.ndarray](lambda f: f.model.prior.alpha)
 
     @with_sklearn_callbacks
-    def fit(self, X: object, groups: object = None, sample_weight: object = None) -> Self:
+    def fit(
+        self,
+        X: object,
+        groups: object = None,
+        sample_weight: object = None,
+        *,
+        texts: object = None,
+        text: str | Sequence[str] | None = None,
+        vectorizer: object = None,
+    ) -> Self:
         """Learns clusters of the rows of X, of shape (n_samples, n_features), and how groups of rows mix them.
 
         `groups` has the group of each row: numbers or names, in any order, or the name of a column of a DataFrame. Or X
-        is a list of arrays, one for each group. Without either each row is a group of its own.
+        is a list of arrays, one for each group. Without either each row is a group of its own. `texts` has one text for
+        each group, in the order of `transform`, whose words describe the clusters: see `VonMisesFisherMixture.fit`.
         """
-        return self._fit_as(Grouped(X, groups), None, How(), sample_weight)
+        of_groups = None if texts is None else (texts, How(text, vectorizer))
+        return self._fit_as(Grouped(X, groups), None, How(), sample_weight, of_groups)
 
     def partial_fit(self, X: object, groups: object = None, sample_weight: object = None) -> Self:
         """One stochastic step on these groups, as for a mixture. Streams do not learn the prior of groups: it stays."""
@@ -74,14 +86,19 @@ class AdmixtureEstimator(MixtureEstimator):
     def transform(self, X: object, groups: object = None) -> NDArray[np.float64]:
         """Proportions of the clusters in each group, of shape (n_groups, n_components), under the fitted clusters. Rows
         are in the order of `numpy.unique(groups)`, or of the list."""
-        parts = [a.N for a in self._solved(Grouped(X, groups), keep_clusters=False)]
+        parts = [a.N for a in self._by_groups(Grouped(X, groups), keep_clusters=False)]
         return self._admixture.prior.mean(np.concatenate(parts))
 
-    def predict(self, X: object, groups: object = None) -> np.ndarray:
-        """The most probable cluster of each row, given the rows of its group."""
-        return self._by_rows(
+    def predict(
+        self, X: object, groups: object = None, *, min_weight: float = 0.0, min_density: float | None = None
+    ) -> np.ndarray:
+        """The most probable cluster of each row, given the rows of its group; -1 where its probability or the log
+        likelihood of the row is less than asked for."""
+        found = self._by_rows(
             Grouped(X, groups), lambda a: np.take_along_axis(a.cluster, a.r.argmax(axis=1)[:, None], axis=1)[:, 0]
         )
+        found[self._outliers(min_weight, min_density, X, groups)] = NO_TOPIC
+        return found
 
     def predict_proba(
         self, X: object, groups: object = None, *, sparse_output: bool = False
@@ -99,6 +116,17 @@ class AdmixtureEstimator(MixtureEstimator):
         """The log likelihood of each row under the fitted clusters, with the expected proportions of its group, which
         are inferred from all of its rows: see `completion_score` for rows that have no part in it."""
         return self._by_rows(Grouped(X, groups), lambda a: a.likelihood, want_likelihood=True)
+
+    def _labels(self, data: Corpus | Rows) -> np.ndarray:
+        return self.predict(data)
+
+    def _shares(self, data: Corpus | Rows) -> sp.csr_array:
+        return sp.csr_array(self.transform(data))
+
+    def _rows(self, X: object) -> Corpus | Rows:
+        raise ValueError(
+            f"a {type(self).__name__} has no table of rows: groups of them have proportions, transform(X, groups)"
+        )
 
     def score(self, X: object, groups: object = None) -> float:
         """The mean of score_samples."""
@@ -188,14 +216,14 @@ class AdmixtureEstimator(MixtureEstimator):
     def _by_rows(self, X: object, pick: Any, *, want_likelihood: bool = False, weight: Any = None) -> np.ndarray:
         """What `pick` takes of the rows, in the order of X."""
         data, _ = self._data(X, How(), self._found().reading)
-        found = np.concatenate([pick(a) for a in self._solved(data, want_likelihood=want_likelihood, weight=weight)])
+        found = np.concatenate([pick(a) for a in self._by_groups(data, want_likelihood=want_likelihood, weight=weight)])
         if data.order is None:
             return found
         back = np.empty_like(found)
         back[data.order] = found
         return back
 
-    def _solved(
+    def _by_groups(
         self,
         X: object,
         *,
@@ -228,14 +256,15 @@ class AdmixtureEstimator(MixtureEstimator):
         model.prior.write(out.at("prior"))
         out.array("sizes", model.sizes)
         model.likelihood.write(out.at("clusters"))
+        if fitted.texts is not None:
+            fitted.texts.write(out.at("texts"))
 
     def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedMixture:
         objective = file.choice("objective", OBJECTIVES)
         prior = DocumentPrior.read(file.at("prior"), K, "variational" if objective == "vb" else "collapsed")
         likelihood = self._read_likelihood(file.at("clusters"), K, objective)
-        return FittedMixture(
-            **about, model=Admixture(prior, likelihood, file.array("sizes", K), objective, file.n_features)
-        )
+        model = Admixture(prior, likelihood, file.array("sizes", K), objective, file.n_features)
+        return FittedMixture(**about, model=model, texts=self._read_words(file, K))
 
 
 class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):

@@ -82,7 +82,7 @@ def save(estimator: Saved, path: str | os.PathLike[str]) -> None:
         "numbers": {a: value for a, value in numbers.items() if value is not None},
         "extra": out.values,
     }
-    if isinstance(fitted, FittedTopics):
+    if isinstance(fitted, FittedTopics) or fitted.names or fitted.edits:
         about["topic_names"] = [[int(k), name] for k, name in sorted(fitted.names.items())]
         about["edits"] = list(fitted.edits)
     arrays = out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}

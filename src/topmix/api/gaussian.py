@@ -12,7 +12,8 @@ from sklearn.utils import Tags, check_random_state
 from topmix.api.estimator import learned
 from topmix.api.gaussian_growth import JUDGES, LEAST_ROWS, TRIAL_PASSES, grown, sampled, settled
 from topmix.api.gaussian_parameters import by_hand, checked_start, n_parameters, priors, responsibilities
-from topmix.api.mixture import MixtureEstimator, count_of_samples
+from topmix.api.mixture import count_of_samples
+from topmix.api.vectors import VectorMixture
 from topmix.data.rows import Rows
 from topmix.engines import Engine
 from topmix.files.reader import CheckedReader
@@ -29,6 +30,7 @@ from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
 from topmix.parameters.checks import count_of_active, whole_number
 from topmix.read import How, Reading, read_rows
+from topmix.stats import MixtureStats
 
 # Where k-means decides where clusters start; with more clusters or rows all starts are tried (docs/choosing.md).
 FEW_CLUSTERS, MANY_ROWS = 25, 100_000
@@ -38,7 +40,7 @@ OTHERS_FROM, N_OTHERS = 10_000, 2
 ENOUGH_ROWS, ENOUGH_PER_COLUMN = 1_000, 20  # per cluster; the latter where it has a matrix: no prior is needed
 
 
-class GaussianMixture(MixtureEstimator):
+class GaussianMixture(VectorMixture):
     """Clusters of vectors, with posteriors that keep the top few clusters of each row.
 
     Stands in for scikit-learn's GaussianMixture and BayesianGaussianMixture, with their names; with `n_active=None` and
@@ -133,6 +135,8 @@ class GaussianMixture(MixtureEstimator):
         The same, as scikit-learn has it: per row for "ml".
     lower_bounds_ : list of float
         lower_bound_ after each pass.
+    labels_ : ndarray of shape (n_samples,)
+        The most probable cluster of each row of the last `fit`. Not part of a saved model.
     history_ : list of Record
         One record per pass.
     n_iter_, converged_, n_features_in_, feature_names_in_ : as in scikit-learn.
@@ -257,6 +261,9 @@ class GaussianMixture(MixtureEstimator):
             sd = np.sqrt(self.covariances_)[labels]
             noise *= sd if kind == "diag" else sd[:, None]
         return self.means_[labels] + noise, labels
+
+    def _halves(self, rows: Rows, r: np.ndarray) -> MixtureStats:
+        return MixtureStats(given(self._gaussian, r, rows, None).total, r.sum(axis=0), 0.0, 0.0)
 
     def _local_step(self, K: int) -> LocalStep:
         L = count_of_active(self.n_active, K)

@@ -1,11 +1,11 @@
-"""What all mixtures share as estimators: fitting, answers about rows, and files."""
+"""What all mixtures share as estimators: fitting, answers about rows, words of clusters, edits, and files."""
 
 from __future__ import annotations
 
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -20,9 +20,9 @@ from sklearn.utils.validation import _check_sample_weight
 from topmix.allocations import WEIGHTS
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
 from topmix.allocations.stick_breaking import StickBreaking
-from topmix.api.estimator import Estimator, learned
+from topmix.api.described import Described
+from topmix.api.estimator import learned
 from topmix.api.odd_data import check_targets, warn_of_few_rows
-from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.data.corpus import Corpus
 from topmix.data.rows import GroupedRows, Rows
 from topmix.data.shard import Shards, in_order
@@ -30,13 +30,17 @@ from topmix.engines import Workers
 from topmix.engines.rounds import rounds_of
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
-from topmix.fitted.mixture import FittedMixture
+from topmix.fitted import edits
+from topmix.fitted.documents import NO_TOPIC, Solver, assigned, probabilities
+from topmix.fitted.frames import DataFrame
+from topmix.fitted.mixture import ClusterWords, FittedMixture
+from topmix.fitted.tables import document_info
 from topmix.fitting.history import Clock, Record
 from topmix.fitting.mixtures import MixtureProblem, MixtureStart
 from topmix.learners import Learner
 from topmix.learners.stochastic import blend, stream_of
 from topmix.local import LocalStep
-from topmix.local.assign import Assigned, AssignStep
+from topmix.local.assign import Assigned
 from topmix.local.mixture import MixtureStep
 from topmix.models.admixture import Admixture
 from topmix.models.mixture import Mixture
@@ -46,12 +50,15 @@ from topmix.parameters.checks import (
     any_number,
     count_of_active,
     count_of_components,
+    number_from,
     one_of,
     positive_number,
     whole_number,
 )
-from topmix.read import How, Reading
+from topmix.read import How, Reading, read
 
+LEAST_HALF = 2.0  # rows of each half of a cluster
+TWO: dict[str, Any] = {"n_init": 1, "max_time": None, "warm_start": False, "verbose": 0, "callbacks": None}
 LARGEST_WEIGHT = 1e30  # of a row: its products with counts are summed in floats
 NOT_CONVERGED = (  # scikit-learn's words, which people filter by
     "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
@@ -59,7 +66,7 @@ NOT_CONVERGED = (  # scikit-learn's words, which people filter by
 )
 
 
-class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
+class MixtureEstimator(DensityMixin, Described[FittedMixture]):
     """A mixture is an allocation and a likelihood; here is everything that does not depend on which."""
 
     objective: str
@@ -76,6 +83,7 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
     weights_ = learned[np.ndarray](lambda f: f.weights)
     elbo_ = learned[float](lambda f: f.objective)
     lower_bound_ = learned[float](lambda f: f.lower_bound)
+    labels_ = learned[np.ndarray](lambda f: f.labels)
 
     @abstractmethod
     def _read_data(self, X: object, how: How, known: Reading | None) -> tuple[Corpus | Rows, Reading]:
@@ -83,7 +91,9 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
 
     def _data(self, X: object, how: How, known: Reading | None) -> tuple[Corpus | Rows, Reading]:
         """The same, in groups where there are any."""
-        return self._read_data(X, how, known)
+        if isinstance(X, Corpus) and X.vectors is not None and known is not None:
+            return X.vectors, known  # they were read before
+        return self._read_data(_vectors(X), how, known)
 
     @abstractmethod
     def _prepared(self, data: Any, weight: np.ndarray | None, K: int) -> Any:
@@ -101,28 +111,32 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
     @abstractmethod
     def _read_likelihood(self, file: CheckedReader, K: int, objective: str) -> Any: ...
 
-    @with_sklearn_callbacks
-    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
-        """Learns the clusters of X, of shape (n_samples, n_features).
-
-        Warns with scikit-learn's ConvergenceWarning where `max_iter` passes were not enough; not where `tol` is
-        negative, which asks for all of them, and not where a callback ended the fit.
-        """
-        return self._fit_as(X, y, How(), sample_weight)
-
-    def _fit_as(self, X: object, y: object, how: How, sample_weight: object) -> Self:
+    def _fit_as(
+        self, X: object, y: object, how: How, sample_weight: object, texts: tuple[object, How] | None = None
+    ) -> Self:
         clock = Clock()
-        self._learn(lambda: self._declared()._fit(X, y, how, sample_weight, clock))
+        self._learn(lambda: self._declared()._fit(X, y, how, sample_weight, clock, texts))
         f = self._found()
         if f.n_iter == self.max_iter and f.n_iter > 0 and self.tol >= 0 and not f.converged:
             warnings.warn(NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
         return self
 
-    def _fit(self, X: object, y: object, how: How, sample_weight: object, clock: Clock) -> FittedMixture:
+    def _fit(
+        self,
+        X: object,
+        y: object,
+        how: How,
+        sample_weight: object,
+        clock: Clock,
+        texts: tuple[object, How] | None = None,
+    ) -> FittedMixture:
         K, max_iter = count_of_components(self.n_components), whole_number(self.max_iter, "max_iter", least=0)
         tol, before = any_number(self.tol, "tol"), self._fitted if self._is_warm() else None
         warm = None if before is None else self._warm(before, K)
+        if texts is None and isinstance(X, Corpus) and X.vectors is not None:
+            texts = X, How()
         data, reading = self._data(X, how, None if before is None else before.reading)
+        documents = None if texts is None else self._read_texts(*texts, data, before)
         learner, weight = self._learner(data), _weights(sample_weight, data)
         n, lengths = len(data), None
         if isinstance(data, GroupedRows):
@@ -174,11 +188,33 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
             n_updates=found.n_updates,
             n_seen=n_rows,
         )
-        return self._finished(f, data)
+        f = replace(f, labels=self._with(f)._labels(data))
+        if documents is None:
+            return f
+        corpus, read_so = documents
+        if corpus.n_tokens == 0:  # vectors alone
+            return f if before is None else replace(f, texts=before.texts)
+        return replace(f, texts=ClusterWords.of(self._with(f)._shares(data), corpus, read_so))
 
-    def _finished(self, f: FittedMixture, data: Corpus | Rows) -> FittedMixture:
-        """With what an estimator has to say of the data that it was fitted to."""
-        return f
+    def _labels(self, data: Corpus | Rows) -> np.ndarray:
+        """The cluster of each row of the fit."""
+        return np.concatenate([a.cluster[:, 0] for a in assigned(self._found(), data, self._solver(), 1)])
+
+    def _shares(self, data: Corpus | Rows) -> sp.csr_array:
+        """[documents, K] what clusters have of each document of the fit."""
+        f, solver = self._found(), self._solver()
+        return sp.vstack(
+            [probabilities(a, f.n_topics) for a in assigned(f, data, solver, solver.n_active)], format="csr"
+        )
+
+    def _read_texts(
+        self, texts: object, how: How, data: Corpus | Rows, before: FittedMixture | None
+    ) -> tuple[Corpus, Reading]:
+        known = None if before is None or before.texts is None else before.texts.reading
+        corpus, reading = read(texts, how, known, owner=type(self).__name__, engine=self._engine())
+        if corpus.n_docs != len(data):
+            raise ValueError(f"there are {corpus.n_docs} texts for {len(data)} rows of X: pass one each")
+        return corpus, reading
 
     def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """One stochastic step on these rows. The first call also decides where clusters start and, where they are read
@@ -226,24 +262,30 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         return placed.update(blend(total, new, size, stream.stands_for(n_seen), new.n_rows)).on_host()
 
     def fit_predict(self, X: object, y: object = None, sample_weight: object = None) -> np.ndarray:
-        """`fit`, then `predict`."""
-        return self.fit(X, sample_weight=sample_weight).predict(X)
+        """`fit`, then its labels."""
+        return self.fit(X, sample_weight=sample_weight).labels_
 
-    def predict(self, X: object) -> np.ndarray:
-        """The most probable cluster of each row."""
-        return np.concatenate([a.cluster[:, 0] for a in self._assigned(X, 1)])
+    def predict(self, X: object, *, min_weight: float = 0.0, min_density: float | None = None) -> np.ndarray:
+        """The most probable cluster of each row; -1 where its probability is less than `min_weight`, from 0 to 1, or
+        where the log likelihood of the row, as `score_samples` has it, is less than `min_density`."""
+        found = np.concatenate([a.cluster[:, 0] for a in self._assigned(X, 1)])
+        found[self._outliers(min_weight, min_density, X)] = NO_TOPIC
+        return found
+
+    def _outliers(self, min_weight: float, min_density: float | None, *X: Any) -> Any:
+        """The rows that have no cluster as likely as the user asks for."""
+        least, is_outlier = number_from(min_weight, "min_weight", 0.0, 1.0), np.zeros(0, np.intp)
+        if least > 0:
+            weight = sp.csr_array(self.predict_proba(*X, sparse_output=True)).max(axis=1)
+            is_outlier = np.flatnonzero(weight.toarray().ravel() < least)
+        if min_density is None:
+            return is_outlier
+        return np.union1d(is_outlier, np.flatnonzero(self.score_samples(*X) < any_number(min_density, "min_density")))
 
     def predict_proba(self, X: object, *, sparse_output: bool = False) -> np.ndarray | sp.csr_array:
         """Posterior probabilities of shape (n_samples, n_components); at most n_active of a row are not zero."""
         K = self._found().model.n_components
-        L = count_of_active(self.n_active, K)
-
-        def probabilities(a: Assigned) -> sp.csr_array:
-            r = a.r.astype(np.float64)
-            r /= r.sum(axis=1, keepdims=True)  # float32 shares sum to one only roughly
-            return sp.csr_array((r.ravel(), a.cluster.ravel(), np.arange(0, r.size + 1, L)), shape=(len(r), K))
-
-        parts = (probabilities(a) for a in self._assigned(X, L))
+        parts = (probabilities(a, K) for a in self._assigned(X, count_of_active(self.n_active, K)))
         if sparse_output:
             return sp.vstack(list(parts), format="csr")
         return np.concatenate([part.toarray() for part in parts])
@@ -316,23 +358,74 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
 
     def _assigned(self, X: object, L: int, *, keep_clusters: bool = True) -> Iterator[Assigned]:
         """The clusters of all rows, a shard at a time, by the engine's workers."""
-        f, threads = self._found(), self._threads()
-        with use_threads(threads):
-            data, _ = self._read_data(X, How(), f.reading)
-        shards, step = Shards(data, in_order(data)), AssignStep(self._likelihood, L, keep_clusters)
-        workers = self._engine().open(shards, step, threads)
-        first = 0
-        try:
-            results = workers.run(workers.place(f.model).tables, range(len(shards)))
-            for _ in range(len(shards)):
-                with use_threads(threads):
-                    _, assigned, _ = next(results)
-                refuse_too_far(assigned.likelihood, first)
-                first += len(assigned.likelihood)
-                yield assigned
-            del results  # which has the model where the workers read it
-        finally:
-            workers.close()
+        return assigned(self._found(), self._rows(X), self._solver(), L, keep_clusters=keep_clusters)
+
+    def _rows(self, X: object) -> Corpus | Rows:
+        with use_threads(self._threads()):
+            return self._data(X, How(), self._found().reading)[0]
+
+    # Words of clusters. A document is a row of X and, where there are texts, the text beside it.
+
+    def _solver(self) -> Solver:
+        n_active = count_of_active(self.n_active, self._found().model.n_components)
+        return Solver(self._engine(), self._threads(), n_active)
+
+    def _has_words(self) -> bool:
+        return self._fitted is not None and self._fitted.has_words
+
+    def _read_known(self, X: object) -> Corpus:
+        rows = self._rows(X)
+        assert isinstance(rows, Corpus)
+        return rows
+
+    def _parts(self, X: object) -> Iterator[Corpus]:
+        yield self.counts(X)
+
+    def document_info(
+        self, X: object, *, n_topics: int = 3, min_weight: float = 0.0, min_density: float | None = None
+    ) -> DataFrame:
+        """A table of the rows of X: their number, cluster, its name, its probability `weight`, the entropy of the
+        clusters, the most probable ones with their probabilities, and `density`, the log likelihood of the row.
+
+        Every row has a cluster, unless you say which are outliers: the cluster is -1 where its probability is less than
+        `min_weight`, or the density less than `min_density`, for instance `np.quantile(model.score_samples(X), 0.02)`.
+        """
+        n, least = whole_number(n_topics, "n_topics"), number_from(min_weight, "min_weight", 0.0, 1.0)
+        density, corpus = self.score_samples(X), self.counts(X)
+        below = -np.inf if min_density is None else any_number(min_density, "min_density")
+        columns = dict(
+            document_info(self._solved(), [corpus], self._solver(), n_topics=n, min_weight=least, kept=density >= below)
+        )
+        if corpus.vectors is not None:
+            del columns["tokens"]
+        return self._frame(columns | {"density": density})
+
+    # Edits. They change the clusters and n_components, and keep the names and words of clusters. `labels_` are gone:
+    # predict(X). To learn on from the edited clusters, fit with warm_start=True.
+
+    def merge_topics(self, groups: Iterable[Sequence[int]]) -> Self:
+        """Makes one cluster of each pair (or larger group) of clusters, for instance [(2, 7), (3, 4)], in the place of
+        the lowest; later ones move up. It has the rows and the words of all."""
+        return self._edited(edits.merge(self._found(), groups))
+
+    def drop_topics(self, topics: Iterable[int]) -> Self:
+        """Removes clusters; later ones move up. Their rows belong to others from now on."""
+        return self._edited(edits.drop(self._found(), topics))
+
+    def suggest_merges(self, X: object, *, n_pairs: int = 10, max_docs: int = 2000, random_state: int = 0) -> DataFrame:
+        """The pairs of clusters with the nearest words, and what merging each alone would do to the log likelihood of a
+        row of X: see `LDA.suggest_merges`."""
+        seed, n = whole_number(random_state, "random_state", least=0), whole_number(n_pairs, "n_pairs")
+        corpus = edits.sampled(self.counts(X), whole_number(max_docs, "max_docs"), seed)
+        return self._frame(edits.suggest_merges(self._found(), corpus, self._solver(), n))
+
+    def _edited(self, f: FittedMixture) -> Self:
+        self.n_components = f.n_topics
+        for name in {"init", "init_params"} & self.get_params(deep=False).keys():
+            if not isinstance(getattr(self, name), str):  # clusters that were given one by one
+                setattr(self, name, "auto")
+        self._fitted = f
+        return self
 
     def _write(self, fitted: FittedMixture, out: Writer) -> None:
         assert isinstance(fitted.model, Mixture)
@@ -341,27 +434,27 @@ class MixtureEstimator(DensityMixin, Estimator[FittedMixture]):
         out.value("weights", next(name for name, kind in WEIGHTS.items() if isinstance(weights, kind)))
         weights.write(out.at("weights"))
         fitted.model.likelihood.write(out.at("clusters"))
+        if fitted.texts is not None:
+            fitted.texts.write(out.at("texts"))
 
     def _read(self, about: dict[str, Any], file: CheckedReader, K: int) -> FittedMixture:
         objective = file.choice("objective", OBJECTIVES)
         weights = WEIGHTS[file.choice("weights", tuple(WEIGHTS))].read(file.at("weights"), K, objective)
         model = Mixture(weights, self._read_likelihood(file.at("clusters"), K, objective), file.n_features, K)
-        return FittedMixture(**about, model=model)
+        return FittedMixture(**about, model=model, texts=self._read_words(file, K))
 
-
-def refuse_too_far(likelihood: np.ndarray, first: int) -> None:
-    """Rows so far from all clusters that none of them has a likelihood. `first` is the number of the first row."""
-    far = np.flatnonzero(~np.isfinite(likelihood))
-    if len(far):
-        raise ValueError(
-            f"row {first + int(far[0])} of X is so far from all clusters that its likelihood is not a number; "
-            "float64 reaches further than float32"
-        )
+    def _read_words(self, file: CheckedReader, K: int) -> ClusterWords | None:
+        return ClusterWords.read(file.at("texts"), K) if file.has("texts.indptr") else None
 
 
 def rows_of(data: Corpus | Rows) -> Corpus | Rows:
     """Without groups."""
     return data.rows if isinstance(data, GroupedRows) else data
+
+
+def _vectors(X: object) -> object:
+    """The rows of documents that have vectors beside them; other data as it is."""
+    return X.vectors if isinstance(X, Corpus) and X.vectors is not None else X
 
 
 def count_of_samples(n_samples: Any) -> int:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from sklearn.utils import check_random_state
 
 from topmix.api.estimator import learned
 from topmix.api.gaussian_parameters import responsibilities
-from topmix.api.mixture import MixtureEstimator, count_of_samples
-from topmix.data.corpus import Corpus
+from topmix.api.mixture import count_of_samples
+from topmix.api.vectors import VectorMixture
 from topmix.data.errors import CorpusError
 from topmix.data.rows import Directions, Rows
 from topmix.engines import Engine
 from topmix.files.reader import CheckedReader
-from topmix.fitted.mixture import FittedMixture
 from topmix.fitting.history import Callback
 from topmix.learners import Learner
 from topmix.likelihoods.von_mises_fisher import CONCENTRATIONS, OBJECTIVES, VonMisesFisher, sample
@@ -26,9 +23,10 @@ from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION, ratio
 from topmix.parameters.checks import count_of_active, one_of, positive_number
 from topmix.read import How, Reading
 from topmix.read.rows import unchecked_rows
+from topmix.stats import MixtureStats
 
 
-class VonMisesFisherMixture(MixtureEstimator):
+class VonMisesFisherMixture(VectorMixture):
     """Clusters of directions: text embeddings, normalised vectors, and whatever is compared by the cosine.
 
     Each cluster is a von Mises-Fisher distribution: a mean direction, and a concentration around it. Where spherical
@@ -130,7 +128,6 @@ class VonMisesFisherMixture(MixtureEstimator):
 
     mean_directions_ = learned[np.ndarray](lambda f: f.model.likelihood.parameters.mu)
     concentrations_ = learned[np.ndarray](lambda f: f.model.likelihood.parameters.kappa)
-    labels_ = learned[np.ndarray](lambda f: f.labels)
 
     weight_concentration_prior_type = "dirichlet_distribution"  # the only one
 
@@ -178,13 +175,6 @@ class VonMisesFisherMixture(MixtureEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
-
-    def _finished(self, f: FittedMixture, data: Corpus | Rows) -> FittedMixture:
-        return replace(f, labels=self._with(f).predict(data))
-
-    def fit_predict(self, X: object, y: object = None, sample_weight: object = None) -> np.ndarray:
-        """`fit`, then its labels."""
-        return self.fit(X, sample_weight=sample_weight).labels_
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Rows drawn from the fitted mixture, cluster by cluster, and the cluster of each."""
@@ -238,6 +228,9 @@ class VonMisesFisherMixture(MixtureEstimator):
         else:
             model = given(prepared, r, data, weight)
         return model, model.N
+
+    def _halves(self, rows: Rows, r: np.ndarray) -> MixtureStats:
+        return MixtureStats(given(self._directions, r, rows, None).total, r.sum(axis=0), 0.0, 0.0)
 
     def _local_step(self, K: int) -> LocalStep:
         step = RowCandidateStep(self._likelihood, count_of_active(self.n_active, K))

@@ -37,6 +37,10 @@ Threads = Annotated[
     number(help="Number of threads; all cores if not given. The result is the same.", min=1),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `topmix fit -o MODEL` writes it.")]
+Texts = Annotated[
+    Path | None,
+    typer.Option(help="The texts beside vectors, one for each row, that describe clusters.", metavar="DOCS"),
+]
 Documents = Annotated[
     Path,
     typer.Argument(

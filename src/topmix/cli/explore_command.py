@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from topmix.cli.command import AsJson, ModelFile, Seed, Threads, app_of, number, one_line_errors, print_json, tell
+from topmix.cli.command import (
+    AsJson,
+    ModelFile,
+    Seed,
+    Texts,
+    Threads,
+    app_of,
+    number,
+    one_line_errors,
+    print_json,
+    tell,
+)
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
 from topmix.cli.sources import READ_GROUPS, read_all_for, read_to_show
@@ -30,6 +41,7 @@ def explore(
         Path | None,
         typer.Option(help="Documents, such as the training documents: to read, and to learn on.", metavar="DOCS"),
     ] = None,
+    texts: Texts = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,6 +72,7 @@ def explore(
     topmix explore model
     topmix explore model --corpus docs/
     topmix explore model --corpus reviews.csv --field body --column date --column author
+    topmix explore model --corpus vectors.npy --texts titles.csv
 
     Ctrl-C ends it.
     """
@@ -68,10 +81,10 @@ def explore(
 
         found = load_model(model, threads)
         with Console(stderr=True).status("Reading the documents ..."):
-            documents, texts, columns = read_to_show(found, corpus, column or (), settings)
+            documents, their_texts, columns = read_to_show(found, corpus, column or (), settings, texts)
             unseen = None if held_out is None else read_all_for(found, held_out, dict(settings)).corpus
             explorer = open_explorer(
-                found, documents, texts=texts, columns=columns, held_out=unseen, other=other, path=model,
+                found, documents, texts=their_texts, columns=columns, held_out=unseen, other=other, path=model,
                 title=title or model.stem, port=port, browser=False,
             )  # fmt: skip
         explorer.session.seed = seed

@@ -20,6 +20,7 @@ from topmix.cli.command import (
     AsJson,
     Documents,
     Seed,
+    Texts,
     Threads,
     app_of,
     check_output,
@@ -49,6 +50,8 @@ from topmix.cli.sources import (
     read_all_for,
     read_table,
     read_to_fit,
+    read_vectors,
+    read_vectors_to_fit,
     takes_counts,
     texts_at,
 )
@@ -102,6 +105,7 @@ def fit(
     source: Documents,
     *,
     model: Annotated[str, model_option(MODELS)] = PREFERRED,
+    texts: Texts = None,
     max_time: Annotated[
         str | None,
         typer.Option(
@@ -158,6 +162,7 @@ def fit(
     topmix fit docs/ -o model --seeds words.txt
     topmix fit docs/ -o model --resume
     topmix fit docs/ -k 50 -o model --explore
+    topmix fit vectors.npy --texts titles.csv --model vmf -k 50 -o model
 
     Ctrl-C ends the fit after the current pass, and saves the model.
     """
@@ -175,7 +180,7 @@ def fit(
             estimator.set_params(max_time=None)
         extra = _checkpoint(type(estimator), checkpoint, checkpoint_every, resume)
         reading = dict(settings)
-        data = _read(estimator, source, settings, start)
+        data = _read(estimator, source, settings, start, texts)
         if "n_components" not in chosen and not resume and takes_counts(estimator):
             most = "at most " if cls is HDP else ""
             note(f"learning {most}{estimator.n_components} topics; -k N asks for N, and `topmix sweep` helps to choose")
@@ -236,8 +241,9 @@ def learn(
     most = estimator.max_iter
     if most is None:
         _, most = estimator._sweeps(data, estimator._learner(), estimator._inference())
-    unit = "token" if isinstance(data, Corpus) else "row"
-    size, words = (data.n_tokens, data.vocabulary) if isinstance(data, Corpus) else (len(data), None)
+    is_words = isinstance(data, Corpus) and data.vectors is None
+    unit = "token" if is_words else "row"
+    size, words = (data.n_tokens, data.vocabulary) if isinstance(data, Corpus) and is_words else (len(data), None)
     console = Console(stderr=True, quiet=quiet)
     time_limit: TimeLimit | Watch | None = None if limit is None else TimeLimit(limit)
     lost: int | None = None
@@ -276,6 +282,8 @@ def has_converged(estimator: BaseEstimator) -> bool:
 def describe_data(data: Corpus | Rows) -> dict[str, float]:
     if isinstance(data, Rows):
         return {"n_rows": data.shape[0], "n_features": data.shape[1]}
+    if data.vectors is not None:
+        return {**describe_data(data.vectors), "n_words": data.n_words, "n_tokens": data.n_tokens}
     return {"n_docs": data.n_docs, "n_words": data.n_words, "n_tokens": data.n_tokens}
 
 
@@ -287,8 +295,16 @@ def seconds(text: str) -> float:
     return float(found[1]) * UNITS[found[2]]
 
 
-def _read(estimator: BaseEstimator, source: Path, settings: Settings, start: BaseEstimator | None) -> Corpus | Rows:
+def _read(
+    estimator: BaseEstimator, source: Path, settings: Settings, start: BaseEstimator | None, texts: Path | None
+) -> Corpus | Rows:
+    if texts is not None and takes_counts(estimator):
+        raise typer.BadParameter("texts stand beside vectors: --model vmf or gmm takes these", param_hint="--texts")
     with Console(stderr=True).status(f"Reading {source} ..."):
+        if texts is not None and start is not None:
+            return read_vectors(start, source, texts, settings)
+        if texts is not None:
+            return read_vectors_to_fit(source, texts, settings, estimator._engine())
         if not takes_counts(estimator):
             return read_table(source, settings)
         if start is not None:
@@ -306,6 +322,10 @@ def _explorer(data: Corpus | Rows, source: Path, reading: Settings, output: Path
     """An explorer that waits for the first pass."""
     if not isinstance(data, Corpus):
         raise typer.BadParameter("there is nothing to explore in clusters of rows of numbers", param_hint="--explore")
+    if data.vectors is not None:
+        raise typer.BadParameter(
+            "clusters get their words when the fit is over: `topmix explore` shows them then", param_hint="--explore"
+        )
     if (session := output.with_name(output.name + ".session")).exists():  # now, and not after the fit
         raise ValueError(f"{session}: holds edits of the model that is there now; move it away first")
     explorer = open_session(data, texts_at(source, reading), output.stem, port)

@@ -19,6 +19,7 @@ from topmix.parameters.component import Component
 # Parameters that are options of the command itself (--seed, --threads, --resume, --max-time), or cannot be typed.
 OWN = ("random_state", "n_jobs", "verbose", "callbacks", "warm_start", "max_time")
 PREFERRED = "LDA"
+SHORT = {"vmf": "VonMisesFisherMixture", "gmm": "GaussianMixture"}
 NO_GROUPS = "needs the group of each row, which the command does not read: use it from Python"
 MODELS = {name: cls for name, cls in ESTIMATORS.items() if not issubclass(cls, AdmixtureEstimator)}
 
@@ -48,8 +49,9 @@ def component_flags(family: str) -> dict[str, Flag]:
 
 
 def estimator_class(name: str) -> type[BaseEstimator]:
-    """By its name in any spelling: gaussian-mixture is GaussianMixture."""
+    """By its name in any spelling: gaussian-mixture is GaussianMixture, and gmm too."""
     wanted = re.sub(r"[-_ ]", "", name).lower()
+    wanted = SHORT.get(wanted, wanted).lower()
     for known, cls in ESTIMATORS.items():
         if known.lower() == wanted:
             if known not in MODELS:

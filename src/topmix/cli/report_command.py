@@ -8,7 +8,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from topmix.cli.command import AsJson, ModelFile, Seed, Threads, app_of, check_output, file, one_line_errors, print_json
+from topmix.cli.command import (
+    AsJson,
+    ModelFile,
+    Seed,
+    Texts,
+    Threads,
+    app_of,
+    check_output,
+    file,
+    one_line_errors,
+    print_json,
+)
 from topmix.cli.flags import with_flags
 from topmix.cli.models import load_model
 from topmix.cli.sources import READ_GROUPS, read_to_show
@@ -25,6 +36,7 @@ def report(
             help="Documents, such as the training documents: the page shows examples for each topic.", metavar="DOCS"
         ),
     ] = None,
+    texts: Texts = None,
     column: Annotated[
         list[str] | None,
         typer.Option(help="A column beside the texts, such as a date or an author. Repeat for more.", metavar="NAME"),
@@ -44,13 +56,14 @@ def report(
     topmix report model -o report.html
     topmix report model -o report.html --corpus docs/
     topmix report model -o report.html --corpus reviews.csv --field body --column date --column author
+    topmix report model -o report.html --corpus vectors.npy --texts titles.csv
     """
     with one_line_errors("stopped by Ctrl-C; nothing was written"):
         check_output(output)
         found = load_model(model, threads)
         with Console(stderr=True).status("Writing the report ..."):
-            documents, texts, columns = read_to_show(found, corpus, column or (), settings)
-            write_report(found, output, documents, texts=texts, columns=columns, title=title or model.stem)
+            documents, their_texts, columns = read_to_show(found, corpus, column or (), settings, texts)
+            write_report(found, output, documents, texts=their_texts, columns=columns, title=title or model.stem)
         if as_json:
             print_json({"output": str(output), "bytes": output.stat().st_size})
         elif output.is_file():

@@ -130,7 +130,7 @@ def pattern_of(folder: Path) -> str | None:
 def read_for(model: BaseEstimator, path: Path, settings: Settings, *, whole: bool = False) -> Iterator[Read]:
     """Documents in the columns of a fitted model, in parts of bounded size, or as a whole. "-" is standard input, with
     one text or JSON object per line."""
-    known: Reading = model._found().reading
+    known: Reading = model._found().words_read
     documents: Path | NamedTexts = path
     if path == STANDARD_INPUT:
         documents, how = NamedTexts(_standard_input(taken(settings, READING))), How()
@@ -161,8 +161,17 @@ class Shown(NamedTuple):
     columns: dict[str, list[object]] | None = None
 
 
-def read_to_show(model: BaseEstimator, path: Path | None, columns: Sequence[str], settings: Settings) -> Shown:
-    """Documents in the columns of a model, their texts, and what stands beside the texts; nothing without a path."""
+def read_to_show(
+    model: BaseEstimator, path: Path | None, columns: Sequence[str], settings: Settings, texts: Path | None = None
+) -> Shown:
+    """Documents in the columns of a model, their texts, and what stands beside the texts; nothing without a path. Of a
+    mixture of vectors the path is that of the vectors, and `texts` that of their texts."""
+    if texts is not None and (path is None or takes_counts(model)):
+        raise typer.BadParameter("texts stand beside vectors: pass these as --corpus", param_hint="--texts")
+    if path is not None and not takes_counts(model):
+        corpus = read_vectors(model, path, texts, dict(settings))
+        beside = {name: column_of(texts, name, corpus.n_docs) for name in columns}
+        return Shown(corpus, None if texts is None else texts_at(texts, dict(settings)), beside)
     if path is not None:
         corpus = read_all_for(model, path, dict(settings)).corpus
         beside = {name: column_of(path, name, corpus.n_docs) for name in columns}
@@ -170,6 +179,18 @@ def read_to_show(model: BaseEstimator, path: Path | None, columns: Sequence[str]
     if columns:
         raise typer.BadParameter("columns are of documents: pass --corpus too", param_hint="--column")
     return Shown()
+
+
+def read_vectors(model: BaseEstimator, path: Path, texts: Path | None, settings: Settings) -> Corpus:
+    """Vectors, and the texts beside them in the words of a fitted mixture."""
+    rows = read_table(path, {} if texts is not None else settings)
+    found: Corpus = model.counts(rows, None if texts is None else read_all_for(model, texts, settings).corpus)
+    return found
+
+
+def read_vectors_to_fit(path: Path, texts: Path, settings: Settings, engine: Engine) -> Corpus:
+    """Vectors, and the words of the texts beside them."""
+    return read_to_fit(texts, settings, engine=engine).with_vectors(read_table(path, {}))
 
 
 def read_table(path: Path, settings: Settings) -> Rows:

@@ -15,6 +15,7 @@ from topmix.cli.command import (
     AsJson,
     Documents,
     Seed,
+    Texts,
     Threads,
     app_of,
     check_output,
@@ -29,12 +30,13 @@ from topmix.cli.fit_command import FIT, FLAGS, MODEL, grouped, model_option
 from topmix.cli.flags import Flag, with_flags
 from topmix.cli.models import PREFERRED, configure, estimator_class
 from topmix.cli.seeds import read_seeds
-from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_to_fit
+from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_table, read_to_fit, takes_counts
+from topmix.data import Corpus, Rows
 from topmix.model_selection import sweep
 
 # --n-components is a list here, and --seeds a number of fits; the words that steer topics are --seed-words.
 OTHERS = ("n_components", "seeds")
-TOPIC_MODELS = ("LDA", "HDP", "GibbsLDA", "CombinatorialLDA")
+TOPIC_MODELS = ("LDA", "HDP", "GibbsLDA", "CombinatorialLDA", "GaussianMixture", "VonMisesFisherMixture")
 NUMBER = Flag("held_out", int | float, None)
 
 
@@ -70,6 +72,7 @@ def sweep_sizes(
         Path | None, file("--html", help="Write a page with the table, the curves and the recommendation.")
     ] = None,
     model: Annotated[str, model_option(TOPIC_MODELS)] = PREFERRED,
+    texts: Texts = None,
     seed_words: Annotated[
         Path | None,
         file(
@@ -92,6 +95,7 @@ def sweep_sizes(
     topmix sweep docs/ -k 20,50,100,200 --seeds 3
     topmix sweep docs/ -k 10,20,40 --html sweep.html
     topmix sweep reviews.csv --field body -k 50,100 --inference.sweeps 0
+    topmix sweep vectors.npy --texts titles.csv --model vmf -k 20,50,100
 
     Ctrl-C ends the sweep, and shows what has been measured so far.
     """
@@ -111,11 +115,17 @@ def sweep_sizes(
         if "n_jobs" in estimator.get_params(deep=False):
             estimator.set_params(n_jobs=threads)
         with Console(stderr=True).status(f"Reading {source} ..."):
-            corpus = read_to_fit(source, settings, engine=estimator._engine())
-        note(f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens of {corpus.n_words:,} words")
+            if takes_counts(estimator):
+                data: Corpus | Rows = read_to_fit(source, settings, engine=estimator._engine())
+            else:
+                data = read_table(source, {} if texts is not None else settings)
+            beside = None if texts is None else read_to_fit(texts, settings, engine=estimator._engine())
+        if isinstance(data, Corpus):
+            note(f"{data.n_docs:,} documents, {data.n_tokens:,} tokens of {data.n_words:,} words")
         result = sweep(
-            corpus,
+            data,
             sizes,
+            texts=beside,
             seeds=range(seed, seed + seeds),
             estimator=estimator,
             held_out=share,

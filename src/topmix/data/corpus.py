@@ -24,6 +24,7 @@ from topmix.data.design_rows import DesignRows
 from topmix.data.errors import CorpusError
 from topmix.data.matrices import rows_from_array
 from topmix.data.remote_file import is_remote, local_copy
+from topmix.data.rows import Rows
 from topmix.data.store import CorpusParts, open_store, verify_store, write_store
 from topmix.data.strings import Strings
 from topmix.data.vocabulary import columns_of_all
@@ -62,6 +63,7 @@ class Corpus:
     url: str | None  # where that file was fetched from
     design: DesignRows | None  # what the prior of each document depends on; a saved corpus has none
     version: NDArray[np.int32] | None  # [D] the version of topics that each document has, -1 for none of them
+    vectors: Rows | None  # one for each document, where clusters of vectors are described by words; not saved either
     _rows: CountRows | StoredRows
     _n_tokens: float | None  # None: nobody has asked
     _unverified: Path | None  # the file that the rows were taken from, if nobody has compared its checksums
@@ -132,6 +134,7 @@ class Corpus:
             url=url,
             design=None,
             version=None,
+            vectors=None,
             _rows=rows if isinstance(rows, StoredRows) else tuple(_frozen(array) for array in rows),
             _n_tokens=n_tokens,
             _unverified=unverified,
@@ -139,15 +142,24 @@ class Corpus:
 
     def with_design(self, design: DesignRows) -> Corpus:
         """The same documents, with what their priors depend on."""
+        return self._with(design=design)
+
+    def with_vectors(self, vectors: Rows) -> Corpus:
+        """The same documents, with a vector beside each."""
+        if len(vectors) != self.n_docs:
+            raise ValueError(
+                f"there are {len(vectors)} vectors and {self.n_docs} documents: each needs one of the other"
+            )
+        return self._with(vectors=vectors)
+
+    def _with(self, **beside: object) -> Corpus:
         corpus = object.__new__(Corpus)
-        corpus.__dict__.update(self.__dict__ | {"design": design})
+        corpus.__dict__.update(self.__dict__ | beside)
         return corpus
 
     def with_versions(self, version: NDArray[np.int32]) -> Corpus:
         """The same documents, with the versions of topics that they have."""
-        corpus = object.__new__(Corpus)
-        corpus.__dict__.update(self.__dict__ | {"version": version})
-        return corpus
+        return self._with(version=version)
 
     def __getstate__(self) -> dict[str, object]:
         """Somebody who gets a copy gets rows that were checked."""
@@ -390,7 +402,9 @@ class Corpus:
         chosen = slice(numbers.start, numbers.stop) if isinstance(numbers, range) else numbers
         if self.version is not None:
             part = part.with_versions(self.version[chosen])
-        return part if self.design is None else part.with_design(self.design[chosen])
+        if self.design is not None:
+            part = part.with_design(self.design[chosen])
+        return part if self.vectors is None else part.with_vectors(self.vectors[chosen])
 
     def _source(self) -> Path | None:
         """The file that the rows come from, if nobody has compared its checksums."""

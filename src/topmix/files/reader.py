@@ -40,6 +40,15 @@ class CheckedReader:
         inner.prefix = f"{self.prefix}{name}."
         return inner
 
+    def inside(self, name: str) -> CheckedReader:
+        """A table among the values, read as if it were at the top of the file."""
+        value, inner = self._extra(name), copy.copy(self)
+        if not isinstance(value, dict):
+            raise ModelFileError(f"{self.prefix}{name} is not a table")
+        inner.about = value
+        inner.n_features = self._integer(value.get("n_features"), f"{self.prefix}{name}.n_features", 1, MAX_FEATURES)
+        return inner
+
     def has(self, name: str) -> bool:
         """Whether there is an array of this name that was not taken yet."""
         return self.prefix + name in self.left

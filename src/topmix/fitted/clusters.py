@@ -94,14 +94,18 @@ def describe_clusters(
 def class_tfidf(counts: sp.csr_array) -> sp.csr_array:
     """[clusters, V] weights from counts of words in clusters. A word that no cluster has, has no weight."""
     counts = sp.csr_array(counts, dtype=np.float64)
-    frequency = np.asarray(counts.sum(axis=0)).ravel()
-    tokens = np.asarray(counts.sum(axis=1)).ravel()
-    average = int(tokens.mean()) if len(tokens) else 0
-    with np.errstate(divide="ignore"):
-        idf = np.where(frequency > 0, np.log1p(average / np.maximum(frequency, 1e-300)), 0.0)
+    tokens, idf = np.asarray(counts.sum(axis=1)).ravel(), class_idf(counts)  # before entries: sums may sort them
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     data: Floats = counts.data / tokens[row] * idf[counts.indices]
     return sp.csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
+
+
+def class_idf(counts: sp.csr_array) -> Floats:
+    """[V] log(1 + A / f_w) of each word; 0 where no cluster has it."""
+    frequency = np.asarray(counts.sum(axis=0), np.float64).ravel()
+    average = int(counts.sum() / counts.shape[0]) if counts.shape[0] else 0
+    with np.errstate(over="ignore"):
+        return np.where(frequency > 0, np.log1p(average / np.maximum(frequency, 1e-300)), 0.0)
 
 
 def _checked(labels: ArrayLike, n_docs: int) -> NDArray[np.generic]:

@@ -1,10 +1,10 @@
-"""New documents under fitted topics: which topics they have, and how well the topics explain them."""
+"""New documents under fitted topics or clusters: which of them they have, and how well these explain them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from topmix import _core
 from topmix.chains.hard_topics import HardTopics, place
 from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.data.shard import Shards, in_order, row_sums
 from topmix.engines import Engine
-from topmix.fitted.topics import FittedTopics, HardModel
+from topmix.fitted.mixture import FittedMixture
+from topmix.fitted.topics import Fitted, FittedTopics, HardModel
 from topmix.likelihoods.word_versions import WordVersions
+from topmix.local.assign import Assigned, AssignStep
 from topmix.local.fold_in import FoldedIn, FoldIn
 from topmix.models.topics import TopicModel
 from topmix.numerics.threads import use_threads
@@ -31,6 +34,7 @@ class Solver:
 
     engine: Engine
     threads: int
+    n_active: int = 1  # clusters of a row that are kept, where there are clusters
 
 
 def proportions(
@@ -65,8 +69,11 @@ def proportions(
     return stacked(parts)
 
 
-def score(f: FittedTopics, corpus: Corpus, solver: Solver) -> float:
+def score(f: FittedTopics | FittedMixture, corpus: Corpus, solver: Solver) -> float:
     """A lower bound on the log likelihood of documents given the topics; of hard topics, minus their objective."""
+    if isinstance(f, FittedMixture):
+        rows = corpus if corpus.vectors is None else corpus.vectors
+        return float(sum(a.likelihood.sum() for a in assigned(f, rows, solver, f.n_topics, keep_clusters=False)))
     if isinstance(f.model, HardModel):
         return -placed(f.model, corpus, solver.threads)[1]
     if f.versions is not None and corpus.version is not None:
@@ -126,19 +133,85 @@ def _placed_shares(model: HardModel, corpus: Corpus, threads: int, normalize: bo
     return dense
 
 
-def sparse_shares(f: FittedTopics, corpus: Corpus, solver: Solver) -> tuple[sp.csr_array, np.ndarray]:
-    """Shares of the topics that documents use, and known tokens of the documents."""
-    return sp.csr_array(proportions(f, corpus, solver, sparse=True)), row_sums(corpus.indptr, corpus.value)
+def assigned(
+    f: FittedMixture, rows: Corpus | Rows, solver: Solver, L: int, *, keep_clusters: bool = True
+) -> Iterator[Assigned]:
+    """The L best clusters of all rows, a shard at a time, by the engine's workers."""
+    shards = Shards(rows, in_order(rows))
+    workers = solver.engine.open(shards, AssignStep(type(f.model.likelihood), L, keep_clusters), solver.threads)
+    first = 0
+    try:
+        results = workers.run(workers.place(f.model).tables, range(len(shards)))
+        for _ in range(len(shards)):
+            with use_threads(solver.threads):
+                _, found, _ = next(results)
+            refuse_too_far(found.likelihood, first)
+            first += len(found.likelihood)
+            yield found
+        del results  # which has the model where the workers read it
+    finally:
+        workers.close()
 
 
-def smoothed(share: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how much a document is an example of a topic: tokens of the topic / (tokens + 20).
+def refuse_too_far(likelihood: np.ndarray, first: int) -> None:
+    """Rows so far from all clusters that none of them has a likelihood. `first` is the number of the first row."""
+    far = np.flatnonzero(~np.isfinite(likelihood))
+    if len(far):
+        raise ValueError(
+            f"row {first + int(far[0])} of X is so far from all clusters that its likelihood is not a number; "
+            "float64 reaches further than float32"
+        )
+
+
+def probabilities(a: Assigned, K: int) -> sp.csr_array:
+    """[rows, K] posterior probabilities of the clusters that were kept."""
+    r = a.r.astype(np.float64)
+    r /= r.sum(axis=1, keepdims=True)  # float32 shares sum to one only roughly
+    return sp.csr_array((r.ravel(), a.cluster.ravel(), np.arange(0, r.size + 1, r.shape[1])), shape=(len(r), K))
+
+
+class Visited(NamedTuple):
+    """Documents under topics or clusters."""
+
+    shares: sp.csr_array  # [documents, K] of the topics that they use
+    tokens: NDArray[np.float64]  # [documents] that the model knows
+    weight: NDArray[np.float64]  # [documents] from 0 to 1: how good an example of its topics a document is; 0: of none
+
+
+def visited(f: Fitted, corpus: Corpus, solver: Solver) -> Visited:
+    tokens = row_sums(corpus.indptr, corpus.value)
+    if isinstance(f, FittedTopics):
+        return Visited(sp.csr_array(proportions(f, corpus, solver, sparse=True)), tokens, example_weight(tokens))
+    assert isinstance(f, FittedMixture)
+    rows = corpus if corpus.vectors is None else corpus.vectors
+    parts = [(probabilities(a, f.n_topics), a.likelihood) for a in assigned(f, rows, solver, solver.n_active)]
+    shares = sp.csr_array(sp.vstack([part for part, _ in parts]))
+    if corpus.vectors is None:
+        return Visited(shares, tokens, example_weight(tokens))
+    return Visited(shares, tokens, _typical(f, shares, np.concatenate([of_rows for _, of_rows in parts]), solver))
+
+
+def example_weight(length: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How good an example a document of this many tokens is: tokens / (tokens + 20).
 
     The share of a topic in a short document is easily 1. So a long document about the topic comes before a short one
     that happens to use its words.
     """
-    found: NDArray[np.float64] = share * (length / (length + EXAMPLE_SMOOTHING))
+    found: NDArray[np.float64] = length / (length + EXAMPLE_SMOOTHING)
     return found
+
+
+def _typical(
+    f: FittedMixture, shares: sp.csr_array, likelihood: NDArray[np.float64], solver: Solver
+) -> NDArray[np.float64]:
+    """How good an example a vector is, whose probability is easily 1 in hundreds of dimensions: its density in its
+    cluster, over that at the mean of the cluster, and per dimension."""
+    K, (main, weight) = f.n_topics, main_topics(shares)
+    parts = [(probabilities(a, K), a.likelihood) for a in assigned(f, Rows(f.model.likelihood.mean()), solver, K)]
+    own = sp.csr_array(sp.vstack([part for part, _ in parts])).diagonal()
+    at_mean = np.concatenate([of_rows for _, of_rows in parts]) + np.log(np.maximum(own, 1e-300))
+    density = likelihood + np.log(np.maximum(weight, 1e-300)) - at_mean[main]
+    return np.clip(np.exp(np.minimum(density / f.reading.n_features, 0.0)), 1e-9, 1.0)
 
 
 def main_topics(shares: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,17 +16,22 @@ from topmix.data.corpus import Corpus
 from topmix.data.vocabulary import columns_of
 from topmix.fitted.documents import Solver, proportions, score
 from topmix.fitted.frames import Columns
+from topmix.fitted.mixture import FittedMixture
 from topmix.fitted.seeds import STRENGTH, Seed, Word, seed_counts, seed_weights
 from topmix.fitted.tables import checked_topic
-from topmix.fitted.topics import FittedTopics
+from topmix.fitted.topics import Fitted, FittedTopics
 from topmix.metrics.matching import hellinger
 from topmix.models import edit
+from topmix.models.mixture import Mixture
 from topmix.models.topics import TopicModel
 from topmix.parameters.checks import count_of_components
 from topmix.search.split import split_of
+from topmix.stats import MixtureStats
+
+F = TypeVar("F", FittedTopics, FittedMixture)
 
 
-def merge(f: FittedTopics, groups: Iterable[Sequence[int]]) -> FittedTopics:
+def merge(f: F, groups: Iterable[Sequence[int]]) -> F:
     """One topic of each group, in the place of its lowest. Groups that share a topic join."""
     joined: list[set[int]] = []
     for given in groups:
@@ -34,12 +40,22 @@ def merge(f: FittedTopics, groups: Iterable[Sequence[int]]) -> FittedTopics:
             raise ValueError(f"{tuple(given)!r} is not two topics or more, to be merged")
         overlapping = [other for other in joined if other & group]
         joined = [other for other in joined if not other & group] + [group.union(*overlapping)]
-    gone = [k for group in joined for k in sorted(group)[1:]]
-    return _edited(f, edit.merged(f.topics, [sorted(group) for group in joined]), gone)
+    return _merged(f, [sorted(group) for group in joined])
 
 
-def suggest_merges(f: FittedTopics, corpus: Corpus, solver: Solver, n: int) -> Columns:
-    """The n nearest pairs of topics, and what merging each alone would do to the score of documents, per token."""
+def _merged(f: F, groups: Sequence[Sequence[int]]) -> F:
+    gone = [k for _, *others in groups for k in others]
+    if isinstance(f, FittedTopics):
+        return _edited(f, edit.merged(f.topics, groups), gone)
+    parts = np.eye(f.n_topics)
+    for first, *others in groups:
+        parts[first, others] = 1.0
+    return regrouped(f, np.delete(parts, gone, axis=0), gone)
+
+
+def suggest_merges(f: F, corpus: Corpus, solver: Solver, n: int) -> Columns:
+    """The n nearest pairs of topics, and what merging each alone would do to the score of documents, per token; of
+    clusters, per document."""
     view, names, before = f.view, f.topic_names, score(f, corpus, solver)
     used = np.flatnonzero(~view.is_empty())
     first, second = np.triu_indices(len(used), 1)
@@ -47,11 +63,11 @@ def suggest_merges(f: FittedTopics, corpus: Corpus, solver: Solver, n: int) -> C
     nearest = np.argsort(distance, kind="stable")[:n]
 
     def change(j: int, k: int) -> float:
-        merged = replace(f, model=edit.merged(f.topics, [(j, k)]))
-        return float(score(merged, corpus, solver) - before) / float(corpus.n_tokens)
+        size = corpus.n_docs if isinstance(f.model, Mixture) else corpus.n_tokens
+        return float(score(_merged(f, [(j, k)]), corpus, solver) - before) / float(size)
 
     pairs = [(int(used[first[i]]), int(used[second[i]]), float(distance[i])) for i in nearest]
-    found = sorted(((*pair, change(*pair[:2])) for pair in pairs), key=lambda pair: -pair[3])
+    found = sorted(((j, k, near, change(j, k)) for j, k, near in pairs), key=lambda row: -row[3])
     return {
         "topic": [j for j, _, _, _ in found],
         "other": [k for _, k, _, _ in found],
@@ -77,12 +93,24 @@ def split(f: FittedTopics, corpus: Corpus, solver: Solver, topic: int, seed: int
     return _edited(f, edit.split(f.topics, k, found.share, found.weight))
 
 
-def drop(f: FittedTopics, topics: Iterable[int]) -> FittedTopics:
+def drop(f: F, topics: Iterable[int]) -> F:
     """Without these topics; later ones move up."""
     gone = sorted(set(_topics(f, topics)))
     if len(gone) == f.n_topics:
         raise ValueError(f"all {len(gone)} topics would be dropped; one has to stay")
-    return _edited(f, edit.dropped(f.topics, gone), gone)
+    if isinstance(f, FittedTopics):
+        return _edited(f, edit.dropped(f.topics, gone), gone)
+    return regrouped(f, np.delete(np.eye(f.n_topics), gone, axis=0), gone)
+
+
+def regrouped(
+    f: FittedMixture, parts: np.ndarray, gone: Sequence[int] = (), *born: tuple[np.ndarray, MixtureStats]
+) -> FittedMixture:
+    """Other clusters: parts [new, K] is how much they have of each. `born` is as in `Mixture.regrouped`; their words
+    are for the caller to give."""
+    assert isinstance(f.model, Mixture)
+    texts = None if f.texts is None else f.texts.regrouped(parts)
+    return replace(f, model=f.model.regrouped(parts, *born), names=_moved_up(f, gone), texts=texts, labels=None)
 
 
 def seed(
@@ -156,7 +184,7 @@ def frozen_topics(f: FittedTopics) -> list[int]:
 
 def sampled(corpus: Corpus, n: int, seed: int) -> Corpus:
     """At most n random documents."""
-    if corpus.n_tokens == 0:
+    if corpus.n_tokens == 0 and corpus.vectors is None:
         raise ValueError("no word of the documents is known to the model: pass documents with the words of the model")
     if corpus.n_docs <= n:
         return corpus
@@ -165,8 +193,11 @@ def sampled(corpus: Corpus, n: int, seed: int) -> Corpus:
 
 def _edited(f: FittedTopics, model: TopicModel, gone: Sequence[int] = ()) -> FittedTopics:
     """With another model. Topics after those that are gone move up, and names with them."""
-    names = {k - sum(other < k for other in gone): name for k, name in f.names.items() if k not in gone}
-    return replace(f, model=model, names=names)
+    return replace(f, model=model, names=_moved_up(f, gone))
+
+
+def _moved_up(f: Fitted, gone: Sequence[int]) -> dict[int, str]:
+    return {k - sum(other < k for other in gone): name for k, name in f.names.items() if k not in gone}
 
 
 def _tokens_by_topic(f: FittedTopics, row: Corpus, solver: Solver) -> sp.csc_array:  # [V, K]
@@ -180,7 +211,7 @@ def _tokens_by_topic(f: FittedTopics, row: Corpus, solver: Solver) -> sp.csc_arr
     return sp.csc_array((tokens.ravel(), where), shape=words.shape)
 
 
-def _topics(f: FittedTopics, topics: object) -> list[int]:
+def _topics(f: Fitted, topics: object) -> list[int]:
     if not isinstance(topics, Iterable) or isinstance(topics, str):
         raise ValueError(f"topics are given as a list, such as [{topics!r}], and pairs to merge as [(2, 7)]")
     return [checked_topic(f, k) for k in topics]

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 
 from topmix.data.columns import check_one_each, is_missing
 from topmix.data.corpus import Corpus
-from topmix.fitted.documents import Solver, sparse_shares
+from topmix.fitted.documents import Solver, visited
 from topmix.fitted.frames import Columns
-from topmix.fitted.topics import FittedTopics
+from topmix.fitted.topics import Fitted
 
 REPLICATES = 200  # of the bootstrap
 BLOCK_DOCS = 4096
@@ -19,16 +19,16 @@ PRIOR_TOKENS = 500.0  # of the topic's own words, when groups are compared
 
 
 def topics_by(
-    f: FittedTopics, values: np.ndarray, parts: Iterable[Corpus], solver: Solver, *, level: float, random_state: int
+    f: Fitted, values: np.ndarray, parts: Iterable[Corpus], solver: Solver, *, level: float, random_state: int
 ) -> Columns:
     """Mean shares of topics in the documents of each group or period, with intervals. `values` has one per document,
     dates or groups; documents come in parts."""
     groups, of_doc = _numbered(values)
-    found = [sparse_shares(f, corpus, solver) for corpus in parts]
-    shares = sp.vstack([of_part for of_part, _ in found], format="csr")
-    tokens = np.concatenate([n for _, n in found])
-    check_one_each(len(of_doc), len(tokens))
-    of_doc = np.where(tokens > 0, of_doc, -1)
+    found = [visited(f, corpus, solver) for corpus in parts]
+    shares = sp.vstack([part.shares for part in found], format="csr")
+    weight = np.concatenate([part.weight for part in found])
+    check_one_each(len(of_doc), len(weight))
+    of_doc = np.where(weight > 0, of_doc, -1)
     n, share, low, high = prevalence(shares, of_doc, len(groups), level, random_state)
     is_date, K = values.dtype.kind == "M", shares.shape[1]
     return {
@@ -44,13 +44,11 @@ def topics_by(
     }
 
 
-def words_by(
-    f: FittedTopics, values: np.ndarray, corpus: Corpus, solver: Solver, topic: int, *, n_words: int
-) -> Columns:
+def words_by(f: Fitted, values: np.ndarray, corpus: Corpus, solver: Solver, topic: int, *, n_words: int) -> Columns:
     """The words of one topic that a group uses more than the others, strongest first."""
     groups, of_doc = _numbered(values)
     view = f.view
-    shares, _ = sparse_shares(f, corpus, solver)
+    shares = visited(f, corpus, solver).shares
     counts = _words_of_groups(corpus, shares, view.topic_word, topic, of_doc, len(groups))
     z = _log_odds(counts, view.topic_word[topic])
     columns: dict[str, list[object]] = {name: [] for name in ("group", "word", "count", "z")}

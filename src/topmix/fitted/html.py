@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.fitted.names import relevant_words
-from topmix.fitted.topics import FittedTopics
+from topmix.fitted.topics import Fitted
 from topmix.fitted.view import TopicView
 from topmix.metrics.topic_map import hellinger, plane_positions
 
@@ -22,7 +22,7 @@ SIDE = 320  # pixels
 LONGEST = 24  # letters of a word
 
 
-def html_of(f: FittedTopics, owner: str) -> str:
+def html_of(f: Fitted, owner: str) -> str:
     """`owner` is the name of the estimator."""
     view = f.view
     labels = [[word[:LONGEST] for word in words] for words in relevant_words(view, WORDS)]
@@ -32,7 +32,7 @@ def html_of(f: FittedTopics, owner: str) -> str:
     )
 
 
-def _table(f: FittedTopics, owner: str, labels: list[list[str]]) -> str:
+def _table(f: Fitted, owner: str, labels: list[list[str]]) -> str:
     names, view = f.names, f.view
     order = view.by_size().tolist()
     cell = 'style="text-align:left;padding:2px 10px 2px 0"'

@@ -14,7 +14,7 @@ from topmix.fitted.view import TopicView
 
 GOOD = "good"
 EMPTY, FILLER = "empty", "filler: its most probable words belong to other topics"
-SMALL, FEW = "small: {:.1%} of all tokens", "few documents: {} with a tenth or more of it"
+SMALL, FEW = "small: {:.1%} of all {}", "few documents: {} with a tenth or more of it"
 INCOHERENT = "low coherence: its words are seldom in the same documents"
 WORDS = 10
 LEAST_OWN = 0.25  # of the median: how much of its most probable words a topic has
@@ -51,7 +51,8 @@ def quality(
         elif is_incoherent[k]:
             found.append(INCOHERENT)
         else:
-            found.append(SMALL.format(share[k]) if is_small[k] else GOOD)
+            unit = "tokens" if view.tokens else "documents"
+            found.append(SMALL.format(share[k], unit) if is_small[k] else GOOD)
     return found
 
 

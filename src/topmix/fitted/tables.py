@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,19 +15,21 @@ from scipy.special import xlogy
 
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
-from topmix.fitted.documents import NO_TOPIC, Solver, main_topics, proportions, smoothed, sparse_shares
+from topmix.fitted.documents import NO_TOPIC, Solver, main_topics, proportions, visited
 from topmix.fitted.frames import Columns
 from topmix.fitted.names import RELEVANCE, checked_name, relevant_words
 from topmix.fitted.quality import PART, best_first, quality
-from topmix.fitted.topics import FittedTopics
+from topmix.fitted.topics import Fitted, FittedTopics
 from topmix.fitted.view import TopicView
 from topmix.metrics.coherence import npmi_coherence
 
 NEAREST = 3  # topics named as neighbours of a topic
 EXAMPLES = 3  # documents of a topic in the table of topics
 
+F = TypeVar("F", bound=Fitted)
 
-def topic_info(f: FittedTopics, corpus: Corpus | None, solver: Solver, *, n_words: int, relevance: float) -> Columns:
+
+def topic_info(f: Fitted, corpus: Corpus | None, solver: Solver, *, n_words: int, relevance: float) -> Columns:
     """Topics, the largest of those that are worth reading first. Coherence and examples need documents."""
     view, names = f.view, f.topic_names
     words = relevant_words(view, n_words, relevance)
@@ -45,7 +47,7 @@ def topic_info(f: FittedTopics, corpus: Corpus | None, solver: Solver, *, n_word
     return {
         "topic": order.tolist(),
         "name": [names[k] for k in order],
-        "size": (view.share * view.tokens)[order],
+        "size": view.sizes[order],
         "share": view.share[order],
         "coherence": coherence[order],
         "words": [words[k] for k in order],
@@ -65,15 +67,15 @@ class _Examples(NamedTuple):
         return row if self.names is None else self.names[row]
 
 
-def _examples(f: FittedTopics, parts: Iterable[Corpus], solver: Solver, n: int) -> _Examples:
-    """The documents that are about each topic: the share of the topic decides, and short documents count less."""
+def _examples(f: Fitted, parts: Iterable[Corpus], solver: Solver, n: int) -> _Examples:
+    """The documents that are about each topic: the share of the topic decides, and bad examples count less."""
     K, n_docs, names, found = f.n_topics, 0, list[str](), list[tuple[np.ndarray, ...]]()
     n_documents = np.zeros(K, np.int64)
     for corpus in parts:
-        shares, tokens = sparse_shares(f, corpus, solver)
+        shares, _, examples = visited(f, corpus, solver)
         row = np.repeat(np.arange(corpus.n_docs), np.diff(shares.indptr))
         n_documents += np.bincount(shares.indices[shares.data >= PART], minlength=K)
-        entries = (shares.indices, row + n_docs, shares.data, smoothed(shares.data, tokens[row]))
+        entries = (shares.indices, row + n_docs, shares.data, shares.data * examples[row])
         found = [_best_of_topics([np.concatenate(columns) for columns in zip(*found, entries)], n)]
         n_docs += corpus.n_docs
         names += corpus.names or ()
@@ -93,7 +95,7 @@ def _best_of_topics(entries: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, 
 
 
 def representative_documents(
-    f: FittedTopics, parts: Iterable[Corpus], texts: Sequence[str] | None, solver: Solver, *, n: int
+    f: Fitted, parts: Iterable[Corpus], texts: Sequence[str] | None, solver: Solver, *, n: int
 ) -> Columns:
     """The documents that are most about each topic, in the order of `topic_info`."""
     found, names = _examples(f, parts, solver, n), f.topic_names
@@ -108,17 +110,28 @@ def representative_documents(
     return columns if texts is None else columns | {"text": [texts[row] for _, row, _ in rows]}
 
 
-def document_info(f: FittedTopics, parts: Iterable[Corpus], solver: Solver, *, n_topics: int) -> Columns:
-    """Documents, which come in parts."""
+def document_info(
+    f: Fitted,
+    parts: Iterable[Corpus],
+    solver: Solver,
+    *,
+    n_topics: int,
+    min_weight: float = 0.0,
+    kept: NDArray[np.bool_] | None = None,
+) -> Columns:
+    """Documents, which come in parts. Those that are not `kept`, or whose main topic weighs less, have none."""
     names = f.topic_names
     columns: dict[str, list[Sequence[object] | np.ndarray]] = {}  # of each part
     n_docs = 0
     for corpus in parts:
-        shares, tokens = sparse_shares(f, corpus, solver)
+        shares, tokens, known = visited(f, corpus, solver)
         topics, weights = _best(shares, n_topics)
         main, weight = main_topics(shares)
         entropy = _entropy(shares, tokens, f.alpha)
-        entropy[tokens == 0] = np.nan
+        entropy[known == 0] = np.nan
+        main[~(weight >= min_weight)] = NO_TOPIC
+        if kept is not None:
+            main[~kept[n_docs : n_docs + corpus.n_docs]] = NO_TOPIC
         part: Columns = {
             "document": range(n_docs, n_docs + corpus.n_docs) if corpus.names is None else corpus.names,
             "topic": main,
@@ -135,10 +148,10 @@ def document_info(f: FittedTopics, parts: Iterable[Corpus], solver: Solver, *, n
     return {name: _joined(of_parts) for name, of_parts in columns.items()}
 
 
-def word_info(f: FittedTopics, word: str | int, *, n_topics: int) -> Columns:
+def word_info(f: Fitted, word: str | int, *, n_topics: int) -> Columns:
     """The topics that use a word, those that use it most first."""
     view, names = f.view, f.topic_names
-    p = view.topic_word[:, _word_id(view, word, f.reading.words is not None)]
+    p = view.topic_word[:, _word_id(view, word, f.words_read.words is not None)]
     joint = view.share * p
     order = np.argsort(-joint, kind="stable")[:n_topics]
     return {
@@ -150,9 +163,7 @@ def word_info(f: FittedTopics, word: str | int, *, n_topics: int) -> Columns:
     }
 
 
-def named(
-    f: FittedTopics, names: Mapping[int, str] | Sequence[str] | Callable[[list[str]], str], *, n_words: int
-) -> FittedTopics:
+def named(f: F, names: Mapping[int, str] | Sequence[str] | Callable[[list[str]], str], *, n_words: int) -> F:
     """The same topics with other names: a table of some, a list of all, or a function of their words."""
     if callable(names):
         words = relevant_words(f.view, n_words, RELEVANCE)
@@ -167,7 +178,7 @@ def named(
     return replace(f, names={**f.names, **checked})
 
 
-def checked_topic(f: FittedTopics, k: object) -> int:
+def checked_topic(f: Fitted, k: object) -> int:
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 0 <= k < f.n_topics:
         raise ValueError(f"{k!r} is not a topic: they are numbered from 0 to {f.n_topics - 1}")
     return int(k)

@@ -6,6 +6,7 @@ when it is first asked for, and kept.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -36,6 +37,32 @@ class Fitted:
     objective: float | None = None  # at the end; None where the fit did not come to one
     n_updates: int = 0  # of the model
     n_seen: float = 0.0  # rows, where a stream counts them
+    names: Mapping[int, str] = field(default_factory=dict)  # of topics, those that were given
+    edits: tuple[Edit, ...] = ()
+
+    @property
+    @abstractmethod
+    def n_topics(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def alpha(self) -> NDArray[np.float64]:
+        """[K] what a document has of each topic before it is seen, in tokens."""
+
+    @property
+    @abstractmethod
+    def view(self) -> TopicView: ...
+
+    @property
+    def words_read(self) -> Reading:
+        """How words were read."""
+        return self.reading
+
+    @cached_property
+    def topic_names(self) -> list[str]:
+        """One per topic: the one that was given, or else its most distinctive words."""
+        made = relevant_words(self.view, WORDS_PER_NAME, RELEVANCE)
+        return [self.names.get(k, ", ".join(words) if words else EMPTY) for k, words in enumerate(made)]
 
     def __getstate__(self) -> dict[str, Any]:
         """What was made when somebody asked for it is made again."""
@@ -58,8 +85,6 @@ class HardModel:
 @dataclass(frozen=True, kw_only=True)
 class FittedTopics(Fitted):
     model: TopicModel | HardModel
-    names: Mapping[int, str] = field(default_factory=dict)  # those that were given
-    edits: tuple[Edit, ...] = ()
     n_tokens_seen: float = 0.0
     bound: float | None = None  # exp(-objective per token), which scikit-learn has
     token_topics: NDArray[np.int32] | None = None  # where every token has one topic: after the last pass
@@ -96,7 +121,6 @@ class FittedTopics(Fitted):
 
     @property
     def alpha(self) -> NDArray[np.float64]:
-        """[K] what a document has of each topic before its words are seen, in tokens."""
         return np.zeros(self.n_topics) if isinstance(self.model, HardModel) else self.model.prior.alpha
 
     @cached_property
@@ -112,9 +136,3 @@ class FittedTopics(Fitted):
         tokens = float(sizes.sum())
         share = sizes / tokens if tokens > 0 else np.full(len(sizes), 1.0 / len(sizes))
         return TopicView(self.topic_word, share, tokens, self.words)
-
-    @cached_property
-    def topic_names(self) -> list[str]:
-        """One per topic: the one that was given, or else its most distinctive words."""
-        made = relevant_words(self.view, WORDS_PER_NAME, RELEVANCE)
-        return [self.names.get(k, ", ".join(words) if words else EMPTY) for k, words in enumerate(made)]

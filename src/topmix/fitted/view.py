@@ -21,6 +21,8 @@ class TopicView:
     share: NDArray[np.float64]  # [K] share of all tokens (for a mixture: of all rows); sums to one
     tokens: float  # number of training tokens; 0 if the model does not store it
     words: list[str]  # names of the words, or their numbers if the model has no names
+    n_rows: float = 0.0  # of a mixture: number of training rows
+    base: NDArray[np.float64] | None = None  # [V] what relevance holds against a word; None: log p(w)
 
     @property
     def n_topics(self) -> int:
@@ -46,12 +48,21 @@ class TopicView:
     def relevance(self, probability: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
         """The same for any distribution over the words, [V]."""
         with np.errstate(divide="ignore"):
-            log_p, log_base = np.log(probability), np.log(np.maximum(self.frequency, 1e-300))
-        return np.maximum(log_p - (1.0 - weight) * log_base, -1e9)
+            log_p = np.log(probability)
+        return np.maximum(log_p - (1.0 - weight) * self.log_base, -1e9)
+
+    @cached_property
+    def log_base(self) -> NDArray[np.float64]:
+        return np.log(np.maximum(self.frequency, 1e-300)) if self.base is None else self.base
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """[K] training tokens of each topic, or rows of each cluster."""
+        return self.share * (self.tokens or self.n_rows)
 
     def is_empty(self) -> NDArray[np.bool_]:
-        """[K] topics with less than one token, or no share where the number of tokens is not known."""
-        return (self.share * self.tokens < LEAST_TOKENS) if self.tokens else self.share <= 0
+        """[K] topics with less than one token or row, or no share where their number is not known."""
+        return (self.sizes < LEAST_TOKENS) if self.tokens or self.n_rows else self.share <= 0
 
     def by_size(self) -> NDArray[np.intp]:
         """The numbers of the topics, largest topic first."""

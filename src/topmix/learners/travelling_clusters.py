@@ -245,7 +245,7 @@ def required_to_travel(likelihood: type, data: Corpus | Rows) -> list[Needed] | 
 
 def clusters_of(model: Mixture, *, is_sparse: bool) -> TravellingClusters:
     """How the clusters of this model travel, between dense rows or sparse ones."""
-    weight_prior, likelihood = float(model.allocation.prior), model.likelihood  # type: ignore[attr-defined]
+    weight_prior, likelihood = float(model.allocation.prior), model.likelihood
     if isinstance(likelihood, Categorical):
         return CategoricalClusters(likelihood.eta[:, 0], likelihood.objective == "vb", weight_prior)
     assert isinstance(likelihood, Gaussian)

@@ -14,6 +14,7 @@ from topmix.data.corpus import Corpus
 from topmix.data.shard import Shard
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
+from topmix.likelihoods.likelihood import Pieces
 from topmix.numerics import dirichlet
 from topmix.numerics.threads import threads
 from topmix.stats import WordStats, WordTotal
@@ -126,6 +127,11 @@ class Categorical:
         of_words, norm = self.total.bound("collapsed" if is_point else "variational", self.eta, None)
         prior = len(norm) * float(dirichlet.log_normaliser(self.eta)[0])
         return prior + of_words - float((xlogy(norm, norm) if is_point else gammaln(norm)).sum())
+
+    def regrouped(self, pieces: Pieces, N: np.ndarray) -> Categorical:
+        """Other clusters, from statistics of some."""
+        counts = sum(np.maximum(S.counts(), 0.0) @ parts.T for parts, S in pieces)
+        return replace(self, total=WordTotal.of(np.ascontiguousarray(counts)))
 
     def mean(self) -> np.ndarray:
         """E[phi], [K, V], rows sum to one."""

@@ -21,7 +21,7 @@ from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
 from topmix.likelihoods.covariance import SHAPES, Shape
 from topmix.likelihoods.frame import Frame
-from topmix.likelihoods.likelihood import FEW_SUMS, LEAST_SHARE, Visited
+from topmix.likelihoods.likelihood import FEW_SUMS, LEAST_SHARE, Pieces, Visited
 from topmix.numerics.blas import one_thread
 from topmix.numerics.dirichlet import NEGLIGIBLE
 from topmix.numerics.threads import threads
@@ -238,6 +238,13 @@ class Gaussian:
     def of_all_rows(self) -> float:
         """The log likelihood of a row on average, under one cluster for all: the frame is made so."""
         return self.frame.log_det() - 0.5 * self.shape.D * (1.0 + float(np.log(2 * np.pi)))
+
+    def regrouped(self, pieces: Pieces, N: np.ndarray) -> Gaussian:
+        """Other clusters, from statistics of some."""
+        first = sum(parts @ S.first for parts, S in pieces)
+        second = self.total.second if self.shape.name == "tied" else sum(parts @ S.second for parts, S in pieces)
+        total = GaussianStats(sum(parts @ S.N for parts, S in pieces), first, second)
+        return replace(self, total=total, near=None, age=0).update(total, N)
 
     def mean(self) -> np.ndarray:
         """[K, D], as the data has them."""

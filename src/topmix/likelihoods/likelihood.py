@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -13,6 +14,9 @@ FEW_SUMS = 1 << 17
 
 # A share of a row below this counts as none: it would not show in the sum of the row's shares, and costs D additions.
 LEAST_SHARE = {np.dtype(np.float32): 2.0**-30, np.dtype(np.float64): 2.0**-60}
+
+
+Pieces = Sequence[tuple[np.ndarray, Any]]  # ([new, K] how much of each of K clusters new ones have, statistics of K)
 
 
 class Likelihood(Protocol):
@@ -32,6 +36,7 @@ class Likelihood(Protocol):
     def bound(self, S: Any, N: np.ndarray) -> float: ...
     def mean(self) -> np.ndarray: ...
     def zeros(self, n_features: int, K: int) -> Any: ...
+    def regrouped(self, pieces: Pieces, N: np.ndarray) -> Self: ...
     def write(self, out: Writer) -> None: ...
 
     @staticmethod

@@ -18,7 +18,7 @@ from topmix import _core
 from topmix.data.vectors import GroupShard, VectorShard
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
-from topmix.likelihoods.likelihood import FEW_SUMS, LEAST_SHARE, Visited
+from topmix.likelihoods.likelihood import FEW_SUMS, LEAST_SHARE, Pieces, Visited
 from topmix.numerics.bessel import LARGEST as LARGEST_CONCENTRATION, inverse_ratio, log_ive
 from topmix.numerics.blas import one_thread
 from topmix.numerics.dirichlet import NEGLIGIBLE
@@ -117,6 +117,10 @@ class VonMisesFisher:
         n = N + b
         along = np.einsum("kd,kd->k", p.mu, S.resultant) + b * self.prior_resultant
         return float(n @ p.log_peak + p.kappa @ (along - n))
+
+    def regrouped(self, pieces: Pieces, N: np.ndarray) -> VonMisesFisher:
+        """Other clusters, from statistics of some."""
+        return self.update(DirectionStats(sum(parts @ S.resultant for parts, S in pieces)), N)
 
     def mean(self) -> np.ndarray:
         """[K, D], of unit length."""

@@ -9,15 +9,28 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from topmix.api import LDA
+from topmix.api.admixture import AdmixtureEstimator
 from topmix.api.estimator import output_kind
+from topmix.api.vectors import VectorMixture
+from topmix.data.corpus import Corpus
+from topmix.data.rows import Rows
 from topmix.metrics import split_types
 from topmix.metrics.counts import Floats
-from topmix.model_selection.measure import Fit, HeldOut, by_size, hold_out, measured, topics_of, with_stability
+from topmix.model_selection.measure import (
+    Fit,
+    HeldOut,
+    by_size,
+    hold_out,
+    measured,
+    measured_clusters,
+    topics_of,
+    with_stability,
+)
 from topmix.model_selection.progress import SweepProgress
 from topmix.model_selection.recommend import recommend
 from topmix.model_selection.result import SweepResult
 from topmix.parameters.checks import count_of_components, number_from, whole_number
-from topmix.read import How, read
+from topmix.read import How, Reading, read
 from topmix.views.model import is_topic_model
 
 
@@ -27,6 +40,7 @@ def sweep(
     *,
     seeds: int | Iterable[int] = 3,
     estimator: BaseEstimator | None = None,
+    texts: object = None,
     held_out: float | None = None,
     tolerance: float = 0.01,
     text: str | Sequence[str] | None = None,
@@ -44,19 +58,23 @@ def sweep(
     Parameters
     ----------
     data
-        Documents, as `LDA.fit` takes them: texts, a matrix, a table, a Corpus, a path.
+        Documents, as `LDA.fit` takes them: texts, a matrix, a table, a Corpus, a path. Or vectors, as the estimator
+        takes them.
     n_components : list of int
         The numbers of topics to try.
     seeds : int or list of int
         How many fits to make of each size, or their random seeds. Stability needs two or more.
     estimator : topic model or None
         What to fit, with its parameters; n_components and random_state are set. None is `LDA()`. Topic models of
-        scikit-learn work as well.
+        scikit-learn work as well, and so do GaussianMixture and VonMisesFisherMixture: their score is the mean log
+        likelihood of a held-out row.
+    texts
+        The texts beside vectors, for the coherence of the words of clusters.
     held_out : float, int or None
         The share or number of documents to score. None is a tenth of them, at least 50 (if that is no more than a
         third) and at most 2,000.
     tolerance : float
-        Scores that differ by less count as equal, in nats per token. 0.01 is one percent of perplexity.
+        Scores that differ by less count as equal, in nats per token (or row). 0.01 is one percent of perplexity.
     text, vectorizer, feature_names, layer
         How to read the data, as in `LDA.fit`.
     random_state : int
@@ -77,7 +95,7 @@ def sweep(
     estimator = _checked(LDA() if estimator is None else estimator)
     least = number_from(tolerance, "tolerance", 0.0)
     seed_of_split = whole_number(random_state, "random_state", least=0)
-    corpus, reading = read(data, How(text, vectorizer, feature_names, layer))
+    corpus, reading = _read(data, estimator, texts, How(text, vectorizer, feature_names, layer))
     split = hold_out(corpus, held_out, seed_of_split)
     if sizes[-1] > split.train.n_docs:
         raise ValueError(
@@ -85,7 +103,9 @@ def sweep(
             f"the {split.test.n_docs} that are held out: try fewer topics"
         )
     fits, interrupted = _all_fits(estimator, split, sizes, chosen_seeds, verbose)
-    n_tokens = np.asarray(split_types(split.test)[1].sum(axis=1), dtype=np.float64).ravel()
+    n_tokens = np.ones(split.test.n_docs)
+    if corpus.vectors is None:
+        n_tokens = np.asarray(split_types(split.test)[1].sum(axis=1), dtype=np.float64).ravel()
     found = by_size(fits)
     answer = recommend(found, n_tokens, least)
     planned, reason = len(sizes) * len(chosen_seeds), answer.reason
@@ -111,7 +131,8 @@ def _all_fits(
     estimator: BaseEstimator, data: HeldOut, sizes: list[int], seeds: list[int], verbose: int
 ) -> tuple[list[Fit], bool]:
     """The fits, small sizes first, and whether Ctrl-C ended them early. It raises if there is no fit yet."""
-    X = data.train if is_topic_model(estimator) else data.train.to_scipy()  # of scikit-learn
+    is_ours = is_topic_model(estimator) or isinstance(estimator, VectorMixture)
+    X = data.train if is_ours else data.train.to_scipy()  # of scikit-learn
     fits: list[Fit] = []
     of_size: list[Fit] = []
     topics: list[Floats] = []  # of the present size alone
@@ -128,8 +149,11 @@ def _all_fits(
                     begin = time.perf_counter()
                     model.fit(X)
                     seconds = time.perf_counter() - begin
-                    found = topics_of(model)
-                    fit = measured(found, seed, data, seconds)
+                    if isinstance(model, VectorMixture):
+                        fit, found = measured_clusters(model, seed, data, seconds)
+                    else:
+                        found = topics_of(model)
+                        fit = measured(found, seed, data, seconds)
                     topics.append(found)
                     of_size.append(fit)
                     progress.end(fit)
@@ -141,6 +165,19 @@ def _all_fits(
         if not fits:
             raise
     return fits, interrupted
+
+
+def _read(data: object, estimator: BaseEstimator, texts: object, how: How) -> tuple[Corpus, Reading]:
+    """Documents; of a mixture of vectors, with these beside them."""
+    if not isinstance(estimator, VectorMixture):
+        if texts is not None:
+            raise ValueError("texts= stand beside vectors, and the estimator is a topic model: pass them as data")
+        return read(data, how)
+    rows, reading = estimator._declared()._read_data(data, How(), None)
+    assert isinstance(rows, Rows)
+    none = np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+    corpus = Corpus.trusted(*none, 1) if texts is None else read(texts, how)[0]
+    return corpus.with_vectors(rows), reading
 
 
 def _sizes(n_components: object) -> list[int]:
@@ -174,6 +211,8 @@ def _checked(estimator: BaseEstimator) -> BaseEstimator:
             f"estimator must be a topic model with the parameters n_components and random_state, such as LDA(); "
             f"{name} has no {' and no '.join(missing)}"
         )
+    if isinstance(estimator, VectorMixture) and not isinstance(estimator, AdmixtureEstimator):
+        return estimator
     if not (isinstance(estimator, TransformerMixin) and estimator.__sklearn_tags__().input_tags.positive_only):
         raise ValueError(f"estimator must be a topic model of counts, such as LDA() or GibbsLDA(); {name} is none")
     if parameters.get("search") is not None:

@@ -10,21 +10,23 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from topmix.api.vectors import VectorMixture
 from topmix.data.corpus import Corpus
 from topmix.metrics import completion_scores, match_topics, npmi_coherence, topic_diversity
 from topmix.metrics.counts import Floats, as_distributions
 from topmix.parameters.checks import whole_number
-from topmix.views.model import is_topic_model
+from topmix.views.model import is_topic_model, view_of
 
 SHARE = 0.1  # of the documents are held out, by default
 ENOUGH, MOST = 50, 2000  # documents: scores of fewer are noise, and more cost time and change little
 FEWEST = 2
 TOP_WORDS = 10
 MEASURES = {
-    "score": "log probability of a held-out word, in nats per token; higher is better",
+    "score": "log probability of a held-out word, in nats per token, or of a held-out vector; higher is better",
     "coherence": "NPMI of the ten most probable words of a topic, in the training documents; higher is better",
     "diversity": "share of distinct words among the ten most probable words of all topics",
-    "stability": "mean cosine of topics that were matched between two seeds; 1 is equal",
+    "stability": "mean cosine of topics that were matched between two seeds; 1 is equal. Clusters of vectors are "
+    "compared by the held-out rows that they have",
     "seconds": "of one fit",
 }
 
@@ -39,7 +41,7 @@ def hold_out(corpus: Corpus, wanted: float | None, seed: int) -> HeldOut:
 
     Words that only held-out documents have are left out: no topic could have learned them.
     """
-    usable = np.flatnonzero(np.diff(corpus.indptr) >= 2)
+    usable = np.flatnonzero(np.diff(corpus.indptr) >= (0 if corpus.vectors is not None else 2))
     if len(usable) < 2 * FEWEST:
         raise ValueError(
             f"the data has {len(usable)} documents with two different words or more; to hold some of them out, "
@@ -49,7 +51,11 @@ def hold_out(corpus: Corpus, wanted: float | None, seed: int) -> HeldOut:
     is_test[np.random.default_rng(seed).choice(usable, _number(wanted, len(usable)), replace=False)] = True
     train, test = corpus[np.flatnonzero(~is_test)], corpus[np.flatnonzero(is_test)]
     seen = np.bincount(train.index, minlength=corpus.n_words) > 0
-    return HeldOut(train, test) if seen.all() else HeldOut(train.keep_words(seen), test.keep_words(seen))
+    return (
+        HeldOut(train, test)
+        if seen.all() or corpus.vectors is not None
+        else HeldOut(train.keep_words(seen), test.keep_words(seen))
+    )
 
 
 def _number(wanted: object, usable: int) -> int:
@@ -147,6 +153,17 @@ def measured(topics: Floats, seed: int, data: HeldOut, seconds: float) -> Fit:
     coherence = float(npmi_coherence(topics, data.train, top_n=n)) if n >= 2 else np.nan
     diversity = topic_diversity(topics, n)
     return Fit(len(topics), seed, scores.mean, coherence, diversity, seconds, scores.log_likelihood)
+
+
+def measured_clusters(model: VectorMixture, seed: int, data: HeldOut, seconds: float) -> tuple[Fit, Floats]:
+    """The same for a mixture of vectors, and which of the held-out rows each cluster has, [K, rows]."""
+    likelihood, rows = model.score_samples(data.test), np.asarray(model.predict_proba(data.test)).T
+    coherence = diversity = np.nan
+    if model._has_words():
+        words = view_of(model).topic_word
+        n = min(TOP_WORDS, words.shape[1])
+        coherence, diversity = float(npmi_coherence(words, data.train, top_n=n)), topic_diversity(words, n)
+    return Fit(len(rows), seed, float(likelihood.mean()), coherence, diversity, seconds, likelihood), rows + 1e-9
 
 
 def with_stability(fits: Sequence[Fit], topics: Sequence[Floats]) -> list[Fit]:

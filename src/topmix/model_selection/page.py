@@ -72,9 +72,10 @@ def in_cell(size: Size, measure: str) -> str:
 
 
 def _about(found: Measured) -> str:
+    size = f" with {found.n_tokens:,.0f} tokens of {found.n_words:,} words" if found.n_tokens else ""
     return (
-        f'<p class="about">{html.escape(found.estimator)}, {found.n_docs:,} documents to learn from with '
-        f"{found.n_tokens:,.0f} tokens of {found.n_words:,} words, {found.n_held_out:,} documents held out</p>"
+        f'<p class="about">{html.escape(found.estimator)}, {found.n_docs:,} documents to learn from{size}, '
+        f"{found.n_held_out:,} documents held out</p>"
     )
 
 

@@ -58,6 +58,15 @@ class Mixture:
             "allocation": self.allocation.bound(total.N),
         }
 
+    def regrouped(self, parts: np.ndarray, *born: tuple[np.ndarray, MixtureStats]) -> Mixture:
+        """Other clusters: parts [new, K] is how much they have of each. `born` has the same for clusters that are not
+        in this model, with their statistics."""
+        pieces = [(parts, self.as_stats()), *born]
+        N: np.ndarray = sum(share @ np.maximum(stats.N, 0.0) for share, stats in pieces)
+        weights = self.allocation.uniform(self.allocation.prior, len(N), self.objective).update(N)
+        likelihood = self.likelihood.regrouped([(share, stats.S) for share, stats in pieces], N)
+        return replace(self, allocation=weights, likelihood=likelihood, n_components=len(N))
+
     def on_host(self) -> Mixture:
         """The same without a device."""
         likelihood = self.likelihood

@@ -27,8 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.corpus import Corpus
-from topmix.data.shard import row_sums
-from topmix.fitted.documents import smoothed
 from topmix.fitted.quality import quality
 from topmix.fitted.view import TopicView
 from topmix.metrics.coherence import npmi_coherence
@@ -191,9 +189,8 @@ def _visited(
     rows, scores = np.full((K, n), -1, np.int64), np.zeros((K, n))
     total = [np.zeros((len(column.groups), K)) for column in columns]
     counts = [np.zeros(len(column.groups), np.int64) for column in columns]
-    for begin, block, theta in view.proportions_by_block(corpus):
-        lengths = row_sums(block.indptr, block.value)
-        score = smoothed(theta, lengths[:, None])  # [docs, K]
+    for begin, block, theta, weight in view.proportions_by_block(corpus):
+        score = theta * weight[:, None]  # [docs, K]
         score[score < 0.05] = 0.0
         both = np.concatenate([scores, score.T], axis=1)
         ids = np.concatenate([rows, np.broadcast_to(begin + np.arange(block.n_docs), (K, block.n_docs))], axis=1)
@@ -201,7 +198,7 @@ def _visited(
         scores, rows = np.take_along_axis(both, top, axis=1), np.take_along_axis(ids, top, axis=1)
         for column, sums, in_group in zip(columns, total, counts):
             of_doc = column.group_of_doc[begin : begin + block.n_docs]
-            known = (of_doc >= 0) & (lengths > 0)
+            known = (of_doc >= 0) & (weight > 0)
             np.add.at(sums, of_doc[known], theta[known])
             in_group += np.bincount(of_doc[known], minlength=len(in_group))
     rows[scores <= 0] = -1

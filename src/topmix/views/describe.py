@@ -14,12 +14,11 @@ from rich.table import Table
 from topmix.api.topics import TopicEstimator
 from topmix.data.corpus import Corpus
 from topmix.data.shard import row_sums
-from topmix.fitted.documents import smoothed
+from topmix.fitted.documents import example_weight
 from topmix.fitted.mixture import FittedMixture
 from topmix.fitted.names import RELEVANCE, relevant_ids
 from topmix.fitted.quality import EMPTY, GOOD, best_first, quality
 from topmix.fitted.view import TopicView
-from topmix.likelihoods.categorical import Categorical
 from topmix.views.model import Model, fitted_of
 
 
@@ -45,7 +44,7 @@ def summarise(model: TopicEstimator, corpus: Corpus, *, n_words: int = 8, n_docu
     for k in np.argsort(-sizes, kind="stable").tolist():
         entries = slice(shares.indptr[k], shares.indptr[k + 1])
         rows = shares.indices[entries]
-        best = rows[np.argsort(-smoothed(shares.data[entries], lengths[rows]), kind="stable")[:n_documents]]
+        best = rows[np.argsort(-shares.data[entries] * example_weight(lengths[rows]), kind="stable")[:n_documents]]
         names = [str(d) if corpus.names is None else corpus.names[d] for d in best.tolist()]
         topics.append(Topic(k, float(sizes[k] / max(sizes.sum(), 1e-300)), words[k], names))
     return topics
@@ -63,7 +62,7 @@ def describe_model(model: Model, *, n_words: int = 10, relevance: float = RELEVA
         "seconds": f.history[-1].seconds if f.history else None,
         "objective": f.history[-1].objective if f.history else None,
     }
-    if isinstance(f, FittedMixture) and not isinstance(f.model.likelihood, Categorical):
+    if isinstance(f, FittedMixture) and not f.has_words:
         return about | {"clusters": _clusters(f, n_words)}
     return about | {"topics": describe_topics(f.view, n_words, relevance)}
 

@@ -13,8 +13,11 @@ from topmix.api.estimator import Estimator
 from topmix.api.mixture import MixtureEstimator
 from topmix.api.topics import TopicEstimator
 from topmix.api.variational import VariationalTopics
+from topmix.api.vectors import VectorMixture
 from topmix.data.corpus import Corpus
 from topmix.data.documents import is_texts
+from topmix.data.shard import row_sums
+from topmix.fitted.documents import Visited, example_weight, visited
 from topmix.fitted.mixture import FittedMixture
 from topmix.fitted.topics import FittedTopics
 from topmix.fitted.view import TopicView
@@ -26,13 +29,13 @@ Model = TopicEstimator | MixtureEstimator
 
 
 class ModelView:
-    """A fitted topic model or mixture of counts. What an estimator does not have is empty."""
+    """A fitted topic model, or a mixture that has words. What an estimator does not have is empty."""
 
     def __init__(self, model: Model):
         self.model, self.fitted, self.kind = model, fitted_of(model), type(model).__name__
         self.topics = self.fitted.view
-        self.names: Mapping[int, str] = self.fitted.names if isinstance(self.fitted, FittedTopics) else {}
-        self.tokenizer: Mapping[str, object] = self.fitted.reading.tokenizer or {}  # settings
+        self.names: Mapping[int, str] = self.fitted.names
+        self.tokenizer: Mapping[str, object] = self.fitted.words_read.tokenizer or {}  # settings
         self.frozen: list[int] = []  # topics
         self.banned: sp.csr_array | None = None  # [K, V] words that topics cannot have
         if isinstance(model, VariationalTopics):
@@ -52,9 +55,10 @@ class ModelView:
         """Documents as a corpus, and their texts: `texts`, or X itself where it is texts."""
         if X is None or isinstance(X, Corpus):
             return X, texts
-        if not isinstance(self.model, TopicEstimator):
-            raise ValueError(f"a {self.kind} takes documents as a topmix.data.Corpus, not as {type(X).__name__}")
         refuse_iterator(X)
+        if isinstance(self.model, VectorMixture):
+            kept = None if texts is None else [str(text) for text in texts]
+            return self.model.counts(X, kept), kept
         if texts is None and is_texts(X) and isinstance(X, Iterable) and all(isinstance(text, str) for text in X):
             texts = X
         return self.model.counts(X), texts
@@ -63,17 +67,22 @@ class ModelView:
         """[documents, K] rows that sum to one: topic proportions, or the posterior of the clusters of a mixture."""
         return proportions(self.model, X)
 
-    def proportions_by_block(self, corpus: Corpus) -> Iterator[tuple[int, Corpus, NDArray[np.float64]]]:
-        """(number of the first document, documents, proportions), some documents at a time."""
+    def proportions_by_block(
+        self, corpus: Corpus
+    ) -> Iterator[tuple[int, Corpus, NDArray[np.float64], NDArray[np.float64]]]:
+        """(number of the first document, documents, proportions, how good an example each is), some documents at a
+        time."""
         for begin in range(0, corpus.n_docs, BLOCK):
             block = corpus[begin : begin + BLOCK]
-            yield begin, block, self.proportions(block)
+            if block.vectors is None:
+                yield begin, block, self.proportions(block), example_weight(row_sums(block.indptr, block.value))
+            else:
+                found = self.visited(block)
+                yield begin, block, found.shares.toarray(), found.weight
 
-    def used_topics(self, X: Corpus) -> sp.csr_array:
-        """[documents, K] as in `proportions`, of the topics that a document uses alone."""
-        if isinstance(self.model, TopicEstimator):
-            return sp.csr_array(self.model.transform(X, sparse_output=True))
-        return sp.csr_array(self.proportions(X))
+    def visited(self, X: Corpus) -> Visited:
+        """The topics that documents use."""
+        return visited(self.model._solved(), X, self.model._solver())
 
 
 def is_topic_model(model: object) -> TypeGuard[TopicEstimator]:

@@ -62,6 +62,7 @@ class Library:
             raise ValueError(f"there are {len(self.texts)} texts for {corpus.n_docs} documents: pass one each")
         self.columns = columns_of(columns, corpus.n_docs)
         self.lengths: NDArray[np.float64] = row_sums(corpus.indptr, corpus.value)
+        self.is_known = (self.lengths > 0) | (corpus.vectors is not None)  # documents that have topics
         self.by_word = corpus.to_scipy().tocsc()  # documents of each word
 
     @cached_property

@@ -9,29 +9,29 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topmix.data.corpus import Corpus
-from topmix.fitted.documents import smoothed
 from topmix.views.model import BLOCK, ModelView
 
 LEAST = 0.01  # smaller shares of a topic in a document are not kept
 
 
-def mixes_of(view: ModelView, corpus: Corpus, is_wanted: Callable[[], bool] = lambda: True) -> sp.csr_array | None:
-    """[documents, K] shares of the topics that documents use; None once they are not wanted any more."""
-    parts = []
+def mixes_of(view: ModelView, corpus: Corpus, is_wanted: Callable[[], bool] = lambda: True) -> Mixes | None:
+    """The topics that documents use; None once they are not wanted any more."""
+    parts, weights = [], []
     for begin in range(0, corpus.n_docs, BLOCK):
         if not is_wanted():
             return None
-        found = view.used_topics(corpus[begin : begin + BLOCK])
+        found, _, weight = view.visited(corpus[begin : begin + BLOCK])
         found.data[found.data < LEAST] = 0.0
         found.eliminate_zeros()
         parts.append(found.astype(np.float32))
-    return sp.csr_array(sp.vstack(parts, format="csr"))
+        weights.append(weight)
+    return Mixes(sp.csr_array(sp.vstack(parts, format="csr")), np.concatenate(weights))
 
 
 class Mixes:
-    def __init__(self, by_doc: sp.csr_array, lengths: NDArray[np.float64]):
-        self.by_doc, self.by_topic = by_doc, sp.csc_array(by_doc)
-        self.lengths = lengths
+    def __init__(self, by_doc: sp.csr_array, weight: NDArray[np.float64]):
+        self.by_doc, self.by_topic = by_doc, sp.csc_array(by_doc)  # [documents, K] shares of the topics that they use
+        self.weight = weight  # [documents] how good an example each is; 0 of one without a known word
 
     def of_topic(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Documents that use a topic, and its share of each."""
@@ -41,14 +41,14 @@ class Mixes:
     def best(self, k: int, n: int, least: float = 0.05) -> NDArray[np.int64]:
         """The documents with the most of a topic."""
         rows, share = self.of_topic(k)
-        score = smoothed(share, self.lengths[rows])
+        score = share * self.weight[rows]
         rows, score = rows[score >= least], score[score >= least]
         return rows[np.lexsort((rows, -score))[:n]]
 
     def shares(self, rows: NDArray[np.int64], k: int) -> NDArray[np.float64]:
         """The share of one topic in these documents."""
         mine, share = self.of_topic(k)
-        of_doc = np.zeros(len(self.lengths))
+        of_doc = np.zeros(len(self.weight))
         of_doc[mine] = share
         return of_doc[rows]
 
@@ -69,7 +69,7 @@ class Mixes:
 
     def by_group(self, k: int, of_doc: NDArray[np.int64], n_groups: int) -> tuple[list[int], list[float | None]]:
         """Documents of each group, and the mean share of a topic in them."""
-        known = (of_doc >= 0) & (self.lengths > 0)
+        known = (of_doc >= 0) & (self.weight > 0)
         n = np.bincount(of_doc[known], minlength=n_groups)
         rows, share = self.of_topic(k)
         kept = known[rows]

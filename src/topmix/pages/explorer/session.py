@@ -24,7 +24,7 @@ from topmix.pages.explorer.other import OtherModel
 from topmix.pages.explorer.snapshot import Snapshot
 from topmix.pages.web import Refused
 from topmix.parameters.checks import whole_number
-from topmix.views.model import Model, is_topic_model, view_of
+from topmix.views.model import Model, view_of
 
 MODELS_KEPT = 12  # for undo; older ones are made again from the first
 CUTS = 3  # of a topic that is to be split
@@ -124,7 +124,8 @@ class Session:
                 "edits": list(self.journal.edits),
                 "undone": list(self.journal.undone),
                 "can_edit": snapshot is not None and self.busy is None and edits.can_edit(snapshot.model),
-                "can_rename": snapshot is not None and self.busy is None and is_topic_model(snapshot.model),
+                "can_edit_words": snapshot is not None and self.busy is None and edits.can_edit_words(snapshot.model),
+                "can_rename": snapshot is not None and self.busy is None,
                 "has_parquet": self.has_parquet,
                 "has_other": self.other is not None,
                 "has_documents": library is not None,
@@ -231,7 +232,7 @@ class Session:
         with self._changing:
             model = self._ready(version)
             if not edits.can_edit(model) or self.library is None:
-                raise Refused("learning on needs LDA or HDP, and the documents")
+                raise Refused("learning on needs LDA, HDP or clusters of vectors, and the documents")
             watch = self.watching("learn")
             self.error = None
             self._thread = threading.Thread(

@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.fitted.documents import smoothed
 from topmix.pages.assets import Json, as_json
 from topmix.pages.documents import TopicMarker
 from topmix.pages.explorer.library import Library
@@ -131,8 +130,7 @@ class Snapshot:
         """Slow: visits all documents, as long as somebody wants it."""
         with self._slow:
             if self.library is not None and self.mixes is None:
-                found = mixes_of(self.view, self.library.corpus, is_wanted)
-                self.mixes = None if found is None else Mixes(found, self.library.lengths)
+                self.mixes = mixes_of(self.view, self.library.corpus, is_wanted)
 
     def excerpts(self, rows: NDArray[np.int64]) -> list[Json]:
         """The beginnings of documents, with their topics."""
@@ -145,7 +143,7 @@ class Snapshot:
         return [self._card(self.library, d, mix, EXCERPT, EXCERPT_WORDS) for d, mix in zip(rows.tolist(), mixes)]
 
     def _card(self, library: Library, d: int, mix: NDArray[np.float64], characters: int, words: int) -> Json:
-        top = np.argsort(-mix, kind="stable")[: MARKED_TOPICS if library.lengths[d] else 0]
+        top = np.argsort(-mix, kind="stable")[: MARKED_TOPICS if library.is_known[d] else 0]
         text = library.text(d)
         most = words if text is None else characters
         card = self._marker.card(library.corpus[d], text, mix, top, most=most)
@@ -181,7 +179,7 @@ class Snapshot:
             if self.mixes is None:
                 return {"n": 0, "documents": [], "unknown": [], "pending": True}
             share = self.mixes.shares(rows, topic)
-            score = score if ids else smoothed(share, library.lengths[rows])  # as among the examples of a topic
+            score = score if ids else share * self.mixes.weight[rows]  # as among the examples of a topic
             rows, score = rows[share >= LEAST_SHARE], score[share >= LEAST_SHARE]
         if column:
             if column not in library.columns:

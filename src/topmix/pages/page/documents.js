@@ -201,7 +201,7 @@ const readDocument = orSay(async (row) => {
     ),
     mixtureBar(d.topics),
     legend,
-    live.status.can_edit
+    live.status.can_edit_words
       ? element("button", { id: "edit-move", onclick: () => editMove(row, d.name, d.topics) }, "Move to a topic")
       : null,
     facts,

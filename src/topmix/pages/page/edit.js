@@ -21,8 +21,9 @@ $("topic-facts").after(
 
 function drawEdits() {
   $("edits").hidden = !(live.status.can_edit || live.status.can_rename);
-  for (const id of ["merge", "split", "delete", "seed", "ban", "pin", "freeze"])
+  for (const id of ["merge", "split", "delete"])
     $(`edit-${id}`).hidden = !live.status.can_edit || (id === "split" && !live.status.has_documents);
+  for (const id of ["seed", "ban", "pin", "freeze"]) $(`edit-${id}`).hidden = !live.status.can_edit_words;
 }
 onTopic.push((k) => {
   $("edit-freeze").textContent = data.frozen.includes(k) ? "Unfreeze" : "Freeze";

@@ -1,0 +1,255 @@
+"""Clusters of vectors with texts beside them: the tables, edits, files and pages of topics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import topmix
+from topmix import GaussianAdmixture, GaussianMixture, MultinomialMixture, VonMisesFisherMixture, edits
+from topmix.explorer import explore
+from topmix.fitted.clusters import class_tfidf
+from topmix.report import write_report
+
+SUBJECTS = [
+    "boat sail sea harbour wind ship mast tide anchor coast island fish",
+    "chess rook queen king board pawn mate knight bishop castle opening clock",
+    "piano chord tune singer opera violin melody rhythm concert flute drum choir",
+]
+MODELS = {
+    "directions": VonMisesFisherMixture(3, random_state=0),
+    "full": GaussianMixture(3, random_state=0),
+    "tied": GaussianMixture(3, covariance_type="tied", random_state=0),
+    "diag process": GaussianMixture(
+        3, covariance_type="diag", weight_concentration_prior_type="dirichlet_process", random_state=0
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    subject = rng.integers(0, 3, 300)
+    texts = [" ".join(rng.choice(SUBJECTS[k].split(), 20)) for k in subject]
+    vectors = rng.normal(size=(300, 6)) + 6 * np.eye(6)[subject]
+    return pd.DataFrame({"text": texts, "month": [f"2024-{1 + i // 100:02}-01" for i in range(300)]}), vectors, subject
+
+
+@pytest.fixture(params=list(MODELS))
+def model(request, data):
+    table, vectors, _ = data
+    return clone(MODELS[request.param]).fit(vectors, texts=table["text"])
+
+
+def subjects_of(model, vectors, subject):
+    """The subject that most rows of each cluster have."""
+    labels = model.predict(vectors)
+    return [int(np.bincount(subject[labels == k]).argmax()) for k in range(model.n_components)]
+
+
+def test_clusters_have_the_words_of_their_texts(model, data):
+    table, vectors, subject = data
+    info = model.topic_info(vectors, texts=table["text"])
+    of = subjects_of(model, vectors, subject)
+    for row in info.to_dict("records"):
+        assert set(row["words"]) == set(SUBJECTS[of[row["topic"]]].split()) & set(row["words"])
+        assert len(row["words"]) >= 4
+        assert row["coherence"] > 0
+        assert len(row["documents"]) == 3
+    assert info["size"].sum() == pytest.approx(300, rel=1e-6)
+    assert (info["quality"] == "good").all()
+    assert len(model.topic_names_) == 3
+    assert model.topic_names_[0] == ", ".join(model.top_words(3)[0])
+    assert model.word_info("rook")["topic"][0] == of.index(1)
+
+
+def test_words_are_in_the_order_of_class_based_tfidf(data):
+    table, vectors, _ = data
+    model = VonMisesFisherMixture(3, random_state=0).fit(vectors, texts=table["text"])
+    corpus = model.counts(vectors, table["text"])
+    weights = class_tfidf(sp.csr_array(model.predict_proba(vectors, sparse_output=True).T @ corpus.to_scipy()))
+    words = np.array(corpus.vocabulary)
+    for k, row in enumerate(weights.toarray()):
+        assert model.top_words(4)[k] == words[np.argsort(-row, kind="stable")[:4]].tolist()
+
+
+def test_examples_are_the_most_typical_rows(model, data):
+    table, vectors, _ = data
+    found = model.representative_documents(vectors, texts=table["text"], n=2)
+    labels = model.predict(vectors)
+    assert (labels[found["document"]] == found["topic"]).all()
+    assert found["text"].tolist() == [table["text"][d] for d in found["document"]]
+    density, mine = model.score_samples(vectors), found[found["topic"] == 0]["document"].tolist()
+    assert density[mine[0]] >= np.quantile(density[labels == 0], 0.9)
+
+
+def test_document_info_and_outliers(model, data):
+    _, vectors, _ = data
+    info = model.document_info(vectors)
+    np.testing.assert_array_equal(info["topic"], model.labels_)
+    np.testing.assert_array_equal(model.labels_, model.predict(vectors))
+    np.testing.assert_allclose(info["density"], model.score_samples(vectors))
+    assert (info["topic"] >= 0).all()
+    assert "tokens" not in info
+    least = float(np.quantile(info["density"], 0.1))
+    asked = model.document_info(vectors, min_density=least)
+    np.testing.assert_array_equal(asked["topic"] == -1, info["density"] < least)
+    assert asked["name"].isna().sum() == 30
+    np.testing.assert_array_equal(model.predict(vectors, min_density=least), asked["topic"])
+    unsure = model.predict_proba(vectors).max(axis=1) < 0.999
+    np.testing.assert_array_equal(model.predict(vectors, min_weight=0.999) == -1, unsure)
+    np.testing.assert_array_equal(model.document_info(vectors, min_weight=0.999)["topic"] == -1, unsure)
+
+
+def test_groups_and_time(model, data):
+    table, vectors, subject = data
+    found = model.topics_by(vectors, subject.tolist())
+    of = subjects_of(model, vectors, subject)
+    main = found.loc[found.groupby("group")["share"].idxmax()]
+    assert [of[k] for k in main["topic"]] == [0, 1, 2]
+    assert found["documents"].sum() == 3 * 300
+    by_month = model.topics_over_time(vectors, table["month"], freq="month")
+    assert by_month["period"].nunique() == 3
+    words = model.words_by(vectors, table["month"], 0, texts=table["text"])
+    assert set(words["word"]) <= set(" ".join(SUBJECTS).split())
+    assert len(model.topic_tree()) == 2
+
+
+def test_edits_and_undo(model, data):
+    table, vectors, _subject = data
+    corpus, first = model.counts(vectors, table["text"]), model.score(vectors)
+    split = edits.split(model, corpus, 1)
+    assert split.n_components == 4
+    assert split.score(vectors) > first - 0.05
+    assert split.weights_.sum() == pytest.approx(1.0)
+    again = edits.merge(split, [1, 3])
+    assert again.n_components == 3
+    np.testing.assert_array_equal(again.predict(vectors), model.predict(vectors))
+    np.testing.assert_allclose(again.weights_, model.weights_, rtol=0.02)
+    assert set(again.top_words(4)[1]) == set(model.top_words(4)[1])
+    renamed = edits.rename(again, 2, "last")
+    fewer = edits.delete(renamed, 0)
+    assert fewer.topic_names_[1] == "last"
+    assert set(fewer.predict(vectors)) == {0, 1}
+    learned = edits.learn(split, corpus, passes=3)
+    assert learned.n_components == 4
+    assert learned.topic_info()["size"].sum() == pytest.approx(300, rel=1e-6)
+    made = edits.replay(model, fewer.edits_, corpus)
+    np.testing.assert_array_equal(made.means_, fewer.means_)
+    assert made.topic_names_ == fewer.topic_names_
+    with pytest.raises(ValueError, match="clusters of vectors can be changed by"):
+        edits.apply(model, {"do": "ban", "topic": 0, "words": ["boat"]})
+    pairs = model.suggest_merges(vectors)
+    assert len(pairs) == 3
+    assert (pairs["change"] < 0).all()
+    assert not hasattr(split, "labels_")
+    assert hasattr(model, "labels_")
+
+
+def test_a_file_keeps_words_names_and_edits(model, data, tmp_path):
+    table, vectors, _ = data
+    edited = edits.rename(edits.merge(model, [0, 1]), 1, "the other")
+    edited.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model")
+    pd.testing.assert_frame_equal(loaded.topic_info(), edited.topic_info())
+    assert loaded.edits_ == edited.edits_
+    assert loaded.topic_names_[1] == "the other"
+    texts = table["text"].tolist()
+    pd.testing.assert_frame_equal(
+        loaded.topic_info(vectors, texts=texts).drop(columns="documents"),
+        edited.topic_info(vectors, texts=texts).drop(columns="documents"),
+    )
+
+
+def test_report_and_explorer(data, tmp_path):
+    table, vectors, _ = data
+    texts = table["text"].tolist()
+    model = VonMisesFisherMixture(3, random_state=0).fit(vectors, texts=texts)
+    write_report(model, tmp_path / "report.html", vectors, texts=texts, columns={"month": table["month"]})
+    page = (tmp_path / "report.html").read_text()
+    assert "harbour" in page
+    assert "VonMisesFisherMixture" in page
+    with explore(model, vectors, texts=texts, columns={"month": table["month"]}, browser=False) as explorer:
+        session = explorer.session
+        for visit in session._visits:
+            visit.join(60)
+        status = session.status()
+        assert status["can_edit"]
+        assert status["can_rename"]
+        assert not status["can_edit_words"]
+        best = session.snapshot.topic(0)["documents"]
+        assert model.labels_[best[0]["row"]] == 0
+        assert session.snapshot.search("rook", None)["n"] > 30
+        effect = session.preview({"do": "merge", "topics": [0, 1]}, session.version)["effect"]
+        assert effect["objective_after"] < effect["objective_before"]
+        session.apply({"do": "merge", "topics": [0, 1]}, session.version)
+        assert session.cuts(0, session.version)
+        session.apply({"do": "split", "topic": 0, "seed": 0}, session.version)
+        session.undo(session.version)
+        session.undo(session.version)
+        np.testing.assert_array_equal(explorer.model.means_, model.means_)
+
+
+def test_without_texts_clusters_have_numbers(data):
+    table, vectors, _ = data
+    model = GaussianMixture(3, random_state=0).fit(vectors)
+    assert model.topic_names_ == ["cluster 0", "cluster 1", "cluster 2"]
+    assert model.document_info(vectors)["name"].str.startswith("cluster").all()
+    assert len(model.topics_by(vectors, table["month"])) == 9
+    for ask in (model.topic_info, lambda: model.counts(vectors, table["text"])):
+        with pytest.raises(ValueError, match="have no words"):
+            ask()
+    with pytest.raises(ValueError, match="2 texts for 300 rows"):
+        model.fit(vectors, texts=["boat sail", "sail mast"])
+    assert "topics of" not in model._repr_html_inner()
+
+
+def test_groups_of_rows_have_a_text_each(data):
+    _, vectors, subject = data
+    groups = np.argsort(np.argsort(subject, kind="stable")) // 5  # rows of one subject, mostly
+    texts = [" ".join(SUBJECTS[k] for k in subject[groups == g]) for g in range(60)]
+    model = GaussianAdmixture(3, random_state=0).fit(vectors, groups, texts=texts)
+    of = [int(np.bincount(subject[model.predict(vectors, groups) == k]).argmax()) for k in range(3)]
+    assert [model.top_words(1)[k][0] in SUBJECTS[of[k]] for k in range(3)] == [True] * 3
+    with pytest.raises(ValueError, match="has no table of rows"):
+        model.document_info(vectors)
+
+
+def test_clusters_of_counts_have_the_tables_too(data):
+    table, _, subject = data
+    model = MultinomialMixture(3, random_state=0).fit(table, text="text")
+    info = model.topic_info(table)
+    assert info["size"].sum() == pytest.approx(300, rel=1e-6)
+    assert (info["coherence"] > 0).all()
+    np.testing.assert_array_equal(model.labels_, model.document_info(table)["topic"])
+    assert len(model.topics_over_time(table, "month")) == 9
+    assert model.merge_topics([(0, 1)]).n_components == 2
+    assert len(set(zip(model.predict(table).tolist(), subject.tolist()))) == 3
+
+
+def test_mapped_vectors(data, tmp_path):
+    table, vectors, _ = data
+    np.save(tmp_path / "vectors.npy", vectors.astype(np.float32))
+    table.to_csv(tmp_path / "texts.csv", index=False)
+    model = VonMisesFisherMixture(3, random_state=0).fit(tmp_path / "vectors.npy", texts=tmp_path / "texts.csv")
+    info = model.topic_info(tmp_path / "vectors.npy", texts=tmp_path / "texts.csv")
+    assert (info["coherence"] > 0).all()
+    split = model.split_topic(tmp_path / "vectors.npy", 0, texts=tmp_path / "texts.csv")
+    assert split.n_components == 4
+
+
+def test_sweep_finds_the_number_of_clusters(data):
+    table, vectors, _ = data
+    for estimator in (VonMisesFisherMixture(), GaussianMixture(covariance_type="spherical")):
+        found = topmix.sweep(vectors, [2, 3], seeds=2, estimator=estimator, texts=table["text"], verbose=0)
+        assert found.recommended == 3
+        assert found.sizes[1].mean("stability") > 0.9
+        assert found.sizes[1].mean("coherence") > found.sizes[0].mean("coherence")
+    alone = topmix.sweep(vectors, [2, 3], seeds=2, estimator=VonMisesFisherMixture(), verbose=0)
+    assert alone.recommended == 3
+    assert np.isnan(alone.sizes[0].mean("coherence"))
+    with pytest.raises(ValueError, match="texts= stand beside vectors"):
+        topmix.sweep(table["text"], [2], texts=table["text"])
