@@ -166,7 +166,16 @@ def sampled(corpus: Corpus, n: int, seed: int) -> Corpus:
 def _edited(f: FittedTopics, model: TopicModel, gone: Sequence[int] = ()) -> FittedTopics:
     """With another model. Topics after those that are gone move up, and names with them."""
     names = {k - sum(other < k for other in gone): name for k, name in f.names.items() if k not in gone}
-    return replace(f, model=model, names=names)
+    after = replace(f, model=model, names=names)
+    if f.reproducibility is None:
+        return after
+    before: list[int | None] = [k for k in range(f.n_topics) if k not in gone]
+    before += [None] * (after.n_topics - len(before))
+    same = [
+        old if old is not None and np.allclose(f.topic_word[old], after.topic_word[k], rtol=1e-6, atol=0.0) else None
+        for k, old in enumerate(before)
+    ]
+    return replace(after, reproducibility=f.reproducibility.after(same))
 
 
 def _tokens_by_topic(f: FittedTopics, row: Corpus, solver: Solver) -> sp.csc_array:  # [V, K]

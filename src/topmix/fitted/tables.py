@@ -42,6 +42,7 @@ def topic_info(f: FittedTopics, corpus: Corpus | None, solver: Solver, *, n_word
         of_topics = quality(view, coherence, shown.n_documents)
     order = best_first(view, of_topics)
     nearest = _nearest(view.topic_word)
+    found = f.reproducibility
     return {
         "topic": order.tolist(),
         "name": [names[k] for k in order],
@@ -52,7 +53,7 @@ def topic_info(f: FittedTopics, corpus: Corpus | None, solver: Solver, *, n_word
         "nearest": [nearest[k] for k in order],
         "documents": [examples[k] for k in order],
         "quality": [of_topics[k] for k in order],
-    }
+    } | ({} if found is None else {"reproducibility": found.found[order], "reliability": found.reliability[order]})
 
 
 class _Examples(NamedTuple):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from topmix.fitted.labels import Labels
 from topmix.fitted.names import EMPTY, RELEVANCE, WORDS_PER_NAME, relevant_words
+from topmix.fitted.reproducibility import Reproducibility
 from topmix.fitted.view import TopicView
 from topmix.fitting.history import Record
 from topmix.models.topics import TopicModel
@@ -35,6 +36,7 @@ class Fitted:
     objective: float | None = None  # at the end; None where the fit did not come to one
     n_updates: int = 0  # of the model
     n_seen: float = 0.0  # rows, where a stream counts them
+    reproducibility: Reproducibility | None = None  # of a consensus
 
     def __getstate__(self) -> dict[str, Any]:
         """What was made when somebody asked for it is made again."""

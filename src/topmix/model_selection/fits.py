@@ -162,8 +162,8 @@ def _seeds(seeds: object) -> list[int]:
     return chosen
 
 
-def _checked(estimator: BaseEstimator) -> BaseEstimator:
-    """The estimator, if it is a topic model whose number of topics can be chosen."""
+def check_topic_model(estimator: BaseEstimator) -> BaseEstimator:
+    """The estimator, if it is a topic model of counts whose number of topics and seed can be set."""
     if isinstance(estimator, type):
         estimator = estimator()
     name = type(estimator).__name__
@@ -176,6 +176,13 @@ def _checked(estimator: BaseEstimator) -> BaseEstimator:
         )
     if not (isinstance(estimator, TransformerMixin) and estimator.__sklearn_tags__().input_tags.positive_only):
         raise ValueError(f"estimator must be a topic model of counts, such as LDA() or GibbsLDA(); {name} is none")
-    if parameters.get("search") is not None:
+    return estimator
+
+
+def _checked(estimator: BaseEstimator) -> BaseEstimator:
+    """The estimator, if it is a topic model whose number of topics can be chosen."""
+    estimator = check_topic_model(estimator)
+    if estimator.get_params(deep=False).get("search") is not None:
+        name = type(estimator).__name__
         raise ValueError(f"{name} searches the number of topics by itself: fit it alone, or with search=None")
     return estimator
