@@ -42,6 +42,7 @@ from benchmarks.harness.methods import ours
 from benchmarks.harness.methods.tomotopy import add_documents
 from benchmarks.harness.results import Results, read
 from topmix.data import Corpus, sample_lda
+from topmix.engines import Cuda
 from topmix.inference import Collapsed
 from topmix.metrics.agreement import centred
 from topmix.model_selection.certificate import ALIKE, CALIBRATION
@@ -281,7 +282,8 @@ def cost(a: Any, out: Results) -> None:
             "real": int(result.is_real.sum()),
             "stability": float(result.similarity.mean()),
         }
-        settings = {"what": "cost", "K": K, "fits": a.fits, "engine": a.engine, "threads": a.threads}
+        settings = {"what": "cost", "K": K, "fits": a.fits, "engine": a.engine, "threads": a.threads,
+                    "at_once": Cuda.most_fits if a.engine == "cuda" else a.threads}  # fmt: skip
         out.add(found, settings, data)
         print(f"{name} K={K} {a.fits} fits, {a.engine}, {a.threads} threads: {found}", flush=True)
 
@@ -303,11 +305,14 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--methods", nargs="+", default=["topmix", "consensus"],
                    choices=["topmix", "consensus", "scikit-learn", "tomotopy"])  # fmt: skip
     p.add_argument("--engine", choices=["threads", "cuda"], default="threads")
+    p.add_argument("--at-once", type=int, help="fits that run at once on a GPU; else four")
     p.add_argument("--warm", action="store_true", help="a small consensus before the clock starts")
     a = p.parse_args(argv)
     a.corpus = a.corpus or {"classes": ["bbc", "nyt", "20ng", "arxiv"], "cost": ["arxiv_100k"]}.get(a.what, [])
     if a.quick:
         a.corpora, a.corpus, a.fits, a.seeds, a.consensuses = range(2), [datasets.GENERATED], 4, 2, 1
+    if a.at_once:
+        Cuda.most_fits = a.at_once
     out = Results(a.out, "consensus")
     {"planted": certificates, "table": table, "classes": classes, "cost": cost}[a.what](a, out)
     return 0

@@ -115,7 +115,8 @@ def _products(a: Rows, b: Rows) -> Floats:
     """[K_a, K_b] cosines."""
     with one_thread():  # for the same bits on any number of cores
         found: Rows = a @ b.T
-    return np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), np.float64)
+    dense = np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), np.float64)
+    return np.clip(dense, -1.0, 1.0)  # rounding leads beyond
 
 
 def _pairs(similarity: Floats) -> NDArray[np.intp]:
