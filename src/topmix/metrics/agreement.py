@@ -38,11 +38,13 @@ class Comparison(NamedTuple):
 
 
 def centred(topic_word: NDArray[np.floating], frequency: Floats) -> NDArray[np.float32]:
-    """[K, V] unit rows: p(w | k) - p(w). A topic that is the corpus itself is zero."""
+    """[K, V] unit rows: p(w | k) - p(w). A topic that is the corpus itself, or has no word more than others, is zero:
+    empty topics are alike in all fits, and say nothing."""
     away = np.asarray(topic_word, np.float64) - frequency
     length = np.linalg.norm(away, axis=1, keepdims=True)
     least = 1e-9 * np.linalg.norm(topic_word, axis=1, keepdims=True)  # what rounding leaves of equal rows
-    return np.where(length > least, away / np.maximum(length, 1e-300), 0.0).astype(np.float32)
+    says = (length > least) & (np.ptp(topic_word, axis=1, keepdims=True) > 0)
+    return np.where(says, away / np.maximum(length, 1e-300), 0.0).astype(np.float32)
 
 
 def memberships(shares: sp.csr_array) -> sp.csr_array:

@@ -103,6 +103,7 @@ def sweep(
         n_tokens=float(split.train.n_tokens),
         n_words=split.train.n_words,
         tolerance=least,
+        between=answer.between,
         frame=output_kind(estimator) or reading.frame,
     )
 
@@ -111,6 +112,8 @@ def _all_fits(
     estimator: BaseEstimator, data: HeldOut, sizes: list[int], seeds: list[int], verbose: int
 ) -> tuple[list[Fit], bool]:
     """The fits, small sizes first, and whether Ctrl-C ended them early. It raises if there is no fit yet."""
+    counts = np.bincount(data.train.index, data.train.value, minlength=data.train.n_words)
+    frequency = counts / counts.sum()
     X = data.train if is_topic_model(estimator) else data.train.to_scipy()  # of scikit-learn
     fits: list[Fit] = []
     of_size: list[Fit] = []
@@ -133,11 +136,11 @@ def _all_fits(
                     topics.append(found)
                     of_size.append(fit)
                     progress.end(fit)
-                fits += with_stability(of_size, topics)
+                fits += with_stability(of_size, topics, frequency)
                 of_size = []
     except KeyboardInterrupt:
         interrupted = True
-        fits += with_stability(of_size, topics)
+        fits += with_stability(of_size, topics, frequency)
         if not fits:
             raise
     return fits, interrupted
