@@ -44,4 +44,4 @@ class FittedMixture(Fitted):
             raise ValueError("these clusters have no topics of words: pass a topic model or a MultinomialMixture")
         names = self.reading.words
         named = [str(v) for v in (range(self.reading.n_features) if names is None else names)]
-        return TopicView(words.mean(), self.weights, 0.0, named)
+        return TopicView(words.mean(), self.weights, 0.0, named, self.reproducibility)

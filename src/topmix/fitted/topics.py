@@ -111,7 +111,7 @@ class FittedTopics(Fitted):
         sizes = np.maximum(m.counts.sum(axis=0) if isinstance(m, HardModel) else m.words.total.totals, 0.0)
         tokens = float(sizes.sum())
         share = sizes / tokens if tokens > 0 else np.full(len(sizes), 1.0 / len(sizes))
-        return TopicView(self.topic_word, share, tokens, self.words)
+        return TopicView(self.topic_word, share, tokens, self.words, self.reproducibility)
 
     @cached_property
     def topic_names(self) -> list[str]:
