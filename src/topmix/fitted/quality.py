@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.fitted.reproducibility import LEVEL
+from topmix.fitted.reproducibility import REAL
 from topmix.fitted.view import TopicView
 
 GOOD = "good"
@@ -53,7 +53,7 @@ def quality(
             found.append(FILLER)
         elif is_incoherent[k]:
             found.append(INCOHERENT)
-        elif seen is not None and seen.reliability[k] < LEVEL:  # not where it is unknown
+        elif seen is not None and seen.similarity[k] < REAL:  # not where it is unknown
             found.append(UNRELIABLE.format(seen.found[k]))
         else:
             found.append(SMALL.format(share[k]) if is_small[k] else GOOD)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from topmix.files.reader import ModelFileError
 from topmix.metrics.counts import Floats
 
-LEVEL = 0.95  # a topic is called real from this reliability on
+LEVEL = 0.95  # of the topics that are called real, at least so many are,
+REAL = 0.55  # where that is from this mean similarity on: docs/consensus.md
 ALWAYS = 0.9  # of the fits that have a topic: a word that so many have is always there
 WORDS = 20  # that are followed of each topic
 COLUMNS = ("found", "low", "high", "similarity", "sharpness", "reliability")
@@ -40,7 +41,7 @@ class Reproducibility:
     @property
     def is_real(self) -> NDArray[np.bool_]:
         """[K] whether the topic is called real at LEVEL."""
-        return np.nan_to_num(self.reliability) >= LEVEL
+        return np.nan_to_num(self.similarity) >= REAL
 
     def always(self, k: int) -> list[int]:
         """Words that nearly all fits with the topic have, most probable first."""

@@ -1,7 +1,8 @@
 """What fits say of the topics of a model: how many have each, how clearly, and how probable it is that it is real.
 
 The probability is a function of one number per topic, the mean similarity to its partners in the fits. It was chosen on
-planted corpora, and checked on others: `python -m benchmarks.consensus planted`, and docs/consensus.md.
+planted corpora, as was the similarity from which on a topic is called real, and checked on others:
+`python -m benchmarks.consensus planted`, and docs/consensus.md.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ from topmix.metrics.counts import Floats, top_ids
 ALIKE = 0.7  # cosine of centred topics from which on they are the same topic
 AMONG = 2  # a word of the n best is there in another fit if it is among the best AMONG n
 LEAST_CONFUSED = 0.1  # of the fits
+LEAST_WEIGHT = 1e-3  # of the most probable word: others are there by the prior
 Z = 1.959963984540054  # of an interval that holds with probability 0.95
 # Mean similarity, and how often a topic with it matched a planted topic. Between them it is linear.
-CALIBRATION: tuple[tuple[float, float], ...] = ((0.0, 0.0), (0.4, 0.5), (0.6, 0.95), (1.0, 1.0))
+CALIBRATION: tuple[tuple[float, float], ...] = (
+    (0.3, 0.0), (0.4, 0.05), (0.45, 0.16), (0.5, 0.45), (0.55, 0.61), (0.6, 0.75), (0.65, 0.82), (0.7, 0.93),
+    (0.8, 0.98), (0.9, 1.0),
+)  # fmt: skip
 
 
 def reliability_of(similarity: Floats) -> Floats:
@@ -74,9 +79,10 @@ def _words(
         for k in np.flatnonzero(has).tolist():
             times[k] += np.isin(best[k], theirs[partner[k]])
     shares = times / of[:, None]
-    used = (topics > 0).sum(axis=1) > 0
+    weight = np.take_along_axis(topics, best, axis=1)
+    says = weight > LEAST_WEIGHT * weight[:, :1]  # no word of an empty topic does
     return tuple(
-        tuple(zip(best[k].tolist(), np.round(shares[k], 4).tolist())) if used[k] else () for k in range(len(best))
+        tuple(zip(best[k, says[k]].tolist(), np.round(shares[k, says[k]], 4).tolist())) for k in range(len(best))
     )
 
 

@@ -35,9 +35,10 @@ class ConsensusResult:
         the table too, and `topic_info` shows them.
     table : DataFrame
         One row per topic of the model. `reproducibility` is the share of the fits that have the topic, and `low` and
-        `high` its interval; `sharpness` is by how much the match is better than the next best; `reliability` is the
-        probability that the topic is real, and `real` whether that is 0.95 or more. `always` are words that nearly all
-        fits with the topic have, `sometimes` words that come and go, and `confused` topics that take its place.
+        `high` its interval; `similarity` is how alike the topic is in the fits, and `sharpness` by how much its match
+        is better than the next best; `reliability` is the probability that the topic is real. `real` says whether it is
+        called real: of such topics 95% are. `always` are words that nearly all fits with the topic have, `sometimes`
+        words that come and go, and `confused` topics that take its place.
     is_real : ndarray of shape (n_topics,)
         The column `real`, by the number of the topic.
     doc_topic : sparse array of shape (n_samples, n_topics)

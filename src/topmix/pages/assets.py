@@ -18,7 +18,16 @@ VIEWS = ("list.js", "map.js", "topic.js", "groups.js", "word.js", "tree.js", "tr
 REPORT = ("data.js", "embedded.js", *VIEWS, "reproducibility.js", "start.js")
 EXPLORER = (
     *("data.js", "server.js", *VIEWS),
-    *("reproducibility.js", "documents.js", "compare.js", "models.js", "edit.js", "live.js", "share.js", "start_live.js"),
+    *(
+        "reproducibility.js",
+        "documents.js",
+        "compare.js",
+        "models.js",
+        "edit.js",
+        "live.js",
+        "share.js",
+        "start_live.js",
+    ),
 )
 Json = dict[str, object]
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
