@@ -1,7 +1,7 @@
 """The topics of many fits of one corpus: matched, averaged, and compared with the topics of one model.
 
 Topics are compared by what sets them apart from the corpus: rows are centred on the frequencies of the words before
-their cosine is taken, because words that all topics have would make all topics alike.  docs/math.md Eq. (12.1).
+their cosine is taken, because words that all topics have would make all topics alike.  docs/math.md Eq. (3.36).
 """
 
 from __future__ import annotations
