@@ -181,7 +181,9 @@ def with_stability(fits: Sequence[Fit], topics: Sequence[Floats], frequency: Flo
         for of_fit in (shared[i], shared[j]):
             of_fit.append(float((found >= ALIKE).mean()))
     return [
-        replace(fit, stability=float(np.mean(of_fit)), alike=np.mean(of_fit, axis=0), reproducibility=np.mean(both))
+        replace(
+            fit, stability=float(np.mean(of_fit)), alike=np.mean(of_fit, axis=0), reproducibility=float(np.mean(both))
+        )
         if of_fit
         else fit
         for fit, of_fit, both in zip(fits, alike, shared)
