@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from topmix.explorer import explore
     from topmix.fitted.clusters import describe_clusters
-    from topmix.model_selection import sweep
+    from topmix.model_selection import consensus, sweep
     from topmix.streaming import Stream
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "VonMisesFisherAdmixture",
     "VonMisesFisherMixture",
     "__version__",
+    "consensus",
     "describe_clusters",
     "explore",
     "load",
@@ -73,6 +74,7 @@ _MODULES = (
 )
 _ROOM_OF = {
     "explore": "pages.explorer",
+    "consensus": "model_selection",
     "sweep": "model_selection",
     "Stream": "streaming",
     "describe_clusters": "fitted.clusters",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,22 @@ def test_ticks_are_round_and_inside(low, high):
     marks = ticks(low, high)
     assert 2 <= len(marks) <= 11
     assert low - 1e-12 <= marks[0] < marks[-1] <= high + 1e-12
+
+
+def test_sizes_that_the_data_does_not_tell_apart_are_named():
+    sizes = [size_of(K, s, s) for K, s in ((10, -7.5), (20, -7.305), (40, -7.3), (60, -7.304), (80, -7.4))]
+    found = recommend(sizes, N_TOKENS, 0.01)
+    assert found.n_components == 20
+    assert found.between == (20, 60)
+    assert "between 20 and 60" in found.reason
+    assert recommend(sizes[:2], N_TOKENS, 0.01).between is None
+
+
+def test_a_size_with_clearly_less_stable_topics_is_told_apart():
+    def stable(K, alike):
+        fits = [replace(fit, stability=alike, alike=np.full(K, alike)) for fit in size_of(K, -7.3, -7.3).fits]
+        return Size(K, tuple(fits))
+
+    found = recommend([stable(20, 0.9), stable(40, 0.5)], N_TOKENS, 0.01)
+    assert found.between is None
+    assert recommend([stable(20, 0.9), stable(40, 0.9)], N_TOKENS, 0.01).between == (20, 40)

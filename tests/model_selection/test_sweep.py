@@ -170,3 +170,11 @@ def test_the_plot_has_a_panel_per_measure(result):
     pyplot.close("all")
     with pytest.raises(ValueError, match="measure='speed' is not one of"):
         topmix.plot.sweep(result, "speed")
+
+
+def test_stability_has_an_interval_and_empty_topics_are_not_reproduced(result):
+    table = result.table
+    assert np.all((table["stability_low"] < table["stability"]) & (table["stability"] < table["stability_high"]))
+    assert table["reproducibility"][1] >= 0.8  # five planted topics
+    assert table["reproducibility"][2] < table["reproducibility"][1]  # of ten, half are not there
+    assert set(result.to_dict()["sizes"][0]["stability"]) == {"mean", "spread", "low", "high"}

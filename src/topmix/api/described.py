@@ -82,6 +82,9 @@ class Described(Estimator[F]):
         `quality` is "good", or the reason why a topic is hardly worth reading: it is empty or small beside the others,
         has few documents, is filler (its words belong to other topics), or is not coherent. Such topics come last.
         Coherence and documents are looked at where X is given.
+
+        The model of a `topmix.consensus` has two columns more: `reproducibility`, the share of the fits that have the
+        topic, and `reliability`, the probability that it is real. They are NaN for a topic that was edited.
         """
         self._shown()
         n = whole_number(n_words, "n_words")

@@ -25,6 +25,7 @@ from topmix.files.store import MODEL, open_file, write_file
 from topmix.files.writer import Writer
 from topmix.fitted.names import checked_topic_names
 from topmix.fitted.predictor import Predictor
+from topmix.fitted.reproducibility import Reproducibility
 from topmix.fitted.topics import FittedTopics
 from topmix.fitting.history import read_history
 from topmix.parameters.component import Component, from_dict
@@ -85,6 +86,8 @@ def save(estimator: Saved, path: str | os.PathLike[str]) -> None:
     if isinstance(fitted, FittedTopics) or fitted.names or fitted.edits:
         about["topic_names"] = [[int(k), name] for k, name in sorted(fitted.names.items())]
         about["edits"] = list(fitted.edits)
+    if fitted.reproducibility is not None:
+        about["reproducibility"] = fitted.reproducibility.to_dict()
     arrays = out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}
 
     def read_back(file: IO[bytes]) -> None:
@@ -160,6 +163,8 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> tuple[Any, str | No
     if "edits" in file.about:
         about["edits"] = tuple(file.items("edits"))
     K = file.integer("n_components", 1, _core.MAX_TOPICS)
+    if (reproducibility := file.table("reproducibility", missing=None)) is not None:
+        about["reproducibility"] = Reproducibility.from_dict(reproducibility, K, file.n_features)
     try:
         estimator._fitted = estimator._read(about, file, K)
     except TypeError as error:  # a mixture with names of topics

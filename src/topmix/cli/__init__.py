@@ -32,6 +32,8 @@ topmix infer model new/ -o theta.jsonl
 topmix serve model                  the same over HTTP, one text at a time
 topmix eval model held_out/         scores of the model
 topmix sweep docs/ -k 20,50,100     how many topics to learn
+topmix consensus docs/ -k 50 -o model
+                                    topics that many fits agree on
 topmix explore model --corpus docs/ look into the model in a browser, edit it, and learn on
 topmix report model -o report.html  a page about the model
 topmix demo                         topics of the documentation on this machine, in seconds
@@ -52,6 +54,7 @@ COMMANDS = {
     "infer": "Write the share of each topic in documents.",
     "eval": "Score a model on documents, preferably ones it was not fitted on.",
     "sweep": "Find out how many topics to learn.",
+    "consensus": "Learn topics that can be relied on: one model of many fits.",
     "serve": "Answer over HTTP: the topics of texts, one at a time, with health and metrics.",
     "explore": "Look into a model in a browser, edit it, and learn on.",
     "report": "Write one HTML page that explains a model.",

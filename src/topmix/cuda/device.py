@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from types import ModuleType
 from typing import Any, TypeAlias, TypeVar
@@ -296,10 +298,36 @@ class CudaDevice(Device):
             self.pool.free_all_blocks()
 
 
-@cache
+_lane: ContextVar[tuple[int, int]] = ContextVar("lane", default=(0, 1))
+
+
+@contextmanager
+def lane(device: int, number: int, of: int) -> Iterator[None]:
+    """Inside, what this thread computes on a device is apart from what other threads do: it has an object, memory and a
+    stream of its own, where `of` is more than one."""
+    if of == 1:
+        yield
+        return
+    cupy = _import_cupy()
+    token = _lane.set((number, of))
+    try:
+        with cupy.cuda.Device(device), cupy.cuda.Stream(non_blocking=True):
+            yield
+    finally:
+        _lane.reset(token)
+
+
 def cuda_device(number: int, memory: int | None) -> CudaDevice:
-    """One object for each GPU and process: programs are loaded once, and memory that a fit leaves is the next one's."""
-    return CudaDevice(number, memory)
+    """One object for each GPU, lane and process: programs are loaded once, and memory that a fit leaves is the next
+    one's."""
+    return _device_of(number, memory, *_lane.get())
+
+
+@cache
+def _device_of(number: int, memory: int | None, lane: int, of: int) -> CudaDevice:
+    device = CudaDevice(number, memory)
+    device.capacity //= of
+    return device
 
 
 def _import_cupy() -> ModuleType:

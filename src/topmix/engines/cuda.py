@@ -8,12 +8,12 @@ are opened: most people have no such device.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
-from topmix.cuda.device import Device, cuda_device
+from topmix.cuda.device import Device, cuda_device, lane
 from topmix.data.shard import Shards
 from topmix.engines.engine import Engine, Workers
 from topmix.local import LocalStep
@@ -47,6 +47,7 @@ class Cuda(Engine):
     maps_files = False
     keeps_last_pass = False
     on_device = True
+    most_fits = 4  # while one computes on the device, others have work on the processor
 
     device: int = 0
     memory: int | None = None
@@ -95,6 +96,9 @@ class Cuda(Engine):
             yield device
         finally:
             device.close()
+
+    def lane(self, number: int, of: int) -> AbstractContextManager[None]:
+        return lane(self.device, number, of)
 
     def opened(self) -> Device:
         """The device; an error where there is none says what is missing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -80,6 +81,7 @@ class Engine(Component):
     keeps_last_pass: ClassVar[bool] = True  # whether a copy of the model after each pass costs next to nothing
     on_device: ClassVar[bool] = False  # whether its workers compute elsewhere than on the processor
     samples: ClassVar[bool] = True  # whether its workers can sample topics of tokens
+    most_fits: ClassVar[int] = 1  # that may run at once, each in a thread of this process
 
     def threads(self, n_jobs: int) -> int:
         """How many of n_jobs threads this process uses, for the tables of a model as for its workers."""
@@ -99,6 +101,10 @@ class Engine(Component):
     def opened(self) -> Device | None:
         """The device, where it has one."""
         return None
+
+    def lane(self, number: int, of: int) -> AbstractContextManager[None]:
+        """Inside, this thread of the process has one of several places to fit in, which are used at once."""
+        return nullcontext()
 
     @abstractmethod
     def open(self, shards: Shards, step: LocalStep, threads: int) -> Workers:

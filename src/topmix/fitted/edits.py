@@ -193,7 +193,16 @@ def sampled(corpus: Corpus, n: int, seed: int) -> Corpus:
 
 def _edited(f: FittedTopics, model: TopicModel, gone: Sequence[int] = ()) -> FittedTopics:
     """With another model. Topics after those that are gone move up, and names with them."""
-    return replace(f, model=model, names=_moved_up(f, gone))
+    after = replace(f, model=model, names=_moved_up(f, gone))
+    if f.reproducibility is None:
+        return after
+    before: list[int | None] = [k for k in range(f.n_topics) if k not in gone]
+    before += [None] * (after.n_topics - len(before))
+    same = [
+        old if old is not None and np.allclose(f.topic_word[old], after.topic_word[k], rtol=1e-6, atol=0.0) else None
+        for k, old in enumerate(before)
+    ]
+    return replace(after, reproducibility=f.reproducibility.after(same))
 
 
 def _moved_up(f: Fitted, gone: Sequence[int]) -> dict[int, str]:

@@ -121,7 +121,7 @@ class FittedMixture(Fitted):
             raise ValueError(NO_WORDS)
         names = self.reading.words
         named = [str(v) for v in (range(self.reading.n_features) if names is None else names)]
-        return TopicView(words.mean(), self.weights, 0.0, named, n_rows=self.n_seen)
+        return TopicView(words.mean(), self.weights, 0.0, named, self.reproducibility, n_rows=self.n_seen)
 
     @cached_property
     def topic_names(self) -> list[str]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix.fitted.reproducibility import REAL
 from topmix.fitted.view import TopicView
 
 GOOD = "good"
 EMPTY, FILLER = "empty", "filler: its most probable words belong to other topics"
 SMALL, FEW = "small: {:.1%} of all {}", "few documents: {} with a tenth or more of it"
 INCOHERENT = "low coherence: its words are seldom in the same documents"
+UNRELIABLE = "not to be relied on: {:.0%} of the fits have it"
 WORDS = 10
 LEAST_OWN = 0.25  # of the median: how much of its most probable words a topic has
 LEAST_SHARE = 0.2  # of the mean share
@@ -27,7 +29,7 @@ def quality(
     view: TopicView, coherence: NDArray[np.float64] | None = None, n_documents: NDArray[np.int64] | None = None
 ) -> list[str]:
     """Per topic "good", or why it is not worth reading. `coherence` is the NPMI of each topic, and `n_documents` how
-    many documents have a tenth of it or more."""
+    many documents have a tenth of it or more. A consensus has seen which topics are not real."""
     K, share, is_empty = view.n_topics, view.share, view.is_empty()
     top = view.top(min(WORDS, len(view.words)))
     joint = share[:, None] * np.take_along_axis(view.topic_word, top, axis=1)
@@ -40,6 +42,7 @@ def quality(
     is_incoherent = np.zeros(K, bool)
     if coherence is not None and (middle := float(np.median(coherence[used]))) > 0:
         is_incoherent = coherence < LEAST_COHERENCE * middle
+    seen = view.reproducibility
     found = []
     for k in range(K):
         if is_empty[k]:
@@ -50,6 +53,8 @@ def quality(
             found.append(FILLER)
         elif is_incoherent[k]:
             found.append(INCOHERENT)
+        elif seen is not None and seen.similarity[k] < REAL:  # not where it is unknown
+            found.append(UNRELIABLE.format(seen.found[k]))
         else:
             unit = "tokens" if view.tokens else "documents"
             found.append(SMALL.format(share[k], unit) if is_small[k] else GOOD)

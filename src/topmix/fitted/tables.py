@@ -44,6 +44,7 @@ def topic_info(f: Fitted, corpus: Corpus | None, solver: Solver, *, n_words: int
         of_topics = quality(view, coherence, shown.n_documents)
     order = best_first(view, of_topics)
     nearest = _nearest(view.topic_word)
+    found = f.reproducibility
     return {
         "topic": order.tolist(),
         "name": [names[k] for k in order],
@@ -54,7 +55,7 @@ def topic_info(f: Fitted, corpus: Corpus | None, solver: Solver, *, n_words: int
         "nearest": [nearest[k] for k in order],
         "documents": [examples[k] for k in order],
         "quality": [of_topics[k] for k in order],
-    }
+    } | ({} if found is None else {"reproducibility": found.found[order], "reliability": found.reliability[order]})
 
 
 class _Examples(NamedTuple):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from topmix.fitted.labels import Labels
 from topmix.fitted.names import EMPTY, RELEVANCE, WORDS_PER_NAME, relevant_words
+from topmix.fitted.reproducibility import Reproducibility
 from topmix.fitted.view import TopicView
 from topmix.fitting.history import Record
 from topmix.likelihoods.word_versions import WordVersions
@@ -39,6 +40,7 @@ class Fitted:
     n_seen: float = 0.0  # rows, where a stream counts them
     names: Mapping[int, str] = field(default_factory=dict)  # of topics, those that were given
     edits: tuple[Edit, ...] = ()
+    reproducibility: Reproducibility | None = None  # of a consensus
 
     @property
     @abstractmethod
@@ -135,4 +137,4 @@ class FittedTopics(Fitted):
         sizes = np.maximum(m.counts.sum(axis=0) if isinstance(m, HardModel) else m.words.total.totals, 0.0)
         tokens = float(sizes.sum())
         share = sizes / tokens if tokens > 0 else np.full(len(sizes), 1.0 / len(sizes))
-        return TopicView(self.topic_word, share, tokens, self.words)
+        return TopicView(self.topic_word, share, tokens, self.words, self.reproducibility)

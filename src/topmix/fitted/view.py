@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix.fitted.reproducibility import Reproducibility
 from topmix.metrics.counts import top_ids
 
 LEAST_TOKENS = 1.0  # a topic with fewer is empty
@@ -21,6 +22,7 @@ class TopicView:
     share: NDArray[np.float64]  # [K] share of all tokens (for a mixture: of all rows); sums to one
     tokens: float  # number of training tokens; 0 if the model does not store it
     words: list[str]  # names of the words, or their numbers if the model has no names
+    reproducibility: Reproducibility | None = None  # of a consensus
     n_rows: float = 0.0  # of a mixture: number of training rows
     base: NDArray[np.float64] | None = None  # [V] what relevance holds against a word; None: log p(w)
 

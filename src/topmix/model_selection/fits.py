@@ -123,8 +123,17 @@ def sweep(
         n_tokens=float(split.train.n_tokens),
         n_words=split.train.n_words,
         tolerance=least,
+        between=answer.between,
         frame=output_kind(estimator) or reading.frame,
     )
+
+
+def _frequency(estimator: BaseEstimator, data: HeldOut) -> Floats:
+    """[V] of the words; of clusters of vectors, which are compared by the rows that they have, of those."""
+    if isinstance(estimator, VectorMixture):
+        return np.full(data.test.n_docs, 1.0 / data.test.n_docs)
+    counts = np.bincount(data.train.index, data.train.value, minlength=data.train.n_words)
+    return np.asarray(counts / counts.sum())
 
 
 def _all_fits(
@@ -133,6 +142,7 @@ def _all_fits(
     """The fits, small sizes first, and whether Ctrl-C ended them early. It raises if there is no fit yet."""
     is_ours = is_topic_model(estimator) or isinstance(estimator, VectorMixture)
     X = data.train if is_ours else data.train.to_scipy()  # of scikit-learn
+    frequency = _frequency(estimator, data)
     fits: list[Fit] = []
     of_size: list[Fit] = []
     topics: list[Floats] = []  # of the present size alone
@@ -157,11 +167,11 @@ def _all_fits(
                     topics.append(found)
                     of_size.append(fit)
                     progress.end(fit)
-                fits += with_stability(of_size, topics)
+                fits += with_stability(of_size, topics, frequency)
                 of_size = []
     except KeyboardInterrupt:
         interrupted = True
-        fits += with_stability(of_size, topics)
+        fits += with_stability(of_size, topics, frequency)
         if not fits:
             raise
     return fits, interrupted
@@ -199,8 +209,8 @@ def _seeds(seeds: object) -> list[int]:
     return chosen
 
 
-def _checked(estimator: BaseEstimator) -> BaseEstimator:
-    """The estimator, if it is a topic model whose number of topics can be chosen."""
+def check_topic_model(estimator: BaseEstimator) -> BaseEstimator:
+    """The estimator, if it is a topic model of counts whose number of topics and seed can be set."""
     if isinstance(estimator, type):
         estimator = estimator()
     name = type(estimator).__name__
@@ -215,6 +225,13 @@ def _checked(estimator: BaseEstimator) -> BaseEstimator:
         return estimator
     if not (isinstance(estimator, TransformerMixin) and estimator.__sklearn_tags__().input_tags.positive_only):
         raise ValueError(f"estimator must be a topic model of counts, such as LDA() or GibbsLDA(); {name} is none")
-    if parameters.get("search") is not None:
+    return estimator
+
+
+def _checked(estimator: BaseEstimator) -> BaseEstimator:
+    """The estimator, if it is a topic model whose number of topics can be chosen."""
+    estimator = check_topic_model(estimator)
+    if estimator.get_params(deep=False).get("search") is not None:
+        name = type(estimator).__name__
         raise ValueError(f"{name} searches the number of topics by itself: fit it alone, or with search=None")
     return estimator

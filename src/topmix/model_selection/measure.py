@@ -13,7 +13,9 @@ from sklearn.base import BaseEstimator
 from topmix.api.vectors import VectorMixture
 from topmix.data.corpus import Corpus
 from topmix.metrics import completion_scores, match_topics, npmi_coherence, topic_diversity
+from topmix.metrics.agreement import centred, compare
 from topmix.metrics.counts import Floats, as_distributions
+from topmix.model_selection.certificate import ALIKE, Z
 from topmix.parameters.checks import whole_number
 from topmix.views.model import is_topic_model, view_of
 
@@ -83,12 +85,15 @@ class Fit:
     seconds: float
     log_likelihood: Floats = field(repr=False, compare=False)  # [D] of the held-out words of each document
     stability: float = np.nan  # with the other seeds of its size
+    reproducibility: float = np.nan  # share of its topics that another seed has too; mean over the other seeds
+    alike: Floats | None = field(default=None, repr=False, compare=False)  # [K] stability of each topic
 
     def value(self, measure: str) -> float:
         return float(getattr(self, measure))
 
     def to_dict(self) -> dict[str, float]:
-        return {"n_components": self.n_components, "seed": self.seed, **{m: self.value(m) for m in MEASURES}}
+        measures = {m: self.value(m) for m in (*MEASURES, "reproducibility")}
+        return {"n_components": self.n_components, "seed": self.seed, **measures}
 
 
 @dataclass(frozen=True)
@@ -112,12 +117,24 @@ class Size:
         values = self.values(measure)
         return float(np.std(values, ddof=1)) if len(values) > 1 and np.all(np.isfinite(values)) else np.nan
 
+    def stability_interval(self) -> tuple[float, float]:
+        """Where the mean stability of topics would be in other fits of this size, with probability 0.95. Seeds share
+        the documents, so topics are what is counted."""
+        alike = [fit.alike for fit in self.fits if fit.alike is not None]
+        if not alike:
+            return np.nan, np.nan
+        half = Z * float(np.std(np.concatenate(alike))) / np.sqrt(self.n_components)
+        return max(self.mean("stability") - half, 0.0), min(self.mean("stability") + half, 1.0)
+
     def log_likelihood(self) -> Floats:
         """[D] means over seeds."""
         return np.mean([fit.log_likelihood for fit in self.fits], axis=0)
 
     def to_dict(self) -> dict[str, object]:
         each = {m: {"mean": self.mean(m), "spread": self.spread(m)} for m in MEASURES}
+        low, high = self.stability_interval()
+        each["stability"] |= {"low": low, "high": high}
+        each["reproducibility"] = {"mean": self.mean("reproducibility"), "spread": self.spread("reproducibility")}
         return {"n_components": self.n_components, "seeds": self.n_seeds, **each}
 
 
@@ -136,6 +153,7 @@ class Measured:
     n_tokens: float
     n_words: int
     tolerance: float
+    between: tuple[int, int] | None = None  # the smallest and the largest size that the data does not tell apart
 
     @property
     def fits(self) -> tuple[Fit, ...]:
@@ -163,17 +181,31 @@ def measured_clusters(model: VectorMixture, seed: int, data: HeldOut, seconds: f
         words = view_of(model).topic_word
         n = min(TOP_WORDS, words.shape[1])
         coherence, diversity = float(npmi_coherence(words, data.train, top_n=n)), topic_diversity(words, n)
-    return Fit(len(rows), seed, float(likelihood.mean()), coherence, diversity, seconds, likelihood), rows + 1e-9
+    fit = Fit(len(rows), seed, float(likelihood.mean()), coherence, diversity, seconds, likelihood)
+    return fit, as_distributions(rows + 1e-9)
 
 
-def with_stability(fits: Sequence[Fit], topics: Sequence[Floats]) -> list[Fit]:
-    """The fits of one size, each with the mean similarity of its topics to those of the other seeds."""
-    alike: list[list[float]] = [[] for _ in fits]
+def with_stability(fits: Sequence[Fit], topics: Sequence[Floats], frequency: Floats) -> list[Fit]:
+    """The fits of one size, each with the mean similarity of its topics to those of the other seeds, and the share of
+    them that the other seeds have too. `frequency` [V] is that of the words."""
+    alike: list[list[Floats]] = [[] for _ in fits]
+    shared: list[list[float]] = [[] for _ in fits]
+    rows = [centred(each, frequency) for each in topics]
     for i, j in combinations(range(len(fits)), 2):
-        similarity = 1.0 - float(match_topics(topics[i], topics[j], metric="cosine").distance.mean())
-        alike[i].append(similarity)
-        alike[j].append(similarity)
-    return [replace(fit, stability=float(np.mean(s)) if s else np.nan) for fit, s in zip(fits, alike)]
+        pairs = match_topics(topics[i], topics[j], metric="cosine")
+        found = compare(rows[i], [rows[j]]).similarity[0]
+        alike[i].append(1.0 - pairs.distance)
+        alike[j].append(1.0 - pairs.distance[np.argsort(pairs.b)])
+        for of_fit in (shared[i], shared[j]):
+            of_fit.append(float((found >= ALIKE).mean()))
+    return [
+        replace(
+            fit, stability=float(np.mean(of_fit)), alike=np.mean(of_fit, axis=0), reproducibility=float(np.mean(both))
+        )
+        if of_fit
+        else fit
+        for fit, of_fit, both in zip(fits, alike, shared)
+    ]
 
 
 def by_size(fits: Sequence[Fit]) -> list[Size]:

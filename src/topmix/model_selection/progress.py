@@ -1,4 +1,4 @@
-"""The progress of a sweep, on stderr: a bar over all fits on a terminal or in a notebook, a line per fit elsewhere."""
+"""The progress of many fits, on stderr: a bar over all of them on a terminal or in a notebook, else a line per fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from topmix.model_selection.measure import Fit
 class SweepProgress:
     """Shows nothing if `verbose` is 0."""
 
-    def __init__(self, sizes: list[int], n_seeds: int, verbose: int, console: Console | None = None):
+    def __init__(
+        self, sizes: list[int], n_seeds: int, verbose: int, console: Console | None = None, name: str = "sweep"
+    ):
+        self.name = name
         self.console = console or Console(stderr=True, quiet=not verbose)
         self.notebook = NotebookBar("fits") if verbose and self.console.is_jupyter else None
         self.is_live = bool(verbose) and self.console.is_terminal and self.notebook is None
@@ -37,7 +40,7 @@ class SweepProgress:
             TextColumn("{task.fields[left]}"),
             console=self.console,
         )
-        self.task = self.bar.add_task("Sweep", total=self.n_fits, left="")
+        self.task = self.bar.add_task(name.capitalize(), total=self.n_fits, left="")
 
     def begin(self, model: BaseEstimator, K: int, seed: int) -> None:
         """Before a fit. Models of topmix tell the bar of each pass."""
@@ -53,16 +56,18 @@ class SweepProgress:
             model.set_params(callbacks=[*(model.callbacks or ()), show])
 
     def end(self, fit: Fit) -> None:
+        found = f"score {fit.score:.4f}, coherence {fit.coherence:.3f}"
+        self.ended(fit.n_components, f"{fit.n_components} topics, seed {fit.seed}", found, fit.seconds)
+
+    def ended(self, K: int, title: str, found: str, seconds: float) -> None:
+        """After a fit, and what is known of it."""
         self.n_done += 1
-        self.work_done += fit.n_components
+        self.work_done += K
         passed = time.perf_counter() - self.began
         left = passed * (self.work - self.work_done) / self.work_done
-        self._show(f"{fit.n_components} topics, seed {fit.seed}", f"about {in_time(left)} left" if left >= 1 else "")
+        self._show(title, f"about {in_time(left)} left" if left >= 1 else "")
         if self.has_lines:
-            said = (
-                f"sweep: {self.n_done} of {self.n_fits}: {fit.n_components} topics, seed {fit.seed}, score "
-                f"{fit.score:.4f}, coherence {fit.coherence:.3f}, {fit.seconds:.1f} s"
-            )
+            said = f"{self.name}: {self.n_done} of {self.n_fits}: {title}, {found}, {seconds:.1f} s"
             self.console.print(said, highlight=False, markup=False, soft_wrap=True)
 
     def _show(self, title: str, left: str | None = None) -> None:

@@ -26,6 +26,7 @@ class Recommendation(NamedTuple):
     n_components: int | None  # None if no size has a finite score
     reason: str
     allowed: float  # how far below the best score is as good as the best, for the size that was chosen
+    between: tuple[int, int] | None = None  # sizes that the data does not tell apart
 
 
 def recommend(sizes: Sequence[Size], n_tokens: Floats, tolerance: float) -> Recommendation:
@@ -39,14 +40,42 @@ def recommend(sizes: Sequence[Size], n_tokens: Floats, tolerance: float) -> Reco
         error = standard_error(best, chosen, n_tokens, between)
         if best.mean("score") - chosen.mean("score") <= max(tolerance, error):
             break
+    last = _largest_as_good(chosen, best, finite, n_tokens, between, tolerance)
     smaller = [size for size in finite if size.n_components < chosen.n_components]
     said = [
         _because_of_score(chosen, best, smaller, n_tokens, between, tolerance),
+        _as_good(chosen, last),
         _edges(chosen, best, sizes),
         _other_measures(chosen, finite),
         "Scores of one seed: how much they vary between seeds is unknown." if chosen.n_seeds == 1 else "",
     ]
-    return Recommendation(chosen.n_components, " ".join(filter(None, said)), max(tolerance, error))
+    sizes_as_good = None if last is chosen else (chosen.n_components, last.n_components)
+    return Recommendation(chosen.n_components, " ".join(filter(None, said)), max(tolerance, error), sizes_as_good)
+
+
+def _largest_as_good(
+    chosen: Size, best: Size, sizes: Sequence[Size], n_tokens: Floats, between: float, tolerance: float
+) -> Size:
+    """Of the sizes after the chosen one, one by one, the last whose score is as good as the best and whose topics are
+    not clearly less stable."""
+    last, least = chosen, chosen.stability_interval()[0]
+    for size in (size for size in sizes if size.n_components > chosen.n_components):
+        gap, error = best.mean("score") - size.mean("score"), standard_error(best, size, n_tokens, between)
+        if gap > max(tolerance, error) or size.stability_interval()[1] < least:
+            break
+        last = size
+    return last
+
+
+def _as_good(chosen: Size, last: Size) -> str:
+    if last is chosen:
+        return ""
+    return (
+        f"The data does not tell sizes between {chosen.n_components} and {last.n_components} apart: they predict as "
+        "well, and their topics are as stable."
+        if np.isfinite(chosen.mean("stability"))
+        else f"Sizes between {chosen.n_components} and {last.n_components} predict as well."
+    )
 
 
 def standard_error(best: Size, other: Size, n_tokens: Floats, between: float) -> float:

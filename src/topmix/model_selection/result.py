@@ -34,7 +34,11 @@ class SweepResult(Measured):
     reason : str
         Why, in words, and whether the range of sizes should be extended.
     table : DataFrame
-        One row per size: means over seeds of score, coherence, diversity, stability and seconds, and their spreads.
+        One row per size: means over seeds of score, coherence, diversity, stability and seconds, and their spreads;
+        from `stability_low` to `stability_high` the stability of other fits of this size would be; `reproducibility`
+        is the share of topics that another seed has too.
+    between : pair of int or None
+        The smallest and the largest size that the data does not tell apart, where there is more than one.
     fits_table : DataFrame
         One row per fit.
     interrupted : bool
@@ -52,6 +56,9 @@ class SweepResult(Measured):
         for measure in MEASURES:
             columns[measure] = [size.mean(measure) for size in self.sizes]
             columns[f"{measure}_spread"] = [size.spread(measure) for size in self.sizes]
+        columns["stability_low"] = [size.stability_interval()[0] for size in self.sizes]
+        columns["stability_high"] = [size.stability_interval()[1] for size in self.sizes]
+        columns["reproducibility"] = [size.mean("reproducibility") for size in self.sizes]
         return frame(columns, self.frame)
 
     @property

@@ -15,10 +15,19 @@ from collections.abc import Iterable
 from importlib.resources import files
 
 VIEWS = ("list.js", "map.js", "topic.js", "groups.js", "depends.js", "word.js", "tree.js", "training.js", "main.js")
-REPORT = ("data.js", "embedded.js", *VIEWS, "start.js")
+REPORT = ("data.js", "embedded.js", *VIEWS, "reproducibility.js", "start.js")
 EXPLORER = (
     *("data.js", "server.js", *VIEWS),
-    *("documents.js", "compare.js", "models.js", "edit.js", "live.js", "share.js", "start_live.js"),
+    *(
+        "reproducibility.js",
+        "documents.js",
+        "compare.js",
+        "models.js",
+        "edit.js",
+        "live.js",
+        "share.js",
+        "start_live.js",
+    ),
 )
 Json = dict[str, object]
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}

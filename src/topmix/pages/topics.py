@@ -24,7 +24,8 @@ def overview(
 ) -> dict[str, object]:
     """The model, its parameters, [pass, seconds, objective, phase] of each pass; and per topic its most relevant words,
     the name that somebody gave it or null, its share, why it is hardly worth reading or null, and its position on the
-    map. `of_topics` is their quality, where more than the topics is known."""
+    map. `of_topics` is their quality, where more than the topics is known. Of a consensus also [share of the fits that
+    have it, low, high, reliability] or null, and its words that come and go."""
     topics, history = view.topics, view.fitted.history
     about: dict[str, object] = {
         "estimator": view.kind,
@@ -49,7 +50,18 @@ def overview(
         "quality": [None if why == GOOD else why for why in of_topics or quality(topics)],
         "x": [round(float(x), 4) for x in positions[:, 0]],
         "y": [round(float(y), 4) for y in positions[:, 1]],
+        **_reproducibility(topics),
     }
+
+
+def _reproducibility(topics: TopicView) -> dict[str, object]:
+    r = topics.reproducibility
+    if r is None:
+        return {}
+    numbers = np.round([r.found, r.low, r.high, r.reliability], 3).T.tolist()
+    known = [None if np.isnan(of_topic[0]) else of_topic for of_topic in numbers]
+    words = [[topics.words[v][:200] for v in r.sometimes(k)] for k in range(topics.n_topics)]
+    return {"n_fits": r.n_fits, "reproducibility": known, "unsteady": words}
 
 
 def labels(topics: TopicView, n: int = WORDS_PER_LABEL) -> list[list[str]]:

@@ -1,0 +1,266 @@
+"""A consensus is an ordinary model, knows which of its topics other fits have too, and does not depend on threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.decomposition import LatentDirichletAllocation
+
+import topmix
+from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, LabelledLDA, MultinomialMixture
+from topmix.data import sample_lda
+from topmix.files.reader import ModelFileError
+from topmix.fitted.reproducibility import Reproducibility
+from topmix.inference import Collapsed
+from topmix.metrics.agreement import align, centred, compare, mean_shares
+from topmix.metrics.matching import match_topics
+from topmix.model_selection.certificate import interval, reliability_of
+from topmix.model_selection.consensus_fits import halves
+
+QUICK = LDA(6, inference=Collapsed(sweeps=15))
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return sample_lda(240, 90, 4, doc_length=50, topic_word_prior=0.1, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def result(sample):
+    return topmix.consensus(sample.corpus, estimator=QUICK, fits=6, verbose=0)
+
+
+def to_planted(result, sample):
+    """[topics] of each topic, the cosine with the planted topic that it is most like."""
+    p, q = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (result.model.topic_word_, sample.topic_word))
+    return (p @ q.T).max(axis=1)
+
+
+def test_planted_topics_are_real_and_others_are_not(result, sample):
+    assert result.is_real.sum() == 4  # of the six that were asked for
+    assert np.all(to_planted(result, sample)[result.is_real] > 0.95)
+    assert result.n_fits == 6
+    r = result.reproducibility
+    assert np.all(r.found[result.is_real] == 1.0)
+    assert np.all((r.low <= r.found) & (r.found <= r.high))
+    assert r.similarity[result.is_real].min() > r.similarity[~result.is_real].max()
+
+
+def test_the_table_has_the_reliable_topics_first(result):
+    table = result.table
+    assert table["real"].tolist() == [True] * 4 + [False] * 2
+    assert sorted(table["topic"]) == list(range(6))
+    first = table.iloc[0]
+    top = result.model.top_words(20, relevance=1.0)[first["topic"]]
+    assert {*first["always"], *first["sometimes"]} <= set(top)
+    assert first["always"][:3] == top[:3]
+    assert "4 of 6 topics are real" in str(result)
+    assert len(result.to_dict()["topics"]) == 6
+
+
+def test_words_of_reproducible_topics_come_and_go_less(result):
+    r = result.reproducibility
+    steady = [len(r.always(k)) for k in range(6)]
+    assert min(np.array(steady)[result.is_real]) > max(np.array(steady)[~result.is_real])
+
+
+def test_the_bits_do_not_depend_on_threads(result, sample):
+    other = topmix.consensus(sample.corpus, estimator=QUICK.__class__(**{**QUICK.get_params(deep=False), "n_jobs": 3}),
+                             fits=6, verbose=0)  # fmt: skip
+    np.testing.assert_array_equal(other.model.topic_word_, result.model.topic_word_)
+    np.testing.assert_array_equal(other.similarity, result.similarity)
+    assert other.reproducibility.words == result.reproducibility.words
+
+
+def test_the_model_is_like_any_other(result, sample, tmp_path):
+    model = result.model
+    assert model.transform(sample.corpus).shape == (240, 6)
+    assert model.get_params()["init"] == "auto"  # and not what the consensus began with
+    info = model.topic_info()
+    assert info.set_index("topic")["reproducibility"].loc[range(6)].tolist() == result.reproducibility.found.tolist()
+    model.save(tmp_path / "model")
+    loaded = topmix.load(tmp_path / "model")
+    assert loaded._found().reproducibility.to_dict() == result.reproducibility.to_dict()
+    np.testing.assert_array_equal(loaded.topic_word_, model.topic_word_)
+    assert loaded._found().reproducibility.words == result.reproducibility.words
+
+
+def test_edits_keep_what_they_do_not_change(result, sample, tmp_path):
+    result.model.save(tmp_path / "model")
+    before = result.reproducibility
+    dropped = topmix.load(tmp_path / "model").drop_topics([1])
+    np.testing.assert_array_equal(dropped._found().reproducibility.found, np.delete(before.found, 1))
+    assert all(j < 5 for pairs in dropped._found().reproducibility.confused for j, _ in pairs)
+    merged = topmix.load(tmp_path / "model").merge_topics([(0, 2)])
+    found = merged._found().reproducibility.found
+    assert np.isnan(found[0])
+    np.testing.assert_array_equal(found[1:], before.found[[1, 3, 4, 5]])
+    merged.save(tmp_path / "merged")
+    assert np.isnan(topmix.load(tmp_path / "merged").topic_info().set_index("topic")["reliability"][0])
+    named = topmix.load(tmp_path / "model").name_topics({0: "a name"})
+    assert named._found().reproducibility.to_dict() == before.to_dict()
+    fitted_again = topmix.load(tmp_path / "model").set_params(max_iter=2).fit(sample.corpus)
+    assert "reproducibility" not in fitted_again.topic_info()
+
+
+def test_a_forged_file_is_refused(result):
+    K, V = 6, 90
+    good = result.reproducibility.to_dict()
+    assert Reproducibility.from_dict(good, K, V).to_dict() == good
+    for bad in (
+        {"found": good["found"][1:]},
+        {"n_fits": 0},
+        {"words": [[[V, 0.5]]] * K},
+        {"confused": [[[K, 0.5]]] * K},
+        {"low": ["x"] * K},
+        {"reliability": [7.0] * K},
+    ):
+        with pytest.raises(ModelFileError, match="makes no sense"):
+            Reproducibility.from_dict(good | bad, K, V)
+    with pytest.raises(ModelFileError):
+        Reproducibility.from_dict({}, K, V)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GibbsLDA(4, max_iter=20),
+        HDP(4, search=None, max_iter=6),
+        CombinatorialLDA(4, max_iter=5),
+        MultinomialMixture(4),
+        LatentDirichletAllocation(4, max_iter=3),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_other_models_of_counts(sample, estimator, tmp_path):
+    X = sample.corpus if not isinstance(estimator, LatentDirichletAllocation) else sample.corpus.to_scipy()
+    found = topmix.consensus(X, estimator=estimator, fits=4, verbose=0)
+    of_ours = type(estimator) if not isinstance(estimator, LatentDirichletAllocation) else LDA
+    assert type(found.model) is of_ours
+    assert found.similarity.shape == (4, 4)
+    assert np.all(found.reproducibility.found >= 0)
+    assert found.doc_topic.shape == (240, 4)
+    found.model.save(tmp_path / "model")
+    assert topmix.load(tmp_path / "model")._found().reproducibility.n_fits == 4
+
+
+def test_mixtures_of_rows_are_matched_by_their_rows():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=300)
+    X = rng.normal(size=(300, 2)) + 8 * np.array([[0, 0], [1, 0], [0, 1]])[truth]
+    found = topmix.consensus(X, estimator=GaussianMixture(3), fits=4, verbose=0)
+    assert found.is_real.all()
+    assert topmix.metrics.adjusted_rand(truth, found.labels()) > 0.95
+    assert topmix.metrics.adjusted_rand(truth, found.model.predict(X)) > 0.95
+    assert found.table["always"].tolist() == [[]] * 3
+
+
+def test_topics_of_other_libraries(sample):
+    runs = [LDA(4, random_state=s, inference=Collapsed(sweeps=15)).fit(sample.corpus) for s in range(3)]
+    matrices = topmix.consensus(sample.corpus, fits=[m.topic_word_ for m in runs], verbose=0)
+    models = topmix.consensus(sample.corpus, fits=runs, verbose=0)
+    assert matrices.is_real.all()
+    assert models.is_real.all()
+    assert np.all(to_planted(matrices, sample) > 0.95)
+    assert match_topics(matrices.model.topic_word_, models.model.topic_word_).distance.max() < 0.1
+    with pytest.raises(ValueError, match="same vocabulary"):
+        topmix.consensus(sample.corpus, fits=[np.ones((4, 7)) / 7] * 2, verbose=0)
+    with pytest.raises(ValueError, match="two or more"):
+        topmix.consensus(sample.corpus, fits=runs[:1], verbose=0)
+
+
+def test_texts_are_read_once_and_the_model_reads_more():
+    texts = ["apples and pears are fruit", "pears and plums are ripe fruit", "ships with sails", "sails and masts"] * 12
+    found = topmix.consensus(texts, 2, fits=4, verbose=0)
+    assert found.model.transform(["ripe plums", "a mast with sails"]).shape == (2, 2)
+    shown = {word for words in (*found.table["always"], *found.table["sometimes"]) for word in words}
+    assert shown <= {str(word) for word in found.model.feature_names_in_}
+
+
+def test_what_cannot_be_done_is_said(sample):
+    with pytest.raises(ValueError, match="needs labels"):
+        topmix.consensus(sample.corpus, estimator=LabelledLDA())
+    with pytest.raises(ValueError, match="too few for 200 topics"):
+        topmix.consensus(sample.corpus, 200)
+    with pytest.raises(ValueError, match="fits"):
+        topmix.consensus(sample.corpus, 4, fits=1)
+    with pytest.raises(ValueError, match="topic model"):
+        topmix.consensus(sample.corpus, estimator=object())
+
+
+def test_halves_of_a_pair_share_no_row():
+    first, second = halves(101, 4, 7), halves(101, 5, 7)
+    assert sorted([*first, *second]) == list(range(101))
+    assert not np.array_equal(first, halves(101, 2, 7))
+    np.testing.assert_array_equal(first, halves(101, 4, 7))
+
+
+def test_fits_in_any_order_of_topics_are_aligned():
+    rng = np.random.default_rng(1)
+    topics = rng.dirichlet(np.full(50, 0.1), 5)
+    orders = [rng.permutation(5) for _ in range(4)]
+    frequency = topics.mean(axis=0)
+    fits = [centred(topics[order], frequency) for order in orders]
+    found = align(fits)
+    reference = orders[found.reference]
+    for order, partner in zip(orders, found.partner):
+        np.testing.assert_array_equal(order[partner], reference)
+    np.testing.assert_allclose(found.similarity, 1.0, atol=1e-6)
+    shares = [sp.csr_array(np.eye(5)[:, order]) for order in orders]
+    np.testing.assert_allclose(mean_shares(shares, found.partner).toarray(), np.eye(5)[:, reference])
+
+
+def test_a_fit_without_a_topic_has_no_partner_for_it():
+    rng = np.random.default_rng(1)
+    topics = rng.dirichlet(np.full(50, 0.1), 5)
+    frequency = topics.mean(axis=0)
+    whole, part = centred(topics, frequency), centred(topics[:4], frequency)
+    found = compare(whole, [whole, part])
+    assert found.partner[1].tolist() == [0, 1, 2, 3, -1]
+    assert found.similarity[1, 4] == 0.0
+    np.testing.assert_allclose(found.similarity[0], 1.0, atol=1e-6)
+    assert align([whole, part, whole]).partner[1].tolist().count(-1) == 1
+
+
+def test_topics_are_compared_without_what_all_of_them_have():
+    common = np.array([0.6, 0.3, 0.1, 0, 0])
+    a, b = 0.9 * common + 0.1 * np.eye(5)[3], 0.9 * common + 0.1 * np.eye(5)[4]
+    frequency = (a + b) / 2
+    assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) > 0.95
+    rows = centred(np.array([a, b, frequency]), frequency)
+    assert rows[0] @ rows[1] < 0
+    assert not rows[2].any()
+
+
+def test_intervals_are_those_of_wilson():
+    low, high = interval(np.array([0.0, 0.5, 1.0]), 20)
+    np.testing.assert_allclose(low, [0.0, 0.2993, 0.8389], atol=1e-4)
+    np.testing.assert_allclose(high, [0.1611, 0.7007, 1.0], atol=1e-4)
+
+
+def test_reliability_rises_with_similarity():
+    at = reliability_of(np.linspace(0, 1, 50))
+    assert np.all(np.diff(at) >= 0)
+    assert at[0] == 0.0
+    assert at[-1] > 0.95
+
+
+def test_ctrl_c_leaves_a_consensus_of_what_was_fitted(sample):
+    calls = []
+
+    def interrupt(record, view):
+        calls.append(record)
+        if len(calls) > 40:
+            raise KeyboardInterrupt
+
+    estimator = LDA(4, inference=Collapsed(sweeps=5), n_jobs=1, callbacks=[interrupt])
+    with pytest.warns(UserWarning, match="interrupted"):
+        found = topmix.consensus(sample.corpus, estimator=estimator, fits=20, verbose=0)
+    assert found.interrupted
+    assert 2 <= found.n_fits < 20
+    calls.clear()
+    with pytest.warns(UserWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
+        topmix.consensus(
+            sample.corpus, estimator=estimator.set_params(inference=Collapsed(sweeps=60)), fits=2, verbose=0
+        )
