@@ -1,4 +1,4 @@
-"""Fills the tables of docs/benchmarks.md, docs/choosing.md and README.md from the rows in benchmarks/results.
+"""Fills the tables of the documentation (PAGES), README.md and the paper from the rows in benchmarks/results.
 
     python -m benchmarks.page
 
