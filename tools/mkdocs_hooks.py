@@ -2,7 +2,7 @@
 
 In docs/api.md, `::: topmix.x.Name` stands for a name, with options and text below it, and `{{ estimators }}` for the
 registered estimators. Here a class or a module becomes the page api/Name.md, the functions of a section share one page,
-and the list itself has links and the first lines of docstrings. Nothing has to be added here for a new name.
+and the list itself has links and the first sentences of docstrings. Nothing has to be added here for a new name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Section:
         text = f"::: {path}\n    options: {{heading_level: {level}{', ' * bool(options)}{options}}}\n\n{rest.strip()}\n\n"
         start = f"---\ntitle: {name}\n---\n\n" if alone else f"# {self.title}\n\n"
         self.pages[address] = self.pages.get(address, start) + text
-        said = (inspect.getdoc(thing) or "").partition("\n")[0]
+        paragraph = (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
+        said = re.split(r"(?<=\.)\s", paragraph)[0]
         self.listed += f"- [`{name}`]({address}#{path}) {said}\n{f'{chr(10)}{part}{after}' if part else ''}"
 
 
