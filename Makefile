@@ -99,8 +99,8 @@ docs: $(VENV)/installed
 
 # The same as one version among others, on the branch gh-pages, which a host serves; `latest` is the last release.
 docs-publish: docs
-	$(BIN)/mike deploy --push --update-aliases "$$($(BIN)/python -c 'import topmix; print(topmix.__version__)')" latest
-	$(BIN)/mike set-default --push latest
+	PATH="$(abspath $(BIN)):$$PATH" mike deploy --push --update-aliases "$$($(BIN)/python -c 'import topmix; print(topmix.__version__)')" latest
+	PATH="$(abspath $(BIN)):$$PATH" mike set-default --push latest
 
 # A wheel for this processor, with all of its instruction sets, and for any Linux since 2018, in dist; `wheels` makes
 # them for x86-64 and aarch64, and needs a compiler for the other one (tools/wheels/build.py). The third target installs
