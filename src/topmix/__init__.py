@@ -68,6 +68,7 @@ _MODULES = (
     "presets",
     "priors",
     "report",
+    "sc",
     "search",
     "streaming",
 )
