@@ -38,9 +38,11 @@ class Section:
         rest, part, after = rest.partition("### ")
         alone = not inspect.isroutine(thing)
         address = f"api/{name if alone else slug(self.title)}.md"
-        level = 1 if alone else 2
+        more = ", ".join(filter(None, [f"heading_level: {1 if alone else 2}", options]))
         self.titles.setdefault(address, name if alone else "Functions" if self.pages else self.title)
-        text = f"::: {path}\n    options: {{heading_level: {level}{', ' * bool(options)}{options}}}\n\n{rest.strip()}\n\n"
+        text = (
+            f"::: {path}\n    options: {{heading_level: {level}{', ' * bool(options)}{options}}}\n\n{rest.strip()}\n\n"
+        )
         start = f"---\ntitle: {name}\n---\n\n" if alone else f"# {self.title}\n\n"
         self.pages[address] = self.pages.get(address, start) + text
         paragraph = (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
@@ -100,7 +102,9 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, **_: Any) -
     start, made = config.extra["api"]
     if page.file.src_uri == LISTED:
         return start + "".join(f"## {section.title}\n\n{section.listed}\n" for section in made)
-    pages = {name: address for section in made for address, text in section.pages.items() for name in NAME.findall(text)}
+    pages = {
+        name: address for section in made for address, text in section.pages.items() for name in NAME.findall(text)
+    }
     return re.sub(r"\(api\.md#([\w.]+)\)", lambda link: f"({pages[link[1]]}#{link[1]})", markdown)
 
 
