@@ -40,9 +40,7 @@ class Section:
         address = f"api/{name if alone else slug(self.title)}.md"
         more = ", ".join(filter(None, [f"heading_level: {1 if alone else 2}", options]))
         self.titles.setdefault(address, name if alone else "Functions" if self.pages else self.title)
-        text = (
-            f"::: {path}\n    options: {{heading_level: {level}{', ' * bool(options)}{options}}}\n\n{rest.strip()}\n\n"
-        )
+        text = f"::: {path}\n    options: {{{more}}}\n\n{rest.strip()}\n\n"
         start = f"---\ntitle: {name}\n---\n\n" if alone else f"# {self.title}\n\n"
         self.pages[address] = self.pages.get(address, start) + text
         paragraph = (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
