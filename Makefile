@@ -9,7 +9,7 @@ SOURCES := $(NATIVE) $(shell find src -name '*.hpp' -o -name '*.cu' -o -name '*.
 REBUILD = make --no-print-directory develop  # not $(MAKE), whose lines run even under `make -n`
 GROUPS := --group test --group lint
 
-.PHONY: demo test test-all develop lint native native-all guard guard-accept docs wheel wheels wheel-check sdist sdist-check lowest audit fuzz clean
+.PHONY: demo test test-all develop lint native native-all guard guard-accept docs docs-publish wheel wheels wheel-check sdist sdist-check lowest audit review fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/topmix demo
@@ -31,7 +31,7 @@ test-all: $(VENV)/installed-test
 	TOPMIX_BUILT_ISAS="$$($(BIN)/python -c 'from topmix import _core; print(*_core.supported_isas())')" $(BIN)/python -m pytest -m "" -n auto --dist loadgroup --max-worker-restart 0 --durations 30
 	$(BIN)/python -m benchmarks.ray_faults
 	PATH="$(abspath $(BIN)):$$PATH" cpp/tests/run_other.sh
-	$(MAKE) --no-print-directory fuzz
+	$(MAKE) --no-print-directory review fuzz
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "topmix needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
@@ -65,7 +65,7 @@ develop: $(VENV)/tools
 
 $(VENV)/tools: pyproject.toml | $(BIN)/python
 	@echo "fetching what tests, linters and the documentation need"
-	@$(BIN)/python -m pip install --quiet $(GROUPS) --group native --group docs
+	@$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 
 lint: | $(VENV)/installed-test
@@ -96,6 +96,11 @@ guard-accept: | $(VENV)/installed-test
 docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group docs
 	$(BIN)/mkdocs build --strict
+
+# The same as one version among others, on the branch gh-pages, which a host serves; `latest` is the last release.
+docs-publish: docs
+	PATH="$(abspath $(BIN)):$$PATH" mike deploy --push --update-aliases "$$($(BIN)/python -c 'import topmix; print(topmix.__version__)')" latest
+	PATH="$(abspath $(BIN)):$$PATH" mike set-default --push latest
 
 # A wheel for this processor, with all of its instruction sets, and for any Linux since 2018, in dist; `wheels` makes
 # them for x86-64 and aarch64, and needs a compiler for the other one (tools/wheels/build.py). The third target installs
@@ -131,6 +136,13 @@ lowest: | $(BIN)/python
 audit: $(VENV)/installed-test
 	$(BIN)/python -m pip install --quiet 'pip-audit>=2.7'
 	$(BIN)/pip-audit --skip-editable --progress-spinner off
+
+# What a stranger checks before trusting a project: scientific-python's rules for repositories, and the workflows.
+# Exceptions have their reasons in pyproject.toml. No network is asked.
+review: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --group review
+	$(BIN)/repo-review .
+	$(BIN)/zizmor --offline --persona pedantic .github
 
 # Ten minutes of each fuzzer, all at the same time; MINUTES=1 for a quick one, JOBS=2 for two at a time.
 fuzz: $(VENV)/installed-test

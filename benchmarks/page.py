@@ -1,6 +1,6 @@
-"""Fills the tables of docs/benchmarks.md, docs/choosing.md and README.md from the rows in benchmarks/results.
+"""Fills the tables of the documentation (PAGES), README.md and the paper from the rows in benchmarks/results.
 
-    python -m benchmarks.page
+    python -m benchmarks.page --draw docs/img
 
 A peer's run counts with the setting, the prior and the moment that are best on validation documents; what a table says
 of it is its score on test documents, and the seconds until it had that for the first time. Ours has its defaults.
@@ -12,13 +12,13 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks import gaussian_clusters
 from benchmarks.count_clusters import CHOSEN_ON, CLUSTERS
-from benchmarks.harness import results, tables
+from benchmarks.harness import arguments, drawing, results, tables
 from benchmarks.harness.curve import Curve
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.tables import Cells, number
@@ -26,13 +26,18 @@ from benchmarks.peers import GROUPS
 from benchmarks.peers.choice import Best, Row, best, reached
 from benchmarks.peers.scored import OURS
 
-PAGES = (ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "choosing.md", ROOT / "README.md")
+PAGES = tuple(ROOT / name for name in ("docs/benchmarks.md", "docs/choosing.md", "README.md", "docs/joss/paper.md"))
 CORPORA = {
     "kos": "kos (3,430 posts)",
     "nips": "nips (1,500 papers)",
     "wiki": "wiki (10,000 articles)",
     "20ng": "20ng (18,000 posts, with stop words)",
     "arxiv_100k": "arxiv (100,000 abstracts)",
+}
+MIXTURES = {
+    "more patches": "116,000 patches, K = 50, full",
+    "patches": "50,000 patches, K = 200, full",
+    "covtype": "covtype, K = 100, diagonal",
 }
 COUNTS, GAUSSIANS, SEEDS = "count_clusters", "gaussian_clusters", 5
 NAMES = {"sklearn": "scikit-learn", "tomotopy_hdp": "tomotopy", "gensim_hdp": "gensim"}
@@ -42,17 +47,24 @@ def main(argv: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--rows", type=Path, default=results.FOLDER, metavar="FOLDER")
     p.add_argument("--pages", type=Path, nargs="+", default=PAGES, metavar="FILE")
+    arguments.add_draw(p)
     a = p.parse_args(argv)
     for page in a.pages:
         page.write_text(filled(page.read_text(encoding="utf-8"), a.rows), encoding="utf-8")
+    draw(waits(read(a.rows)), a.draw)
     return 0
 
 
 def filled(page: str, folder: Path) -> str:
+    rows = read(folder)
+    return tables.filled(page, {name: partial(make, rows) for name, make in TABLES.items()})
+
+
+def read(folder: Path) -> Rows:
     rows = {group: results.read(folder / f"{group}.jsonl") for group in (*GROUPS, COUNTS, GAUSSIANS)}
     for path in sorted(folder.glob("aarch64/*.jsonl")):
         rows[f"{path.stem} on aarch64"] = results.read(path)
-    return tables.filled(page, {name: partial(make, rows) for name, make in TABLES.items()})
+    return rows
 
 
 Rows = dict[str, list[Row]]
@@ -111,11 +123,7 @@ def each_peer(rows: Rows) -> Cells:
 
 def mixtures(rows: Rows) -> Cells:
     body = []
-    for name, label in (
-        ("more patches", "116,000 patches, K = 50, full"),
-        ("patches", "50,000 patches, K = 200, full"),
-        ("covtype", "covtype, K = 100, diagonal"),
-    ):
+    for name, label in MIXTURES.items():
         some = [r for r in rows["mixtures"] if r["settings"]["name"] == name]
         b = best(of(some, "sklearn"))
         row = [label, said(b)]
@@ -222,6 +230,69 @@ def speed(rows: Rows) -> Cells:
     some = [r for r in some if r["settings"]["setting"] != "momentum"]
     body.append(peer_and_ours("116,000 image patches, 50 clusters, full covariances", some))
     return [["data", "best peer", "topmix"], *body]
+
+
+class Wait(NamedTuple):
+    """What a person waits for: the best peer at its best, and ours with that score."""
+
+    label: str
+    peer: str
+    theirs: float  # seconds
+    ours: float  # the median of the seeds that get there
+    seeds: str  # how many do, unless all
+
+    def said(self) -> tuple[str, str]:
+        """As the chart says it, beside ours and beside theirs."""
+        return f"{self.ours:.1f} s{self.seeds}", f"{self.peer}, {self.theirs:.0f} s"
+
+
+def waits(rows: Rows) -> list[Wait]:
+    """The fits of the chart: topics of each corpus, mixtures of all rows; defaults."""
+    asked = [(f"{name}, K = {K}", "topics", _topics(corpus, K)) for K in (200, 800) for corpus, name in CORPORA.items()]
+    asked += [(label, "mixtures", _rows(name)) for name, label in MIXTURES.items()]
+    made = []
+    for label, group, fits in asked:
+        some = [r for r in rows[group] if fits(r) and r["settings"]["setting"] != "momentum"]
+        ours, peers = of(some, OURS), [r for r in some if r["settings"]["method"] != OURS]
+        if ours and peers:
+            b = best(peers)
+            seconds = [s for s in reached(ours, b.test) if np.isfinite(s)]
+            seeds = "" if len(seconds) == len(ours) else f" ({len(seconds)} of {len(ours)} seeds)"
+            made.append(Wait(label, name_of(b.row), b.seconds, middle(seconds) if seconds else np.inf, seeds))
+    return made
+
+
+def draw(all_waits: list[Wait], folder: Path | None) -> None:
+    """speed.svg and speed-dark.svg: seconds on a logarithmic axis, a line per fit, ours to theirs."""
+    for name, ink, paper, blue, orange in (
+        ("speed.svg", "#222222", "#ffffff", drawing.BLUE, "#9a6700"),
+        ("speed-dark.svg", "#d7d9e0", "#1e2129", drawing.SKY, drawing.ORANGE),
+    ):
+        page = drawing.page(folder, name, (5.6, 0.44 * len(all_waits) + 0.8))
+        if page is None:
+            return
+        ax, left = page.panels[0][0], 0.05
+        for y, wait in enumerate(reversed(all_waits)):
+            ours, theirs = wait.said()
+            ax.annotate(wait.label, (left, y + 0.3), color=ink, fontweight="bold")
+            ax.plot([wait.ours, wait.theirs], [y, y], color=drawing.GREY, linewidth=1.2, zorder=1)
+            ax.plot(wait.ours, y, "o", color=drawing.SKY, markersize=7)
+            ax.plot(wait.theirs, y, "s", color=drawing.ORANGE, markersize=6)
+            ax.annotate(ours, (wait.ours, y), (-7, 0), textcoords="offset points", ha="right", va="center", color=ink)
+            ax.annotate(theirs, (wait.theirs, y), (7, 0), textcoords="offset points", va="center", color=ink)
+        ax.set_xscale("log")
+        ax.set(xlim=(left * 0.9, 6000), ylim=(-0.5, len(all_waits) + 0.6), yticks=[])
+        ax.set_xticks([0.1, 1, 10, 100, 1000], ["0.1 s", "1 s", "10 s", "100 s", "1,000 s"], color=ink)
+        ax.minorticks_off()
+        ax.tick_params(color=drawing.GREY)
+        ax.spines[:].set_color(drawing.GREY)
+        ax.spines["left"].set_visible(False)
+        top = len(all_waits) + 0.15
+        ax.annotate("● topmix has that score", (left, top), color=blue)
+        ax.annotate("■ the best peer at its best", (60, top), color=orange)
+        page.figure.set_facecolor(paper)
+        ax.set_facecolor(paper)
+        page.save()
 
 
 def peer_and_ours(label: str, some: list[Row]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import re
 import shlex
 import subprocess
@@ -21,6 +22,7 @@ import pytest
 from typer.testing import CliRunner
 
 from topmix import HDP, LDA, GibbsLDA
+from topmix.api import ESTIMATORS
 from topmix.api.components import FAMILIES
 from topmix.cli import app
 from topmix.data import from_texts
@@ -133,7 +135,37 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     for page in (ROOT / "docs").glob("*.md"):
         built = tmp_path / (page.stem if page.stem != "index" else "") / "index.html"
         assert built.exists(), f"{page.name} is not in the site"
-    assert "n_components" in (tmp_path / "api" / "index.html").read_text(encoding="utf-8")
+    listed = (tmp_path / "api" / "index.html").read_text(encoding="utf-8")
+    for name, cls in ESTIMATORS.items():  # each class has a page of its own, and the list leads to it
+        assert f"{name}/#{cls.__module__}.{name}" in listed
+        assert "random_state" in (tmp_path / "api" / name / "index.html").read_text(encoding="utf-8")
+    parts = json.loads((tmp_path / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    assert "#install" in [part["location"] for part in parts if part["title"] == "Install"]
+    words = {w for part in parts for w in re.sub("<[^>]+>", " ", part["text"]).split()}
+    assert max(len(word) for word in words) < 100, max(words, key=len)  # a table of a notebook was one word
+
+
+def test_the_site_has_five_parts_and_every_page_is_in_one():
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    nav = site.partition("\nnav:\n")[2].partition("\nmarkdown_extensions:")[0]
+    assert re.findall(r"^  - (.+):$", nav, re.MULTILINE) == ["Learn", "Use", "Choose", "Scale", "Reference"]
+    docs = ROOT / "docs"
+    pages = [str(page.relative_to(docs)) for page in [*docs.glob("*.md"), *docs.glob("tutorials/*.md")]]
+    assert sorted(re.findall(r": (\S+\.md)$", nav, re.MULTILINE)) == sorted(pages)
+    assert "Clusters" not in nav  # are what a mixture finds, not machines
+
+
+def test_the_start_page_begins_with_the_install_line_a_picture_three_cards_and_the_chart():
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    start = page.partition("\n## Install")[0]
+    places = [start.index(what) for what in ("pip install topmix", "img/explorer.png", "grid cards", "img/speed.svg")]
+    assert places == sorted(places)
+    assert re.findall(r"^- \*\*(.+)\*\*$", start, re.MULTILINE) == [
+        "I have texts",
+        "I have a table",
+        "I do not write code",
+    ]
+    assert (ROOT / "docs" / "benchmarks.md").read_text().split("\n")[4].startswith("![seconds until")
 
 
 def test_every_row_of_the_table_of_security_names_tests_that_are_there():

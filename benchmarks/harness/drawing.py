@@ -30,6 +30,7 @@ def pyplot() -> Any | None:
             "font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9, "legend.fontsize": 8, "legend.frameon": False,
             "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
             "grid.linewidth": 0.6, "lines.linewidth": 1.4, "lines.markersize": 3.5, "figure.dpi": 150,
+            "svg.fonttype": "none", "svg.hashsalt": "topmix",
         }
     )  # fmt: skip
     from matplotlib import pyplot as plt
@@ -115,7 +116,8 @@ class Page:
 
     def save(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.figure.savefig(self.path, dpi=self.dpi)
+        metadata = {"Date": None} if self.path.suffix == ".svg" else None
+        self.figure.savefig(self.path, dpi=self.dpi, metadata=metadata)
         self.plt.close(self.figure)
         print(f"  {self.path.name} drawn", flush=True)
 

@@ -69,6 +69,7 @@ _MODULES = (
     "presets",
     "priors",
     "report",
+    "sc",
     "search",
     "streaming",
 )

@@ -535,8 +535,10 @@ def _plain(state: Mapping[Any, object], text: str) -> dict[str, object]:
         name = f"#{key}" if isinstance(key, int) else str(key)
         if isinstance(value, Mapping):
             made[name] = _plain(value, text)
+        elif isinstance(value, np.floating):
+            made[name] = float(value)
         elif value is None or isinstance(value, bool | int | float | str):
-            made[name] = float(value) if isinstance(value, np.floating) else value
+            made[name] = value
         elif isinstance(value, list | tuple | np.ndarray | np.generic):
             made[name] = np.asarray(value, np.float64).tolist()
         else:

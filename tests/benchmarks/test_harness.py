@@ -1,6 +1,7 @@
 """What every result rests on: the parts of a corpus, the clock, curves, rows, and how a peer's setting is chosen."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -196,3 +197,15 @@ def test_the_tables_of_the_pages_are_those_of_the_rows(path):
     text = path.read_text(encoding="utf-8")
     assert "<!-- rows " in text
     assert page.filled(text, results.FOLDER) == text, "run python -m benchmarks.page"
+
+
+@pytest.mark.parametrize("name", ["speed.svg", "speed-dark.svg"])
+def test_the_chart_is_that_of_the_rows(name):
+    texts = re.findall(
+        r"<text [^>]*>([^<]*)</text>", (machine.ROOT / "docs" / "img" / name).read_text(encoding="utf-8")
+    )
+    waits = page.waits(page.read(results.FOLDER))
+    assert len(waits) > 10
+    for wait in waits:
+        for said in (wait.label, *wait.said()):
+            assert said in texts, "run python -m benchmarks.page --draw docs/img"

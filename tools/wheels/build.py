@@ -4,8 +4,8 @@
 
 Needs g++ 12 or later for each processor (Debian's packages g++ and, for the other one, g++-aarch64-linux-gnu), and the
 dependency group `wheels`. A wheel has the kernels for every instruction set of its processor, and serves Python 3.11
-and every later version. auditwheel has the last word on what a wheel asks of the system, and writes the tag; there are
-no libraries to put into it.
+and every later version: abi3audit looks for what the stable ABI does not have. auditwheel has the last word on what a
+wheel asks of the system, and writes the tag; there are no libraries to put into it.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def tagged(wheel: Path, arch: str, policy: str, out: Path) -> Path:
     subprocess.run([*python, "wheel", "tags", "--remove", f"--platform-tag=+{policy}_{arch}", wheel], check=True)
     (wheel,) = fixed.glob("*.whl")
     subprocess.run([*python, "auditwheel", "show", wheel], check=True)
+    subprocess.run([*python, "abi3audit", "--strict", "--summary", wheel], check=True)
     out.mkdir(exist_ok=True)
     return Path(shutil.copy(wheel, out))
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topmix.allocations.document_prior import DocumentSums
+from topmix.cuda.arrays import DeviceArray
 from topmix.cuda.device import Device
 from topmix.cuda.plan import Extra, plan_of
 from topmix.cuda.shard import DeviceDocs, DeviceShard
@@ -37,6 +38,11 @@ def check_options(tables: TopicTables) -> None:
         )
 
 
+def _on_device(device: Device, values: np.ndarray | DeviceArray) -> DeviceArray:
+    """Tables come from the host, or were made on the device."""
+    return device.array(values) if isinstance(values, np.ndarray) else values
+
+
 def solve(
     device: Device,
     shard: DeviceShard,
@@ -51,9 +57,7 @@ def solve(
     """As local/solve.py: documents start from their words, or from `start`; `last` is discounted."""
     check_options(tables)
     prior, options = tables.prior, tables.document_options
-    table = device.array(tables.words.table) if isinstance(tables.words.table, np.ndarray) else tables.words.table
-    scale = tables.words.log_scale
-    log_scale = device.array(scale) if isinstance(scale, np.ndarray) else scale
+    table, log_scale = _on_device(device, tables.words.table), _on_device(device, tables.words.log_scale)
     K, L = table.shape[1], options.L(table.shape[1])
     host_places, places = shard.places(K, L, options.eps)
     n_entries = shard.n_entries

@@ -156,7 +156,7 @@ def freeze(f: FittedTopics, topics: Iterable[int], *, is_frozen: bool = True) ->
     return _edited(f, edit.frozen(f.topics, _topics(f, topics), is_frozen=is_frozen))
 
 
-def move(f: FittedTopics, corpus: Corpus, solver: Solver, document: int, topic: int) -> FittedTopics:
+def move(f: FittedTopics, corpus: Corpus, solver: Solver, document: object, topic: int) -> FittedTopics:
     """All tokens of a document in one topic."""
     [k] = _topics(f, [topic])
     if not isinstance(document, int | np.integer) or not 0 <= document < corpus.n_docs:
