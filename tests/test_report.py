@@ -160,7 +160,7 @@ def test_the_script_is_valid_javascript(report, tmp_path):
     defined = set(re.findall(r"(?:function |const |let |,\s+)(\w+) ?(?:=|\()", script))
     called = set(re.findall(r"(?:\.\.\.|[^.\w])([a-z]\w*)\(", re.sub(r"//.*", "", script)))
     known = {"if", "for", "while", "of", "catch", "function", "atob", "hsl", "var", "addEventListener", "matchMedia",
-             "encodeURIComponent", "translate", "async", "draw", "requestAnimationFrame",
+             "encodeURIComponent", "translate", "rotate", "async", "draw", "requestAnimationFrame",
              "cancelAnimationFrame"}  # fmt: skip
     assert called <= defined | known
 

@@ -35,6 +35,7 @@ __all__ = [
     "OPERATIONS",
     "Edit",
     "Effect",
+    "Numbering",
     "apply",
     "ban",
     "can_edit",
@@ -45,6 +46,7 @@ __all__ = [
     "learn",
     "merge",
     "move",
+    "numbering",
     "pin",
     "rename",
     "replay",
@@ -257,6 +259,47 @@ def script(edits: Iterable[Edit]) -> str:
         given += [f"{name}={value!r}" for name, value in edit.items() if name not in ("do", *first)]
         lines.append(f"model = topmix.edits.{edit['do']}(model, {documents}{', '.join(given)})\n")
     return HEAD + "\n" + "".join(lines) + "\nmodel.save(edited)\n"
+
+
+class Numbering(NamedTuple):
+    """Numbers that stay with topics through edits: those that they had before the first edit, and higher ones for
+    topics that came later. The row of a topic in `components_` changes where one before it goes."""
+
+    ids: list[int]  # of the topics as they are now
+    became: dict[int, int | None]  # of topics that are gone: the one that they were merged into, None if deleted
+    edits: list[Edit]  # with these numbers in the place of rows
+
+
+def numbering(model: TopicEstimator) -> Numbering:
+    """The numbers of the topics of an edited model."""
+    made, K = model._found().edits, model._found().n_topics
+    try:
+        edits = [checked(edit) for edit in made]
+        ids = list(range(K - sum(map(_gained, edits))))
+        last, became, said = len(ids), dict[int, int | None](), list[Edit]()
+        for edit in edits:
+            said.append(edit | {name: _numbers(ids, edit[name]) for name in ("topic", "topics") if name in edit})
+            if _gained(edit) > 0:
+                ids.append(last)
+                last += 1
+            elif edit["do"] in ("merge", "delete"):
+                into, *gone = sorted(set(edit["topics"])) if edit["do"] == "merge" else (None, edit["topic"])
+                became |= {ids[k]: None if into is None else ids[into] for k in gone}
+                ids = [n for k, n in enumerate(ids) if k not in gone]
+    except (IndexError, ValueError):  # topics were changed between edits that were remembered
+        return Numbering(list(range(K)), {}, list(made))
+    return Numbering(ids, became, said)
+
+
+def _gained(edit: Edit) -> int:
+    """How many topics more there are after an edit."""
+    if edit["do"] == "merge":
+        return 1 - len(set(edit["topics"]))
+    return {"split": 1, "delete": -1, "seed": int(edit.get("topic") is None)}.get(edit["do"], 0)
+
+
+def _numbers(ids: list[int], rows: int | list[int] | None) -> int | list[int] | None:
+    return rows if rows is None else ids[rows] if isinstance(rows, int) else [ids[k] for k in rows]
 
 
 class Effect(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix import edits
 from topmix._version import __version__
 from topmix.data.corpus import Corpus
 from topmix.fitted.names import RELEVANCE, relevant_words
@@ -12,7 +13,7 @@ from topmix.fitted.quality import GOOD, quality
 from topmix.fitted.tree import tree_of
 from topmix.fitted.view import TopicView
 from topmix.fitting.history import passes_of
-from topmix.views.model import ModelView
+from topmix.views.model import ModelView, is_topic_model
 
 RELEVANCES = (1.0, RELEVANCE, 0.6, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for others
 WORDS_PER_LABEL = 10
@@ -21,10 +22,12 @@ WORDS_PER_LABEL = 10
 def overview(
     view: ModelView, corpus: Corpus | None, positions: NDArray[np.float64], of_topics: list[str] | None = None
 ) -> dict[str, object]:
-    """The model, its parameters, [pass, seconds, objective, phase] of each pass; and per topic its most relevant words,
-    the name that somebody gave it or null, its share, why it is hardly worth reading or null, and its position on the
-    map. `of_topics` is their quality, where more than the topics is known."""
+    """The model, its parameters, [pass, seconds, objective, phase] of each pass; and per topic the number that stays
+    with it through edits, its most relevant words, the name that somebody gave it or null, its share, why it is hardly
+    worth reading or null, and its position on the map. `of_topics` is their quality, where more than the topics is
+    known."""
     topics, history = view.topics, view.fitted.history
+    ids, became, _ = numbering(view)
     about: dict[str, object] = {
         "estimator": view.kind,
         "n_topics": topics.n_topics,
@@ -41,6 +44,8 @@ def overview(
         "about": about,
         "history": [[r.n_pass, round(r.seconds, 4), r.objective, r.phase] for r in history],
         "settings": view.settings(),
+        "ids": ids,
+        "became": became,  # of topics that are gone
         "labels": labels(topics),
         "names": view.name_of(),
         "share": [float(f"{s:.5g}") for s in topics.share],
@@ -48,6 +53,13 @@ def overview(
         "x": [round(float(x), 4) for x in positions[:, 0]],
         "y": [round(float(y), 4) for y in positions[:, 1]],
     }
+
+
+def numbering(view: ModelView) -> edits.Numbering:
+    """Numbers that stay with topics through edits."""
+    if is_topic_model(view.model):
+        return edits.numbering(view.model)
+    return edits.Numbering(list(range(view.topics.n_topics)), {}, [])
 
 
 def labels(topics: TopicView, n: int = WORDS_PER_LABEL) -> list[list[str]]:

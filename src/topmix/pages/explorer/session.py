@@ -42,6 +42,7 @@ class Session:
         self.version = 0
         self.watch: Watch | None = None  # of the fit that runs
         self.busy: str | None = None  # what is being done: "fit", "learn" or None
+        self.passes: list[list[object]] = []  # of the fit that runs: as in the history of an overview
         self.error: str | None = None  # of the last thing that was done in the background
         self.snapshot: Snapshot | None = None
         self.path: Path | None = None
@@ -105,11 +106,12 @@ class Session:
             self.events.publish("documents", version=self.version)
 
     def overview(self) -> str:
-        """The status, and the overview of the snapshot that belongs to it or null, as JSON: the second is long, and the
-        same for everybody."""
+        """The status, the passes of the fit that runs, and the overview of the snapshot that belongs to them or null,
+        as JSON: the last is long, and the same for everybody."""
         with self._together:
-            snapshot, status = self.snapshot, self.status()
-        return f'{{"status":{as_json(status)},"overview":{"null" if snapshot is None else snapshot.overview_json}}}'
+            snapshot, status, passes = self.snapshot, self.status(), list(self.passes)
+        shown = "null" if snapshot is None else snapshot.overview_json
+        return f'{{"status":{as_json(status)},"passes":{as_json(passes)},"overview":{shown}}}'
 
     def status(self) -> Json:
         with self._together:
@@ -123,6 +125,7 @@ class Session:
                 "limit": None if watch is None else watch.limit,
                 "edits": list(self.journal.edits),
                 "undone": list(self.journal.undone),
+                "said": self._said(),
                 "can_edit": snapshot is not None and self.busy is None and edits.can_edit(snapshot.model),
                 "can_rename": snapshot is not None and self.busy is None and is_topic_model(snapshot.model),
                 "has_parquet": self.has_parquet,
@@ -133,19 +136,27 @@ class Session:
                 "columns": [] if library is None else [c.about() for c in library.columns.values()],
             }
 
+    def _said(self) -> list[Edit]:
+        """The edits with the numbers that stay with topics."""
+        said = [] if self.snapshot is None else self.snapshot.numbering.edits
+        return said[len(said) - len(self.journal.edits) :]
+
     # A fit that is watched.
 
     def publish_pass(self, record: Record) -> None:
-        self.events.publish(
-            "pass", n_pass=record.n_pass, seconds=round(record.seconds, 3), objective=float(record.objective),
-            n_topics=record.n_components, phase=record.phase,
-        )  # fmt: skip
+        row = [record.n_pass, round(record.seconds, 3), float(record.objective), record.phase]
+        with self._together:
+            if record.n_pass == 1:  # of another start of the fit
+                self.passes = []
+            self.passes.append(row)
+            self.events.publish("pass", row=row)
 
     def watching(
         self, what: str = "fit", *, limit: float | None = None, is_interrupted: Callable[[], bool] = lambda: False
     ) -> Watch:
         """The callback of a fit that begins now."""
         self.watch, self.busy = Watch(self.show, self.publish_pass, limit=limit, is_interrupted=is_interrupted), what
+        self.passes = []
         return self.watch
 
     def control(self, action: str, limit: object = None) -> None:

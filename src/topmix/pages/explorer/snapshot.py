@@ -12,13 +12,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix.edits import Numbering
 from topmix.fitted.documents import smoothed
 from topmix.pages.assets import Json, as_json
 from topmix.pages.documents import TopicMarker
 from topmix.pages.explorer.library import Library
 from topmix.pages.explorer.mixes import Mixes, mixes_of
 from topmix.pages.explorer.positions import map_positions
-from topmix.pages.topics import candidates, labels, overview, tree
+from topmix.pages.topics import candidates, labels, numbering, overview, tree
 from topmix.pages.web import NotFound
 from topmix.views.model import Model, ModelView
 
@@ -56,6 +57,10 @@ class Snapshot:
     @property
     def n_topics(self) -> int:
         return self.topics.n_topics
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        return numbering(self.view)
 
     def checked(self, k: object) -> int:
         try:

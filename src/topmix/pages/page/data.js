@@ -50,6 +50,8 @@ function meter(id, share, text, attributes) {
  * @property {Object<string, *>} about - facts of the model
  * @property {Array<[number, number, number, string]>} history - pass, seconds, objective, phase
  * @property {Array<[string, string]>} settings
+ * @property {number[]} ids - per topic the number that stays with it through edits, which the page shows
+ * @property {Object<number, number|null>} became - of topics that are gone: what they were merged into
  * @property {string[][]} labels - per topic its most relevant words
  * @property {Array<string|null>} names - that somebody gave
  * @property {number[]} share - of all tokens
@@ -62,6 +64,7 @@ function meter(id, share, text, attributes) {
 /** @type {Overview|null} */
 let data = null;
 let K = 0;
+let rowOf = new Map(); // of a topic, by the number that stays with it
 let largest = 1;
 let angle = [];
 let topWords = [];
@@ -81,10 +84,13 @@ const state = {
   asked: 0,
 };
 
+const onOverview = []; // functions that draw again what lists all topics
+
 /** @param {Overview} overview */
 function adopt(overview) {
   data = overview;
   K = data.share.length;
+  rowOf = new Map(data.ids.map((id, k) => [id, k]));
   largest = data.share.reduce((a, b) => Math.max(a, b), 1e-12);
   angle = data.x.map((x, k) => ((Math.atan2(data.y[k], x) * 180) / Math.PI + 360) % 360);
   topWords = data.labels;
@@ -94,10 +100,17 @@ function adopt(overview) {
     number: all,
     map: [...all].sort((a, b) => angle[a] - angle[b]),
   };
+  for (const draw of onOverview) draw();
+}
+
+// The row of the topic with this number, or of the one that it has become part of; null where it is gone.
+function followed(id) {
+  while (!rowOf.has(id) && data.became[id] !== undefined && data.became[id] !== null) id = data.became[id];
+  return rowOf.get(id) ?? null;
 }
 
 const isPoor = (k) => data.quality[k] !== null;
 const hue = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light))`;
 const soft = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light) / .38)`;
-const titleOf = (k) => data.names[k] ?? `Topic ${k}`;
+const titleOf = (k) => data.names[k] ?? `Topic ${data.ids[k]}`;
 const labelOf = (k) => data.names[k] ?? topWords[k].slice(0, 2).join(" ");

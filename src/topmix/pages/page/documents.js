@@ -30,7 +30,7 @@ addTab(
           placeholder: "all of these words",
         }),
       ),
-      element("label", {}, "Topic", element("input", { id: "find-topic", type: "number", min: 0, placeholder: "any" })),
+      element("label", {}, "Topic", topicPicker({ id: "find-topic", placeholder: "any" })),
       element("label", { id: "find-column-label" }, "Column", element("select", { id: "find-column" })),
       element(
         "label",
@@ -89,7 +89,7 @@ const findDocuments = orSay(async () => {
   const asked = ++search.asked;
   Object.assign(search, {
     words: $("find-words").value.trim(),
-    topic: $("find-topic").value,
+    topic: pickedTopic($("find-topic")) ?? "",
     column: $("find-column").value,
     value: $("find-value").value,
   });

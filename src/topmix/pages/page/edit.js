@@ -66,7 +66,6 @@ function openEditor(title, about, fields, made, { preview = true, after = () => 
       live.status = await send("apply", { edit: made() });
       editor.close();
       await refresh();
-      say("The edit is made.");
       after();
     } catch (error) {
       accept.disabled = false;
@@ -170,7 +169,7 @@ function editName(k) {
 }
 
 function editMerge(k) {
-  const input = element("input", { id: "edit-other", type: "number", min: 0, max: K - 1, required: "" });
+  const input = topicPicker({ id: "edit-other", required: "" });
   const chips = state.details.near.map(([j, distance]) =>
     element(
       "button",
@@ -179,18 +178,18 @@ function editMerge(k) {
         type: "button",
         title: `distance ${distance}`,
         onclick: () => {
-          input.value = j;
+          input.value = pickText(j);
           input.dispatchEvent(new Event("input", { bubbles: true }));
         },
       },
-      `${j} ${labelOf(j).slice(0, 40)}`,
+      pickText(j).slice(0, 40),
     ),
   );
   openEditor(
     `Merge ${titleOf(k)}`,
-    "Both become one topic, in the place of the lower number; later topics move up. The nearest topics:",
+    "Both become one topic, which keeps the lower number. The nearest topics:",
     [element("div", { class: "chips" }, ...chips), element("label", {}, "With topic", input)],
-    () => ({ do: "merge", topics: [k, input.valueAsNumber] }),
+    () => ({ do: "merge", topics: [k, pickedTopic(input)] }),
   );
 }
 
@@ -226,7 +225,7 @@ async function editSplit(k) {
 function editDelete(k) {
   openEditor(
     `Delete ${titleOf(k)}`,
-    "Its words go to other topics when the model learns on. Later topics move up.",
+    "Its words go to other topics when the model learns on. The numbers of others stay.",
     [],
     () => ({ do: "delete", topic: k }),
   );
@@ -326,7 +325,7 @@ function editFreeze(k) {
 }
 
 function editMove(row, name, topics) {
-  const input = element("input", { id: "edit-to", type: "number", min: 0, max: K - 1, required: "" });
+  const input = topicPicker({ id: "edit-to", required: "" });
   const chips = topics.map(([k]) =>
     element(
       "button",
@@ -334,11 +333,11 @@ function editMove(row, name, topics) {
         class: "chip",
         type: "button",
         onclick: () => {
-          input.value = k;
+          input.value = pickText(k);
           input.dispatchEvent(new Event("input", { bubbles: true }));
         },
       },
-      `${k} ${labelOf(k).slice(0, 40)}`,
+      pickText(k).slice(0, 40),
     ),
   );
   openEditor(
@@ -346,7 +345,7 @@ function editMove(row, name, topics) {
     "All its tokens leave their topics and go to one. That changes the words of the topics by the weight of this " +
       "document. It stays there while the model learns on if it fits. Its topics now:",
     [element("div", { class: "chips" }, ...chips), element("label", {}, "To topic", input)],
-    () => ({ do: "move", document: row, topic: input.valueAsNumber }),
+    () => ({ do: "move", document: row, topic: pickedTopic(input) }),
     { after: () => readDocument(row) },
   );
 }

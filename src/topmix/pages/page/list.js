@@ -65,7 +65,7 @@ function drawList() {
           style: `top:${i * HEIGHT}px;--hue:${hue(k)}`,
           onclick: () => selectTopic(k),
         },
-        element("span", { class: "number" }, String(k)),
+        element("span", { class: "number" }, String(data.ids[k])),
         element(
           "span",
           { class: "said", dir: "auto" },

@@ -40,11 +40,12 @@ function drawTopic() {
   $("topic-facts").textContent =
     `${percent(data.share[k])} of all ${data.about.tokens ? "tokens" : "documents"}${tokens}; ` +
     `number ${rank} of ${number.format(K)} by size` +
+    (data.ids[k] === k ? "" : `, row ${k} of the model`) +
     (isPoor(k) ? `. Hardly worth reading: ${data.quality[k]}` : "");
   drawWords();
   $("near").replaceChildren(
     ...state.details.near.map(([j, distance]) =>
-      meter(j, 1 - distance, topWords[j].slice(0, 6).join(" "), {
+      meter(data.ids[j], 1 - distance, topWords[j].slice(0, 6).join(" "), {
         hue: hue(j),
         title: `distance ${distance}`,
         onclick: () => selectTopic(j),

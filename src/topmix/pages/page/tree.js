@@ -83,7 +83,7 @@ async function drawTree() {
       element(
         "svg:text",
         { class: "number", x: RIGHT + (isNarrow ? 28 : 38), y: place.get(k).y + 5, "text-anchor": "end" },
-        String(k),
+        String(data.ids[k]),
       ),
       element(
         "svg:text",
