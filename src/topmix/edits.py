@@ -50,6 +50,7 @@ __all__ = [
     "pin",
     "rename",
     "replay",
+    "scores_of",
     "script",
     "seed",
     "split",
@@ -317,22 +318,29 @@ def effect_of(before: TopicEstimator, after: TopicEstimator, corpus: Corpus, hel
     The objective is `score` per token. Completion is the log probability of a fifth of the words of a document, given
     the others: of `held_out` documents where there are some, else of a sample of the corpus.
     """
-    scores: list[float | None] = [None] * 4
+    (a, b), (c, d) = scores_of(before, corpus, held_out), scores_of(after, corpus, held_out)
+    return Effect(a, c, b, d)
+
+
+def scores_of(
+    model: TopicEstimator, corpus: Corpus, held_out: Corpus | None = None
+) -> tuple[float | None, float | None]:
+    """The two scores of `effect_of` for one model: objective and completion."""
+    objective = completion = None
     if corpus.n_tokens:
         sample = sampled(corpus, DOCUMENTS, 0)
-        scores[:2] = [float(model.score(sample)) / float(sample.n_tokens) for model in (before, after)]
+        objective = float(model.score(sample)) / float(sample.n_tokens)
     unseen = corpus if held_out is None else held_out
     if unseen.n_tokens:
-        sample = sampled(unseen, COMPLETED, 1)
-        found = [completion_scores(model.topic_word_, sample, random_state=0) for model in (before, after)]
-        if found[0].n_tokens.sum():
-            scores[2:] = [of_model.mean for of_model in found]
-    return Effect(*scores)
+        found = completion_scores(model.topic_word_, sampled(unseen, COMPLETED, 1), random_state=0)
+        completion = found.mean if found.n_tokens.sum() else None
+    return objective, completion
 
 
 def _made(model: T, edit: Edit, change: Callable[[T], object]) -> T:
     """A copy of the model, changed, that remembers the edit."""
     now = copy.copy(model)
+    now._fitted = replace(now._found(), places=now._found().view.places)  # topics keep their place on the map
     change(now)
     now._fitted = replace(now._found(), edits=(*model._found().edits, edit))
     return now

@@ -5,7 +5,7 @@ An edit changes the topics and their number; the history and the objective stay 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +35,9 @@ def merge(f: FittedTopics, groups: Iterable[Sequence[int]]) -> FittedTopics:
         overlapping = [other for other in joined if other & group]
         joined = [other for other in joined if not other & group] + [group.union(*overlapping)]
     gone = [k for group in joined for k in sorted(group)[1:]]
-    return _edited(f, edit.merged(f.topics, [sorted(group) for group in joined]), gone)
+    sizes = f.topics.words.total.totals
+    largest = {min(group): max(sorted(group), key=sizes.__getitem__) for group in joined}
+    return _edited(f, edit.merged(f.topics, [sorted(group) for group in joined]), gone, largest)
 
 
 def suggest_merges(f: FittedTopics, corpus: Corpus, solver: Solver, n: int) -> Columns:
@@ -163,10 +165,17 @@ def sampled(corpus: Corpus, n: int, seed: int) -> Corpus:
     return corpus[np.sort(np.random.default_rng(seed).choice(corpus.n_docs, n, replace=False))]
 
 
-def _edited(f: FittedTopics, model: TopicModel, gone: Sequence[int] = ()) -> FittedTopics:
-    """With another model. Topics after those that are gone move up, and names with them."""
+def _edited(
+    f: FittedTopics, model: TopicModel, gone: Sequence[int] = (), place_of: Mapping[int, int] | None = None
+) -> FittedTopics:
+    """With another model. Topics after those that are gone move up, and names and places with them; `place_of` are
+    topics that go to the place of another."""
     names = {k - sum(other < k for other in gone): name for k, name in f.names.items() if k not in gone}
-    return replace(f, model=model, names=names)
+    places = f.places
+    if places is not None:
+        rows = [(place_of or {}).get(k, k) for k in range(len(places)) if k not in gone]
+        places = np.vstack([places[rows], np.full((model.n_components - len(rows), 2), np.nan)])
+    return replace(f, model=model, names=names, places=places)
 
 
 def _tokens_by_topic(f: FittedTopics, row: Corpus, solver: Solver) -> sp.csc_array:  # [V, K]

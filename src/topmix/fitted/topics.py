@@ -67,6 +67,7 @@ class FittedTopics(Fitted):
     chain_length: int = 0  # sweeps of a sampler, those before a warm start among them
     last_sizes: NDArray[np.float64] | None = None  # [K] tokens of the last batch of a stream
     labels: Labels | None = None  # that topics belong to
+    places: NDArray[np.float64] | None = None  # [K, 2] on the map, once an edit keeps them; NaN where a topic is new
 
     @property
     def n_topics(self) -> int:
@@ -109,7 +110,7 @@ class FittedTopics(Fitted):
         sizes = np.maximum(m.counts.sum(axis=0) if isinstance(m, HardModel) else m.words.total.totals, 0.0)
         tokens = float(sizes.sum())
         share = sizes / tokens if tokens > 0 else np.full(len(sizes), 1.0 / len(sizes))
-        return TopicView(self.topic_word, share, tokens, self.words)
+        return TopicView(self.topic_word, share, tokens, self.words, self.places)
 
     @cached_property
     def topic_names(self) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.metrics.counts import top_ids
+from topmix.metrics.topic_map import PROJECTED_ABOVE, hellinger, map_positions, placed
 
 LEAST_TOKENS = 1.0  # a topic with fewer is empty
 
@@ -21,6 +22,7 @@ class TopicView:
     share: NDArray[np.float64]  # [K] share of all tokens (for a mixture: of all rows); sums to one
     tokens: float  # number of training tokens; 0 if the model does not store it
     words: list[str]  # names of the words, or their numbers if the model has no names
+    kept: NDArray[np.float64] | None = None  # [K, 2] positions from before an edit; NaN where a topic is new
 
     @property
     def n_topics(self) -> int:
@@ -31,6 +33,23 @@ class TopicView:
         """[V] expected frequency of each word: p(w) = sum_k share_k p(w | k)."""
         expected: NDArray[np.float64] = self.share @ self.topic_word
         return expected
+
+    @cached_property
+    def log_frequency(self) -> NDArray[np.float64]:
+        return np.log(np.maximum(self.frequency, 1e-300))
+
+    @cached_property
+    def distance(self) -> NDArray[np.float64]:
+        """[K, K] Hellinger distances between topics."""
+        return hellinger(self.topic_word)
+
+    @cached_property
+    def places(self) -> NDArray[np.float64]:
+        """[K, 2] positions on the map. They stay through edits, so that a topic keeps its place and its colour."""
+        if self.kept is None:
+            distance = self.distance if self.n_topics <= PROJECTED_ABOVE else None
+            return map_positions(self.topic_word, self.share, distance=distance)
+        return placed(self.kept, self.topic_word, self.share)
 
     def top(self, n: int = 10, relevance: float = 1.0) -> NDArray[np.intp]:
         """[K, n] word ids, best first; n is limited to V. `relevance` is the weight in `relevance_of`."""
@@ -46,8 +65,8 @@ class TopicView:
     def relevance(self, probability: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
         """The same for any distribution over the words, [V]."""
         with np.errstate(divide="ignore"):
-            log_p, log_base = np.log(probability), np.log(np.maximum(self.frequency, 1e-300))
-        return np.maximum(log_p - (1.0 - weight) * log_base, -1e9)
+            log_p = np.log(probability)
+        return np.maximum(log_p - (1.0 - weight) * self.log_frequency, -1e9)
 
     def is_empty(self) -> NDArray[np.bool_]:
         """[K] topics with less than one token, or no share where the number of tokens is not known."""

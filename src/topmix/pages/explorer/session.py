@@ -10,7 +10,9 @@ import importlib.util
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import NamedTuple
 
 from topmix import edits
 from topmix.data.corpus import Corpus
@@ -21,7 +23,8 @@ from topmix.pages.explorer.journal import Journal
 from topmix.pages.explorer.library import Library
 from topmix.pages.explorer.live import Events, Watch
 from topmix.pages.explorer.other import OtherModel
-from topmix.pages.explorer.snapshot import Snapshot
+from topmix.pages.explorer.preview import changed_words, moved_documents
+from topmix.pages.explorer.snapshot import Scores, Snapshot
 from topmix.pages.web import Refused
 from topmix.parameters.checks import whole_number
 from topmix.views.model import Model, is_topic_model, view_of
@@ -31,6 +34,15 @@ CUTS = 3  # of a topic that is to be split
 MOST_PASSES = 1000
 
 logger = logging.getLogger(__name__)
+
+
+class Tried(NamedTuple):
+    """An edit that was previewed: the model after it, and its snapshot, which is being made."""
+
+    version: int
+    edit: Edit
+    after: Model
+    snapshot: Future[Snapshot]
 
 
 class Session:
@@ -48,7 +60,7 @@ class Session:
         self.path: Path | None = None
         self.journal = Journal(None)
         self._models: dict[int, Model] = {}  # by the number of edits that were made
-        self._tried: tuple[int, Edit, Model] | None = None  # version, edit, the model after it
+        self._tried: Tried | None = None
         self._changing = threading.RLock()  # held by whoever changes the model, which may take long
         self._together = threading.RLock()  # held for moments: version, snapshot and journal belong together
         self._thread: threading.Thread | None = None
@@ -80,10 +92,13 @@ class Session:
         self.version += 1
         self.events.publish("state", version=self.version)
 
-    def _move(self, done: list[Edit], undone: list[Edit], model: Model, *, write: bool = True) -> None:
+    def _move(
+        self, done: list[Edit], undone: list[Edit], model: Model, *, write: bool = True, made: Snapshot | None = None
+    ) -> None:
         """The model after these edits is what is shown from now on. Its documents are visited in the background."""
-        made = Snapshot(model, self.library, self.snapshot)
-        made.prepare()
+        if made is None:
+            made = Snapshot(model, self.library, self.snapshot)
+            made.prepare()
         with self._together:
             self.journal.move(done, undone, write=write)  # before anybody sees it
             self._models = {n: kept for n, kept in self._models.items() if n <= len(done) + len(undone)}
@@ -91,14 +106,20 @@ class Session:
             for n in sorted(self._models)[1:-MODELS_KEPT]:
                 del self._models[n]
             self._swap(made)
+        self._start(lambda: self._visit(made), "topmix-documents")
+
+    def _start(self, work: Callable[[], None], name: str) -> None:
+        """In the background; `close` waits for it."""
         self._visits = [visit for visit in self._visits if visit.is_alive()]
-        visit = threading.Thread(target=self._visit, args=[made], name="topmix-documents", daemon=True)
+        visit = threading.Thread(target=work, name=name, daemon=True)
         self._visits.append(visit)
         visit.start()
 
     def _visit(self, snapshot: Snapshot) -> None:
         try:
             snapshot.compute_mixes(lambda: not self._closed)
+            if not self._closed:
+                _ = snapshot.scores  # which the first preview asks for
         except Exception:
             logger.exception("the topics of the documents")
             self.error = "the topics of the documents could not be computed; the log of the server says why"
@@ -178,17 +199,40 @@ class Session:
     # Edits.
 
     def preview(self, edit: object, version: object) -> Json:
-        """What an edit would do to the scores. Nothing is changed."""
-        model, corpus = self._ready(version), self._corpus()
+        """What an edit would do to the scores, to the words of its topics, and to documents. Nothing is changed."""
+        model, corpus, now = self._ready(version), self._corpus(), self.snapshot
+        assert now is not None
         edit = edits.checked(edit)
         if edit["do"] == "learn":
             raise ValueError("learning on has no preview")
         after = edits.apply(model, edit, corpus)
-        self._tried = (self.version, edit, after)
-        if corpus is None or edit["do"] == "rename":
-            return {"effect": None}
-        assert self.library is not None
-        return {"effect": edits.effect_of(model, after, corpus, self.library.held_out)._asdict()}
+        found: Json = {"effect": None, "words": changed_words(now, after, edit), "moved": None}
+        if self.library is not None and corpus is not None and edit["do"] != "rename":
+            scores = edits.scores_of(after, corpus, self.library.held_out)
+            (a, b), (c, d) = now.scores, scores
+            found["effect"] = edits.Effect(a, c, b, d)._asdict()
+            found["moved"] = moved_documents(now, after, self.library)
+            self._try(edit, after, now, scores)
+        else:
+            self._try(edit, after, now)
+        return found
+
+    def _try(self, edit: Edit, after: Model, now: Snapshot, scores: Scores | None = None) -> None:
+        """Makes the snapshot that `apply` will want, while somebody reads what the edit would do."""
+        made: Future[Snapshot] = Future()
+        self._tried = Tried(self.version, edit, after, made)
+
+        def work() -> None:
+            try:
+                snapshot = Snapshot(after, self.library, now)
+                snapshot.prepare()
+                if scores is not None:
+                    snapshot.scores = scores
+                made.set_result(snapshot)
+            except Exception as error:
+                made.set_exception(error)
+
+        self._start(work, "topmix-preview")
 
     def cuts(self, topic: int, version: object) -> list[Json]:
         """Ways to split a topic: the words of both sides, and what the second has of the tokens."""
@@ -213,9 +257,10 @@ class Session:
         with self._changing:
             model = self._ready(version)
             tried = self._tried
-            is_tried = tried is not None and tried[:2] == (self.version, edit)
-            after = tried[2] if tried is not None and is_tried else edits.apply(model, edit, self._corpus())
-            self._accept(edit, after)
+            if tried is not None and (tried.version, tried.edit) == (self.version, edit):
+                self._accept(edit, tried.after, tried.snapshot.result())
+            else:
+                self._accept(edit, edits.apply(model, edit, self._corpus()))
 
     def undo(self, version: object) -> None:
         with self._changing:
@@ -284,9 +329,9 @@ class Session:
                 thread.join(60)
         self.events.close()
 
-    def _accept(self, edit: Edit, after: Model) -> None:
+    def _accept(self, edit: Edit, after: Model, made: Snapshot | None = None) -> None:
         self._models = {n: kept for n, kept in self._models.items() if n <= len(self.journal.edits)}
-        self._move([*self.journal.edits, edit], [], after)
+        self._move([*self.journal.edits, edit], [], after, made=made)
 
     def _made(self, done: list[Edit]) -> Model:
         """The model after these edits: kept, or made again from the nearest one that is."""

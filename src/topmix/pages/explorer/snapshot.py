@@ -12,16 +12,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.edits import Numbering
+from topmix.edits import Numbering, scores_of
 from topmix.fitted.documents import smoothed
+from topmix.metrics.topic_map import map_positions
 from topmix.pages.assets import Json, as_json
 from topmix.pages.documents import TopicMarker
 from topmix.pages.explorer.library import Library
 from topmix.pages.explorer.mixes import Mixes, mixes_of
-from topmix.pages.explorer.positions import map_positions
 from topmix.pages.topics import candidates, labels, numbering, overview, tree
 from topmix.pages.web import NotFound
-from topmix.views.model import Model, ModelView
+from topmix.views.model import Model, ModelView, is_topic_model
 
 WORDS_SHOWN = 40  # per topic and relevance
 NEAR, NEAR_WORDS = 6, 256
@@ -37,6 +37,9 @@ PAGE = 20  # documents that are found at a time
 LEAST_SHARE = 0.05  # of a topic in a document that is found by it
 
 
+Scores = tuple[float | None, float | None]  # objective and completion, per token
+
+
 class Snapshot:
     def __init__(
         self, model: Model, library: Library | None, before: Snapshot | None = None, *, is_passing: bool = False
@@ -46,9 +49,7 @@ class Snapshot:
         self.view = ModelView(model)
         self.topics = self.view.topics
         self.labels = labels(self.topics)
-        self.positions: NDArray[np.float64] = map_positions(
-            self.topics.topic_word, None if before is None else before.positions
-        )
+        self.positions = self._positions(before)
         self.mixes: Mixes | None = None  # topics of all documents, once they are there
         self._marker = TopicMarker(self.view)
         self._root: NDArray[np.float32] | None = None  # [V, K] square roots of probabilities: one word lies together
@@ -57,6 +58,13 @@ class Snapshot:
     @property
     def n_topics(self) -> int:
         return self.topics.n_topics
+
+    def _positions(self, before: Snapshot | None) -> NDArray[np.float64]:
+        """On the map: from pass to pass a topic moves a little."""
+        if not self.is_passing or self.topics.kept is not None:
+            return self.topics.places
+        last = None if before is None else before.positions
+        return map_positions(self.topics.topic_word, self.topics.share, last, quick=True)
 
     @cached_property
     def numbering(self) -> Numbering:
@@ -71,10 +79,17 @@ class Snapshot:
             raise NotFound(f"there is no topic {str(k)[:40]}: they are numbered from 0 to {self.n_topics - 1}")
         return number
 
+    @cached_property
+    def scores(self) -> Scores:
+        """Of the model, which edits are compared with."""
+        if self.library is None or not is_topic_model(self.model):
+            return None, None
+        return scores_of(self.model, self.library.corpus, self.library.held_out)
+
     def overview(self) -> Json:
         """What the page knows of all topics: names, words, sizes and positions."""
         corpus = None if self.library is None else self.library.corpus
-        return overview(self.view, corpus, self.positions) | {"frozen": list(self.view.frozen)}
+        return overview(self.view, corpus, self.positions, words=self.labels) | {"frozen": list(self.view.frozen)}
 
     @cached_property
     def overview_json(self) -> str:
@@ -153,7 +168,10 @@ class Snapshot:
         top = np.argsort(-mix, kind="stable")[: MARKED_TOPICS if library.lengths[d] else 0]
         text = library.text(d)
         most = words if text is None else characters
-        card = self._marker.card(library.corpus[d], text, mix, top, most=most)
+        at = slice(*library.corpus.indptr[d : d + 2].tolist())
+        card = self._marker.card(
+            library.corpus.index[at], library.corpus.value[at], text, mix, top, most=most
+        )  # fmt: skip
         return {"row": d, "name": library.name(d)[:1000], **card}
 
     def document(self, d: int) -> Json:

@@ -77,6 +77,7 @@ const state = {
   relevance: 0.8,
   query: "",
   sort: "size",
+  tiny: false, // whether the map shows topics under a fifth of the mean share
   folded: true, // topics that are hardly worth reading are not in the list
   shown: [],
   documents: 3,

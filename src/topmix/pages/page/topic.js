@@ -6,7 +6,7 @@ const actions = { read: null }; // reads a document as a whole, where that can b
 
 async function selectTopic(k, { scroll = true, stay = false } = {}) {
   const asked = source.topic(k); // before anything is drawn
-  circles[state.topic]?.classList.remove("chosen");
+  for (const circle of map.querySelectorAll(".chosen")) circle.classList.remove("chosen");
   state.topic = k;
   if (!stay) state.documents = 3;
   circles[k].classList.add("chosen");
@@ -19,6 +19,12 @@ async function selectTopic(k, { scroll = true, stay = false } = {}) {
   state.details = details;
   drawTopic();
   if (!stay) $("detail").scrollTop = 0;
+}
+
+// The same by a click: where the page is narrow, the topic is below what was clicked.
+function chooseTopic(k) {
+  selectTopic(k);
+  if (matchMedia("(max-width: 600px)").matches) $("detail").scrollIntoView();
 }
 
 // The same from another tab.

@@ -18,13 +18,17 @@ function drawCurve() {
   const unit = data.about.tokens ? "nats per token" : "objective";
   const value = (row) => row[2] / tokens;
   const isSweep = (row) => row[3] === "sampling";
-  // Sampling sweeps explore: their values may fall, and do not choose the scale.
-  const learned = rows.some((r) => !isSweep(r)) ? rows.filter((r) => !isSweep(r)) : rows;
-  const low = Math.min(...learned.map(value));
-  const high = Math.max(...learned.map(value));
-  const range = high - low || 1;
+  // Sampling sweeps have another objective: the two cannot be compared, and each fills the height.
+  const scaleOf = (some) => {
+    const low = Math.min(...some.map(value));
+    return { low, range: Math.max(...some.map(value)) - low || 1 };
+  };
+  const learned = rows.filter((r) => !isSweep(r));
+  const { low, range } = scaleOf(learned.length ? learned : rows);
+  const own = scaleOf(rows.filter(isSweep));
   const x = (i) => L + (rows.length > 1 ? i / (rows.length - 1) : 0.5) * (W - L - 20);
-  const y = (o) => 15 + (1 - Math.max((o - low) / range, 0)) * (H - B - 25);
+  const y = (o, by = { low, range }) => 15 + (1 - (o - by.low) / by.range) * (H - B - 25);
+  const height = (r) => (isSweep(r) ? 30 + 0.9 * (y(value(r), own) - 15) : y(value(r)));
   const svg = element("svg:svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${unit} after each pass` });
   for (let i = 0; i <= 4; i++) {
     const o = low + (range * i) / 4;
@@ -54,22 +58,21 @@ function drawCurve() {
       element(
         "svg:text",
         { x: (from + to) / 2, y: 28, "text-anchor": "middle" },
-        isNarrow ? "exploring" : "exploring: topics of tokens are drawn at random",
+        isNarrow ? "exploring" : "exploring by sampling, on a scale of its own",
       ),
     );
   }
   const parts = { learned: "", explored: "" };
   rows.forEach((r, i) => {
-    const at = `${x(i).toFixed(1)} ${y(value(r)).toFixed(1)}`;
-    const kind = isSweep(r) || (i && isSweep(rows[i - 1])) ? "explored" : "learned";
-    parts[kind] += i ? `M${x(i - 1).toFixed(1)} ${y(value(rows[i - 1])).toFixed(1)}L${at}` : `M${at}`;
+    const goesOn = i > 0 && isSweep(r) === isSweep(rows[i - 1]);
+    parts[isSweep(r) ? "explored" : "learned"] += `${goesOn ? "L" : "M"}${x(i).toFixed(1)} ${height(r).toFixed(1)}`;
   });
   for (const [kind, d] of Object.entries(parts)) if (d) svg.append(element("svg:path", { class: kind, d }));
   const every = Math.ceil(rows.length / (isNarrow ? 7 : 15));
   rows.forEach((r, i) => {
     const dot = element("svg:circle", {
       cx: x(i),
-      cy: y(value(r)),
+      cy: height(r),
       r: rows.length > 60 ? 2 : 3.5,
       class: isSweep(r) ? "explored" : "learned",
     });
