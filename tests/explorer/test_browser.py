@@ -48,6 +48,21 @@ def test_topics_words_and_documents_can_be_read(page, explorer, fitted, document
     marked = page.locator(".whole .text span", has_text="rook").first
     title = marked.get_attribute("title")
     assert title.endswith("%")  # the topic and its probability, on hover
+    assert marked.get_attribute("class") == "sought"  # a word that was searched for
+    letters = page.locator("#reading .mixture button").all_inner_texts()
+    assert letters[0] == "A"
+    fills = page.evaluate(
+        "[...document.querySelectorAll('.legend .chip')].map((c) => c.style.getPropertyValue('--hue'))"
+    )
+    assert len(set(fills)) == len(fills)
+    page.focus(".whole .text")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    first = page.locator(".whole .text [data-k]").nth(1).text_content()
+    assert page.locator(".whole .word-about").text_content().startswith(f"“{first}”: ")
+    marked.click()  # as a finger does
+    assert page.locator(".whole .word-about").text_content().startswith("“rook”: ")
+    assert page.locator("#view-documents").is_visible()
     row = page.evaluate("Number(new URLSearchParams(location.hash.slice(1)).get('document'))")
     assert page.locator(".whole .text").text_content() == documents.texts[row]
     address = page.url
@@ -61,8 +76,44 @@ def test_topics_words_and_documents_can_be_read(page, explorer, fitted, document
     page.wait_for_selector("#comparison table")
     page.click("#tab-tree")
     wait_for(page, "document.querySelectorAll('#tree circle').length === 4")
+    page.locator("#tree circle").nth(0).click()  # folds the first join
+    wait_for(page, "document.querySelectorAll('#tree circle').length === 3")
+    assert "2 topics" in page.locator("#tree [data-node]").text_content()
+    page.locator("#tree [data-node]").click()
+    wait_for(page, "document.querySelectorAll('#tree circle').length === 4")
     page.click("#tab-training")
     assert page.locator("#curve circle").count() == len(fitted.history_)
+
+
+@pytest.mark.parametrize("K", [200, pytest.param(1000, marks=pytest.mark.slow)])  # ten seconds
+def test_a_map_of_many_topics_is_full_and_named(window, K):
+    corpus = topmix.data.sample_lda(400, 2000, 40, doc_length=80, random_state=0).corpus
+    with (
+        topmix.explore(LDA(K, max_iter=2, random_state=0).fit(corpus), browser=False) as explorer,
+        window(explorer.url) as page,
+    ):
+        wait_for(page, "document.querySelectorAll('#map .region').length > 2")
+        view = explorer.session.snapshot.topics
+        large = set(np.flatnonzero(view.share > 1 / K).tolist())
+        labelled = page.evaluate("[...document.querySelectorAll('#labels [data-of]')].map((t) => Number(t.dataset.of))")
+        regions = page.evaluate("[...document.querySelectorAll('#labels .region')].map((t) => t.dataset.topics)")
+        assert large <= {*labelled, *(int(k) for topics in regions for k in topics.split())}
+        tiny = set(np.flatnonzero(view.share < 0.2 / K).tolist())
+        hidden = "[...document.querySelectorAll('#map circle.tiny')].map((c) => Number(c.dataset.topic))"
+        assert set(page.evaluate(hidden)) == tiny
+        if tiny:
+            page.check("#tiny")
+            assert page.evaluate(hidden) == []
+        # Circles fill the pane in one direction at least.
+        share = page.evaluate(
+            """(() => {
+              const pane = document.getElementById('map').getBoundingClientRect();
+              const boxes = [...document.querySelectorAll('#map circle')].map((c) => c.getBoundingClientRect());
+              const span = (a, b) => Math.max(...boxes.map((x) => x[b])) - Math.min(...boxes.map((x) => x[a]));
+              return Math.max(span('left', 'right') / pane.width, span('top', 'bottom') / pane.height);
+            })()"""
+        )
+        assert 0.85 < share <= 1
 
 
 def test_merge_undo_learn_on_and_export(page, explorer, fitted, documents, tmp_path):
@@ -72,10 +123,17 @@ def test_merge_undo_learn_on_and_export(page, explorer, fitted, documents, tmp_p
     page.click("#preview")
     page.wait_for_selector("#accept:visible")
     assert page.locator("#effect tbody tr").count() == 2
+    assert page.locator("#effect .words-of").count() == 3  # two before, one after
+    assert "largest topic" in page.locator("#moved").text_content()
+    hues = (
+        "[...document.querySelectorAll('#map circle')].map((c) => [c.dataset.topic, c.style.fill, c.cx.baseVal.value])"
+    )
+    colours = {row[1] for row in page.evaluate(hues)}
     assert topics(page) == 5  # nothing has changed yet
     page.click("#accept")
     wait_for(page, "document.querySelectorAll('#map circle').length === 4")
     assert explorer.model.n_components == 4
+    assert {row[1] for row in page.evaluate(hues)} <= colours  # no topic has another colour
     page.click("#undo")
     wait_for(page, "document.querySelectorAll('#map circle').length === 5")
     np.testing.assert_array_equal(explorer.model.components_, fitted.components_)
@@ -97,6 +155,8 @@ def test_merge_undo_learn_on_and_export(page, explorer, fitted, documents, tmp_p
     wait_for(page, "document.getElementById('held').textContent.startsWith('Pinned to it: ')")
     page.click("#edit-freeze")
     page.click("#preview")
+    page.wait_for_selector("#accept:visible")
+    assert page.locator("#effect td:last-child").all_inner_texts() == ["no change", "no change"]
     page.click("#accept")
     wait_for(page, "document.getElementById('edit-freeze').textContent === 'Unfreeze'")
     assert "Frozen" in page.locator("#held").text_content()

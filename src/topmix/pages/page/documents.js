@@ -157,7 +157,7 @@ const strip = (topics) =>
   element(
     "span",
     { class: "mixture", "aria-hidden": "true" },
-    ...topics.map(([k, share]) => element("i", { style: `width:${100 * share}%;background:${hue(k)}` })),
+    ...topics.map(([, share], i) => element("i", { style: `width:${100 * share}%;background:${OWN[i % OWN.length]}` })),
   );
 
 const readDocument = orSay(async (row) => {
@@ -165,6 +165,13 @@ const readDocument = orSay(async (row) => {
   const d = await ask(`/api/document/${row}`);
   if (asked !== search.reads) return; // another was opened meanwhile
   search.document = row;
+  const own = ownColours(d.topics);
+  const sought = new Set(
+    search.words
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word),
+  );
   const legend = element(
     "ul",
     { class: "legend" },
@@ -174,8 +181,9 @@ const readDocument = orSay(async (row) => {
         {},
         element(
           "button",
-          { class: "chip", hue: hue(k), onclick: () => showTopic(k) },
+          { class: "chip", hue: own.get(k).colour, onclick: () => showTopic(k) },
           element("i"),
+          element("b", {}, `${own.get(k).letter} `),
           `${labelOf(k).slice(0, 60)} ${percent(share)}`,
         ),
       ),
@@ -197,7 +205,7 @@ const readDocument = orSay(async (row) => {
       "p",
       { class: "hint-text" },
       `${number.format(d.tokens)} tokens that the model knows. ` +
-        "Point at a word to see its topic and how probable it is.",
+        "Point at a word, touch it, or go to it with the arrow keys to see its topic and how probable it is.",
     ),
     mixtureBar(d.topics),
     legend,
@@ -205,7 +213,7 @@ const readDocument = orSay(async (row) => {
       ? element("button", { id: "edit-move", onclick: () => editMove(row, d.name, d.topics) }, "Move to a topic")
       : null,
     facts,
-    element("article", { class: "document whole" }, markedText(d.pieces, d.cut, -1)),
+    element("article", { class: "document whole" }, ...markedText(d.pieces, d.cut, -1, own, sought)),
     ...(near.length ? [element("h3", {}, "Documents with similar topics"), ...near] : []),
   );
   $("reading").scrollTop = 0;

@@ -85,7 +85,7 @@ function openEditor(title, about, fields, made, { preview = true, after = () => 
         look.disabled = true;
         effect.replaceChildren(element("p", { class: "hint-text" }, "Computing …"));
         try {
-          effect.replaceChildren(effectTable((await send("preview", { edit: made() })).effect));
+          effect.replaceChildren(...previewOf(await send("preview", { edit: made() })));
           accept.hidden = false;
           look.hidden = true;
           accept.focus();
@@ -114,6 +114,41 @@ function openEditor(title, about, fields, made, { preview = true, after = () => 
   form.querySelector("input, select")?.focus();
 }
 
+// The scores, words of the topics before and after, and documents whose largest topic is another one.
+function previewOf({ effect, words, moved }) {
+  const said = (id, title, of, others) =>
+    element(
+      "p",
+      { class: "words-of", dir: "auto" },
+      element("b", {}, `${id} ${title}`),
+      ...of.flatMap((word) => [" ", others.includes(word) ? word : element("mark", {}, word)]),
+    );
+  const changes = words.flatMap(({ id, before, after }) => [
+    ...(before === null ? [] : [said(id, after === null ? "goes" : "now", before, after ?? before)]),
+    ...(after === null ? [] : [said(id, before === null ? "new" : "after", after, before ?? after)]),
+  ]);
+  const documents =
+    moved === null
+      ? []
+      : [
+          element(
+            "p",
+            { id: "moved" },
+            moved.n
+              ? `About ${percent(moved.n / moved.of)} of documents change their largest topic:`
+              : "No document of a sample changes its largest topic.",
+          ),
+          element(
+            "ul",
+            {},
+            ...moved.documents.map(([, name, was, now]) =>
+              element("li", { dir: "auto" }, `${was} → ${now} ${name.slice(0, 60)}`),
+            ),
+          ),
+        ];
+  return [effectTable(effect), ...changes, ...documents];
+}
+
 function effectTable(effect) {
   if (effect === null) return element("p", { class: "hint-text" }, "There are no documents to score it by.");
   const unseen = live.status.has_held_out ? "held-out documents" : "a sample of the documents";
@@ -126,11 +161,13 @@ function effectTable(effect) {
           element("th", { scope: "row" }, name),
           element("td", {}, before.toFixed(4)),
           element("td", {}, after.toFixed(4)),
-          element(
-            "td",
-            { class: after >= before ? "better" : "worse" },
-            `${after >= before ? "▲ +" : "▼ −"}${Math.abs(after - before).toFixed(4)}`,
-          ),
+          Math.abs(after - before) < 0.00005
+            ? element("td", {}, "no change")
+            : element(
+                "td",
+                { class: after > before ? "better" : "worse" },
+                `${after > before ? "▲ +" : "▼ −"}${Math.abs(after - before).toFixed(4)}`,
+              ),
         );
   return element(
     "table",

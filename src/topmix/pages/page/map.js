@@ -107,7 +107,7 @@ function regionsOf({ joins }) {
   }
   const found = [node.get(joins.at(-1).node)];
   const least = Math.max(3, K / 60);
-  while (found.length < 16) {
+  while (found.length < 12) {
     const i = found.reduce(
       (best, r, j) => (r.topics.length >= 2 * least && r.share > (found[best]?.share ?? 0) ? j : best),
       -1,
@@ -115,16 +115,21 @@ function regionsOf({ joins }) {
     if (i < 0 || found[i].share < 0.06) break;
     const [whole] = found.splice(i, 1);
     found.push(...whole.sides.filter((side) => side.topics.length >= least));
-    if (!found.includes(whole) && found.length === 0) return [];
+    if (!found.length) return [];
   }
   const middle = (topics, v) =>
     topics.reduce((sum, k) => sum + data.share[k] * v[k], 0) / topics.reduce((sum, k) => sum + data.share[k], 1e-12);
-  return found.map(({ topics, words }) => ({
+  const named = found.map(({ topics, words }) => ({
     words: words.slice(0, 2).join(" "),
     x: middle(topics, data.x),
     y: -middle(topics, data.y),
     topics: new Set(topics),
   }));
+  const isNamed = new Set(found.flatMap(({ topics }) => topics));
+  const far = (region, k) => Math.hypot(region.x - data.x[k], region.y + data.y[k]);
+  for (const k of orders.number)
+    if (!isNamed.has(k)) named.reduce((a, b) => (far(b, k) < far(a, k) ? b : a)).topics.add(k); // where it lies
+  return named;
 }
 
 function updateMap() {
@@ -159,7 +164,13 @@ function updateMap() {
     for (const region of regions)
       for (const shift of [0, -1.6, 1.6, -3.2, 3.2]) {
         const y = region.y + shift * 17 * unit;
-        if (label(short(region.words), region.x, y, 17 * unit, { class: "region" })) break;
+        if (
+          label(short(region.words), region.x, y, 17 * unit, {
+            class: "region",
+            "data-topics": [...region.topics].join(" "),
+          })
+        )
+          break;
       }
   const done = new Set(first);
   for (const k of orders.size)
