@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
@@ -474,6 +475,33 @@ def test_without_its_packages_the_explorer_says_what_to_install():
     code += "print(e)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'topmix[explorer]'" in done.stdout
+
+
+def test_documents_on_a_map_and_in_charts(client, explorer, documents, fitted):
+    def unpacked(text, dtype):
+        return np.frombuffer(base64.b64decode(text), dtype)
+
+    places = client.get("/api/places").json()
+    x, y, topic = (unpacked(places[name], kind) for name, kind in (("x", "<f4"), ("y", "<f4"), ("topic", "<i4")))
+    theta = fitted.transform(documents.corpus)
+    np.testing.assert_array_equal(topic, theta.argmax(axis=1))
+    view = view_of(fitted)
+    far = np.hypot(x - view.places[topic, 0], y - view.places[topic, 1])
+    pure = theta.max(axis=1) > 0.99
+    assert (far[pure] <= map_radii(view.share)[topic[pure]] + 0.05).all()  # in the circle of their topic
+    column = client.get("/api/column", params={"name": "date"}).json()
+    assert unpacked(column["groups"], "<i4").tolist()[:5] == [0, 0, 0, 0, column["names"].index("2011-02-11")]
+    charts = client.get("/api/charts", params={"column": "group <b>"}).json()
+    of_group, theta = np.array(documents.columns["group <b>"]), np.where(theta < 0.01, 0.0, theta)  # not kept
+    for k in range(5):
+        for g, (group, n) in enumerate(zip(charts["groups"], charts["n"])):
+            shares = theta[of_group == group, k]
+            assert n == len(shares)
+            assert charts["share"][k][g] == pytest.approx(shares.mean(), rel=1e-3)
+            error = 1.96 * shares.std(ddof=1) / np.sqrt(n)
+            assert charts["error"][k][g] == pytest.approx(error, rel=1e-2)
+    assert [d["row"] for d in client.get("/api/cards", params={"rows": "3,7"}).json()["documents"]] == [3, 7]
+    assert client.get("/api/cards", params={"rows": "3,999999"}).status_code == 404
 
 
 def covered(X, radius):

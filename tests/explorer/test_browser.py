@@ -241,9 +241,57 @@ def test_errors_go_and_the_theme_stays(page, explorer):
     assert page.evaluate("document.documentElement.dataset.theme") == chosen
 
 
+def test_documents_on_a_map_and_topics_in_charts(page, explorer, documents):
+    D = len(documents.texts)
+    page.click("#tab-atlas")
+    wait_for(page, f"document.getElementById('atlas-plane').dataset.points === '{D}'")
+    box = page.locator("#atlas-plane").bounding_box()
+
+    def colours():
+        return page.evaluate(
+            """(() => {
+              const plane = document.getElementById('atlas-plane');
+              const { data } = plane.getContext('2d').getImageData(0, 0, plane.width, plane.height);
+              return new Set(new Uint32Array(data.buffer)).size;
+            })()"""
+        )
+
+    assert colours() > 4  # the ground, and those of the topics
+    page.mouse.move(box["x"] + 2, box["y"] + 2)
+    page.mouse.down()
+    for x, y in ((0.998, 0.003), (0.997, 0.995), (0.003, 0.996)):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"], steps=3)
+    page.mouse.up()
+    wait_for(page, f"document.getElementById('atlas-facts').textContent.startsWith('{D} documents')")
+    wait_for(page, "document.querySelectorAll('#atlas-cards .card').length === 20")
+    for _ in range(3):
+        page.click("#atlas-in")
+    page.click("#atlas-list")
+    wait_for(page, f"!document.getElementById('atlas-facts').textContent.startsWith('{D} documents')")
+    page.select_option("#atlas-by", label="date")
+    page.wait_for_selector("#atlas-legend .key")
+    page.locator("#atlas-cards .card").first.click()
+    page.wait_for_selector(".whole .text")
+    page.click("#tab-charts")
+    page.wait_for_selector("#charts .line")
+    assert page.locator("#charts figure").count() == 5
+    assert "2010" in page.locator("#charts figure").first.text_content()
+    point = page.locator("#charts figure").first.locator("circle").first
+    said = point.get_attribute("aria-label")
+    assert "±" in said
+    point.click()  # its documents
+    wait_for(page, "document.getElementById('found-facts').textContent.includes('of ')")
+    assert page.input_value("#find-value") == said.split(":")[0]
+    page.wait_for_selector("#found-cards .card")
+    page.click("#tab-charts")
+    page.select_option("#charts-column", label="group <b>")
+    page.wait_for_selector("#charts rect")
+    assert page.locator("#charts figure").first.locator("rect").count() == 5
+
+
 def test_a_hostile_corpus_runs_nothing_and_breaks_no_layout(page, browser, explorer):
     assert page.title().startswith("Mine </script>")
-    for tab in ("documents", "compare", "tree", "training", "share", "settings", "topics"):
+    for tab in ("documents", "atlas", "charts", "compare", "tree", "training", "share", "settings", "topics"):
         page.click(f"#tab-{tab}")
         page.wait_for_timeout(100)
         assert page.locator("img").count() == 0
@@ -284,7 +332,7 @@ def test_names_and_words_without_an_end_stay_inside_a_narrow_page(window):
             assert page.evaluate("document.documentElement.scrollWidth") <= 400
         page.fill("#search", "mm")
         page.wait_for_selector(".chip")
-        for tab in ("documents", "compare", "tree", "training", "share", "settings", "topics"):
+        for tab in ("documents", "atlas", "compare", "tree", "training", "share", "settings", "topics"):
             page.click(f"#tab-{tab}")
             page.wait_for_timeout(50)
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, tab
@@ -413,10 +461,10 @@ def test_the_keyboard_alone_is_enough(page, explorer):
 @pytest.mark.parametrize(
     ("scheme", "tabs"),
     [
-        ("light", ("documents", "compare", "tree")),
+        ("light", ("documents", "atlas", "charts", "compare", "tree")),
         ("dark", ("topics", "training", "share", "settings", "editor")),
         pytest.param("light", ("topics", "training", "share", "settings", "editor"), marks=pytest.mark.slow),  # colours
-        pytest.param("dark", ("documents", "compare", "tree"), marks=pytest.mark.slow),
+        pytest.param("dark", ("documents", "atlas", "charts", "compare", "tree"), marks=pytest.mark.slow),
     ],
 )
 def test_axe_finds_no_violation(window, explorer, scheme, tabs):

@@ -8,17 +8,31 @@ scripts as they are joined.
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
 from collections.abc import Iterable
 from importlib.resources import files
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 VIEWS = ("list.js", "map.js", "topic.js", "groups.js", "word.js", "tree.js", "training.js", "main.js")
 REPORT = ("data.js", "embedded.js", *VIEWS, "start.js")
 EXPLORER = (
     *("data.js", "server.js", *VIEWS),
-    *("documents.js", "compare.js", "models.js", "edit.js", "live.js", "share.js", "start_live.js"),
+    *(
+        "documents.js",
+        "compare.js",
+        "atlas.js",
+        "charts.js",
+        "models.js",
+        "edit.js",
+        "live.js",
+        "share.js",
+        "start_live.js",
+    ),
 )
 Json = dict[str, object]
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -44,6 +58,11 @@ def frame(title: str, head: str, tail: str) -> str:
 def style(*names: str) -> str:
     """Style sheets after the one with the colours and the font of all pages, light and dark."""
     return "".join(map(asset, ("theme.css", *names)))
+
+
+def pack(numbers: ArrayLike, dtype: str) -> str:
+    """Little-endian bytes in base64, which a page decodes to a typed array."""
+    return base64.b64encode(np.ascontiguousarray(numbers, np.dtype(dtype)).tobytes()).decode()
 
 
 def as_json(data: object) -> str:

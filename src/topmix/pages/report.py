@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.corpus import Corpus
@@ -32,7 +32,7 @@ from topmix.fitted.documents import smoothed
 from topmix.fitted.quality import quality
 from topmix.fitted.view import TopicView
 from topmix.metrics.coherence import npmi_coherence
-from topmix.pages.assets import REPORT, asset, embedded_json, frame, joined, style
+from topmix.pages.assets import REPORT, asset, embedded_json, frame, joined, pack, style
 from topmix.pages.columns import Column, columns_of
 from topmix.pages.documents import LEAST_SHOWN, TopicMarker
 from topmix.pages.topics import candidates, overview, tree
@@ -138,11 +138,6 @@ def _quality(topics: TopicView, corpus: Corpus | None) -> list[str]:
         return quality(topics)
     n = min(10, len(topics.words))
     return quality(topics, np.asarray(npmi_coherence(topics.topic_word, corpus, top_n=n, per_topic=True)))
-
-
-def pack(numbers: ArrayLike, dtype: str) -> str:
-    """Little-endian bytes in base64, which the page decodes to a typed array."""
-    return base64.b64encode(np.ascontiguousarray(numbers, np.dtype(dtype)).tobytes()).decode()
 
 
 def _lookup(topics: TopicView, order: NDArray[np.intp]) -> dict[str, object]:

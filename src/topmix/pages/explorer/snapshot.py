@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from topmix.edits import Numbering, scores_of
 from topmix.fitted.documents import smoothed
-from topmix.metrics.topic_map import map_positions
-from topmix.pages.assets import Json, as_json
+from topmix.metrics.topic_map import map_positions, map_radii
+from topmix.pages.assets import Json, as_json, pack
 from topmix.pages.documents import TopicMarker
 from topmix.pages.explorer.library import Library
-from topmix.pages.explorer.mixes import Mixes, mixes_of
+from topmix.pages.explorer.mixes import Mixes, document_places, mixes_of
 from topmix.pages.topics import candidates, labels, numbering, overview, tree
 from topmix.pages.web import NotFound
 from topmix.views.model import Model, ModelView, is_topic_model
@@ -34,6 +34,7 @@ MARKED_TOPICS = 40  # of a document: those that its words may have
 LONGEST_TEXT, LONGEST_COUNTS = 200_000, 5000  # characters or words of a document that is read as a whole
 EXCERPT, EXCERPT_WORDS = 1200, 60
 PAGE = 20  # documents that are found at a time
+CHART_GROUPS = 40  # of a chart, where they are not periods
 LEAST_SHARE = 0.05  # of a topic in a document that is found by it
 
 
@@ -228,6 +229,42 @@ class Snapshot:
             rows = sorted(sorted(rows, key=lambda row: -row[1])[:40], key=lambda row: -(row[2] or 0.0))[:12]
         return {"column": name, "is_time": column.is_time, "groups": rows}
 
+    def charts(self, name: str) -> Json:
+        """Mean shares of all topics in the groups of a column, and half the width of their 95% intervals."""
+        if self.library is None or name not in self.library.columns:
+            raise NotFound(f"there is no column {name[:60]!r}")
+        if self.mixes is None:
+            return {"pending": True}
+        column = self.library.columns[name]
+        n, share, error = self.mixes.charts(column.group_of_doc, len(column.groups))
+        shown = np.arange(len(n))
+        if not column.is_time:
+            shown = np.argsort(-n, kind="stable")[:CHART_GROUPS]
+        groups = [column.groups[g][:200] for g in shown.tolist()]
+        numbers = {name: _rounded(values[:, shown]) for name, values in (("share", share), ("error", error))}
+        return {"is_time": column.is_time, "groups": groups, "n": n[shown].tolist(), **numbers}
+
+    def cards(self, rows: list[int]) -> Json:
+        """The beginnings of some documents."""
+        if self.library is None or not all(0 <= d < self.library.n_docs for d in rows):
+            raise NotFound("there are no such documents")
+        return {"documents": self.excerpts(np.array(rows[:PAGE], np.int64))}
+
+    @cached_property
+    def places_json(self) -> str:
+        """Documents on a map: x, y, and the largest topic of each."""
+        assert self.mixes is not None
+        at = document_places(self.mixes.by_doc, self.positions, map_radii(self.topics.share))
+        return as_json({"x": pack(at.x, "<f4"), "y": pack(at.y, "<f4"), "topic": pack(at.topic, "<i4")})
+
+    def column(self, name: str) -> Json:
+        """The group of each document in a column, by its number, and the names of the groups."""
+        if self.library is None or name not in self.library.columns:
+            raise NotFound(f"there is no column {name[:60]!r}")
+        column = self.library.columns[name]
+        names = [group[:200] for group in column.groups]
+        return {"is_time": column.is_time, "names": names, "groups": pack(column.group_of_doc, "<i4")}
+
     def word(self, word: str) -> Json | None:
         """The topics of a word with p(k | w), p(w | k)."""
         id_of = self._marker.id_of
@@ -288,3 +325,7 @@ class Snapshot:
         distance = round(float(np.sqrt(0.5 * (gap**2).sum())), 3)
         both = rows(np.minimum(p, q))
         return {"a": a, "b": b, "distance": distance, "first": rows(gap), "second": rows(-gap), "both": both}
+
+
+def _rounded(rows: NDArray[np.float64]) -> list[list[float | None]]:
+    return [[None if np.isnan(x) else float(f"{x:.4g}") for x in row] for row in rows.tolist()]

@@ -24,6 +24,9 @@ function element(tag, attributes = {}, ...children) {
   return node;
 }
 
+// An array that the server has packed as base64.
+const unpack = (text, Type) => new Type(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+
 const number = new Intl.NumberFormat("en");
 const percent = (x) => (100 * x).toFixed(x >= 0.0995 ? 0 : x >= 0.00995 ? 1 : 2) + "%";
 

@@ -114,27 +114,7 @@ const findDocuments = orSay(async () => {
         : "No document was found.",
     );
   $("found-facts").textContent = said.join(" ");
-  const cards = found.documents.map((d) =>
-    element(
-      "button",
-      {
-        class: "card",
-        "data-row": d.row,
-        "aria-current": d.row === search.document,
-        onclick: () => readDocument(d.row),
-      },
-      element("span", { class: "name", dir: "auto" }, d.name.slice(0, 200)),
-      element(
-        "span",
-        { class: "excerpt", dir: "auto" },
-        d.pieces
-          .map((p) => p[0])
-          .join("")
-          .slice(0, 200),
-      ),
-      strip(d.topics),
-    ),
-  );
+  const cards = found.documents.map((d) => foundCard(d, () => readDocument(d.row)));
   const move = (by, text) =>
     element(
       "button",
@@ -151,6 +131,23 @@ const findDocuments = orSay(async () => {
   $("found-cards").replaceChildren(...cards);
   updateAddress();
 });
+
+// A document in a list: its name, its beginning and its topics.
+const foundCard = (d, onclick) =>
+  element(
+    "button",
+    { class: "card", "data-row": d.row, "aria-current": d.row === search.document, onclick },
+    element("span", { class: "name", dir: "auto" }, d.name.slice(0, 200)),
+    element(
+      "span",
+      { class: "excerpt", dir: "auto" },
+      d.pieces
+        .map((p) => p[0])
+        .join("")
+        .slice(0, 200),
+    ),
+    strip(d.topics),
+  );
 
 // The topics of a document as a bar that only shows them; in a document that is read, mixtureBar has buttons.
 const strip = (topics) =>
