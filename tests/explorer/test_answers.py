@@ -492,7 +492,7 @@ def test_documents_on_a_map_and_in_charts(client, explorer, documents, fitted):
     column = client.get("/api/column", params={"name": "date"}).json()
     assert unpacked(column["groups"], "<i4").tolist()[:5] == [0, 0, 0, 0, column["names"].index("2011-02-11")]
     charts = client.get("/api/charts", params={"column": "group <b>"}).json()
-    of_group, theta = np.array(documents.columns["group <b>"]), np.where(theta < 0.01, 0.0, theta)  # not kept
+    of_group, theta = np.array(documents.columns["group <b>"]), explorer.session.snapshot.mixes.by_doc.toarray()
     for k in range(5):
         for g, (group, n) in enumerate(zip(charts["groups"], charts["n"])):
             shares = theta[of_group == group, k]
