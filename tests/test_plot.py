@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from colorsys import rgb_to_hls
+
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -13,7 +15,6 @@ import topmix
 from topmix import LDA, GaussianMixture, MultinomialMixture, plot
 from topmix.data import Corpus, sample_lda
 from topmix.fitted.names import relevant_words
-from topmix.metrics.topic_map import hellinger, plane_positions
 from topmix.priors import ByGroup
 from topmix.views.model import view_of
 
@@ -130,8 +131,11 @@ def test_the_map_has_a_circle_per_topic_and_names_the_largest(model, ax):
     plot.topic_map(model, ax=ax, n_labels=4)
     view = view_of(model)
     circles = ax.collections[0]
-    np.testing.assert_allclose(circles.get_offsets(), plane_positions(hellinger(view.topic_word)))
-    np.testing.assert_allclose(circles.get_sizes() / circles.get_sizes().sum(), view.share)
+    np.testing.assert_allclose(circles.get_offsets(), view.places)
+    areas = circles.get_widths() ** 2
+    np.testing.assert_allclose(areas / areas.sum(), view.share)
+    hues = [rgb_to_hls(*colour[:3])[0] * 360 for colour in circles.get_facecolors()]
+    np.testing.assert_allclose(hues, np.degrees(np.arctan2(view.places[:, 1], view.places[:, 0])) % 360, atol=1e-6)
     top = relevant_words(view, 2)
     wanted = [f"{k} {' '.join(top[k])}" for k in view.by_size()[:4]]
     shown = [text.get_text() for text in ax.texts]

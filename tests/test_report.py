@@ -160,7 +160,7 @@ def test_the_script_is_valid_javascript(report, tmp_path):
     defined = set(re.findall(r"(?:function |const |let |,\s+)(\w+) ?(?:=|\()", script))
     called = set(re.findall(r"(?:\.\.\.|[^.\w])([a-z]\w*)\(", re.sub(r"//.*", "", script)))
     known = {"if", "for", "while", "of", "catch", "function", "atob", "hsl", "var", "addEventListener", "matchMedia",
-             "encodeURIComponent", "translate", "async", "draw", "requestAnimationFrame",
+             "encodeURIComponent", "translate", "rotate", "async", "draw", "requestAnimationFrame",
              "cancelAnimationFrame"}  # fmt: skip
     assert called <= defined | known
 
@@ -236,6 +236,9 @@ def test_a_browser_shows_it_and_nothing_gets_out(page, report, model):
     first = int(page.locator("#topic-title").inner_text().split()[1])
     assert first == int(view_of(model).by_size()[0])
     assert page.locator(".word .track").first.inner_text() == model.top_words(1)[first][0]
+    both = page.locator(".word .track").first.locator("i")
+    assert both.count() == 2  # in the topic, and in all documents
+    assert both.nth(0).bounding_box()["width"] > both.nth(1).bounding_box()["width"] > 0
     assert EVIL.split()[0] in page.locator(".document .text").first.inner_text()
     assert page.locator("img").count() == 0
 

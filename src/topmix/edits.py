@@ -38,6 +38,7 @@ __all__ = [
     "OPERATIONS",
     "Edit",
     "Effect",
+    "Numbering",
     "apply",
     "ban",
     "can_edit",
@@ -49,9 +50,11 @@ __all__ = [
     "learn",
     "merge",
     "move",
+    "numbering",
     "pin",
     "rename",
     "replay",
+    "scores_of",
     "script",
     "seed",
     "split",
@@ -277,6 +280,47 @@ def script(edits: Iterable[Edit]) -> str:
     return HEAD + "\n" + "".join(lines) + "\nmodel.save(edited)\n"
 
 
+class Numbering(NamedTuple):
+    """Numbers that stay with topics through edits: those that they had before the first edit, and higher ones for
+    topics that came later. The row of a topic in `components_` changes where one before it goes."""
+
+    ids: list[int]  # of the topics as they are now
+    became: dict[int, int | None]  # of topics that are gone: the one that they were merged into, None if deleted
+    edits: list[Edit]  # with these numbers in the place of rows
+
+
+def numbering(model: TopicEstimator) -> Numbering:
+    """The numbers of the topics of an edited model."""
+    made, K = model._found().edits, model._found().n_topics
+    try:
+        edits = [checked(edit) for edit in made]
+        ids = list(range(K - sum(map(_gained, edits))))
+        last, became, said = len(ids), dict[int, int | None](), list[Edit]()
+        for edit in edits:
+            said.append(edit | {name: _numbers(ids, edit[name]) for name in ("topic", "topics") if name in edit})
+            if _gained(edit) > 0:
+                ids.append(last)
+                last += 1
+            elif edit["do"] in ("merge", "delete"):
+                into, *gone = sorted(set(edit["topics"])) if edit["do"] == "merge" else (None, edit["topic"])
+                became |= {ids[k]: None if into is None else ids[into] for k in gone}
+                ids = [n for k, n in enumerate(ids) if k not in gone]
+    except (IndexError, ValueError):  # topics were changed between edits that were remembered
+        return Numbering(list(range(K)), {}, list(made))
+    return Numbering(ids, became, said)
+
+
+def _gained(edit: Edit) -> int:
+    """How many topics more there are after an edit."""
+    if edit["do"] == "merge":
+        return 1 - len(set(edit["topics"]))
+    return {"split": 1, "delete": -1, "seed": int(edit.get("topic") is None)}.get(edit["do"], 0)
+
+
+def _numbers(ids: list[int], rows: int | list[int] | None) -> int | list[int] | None:
+    return rows if rows is None else ids[rows] if isinstance(rows, int) else [ids[k] for k in rows]
+
+
 class Effect(NamedTuple):
     """Nats per token, as they were and as they would be. None where no document has words to look at."""
 
@@ -293,25 +337,32 @@ def effect_of(before: T, after: T, corpus: Corpus, held_out: Corpus | None = Non
     fifth of the words of a document, given the others: of `held_out` documents where there are some, else of a sample
     of the corpus.
     """
-    scores: list[float | None] = [None] * 4
     if not isinstance(before, TopicEstimator) or not isinstance(after, TopicEstimator):
         sample = sampled(corpus, DOCUMENTS, 0)
         return Effect(float(before.score(sample)), float(after.score(sample)), None, None)
+    (a, b), (c, d) = scores_of(before, corpus, held_out), scores_of(after, corpus, held_out)
+    return Effect(a, c, b, d)
+
+
+def scores_of(
+    model: TopicEstimator, corpus: Corpus, held_out: Corpus | None = None
+) -> tuple[float | None, float | None]:
+    """The two scores of `effect_of` for one model: objective and completion."""
+    objective = completion = None
     if corpus.n_tokens:
         sample = sampled(corpus, DOCUMENTS, 0)
-        scores[:2] = [float(model.score(sample)) / float(sample.n_tokens) for model in (before, after)]
+        objective = float(model.score(sample)) / float(sample.n_tokens)
     unseen = corpus if held_out is None else held_out
     if unseen.n_tokens:
-        sample = sampled(unseen, COMPLETED, 1)
-        found = [completion_scores(model.topic_word_, sample, random_state=0) for model in (before, after)]
-        if found[0].n_tokens.sum():
-            scores[2:] = [of_model.mean for of_model in found]
-    return Effect(*scores)
+        found = completion_scores(model.topic_word_, sampled(unseen, COMPLETED, 1), random_state=0)
+        completion = found.mean if found.n_tokens.sum() else None
+    return objective, completion
 
 
 def _made(model: T, edit: Edit, change: Callable[[T], object]) -> T:
     """A copy of the model, changed, that remembers the edit."""
     now = copy.copy(model)
+    now._fitted = replace(now._found(), places=now._found().view.places)  # topics keep their place on the map
     change(now)
     now._fitted = replace(now._found(), edits=(*model._found().edits, edit))
     return now

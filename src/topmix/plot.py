@@ -10,6 +10,7 @@ Each function draws on `ax`, or on a new figure if `ax` is None, and returns the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from colorsys import hls_to_rgb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.base import BaseEstimator
 from topmix.api.lda import LDA
 from topmix.fitted.names import RELEVANCE, relevant_ids, relevant_words
 from topmix.fitted.tree import tree_of
-from topmix.metrics.topic_map import hellinger, plane_positions
+from topmix.metrics.topic_map import map_hues, map_radii
 from topmix.views.model import is_topic_model, proportions, view_of
 
 if TYPE_CHECKING:
@@ -108,22 +109,34 @@ def top_words(
 def topic_map(model: BaseEstimator, ax: Axes | None = None, *, n_labels: int = 30) -> Axes:
     """Topics as circles in the plane: near each other if they use the same words, with areas by their share.
 
-    The largest n_labels topics show their number and two most relevant words, where no larger one has its label.
-    topmix.metrics.topic_map computes the positions.
+    Positions and colours are those of the report and of the explorer. The largest n_labels topics show their number and
+    two most relevant words, where no larger one has its label.
     """
+    from matplotlib.collections import EllipseCollection
+    from matplotlib.patheffects import withStroke
+
     ax = _axes(ax)
     view = view_of(model)
-    X = plane_positions(hellinger(view.topic_word))
-    colours = np.arctan2(X[:, 1], X[:, 0]) / (2 * np.pi) + 0.5
-    ax.scatter(X[:, 0], X[:, 1], s=12_000 * view.share, c=colours, cmap="hsv", alpha=0.45, linewidths=0, vmin=0, vmax=1)
+    X, radius = view.places, map_radii(view.share)
+    colours = [hls_to_rgb(hue / 360, 0.56, 0.48) for hue in map_hues(X).tolist()]
+    size = 2 * radius
+    ax.add_collection(
+        EllipseCollection(
+            size, size, np.zeros(len(X)), units="xy", offsets=X, offset_transform=ax.transData,
+            facecolors=colours, alpha=0.72, linewidths=0,
+        )
+    )  # fmt: skip
     ax.set_aspect("equal")
-    ax.margins(0.12)
-    ax.autoscale_view()
+    for axis, (low, high) in zip("xy", np.stack([(X - radius[:, None]).min(0), (X + radius[:, None]).max(0)], axis=1)):
+        ax.set(**{f"{axis}lim": (low - 0.04 * (high - low), high + 0.04 * (high - low))})
+    around = [withStroke(linewidth=2, foreground=ax.get_facecolor())]  # readable on any circle, light or dark
     ax.apply_aspect()  # now, because texts are measured on the figure as it will be
     words = relevant_words(view, 2)
     taken: list[BboxBase] = []
     for k in view.by_size()[:n_labels].tolist():
-        label = ax.annotate(f"{k} {' '.join(words[k])}", X[k], ha="center", va="center", fontsize="x-small")
+        label = ax.annotate(
+            f"{k} {' '.join(words[k])}", X[k], ha="center", va="center", fontsize="x-small", path_effects=around
+        )  # fmt: skip
         place = label.get_window_extent()
         if any(place.overlaps(other) for other in taken):  # a larger topic has its label there
             label.remove()

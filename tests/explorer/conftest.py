@@ -87,7 +87,7 @@ def window(browser: Any) -> Any:
     """window(url) opens a page that must stay without errors, dialogs and requests to elsewhere."""
 
     @contextmanager
-    def opened(url: str, **options: Any) -> Iterator[Any]:
+    def opened(url: str, *, is_ready: bool = True, **options: Any) -> Iterator[Any]:
         context = browser.new_context(viewport={"width": 1300, "height": 850}, accept_downloads=True, **options)
         context.set_default_timeout(90_000)  # a busy machine is not a bug
         page = context.new_page()
@@ -97,7 +97,8 @@ def window(browser: Any) -> Any:
         page.on("dialog", lambda dialog: (faults.append("a dialog"), dialog.dismiss()))
         page.on("request", lambda request: request.url.startswith(url.split("?")[0]) or faults.append(request.url))
         page.goto(url)
-        page.wait_for_selector("html[data-ready]")
+        if is_ready:
+            page.wait_for_selector("html[data-ready]")
         yield page
         context.close()
         assert [fault for fault in faults if not fault.startswith("data:,")] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
@@ -21,9 +22,9 @@ from topmix import LDA, MultinomialMixture
 from topmix.cli.explore_command import open_session
 from topmix.explorer import Session, explore
 from topmix.fitted.documents import Visited
+from topmix.metrics.topic_map import map_positions, map_radii
 from topmix.pages.explorer import mixes
 from topmix.pages.explorer.live import Watch
-from topmix.pages.explorer.positions import map_positions
 from topmix.pages.web import Refused
 from topmix.views.model import ModelView, view_of
 
@@ -477,22 +478,75 @@ def test_without_its_packages_the_explorer_says_what_to_install():
     assert "pip install 'topmix[explorer]'" in done.stdout
 
 
-def test_positions_follow_the_topics_from_pass_to_pass():
+def test_documents_on_a_map_and_in_charts(client, explorer, documents, fitted):
+    def unpacked(text, dtype):
+        return np.frombuffer(base64.b64decode(text), dtype)
+
+    places = client.get("/api/places").json()
+    x, y, topic = (unpacked(places[name], kind) for name, kind in (("x", "<f4"), ("y", "<f4"), ("topic", "<i4")))
+    theta = fitted.transform(documents.corpus)
+    np.testing.assert_array_equal(topic, theta.argmax(axis=1))
+    view = view_of(fitted)
+    far = np.hypot(x - view.places[topic, 0], y - view.places[topic, 1])
+    pure = theta.max(axis=1) > 0.99
+    assert (far[pure] <= map_radii(view.share)[topic[pure]] + 0.05).all()  # in the circle of their topic
+    column = client.get("/api/column", params={"name": "date"}).json()
+    assert unpacked(column["groups"], "<i4").tolist()[:5] == [0, 0, 0, 0, column["names"].index("2011-02-11")]
+    charts = client.get("/api/charts", params={"column": "group <b>"}).json()
+    of_group, theta = np.array(documents.columns["group <b>"]), explorer.session.snapshot.mixes.by_doc.toarray()
+    for k in range(5):
+        for g, (group, n) in enumerate(zip(charts["groups"], charts["n"])):
+            shares = theta[of_group == group, k]
+            assert n == len(shares)
+            assert charts["share"][k][g] == pytest.approx(shares.mean(), rel=1e-3)
+            error = 1.96 * shares.std(ddof=1) / np.sqrt(n)
+            assert charts["error"][k][g] == pytest.approx(error, rel=1e-2)
+    assert [d["row"] for d in client.get("/api/cards", params={"rows": "3,7"}).json()["documents"]] == [3, 7]
+    assert client.get("/api/cards", params={"rows": "3,999999"}).status_code == 404
+
+
+def covered(X, radius):
+    """The largest part of a circle that another covers."""
+    i, j = np.triu_indices(len(X), 1)
+    large, small = np.maximum(radius[i], radius[j]), np.minimum(radius[i], radius[j])
+    d = np.maximum(np.sqrt(((X[i] - X[j]) ** 2).sum(axis=1)), 1e-12)
+    a, b = (np.arccos(np.clip((d**2 + r**2 - q**2) / (2 * d * r), -1, 1)) for r, q in ((large, small), (small, large)))
+    lens = large**2 * (a - np.sin(2 * a) / 2) + small**2 * (b - np.sin(2 * b) / 2)
+    return float((lens / (np.pi * small**2)).max())
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("K", [20, 300])
+def test_circles_of_the_map_do_not_overlap_and_follow_the_topics(K, quick):
     rng = np.random.default_rng(0)
-    groups = rng.dirichlet(np.full(50, 0.1), 5)[rng.integers(5, size=300)]
-    topics = 0.6 * groups + 0.4 * rng.dirichlet(np.full(50, 0.1), 300)  # more than are placed by all distances
-    first = map_positions(topics)
-    assert first.shape == (300, 2)
-    assert np.sqrt((first**2).sum(axis=1)).max() <= 1
-    root = np.sqrt(topics) - np.sqrt(topics).mean(axis=0)
-    exact = np.linalg.svd(root, full_matrices=False)[0][:, 0]
-    directions = first / np.sqrt((first**2).sum(axis=1, keepdims=True))
-    assert abs(np.corrcoef(np.sign(directions[:, 0]), np.sign(exact))[0, 1]) > 0.9
-    moved = map_positions(0.98 * topics + 0.02 * rng.dirichlet(np.ones(50), 300), first)
-    assert np.median(np.sqrt(((moved - first) ** 2).sum(axis=1))) < 0.1
-    few = map_positions(topics[:20])
-    turned = map_positions(topics[:20], few @ np.array([[0.0, 1.0], [1.0, 0.0]]))
-    np.testing.assert_allclose(turned, few[:, ::-1], atol=1e-9)
+    of_group = rng.integers(5, size=K)
+    topics = 0.6 * rng.dirichlet(np.full(50, 0.1), 5)[of_group] + 0.4 * rng.dirichlet(np.full(50, 0.1), K)
+    share = rng.dirichlet(np.full(K, 0.7))  # some are tiny
+    first = map_positions(topics, share, quick=quick)
+    assert covered(first, map_radii(share)) < 0.1
+    area = np.pi * (map_radii(share) ** 2).sum()
+    assert area > 0.25 * np.ptp(first[:, 0]) * np.ptp(first[:, 1])  # the map is not empty
+    middle = np.stack([np.average(first[of_group == g], axis=0, weights=share[of_group == g]) for g in range(5)])
+    spread = np.sqrt(((first - middle[of_group]) ** 2).sum(axis=1))
+    assert np.average(spread, weights=share) < 0.7 * np.average(np.sqrt((first**2).sum(axis=1)), weights=share)
+    np.testing.assert_array_equal(map_positions(topics, share, quick=quick), first)
+    again = map_positions(topics, share, first @ np.array([[0.0, 1.0], [1.0, 0.0]]), quick=quick)  # turned
+    assert np.median(np.sqrt(((again - first[:, ::-1]) ** 2).sum(axis=1))) < 0.1
+
+
+def test_an_edit_moves_no_other_topic_on_the_map(fitted, documents, tmp_path):
+    before = view_of(fitted).places
+    model = topmix.edits.merge(fitted, [1, 3])
+    after = view_of(model).places
+    larger = 1 if view_of(fitted).share[1] >= view_of(fitted).share[3] else 3
+    np.testing.assert_allclose(after, before[[0, larger, 2, 4]], atol=0.25)
+    assert np.abs(after - before[[0, larger, 2, 4]]).max(axis=1).min() == 0
+    model = topmix.edits.split(model, documents.corpus, 0, seed=0)
+    assert view_of(model).places.shape == (5, 2)
+    model.save(tmp_path / "edited")  # and its file holds them
+    np.testing.assert_array_equal(view_of(topmix.load(tmp_path / "edited")).places, view_of(model).places)
+    learned = topmix.edits.learn(model, documents.corpus, passes=2)
+    assert np.abs(view_of(learned).places - view_of(model).places).max() < 0.3
 
 
 def test_closing_ends_the_visit_of_documents(fitted, documents, monkeypatch):

@@ -75,10 +75,13 @@ def test_a_killed_explorer_goes_on_from_its_last_state(fitted, documents, tmp_pa
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_a_fit_is_explored_and_then_edited(documents, tmp_path):
-    documents.corpus.save(tmp_path / "docs.topmix")
+    lines = zip(documents.texts, documents.columns["date"])
+    (tmp_path / "docs.jsonl").write_text("\n".join(json.dumps({"text": t, "date": day}) for t, day in lines))
     fit = (
         "fit",
-        tmp_path / "docs.topmix",
+        tmp_path / "docs.jsonl",
+        "--column",
+        "date",
         "-k",
         4,
         "--max-iter",
@@ -95,6 +98,8 @@ def test_a_fit_is_explored_and_then_edited(documents, tmp_path):
                 break
             time.sleep(0.05)
         assert len(client.get("/api/overview").json()["overview"]["share"]) == 4
+        columns = client.get("/api/status").json()["columns"]
+        assert [(c["name"], c["is_time"]) for c in columns] == [("date", True)]
         do(client, "apply", edit={"do": "delete", "topic": 2})
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 0

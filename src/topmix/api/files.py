@@ -86,6 +86,8 @@ def save(estimator: Saved, path: str | os.PathLike[str]) -> None:
     if isinstance(fitted, FittedTopics) or fitted.names or fitted.edits:
         about["topic_names"] = [[int(k), name] for k, name in sorted(fitted.names.items())]
         about["edits"] = list(fitted.edits)
+    if fitted.places is not None:
+        about["places"] = fitted.view.places.tolist()
     if fitted.reproducibility is not None:
         about["reproducibility"] = fitted.reproducibility.to_dict()
     arrays = out.arrays | {f"parameters.{p}": a for p, a in given_arrays.items()}
@@ -165,6 +167,8 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> tuple[Any, str | No
     K = file.integer("n_components", 1, _core.MAX_TOPICS)
     if (reproducibility := file.table("reproducibility", missing=None)) is not None:
         about["reproducibility"] = Reproducibility.from_dict(reproducibility, K, file.n_features)
+    if "places" in file.about:
+        about["places"] = _places(file.about["places"], K)
     try:
         estimator._fitted = estimator._read(about, file, K)
     except TypeError as error:  # a mixture with names of topics
@@ -172,6 +176,17 @@ def _load(opened: IO[bytes], path: Path, *, mapped: bool) -> tuple[Any, str | No
     if file.left:
         raise ModelFileError(f"has arrays that a {name} does not have: {', '.join(sorted(file.left))[:200]}")
     return estimator, used
+
+
+def _places(rows: object, K: int) -> NDArray[np.float64]:
+    """Positions of topics on the map."""
+    try:
+        found = np.array(rows, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"'places' is not a list of positions: {error}") from error
+    if found.shape != (K, 2) or not (np.abs(found) < 1e3).all():
+        raise ModelFileError(f"'places' is not a list of {K} positions in the plane")
+    return found
 
 
 def _construct(cls: type[Any], file: CheckedReader) -> tuple[Any, str | None]:

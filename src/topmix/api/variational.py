@@ -259,6 +259,7 @@ class VariationalTopics(TopicEstimator):
         """What there is after these passes. A warm start keeps names and edits."""
         before = self._fitted if self._is_warm() else None
         names, made = ({}, ()) if before is None else (before.names, before.edits)
+        is_placed = before is not None and before.places is not None and before.n_topics == model.n_components
         return FittedTopics(
             reading=reading,
             model=self._reported(model),
@@ -266,6 +267,7 @@ class VariationalTopics(TopicEstimator):
             n_iter=len(history),
             names=names,
             edits=made,
+            places=before.view.places if before is not None and is_placed else None,
         )
 
     def partial_fit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -113,12 +113,18 @@ def until_interrupt(explorer: Explorer) -> Iterator[None]:
         explorer.close()
 
 
-def open_session(corpus: Corpus, texts: Iterable[str] | None, title: str, port: int) -> Explorer:
+def open_session(
+    corpus: Corpus,
+    texts: Iterable[str] | None,
+    title: str,
+    port: int,
+    columns: Mapping[str, Sequence[object]] | None = None,
+) -> Explorer:
     """An explorer for a fit that is about to begin."""
     from topmix.explorer import Explorer, Library, Session
 
     words = corpus.vocabulary or [str(v) for v in range(corpus.n_words)]
-    session = Session(Library(corpus, [str(word) for word in words], texts), title)
+    session = Session(Library(corpus, [str(word) for word in words], texts, columns), title)
     session.busy = "fit"  # before anybody asks: a page that comes before the first pass waits for it
     return Explorer(session, port=port).start()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,6 +56,7 @@ from topmix.cli.sources import (
     texts_at,
 )
 from topmix.data import Corpus, Rows
+from topmix.data.columns import column_of
 from topmix.fitting.history import Callback, TimeLimit, passes_of
 from topmix.fitting.interrupt import StopOnInterrupt
 from topmix.fitting.progress import FitProgress
@@ -144,6 +145,14 @@ def fit(
         bool,
         typer.Option("--browser/--no-browser", help="Whether --explore opens a browser.", rich_help_panel=MORE),
     ] = True,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A column beside the texts, such as a date or an author, for --explore. May be repeated.",
+            rich_help_panel=MORE,
+        ),
+    ] = None,
     checkpoint_every: Annotated[int, number(help="Passes between two checkpoints.", min=1, rich_help_panel=MORE)] = 1,
     words: Annotated[int, number(help="Words to show of each topic.", min=1, rich_help_panel=MORE)] = 8,
     **settings: object,
@@ -168,6 +177,8 @@ def fit(
     """
     with one_line_errors("stopped by Ctrl-C before the first pass ended; nothing was saved"):
         cls = estimator_class(model)
+        if column and not explore:
+            raise typer.BadParameter("columns are shown by --explore: pass it too", param_hint="--column")
         check_output(output)
         limit = None if max_time is None else seconds(max_time)
         start = load_model(output, threads) if resume else None
@@ -184,7 +195,7 @@ def fit(
         if "n_components" not in chosen and not resume and takes_counts(estimator):
             most = "at most " if cls is HDP else ""
             note(f"learning {most}{estimator.n_components} topics; -k N asks for N, and `topmix sweep` helps to choose")
-        explorer = _explorer(data, source, reading, output, port, browser) if explore else None
+        explorer = _explorer(data, source, reading, column or (), output, port, browser) if explore else None
         estimator.set_params(random_state=seed, n_jobs=threads)
         if resume:
             estimator.set_params(warm_start=True)
@@ -318,7 +329,15 @@ def _read(
     return corpus
 
 
-def _explorer(data: Corpus | Rows, source: Path, reading: Settings, output: Path, port: int, browser: bool) -> Explorer:
+def _explorer(
+    data: Corpus | Rows,
+    source: Path,
+    reading: Settings,
+    columns: Sequence[str],
+    output: Path,
+    port: int,
+    browser: bool,
+) -> Explorer:
     """An explorer that waits for the first pass."""
     if not isinstance(data, Corpus):
         raise typer.BadParameter("there is nothing to explore in clusters of rows of numbers", param_hint="--explore")
@@ -328,7 +347,8 @@ def _explorer(data: Corpus | Rows, source: Path, reading: Settings, output: Path
         )
     if (session := output.with_name(output.name + ".session")).exists():  # now, and not after the fit
         raise ValueError(f"{session}: holds edits of the model that is there now; move it away first")
-    explorer = open_session(data, texts_at(source, reading), output.stem, port)
+    beside = {name: column_of(source, name, data.n_docs) for name in columns}
+    explorer = open_session(data, texts_at(source, reading), output.stem, port, beside)
     tell(f"the explorer is at {explorer.url}")
     if browser:
         explorer.open_browser()

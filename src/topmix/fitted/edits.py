@@ -5,7 +5,7 @@ An edit changes the topics and their number; the history and the objective stay 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -46,7 +46,9 @@ def merge(f: F, groups: Iterable[Sequence[int]]) -> F:
 def _merged(f: F, groups: Sequence[Sequence[int]]) -> F:
     gone = [k for _, *others in groups for k in others]
     if isinstance(f, FittedTopics):
-        return _edited(f, edit.merged(f.topics, groups), gone)
+        sizes = f.topics.words.total.totals
+        largest = {group[0]: max(group, key=sizes.__getitem__) for group in groups}
+        return _edited(f, edit.merged(f.topics, groups), gone, largest)
     parts = np.eye(f.n_topics)
     for first, *others in groups:
         parts[first, others] = 1.0
@@ -110,7 +112,9 @@ def regrouped(
     are for the caller to give."""
     assert isinstance(f.model, Mixture)
     texts = None if f.texts is None else f.texts.regrouped(parts)
-    return replace(f, model=f.model.regrouped(parts, *born), names=_moved_up(f, gone), texts=texts, labels=None)
+    model = f.model.regrouped(parts, *born)
+    places = _moved_places(f, model.n_components, gone, {})
+    return replace(f, model=model, names=_moved_up(f, gone), places=places, texts=texts, labels=None)
 
 
 def seed(
@@ -191,9 +195,13 @@ def sampled(corpus: Corpus, n: int, seed: int) -> Corpus:
     return corpus[np.sort(np.random.default_rng(seed).choice(corpus.n_docs, n, replace=False))]
 
 
-def _edited(f: FittedTopics, model: TopicModel, gone: Sequence[int] = ()) -> FittedTopics:
-    """With another model. Topics after those that are gone move up, and names with them."""
-    after = replace(f, model=model, names=_moved_up(f, gone))
+def _edited(
+    f: FittedTopics, model: TopicModel, gone: Sequence[int] = (), place_of: Mapping[int, int] | None = None
+) -> FittedTopics:
+    """With another model. Topics after those that are gone move up, and names and places with them; `place_of` are
+    topics that go to the place of another."""
+    places = _moved_places(f, model.n_components, gone, place_of or {})
+    after = replace(f, model=model, names=_moved_up(f, gone), places=places)
     if f.reproducibility is None:
         return after
     before: list[int | None] = [k for k in range(f.n_topics) if k not in gone]
@@ -203,6 +211,13 @@ def _edited(f: FittedTopics, model: TopicModel, gone: Sequence[int] = ()) -> Fit
         for k, old in enumerate(before)
     ]
     return replace(after, reproducibility=f.reproducibility.after(same))
+
+
+def _moved_places(f: Fitted, K: int, gone: Sequence[int], place_of: Mapping[int, int]) -> np.ndarray | None:
+    if f.places is None:
+        return None
+    rows = [place_of.get(k, k) for k in range(len(f.places)) if k not in gone]
+    return np.vstack([f.places[rows], np.full((K - len(rows), 2), np.nan)])
 
 
 def _moved_up(f: Fitted, gone: Sequence[int]) -> dict[int, str]:

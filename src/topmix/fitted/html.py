@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from topmix.fitted.names import relevant_words
 from topmix.fitted.topics import Fitted
 from topmix.fitted.view import TopicView
-from topmix.metrics.topic_map import hellinger, plane_positions
+from topmix.metrics.topic_map import map_hues, map_radii
 
 MOST_ROWS = 12
 MOST_CIRCLES = 100  # topics: with more, positions take longer than a notebook should wait
@@ -54,17 +54,16 @@ def _map(view: TopicView, labels: list[list[str]]) -> str:
     K = view.n_topics
     if not 2 < K <= MOST_CIRCLES:
         return ""
-    radii = np.maximum(SIDE * 0.26 * np.sqrt(view.share), 3.0)
-    at = _pixels(plane_positions(hellinger(view.topic_word)), float(radii.max()))
+    at, radii = _pixels(view.places, map_radii(view.share))
+    hues = map_hues(view.places)
     circles, said = [], []
     taken: list[tuple[float, float, float]] = []
     for k in view.by_size().tolist():  # the largest first: small circles lie on top, and large topics get their label
         x, y = at[k]
-        hue = round(float(np.degrees(np.arctan2(y - SIDE / 2, x - SIDE / 2))) % 360)
         title = escape(f"topic {k}, {100 * view.share[k]:.1f}%: {' '.join(labels[k])}")
         circles.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radii[k]:.1f}" fill="hsl({hue} 55% 60%)" fill-opacity=".75">'
-            f"<title>{title}</title></circle>"
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radii[k]:.1f}" fill="hsl({hues[k]:.0f} 48% 56%)" '
+            f'fill-opacity=".75"><title>{title}</title></circle>'
         )
         text = f"{k} {' '.join(labels[k][:LABEL])}"[:28]
         half = 2.9 * len(text)
@@ -79,7 +78,11 @@ def _map(view: TopicView, labels: list[list[str]]) -> str:
     )
 
 
-def _pixels(positions: NDArray[np.float64], edge: float) -> list[tuple[float, float]]:
-    """Positions in the unit disc, with room for circles at the edge."""
-    middle, scale = SIDE / 2, SIDE / 2 - edge - 1
-    return [(middle + scale * float(x), middle - scale * float(y)) for x, y in positions]
+def _pixels(
+    positions: NDArray[np.float64], radii: NDArray[np.float64]
+) -> tuple[list[tuple[float, float]], NDArray[np.float64]]:
+    """Centres and radii of circles that fill the square."""
+    low, high = (positions - radii[:, None]).min(axis=0), (positions + radii[:, None]).max(axis=0)
+    scale = (SIDE - 2) / float((high - low).max())
+    at = SIDE / 2 + scale * (positions - (low + high) / 2) * [1, -1]
+    return [(float(x), float(y)) for x, y in at], np.maximum(scale * radii, 2.0)

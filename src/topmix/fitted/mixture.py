@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -115,13 +115,17 @@ class FittedMixture(Fitted):
     def view(self) -> TopicView:
         """Clusters of counts, or of vectors that have words, as topics of words."""
         if self.texts is not None:
-            return self.texts.view(self.weights, self.n_seen)
+            return replace(
+                self.texts.view(self.weights, self.n_seen), reproducibility=self.reproducibility, kept=self.places
+            )
         words = self.model.likelihood
         if not isinstance(words, Categorical):
             raise ValueError(NO_WORDS)
         names = self.reading.words
         named = [str(v) for v in (range(self.reading.n_features) if names is None else names)]
-        return TopicView(words.mean(), self.weights, 0.0, named, self.reproducibility, n_rows=self.n_seen)
+        return TopicView(
+            words.mean(), self.weights, 0.0, named, self.reproducibility, n_rows=self.n_seen, kept=self.places
+        )
 
     @cached_property
     def topic_names(self) -> list[str]:

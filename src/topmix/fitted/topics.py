@@ -40,6 +40,7 @@ class Fitted:
     n_seen: float = 0.0  # rows, where a stream counts them
     names: Mapping[int, str] = field(default_factory=dict)  # of topics, those that were given
     edits: tuple[Edit, ...] = ()
+    places: NDArray[np.float64] | None = None  # [K, 2] on the map, once an edit keeps them; NaN where a topic is new
     reproducibility: Reproducibility | None = None  # of a consensus
 
     @property
@@ -137,4 +138,4 @@ class FittedTopics(Fitted):
         sizes = np.maximum(m.counts.sum(axis=0) if isinstance(m, HardModel) else m.words.total.totals, 0.0)
         tokens = float(sizes.sum())
         share = sizes / tokens if tokens > 0 else np.full(len(sizes), 1.0 / len(sizes))
-        return TopicView(self.topic_word, share, tokens, self.words, self.reproducibility)
+        return TopicView(self.topic_word, share, tokens, self.words, self.reproducibility, kept=self.places)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from topmix.fitted.names import RELEVANCE, distinct
 from topmix.fitted.view import TopicView
-from topmix.metrics.matching import hellinger
+from topmix.metrics.counts import top_ids
 
 
 class Branch(NamedTuple):
@@ -38,7 +38,7 @@ def tree_of(view: TopicView, n_words: int = 5) -> TopicTree:
     leaves = np.flatnonzero(~view.is_empty())
     if len(leaves) < 2:
         return TopicTree(leaves.tolist(), np.zeros((0, 4)), [])
-    distance = hellinger(view.topic_word[leaves])
+    distance = view.distance[np.ix_(leaves, leaves)]
     Z = linkage(squareform((distance + distance.T) / 2, checks=False), "average", optimal_ordering=len(leaves) <= 1000)
     order = {int(leaf): place for place, leaf in enumerate(leaves_list(Z))}
     return TopicTree(leaves.tolist(), Z, _branches(view, leaves, Z, order, n_words))
@@ -68,8 +68,7 @@ def _branches(
 
 def _words(view: TopicView, joined: NDArray[np.float64], n: int) -> list[str]:
     relevance = view.relevance(joined / max(float(joined.sum()), 1e-300), RELEVANCE)
-    best = np.argsort(-relevance, kind="stable")[: 2 * n + 5]
-    return distinct(view.words_of(best), n)
+    return distinct(view.words_of(top_ids(relevance[None], min(2 * n + 5, len(relevance)))[0]), n)
 
 
 def nested(tree: TopicTree, view: TopicView, names: list[str]) -> dict[str, object] | None:

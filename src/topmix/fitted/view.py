@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from topmix.fitted.reproducibility import Reproducibility
 from topmix.metrics.counts import top_ids
+from topmix.metrics.topic_map import PROJECTED_ABOVE, hellinger, map_positions, placed
 
 LEAST_TOKENS = 1.0  # a topic with fewer is empty
 
@@ -25,6 +26,7 @@ class TopicView:
     reproducibility: Reproducibility | None = None  # of a consensus
     n_rows: float = 0.0  # of a mixture: number of training rows
     base: NDArray[np.float64] | None = None  # [V] what relevance holds against a word; None: log p(w)
+    kept: NDArray[np.float64] | None = None  # [K, 2] positions from before an edit; NaN where a topic is new
 
     @property
     def n_topics(self) -> int:
@@ -35,6 +37,23 @@ class TopicView:
         """[V] expected frequency of each word: p(w) = sum_k share_k p(w | k)."""
         expected: NDArray[np.float64] = self.share @ self.topic_word
         return expected
+
+    @cached_property
+    def log_frequency(self) -> NDArray[np.float64]:
+        return np.log(np.maximum(self.frequency, 1e-300))
+
+    @cached_property
+    def distance(self) -> NDArray[np.float64]:
+        """[K, K] Hellinger distances between topics."""
+        return hellinger(self.topic_word)
+
+    @cached_property
+    def places(self) -> NDArray[np.float64]:
+        """[K, 2] positions on the map. They stay through edits, so that a topic keeps its place and its colour."""
+        if self.kept is None:
+            distance = self.distance if self.n_topics <= PROJECTED_ABOVE else None
+            return map_positions(self.topic_word, self.share, distance=distance)
+        return placed(self.kept, self.topic_word, self.share)
 
     def top(self, n: int = 10, relevance: float = 1.0) -> NDArray[np.intp]:
         """[K, n] word ids, best first; n is limited to V. `relevance` is the weight in `relevance_of`."""
@@ -55,7 +74,7 @@ class TopicView:
 
     @cached_property
     def log_base(self) -> NDArray[np.float64]:
-        return np.log(np.maximum(self.frequency, 1e-300)) if self.base is None else self.base
+        return self.log_frequency if self.base is None else self.base
 
     @property
     def sizes(self) -> NDArray[np.float64]:

@@ -4,20 +4,134 @@ The distance of two topics is the Hellinger distance, from 0 (equal) to 1 (no co
 first positions. Stress majorisation (SMACOF) with weights 1 / distance^2 improves them; the weights favour small
 distances. Among hundreds of topics most distances are nearly equal, which no plane can show. Then t-SNE, which keeps
 only the nearest neighbours, computes the final positions.
+
+`map_positions` is the map that pages and plots show: circles, with areas by the shares of topics, that do not overlap.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from topmix.metrics.matching import hellinger
 
-__all__ = ["hellinger", "plane_positions"]
+__all__ = ["hellinger", "map_hues", "map_positions", "map_radii", "placed", "plane_positions"]
 
 Floats = NDArray[np.float64]
 TSNE_ABOVE = 100  # topics
+QUICK_ABOVE, PROJECTED_ABOVE = 250, 1500  # topics; with more, a map between two passes of a fit or any is a projection
+WIDEST = 4000  # words that a projection looks at ...
+MOST_NUMBERS = 10_000_000  # ... and their probabilities in all topics
+SUBSPACE, ITERATIONS = 8, 12
+TINY = 0.2  # of the mean share: smaller topics find their place after the others, and pages can hide them
+FILLED, PACKED = 0.4, 0.62  # areas of all circles: of the unit disc; of what most of them are pressed into first
+SMALLEST, GAP = 0.004, 1.04
+MOST_PUSHES, MOST_PUSHED = 400, 400_000  # rounds, and circles in all of them
+
+
+def map_radii(share: Floats) -> Floats:
+    """[K] radii of the circles on a map: areas by share."""
+    return np.maximum(np.sqrt(FILLED * share), SMALLEST)
+
+
+def map_hues(positions: Floats) -> Floats:
+    """[K] hues of topics in degrees, by their direction on the map: neighbours have similar colours."""
+    return np.degrees(np.arctan2(positions[:, 1], positions[:, 0])) % 360.0
+
+
+def map_positions(
+    topic_word: Floats,
+    share: Floats,
+    before: Floats | None = None,
+    *,
+    distance: Floats | None = None,
+    quick: bool = False,
+) -> Floats:
+    """[K, 2] centres of circles that do not overlap, near each other if topics use the same words, and turned to lie as
+    near as they can to those from before. Equal topics give equal positions: nothing is random. `distance` are the
+    Hellinger distances, where they are known."""
+    K, radius = len(share), map_radii(share)
+    is_large = share >= TINY / K
+    large = np.flatnonzero(is_large) if is_large.any() else np.arange(K)
+    if (QUICK_ABOVE if quick else PROJECTED_ABOVE) < K:
+        X = _projected(topic_word[large])
+    else:
+        X = plane_positions(hellinger(topic_word[large]) if distance is None else distance[np.ix_(large, large)])
+    most = float(np.quantile(np.sqrt((X**2).sum(axis=1)), 0.9))
+    X = X * (np.sqrt((radius[large] ** 2).sum() / PACKED) / most if most > 0 else 1.0)
+    if before is not None and len(before) == K:
+        X = _aligned(X, before[large])
+    found = np.full((K, 2), np.nan)
+    found[large] = _pushed_apart(X, radius[large])
+    return placed(found, topic_word, share)
+
+
+def placed(positions: Floats, topic_word: Floats, share: Floats) -> Floats:
+    """The same, where topics without a position (NaN) start at their nearest topic. The others stay where they are as
+    far as there is room: tiny topics make way."""
+    X, radius = positions.copy(), map_radii(share)
+    is_new = np.isnan(X).any(axis=1)
+    if is_new.any() and not is_new.all():
+        there = np.flatnonzero(~is_new)
+        distance = hellinger(topic_word[is_new].astype(np.float32), topic_word[there].astype(np.float32))
+        X[is_new] = X[there[np.argmin(distance, axis=1)]]
+    X = np.nan_to_num(X)
+    is_tiny = (share < TINY / len(share)) if (share >= TINY / len(share)).any() else np.zeros(len(share), bool)
+    X[~is_tiny] = _pushed_apart(X[~is_tiny], radius[~is_tiny])
+    if is_tiny.any():  # into the gaps, and then gaps are made for those that found none
+        X = _pushed_apart(_pushed_apart(X, radius, ~is_tiny), radius)
+    return np.round(X, 4)
+
+
+def _pushed_apart(X: Floats, radius: Floats, is_fixed: NDArray[np.bool_] | None = None) -> Floats:
+    """Centres of circles, moved until none overlap by more than a few hundredths. Small circles make way for large."""
+    from scipy.spatial import cKDTree
+
+    X, n = X.copy(), len(X)
+    mass = radius**2 if is_fixed is None else np.where(is_fixed, 1e9, radius**2)
+    turn = np.pi * (3 - np.sqrt(5)) * np.arange(n)  # for circles in one place: each goes another way
+    rounds = max(min(MOST_PUSHES, MOST_PUSHED // max(n, 1)), 40)
+    for _ in range(rounds if is_fixed is None else 40):
+        i, j = cKDTree(X).query_pairs(2 * GAP * radius.max(), output_type="ndarray").T
+        apart = X[i] - X[j]
+        distance = np.sqrt((apart**2).sum(axis=1))
+        overlap = GAP * (radius[i] + radius[j]) - distance
+        hit = overlap > 0.03 * np.minimum(radius[i], radius[j])
+        if is_fixed is not None:
+            hit &= ~(is_fixed[i] & is_fixed[j])
+        if not hit.any():
+            break
+        i, j, apart, distance, overlap = i[hit], j[hit], apart[hit], distance[hit], overlap[hit]
+        same = distance < 1e-9
+        apart[same], distance[same] = np.stack([np.cos(turn[j[same]]), np.sin(turn[j[same]])], axis=1), 1.0
+        push = apart * (0.6 * overlap / distance / (mass[i] + mass[j]))[:, None]
+        both = np.concatenate([push * mass[j][:, None], -push * mass[i][:, None]])
+        X += sp.csr_array((np.ones(len(both)), (np.concatenate([i, j]), np.arange(len(both)))), (n, len(both))) @ both
+    return X
+
+
+def _projected(topic_word: Floats) -> Floats:
+    """The two directions in which topics differ most, spread so that the crowd in the middle can be seen."""
+    mean = topic_word.mean(axis=0)
+    columns = np.sort(np.argsort(-mean, kind="stable")[: min(WIDEST, max(MOST_NUMBERS // len(topic_word), 100))])
+    root = np.sqrt(topic_word[:, columns])
+    root -= root.mean(axis=0)
+    X = np.random.default_rng(0).normal(size=(len(root), SUBSPACE))
+    for _ in range(ITERATIONS):  # subspace iteration: only two directions are wanted
+        X = np.linalg.qr(root @ (root.T @ X))[0]
+    X = X @ np.linalg.svd(X.T @ root, full_matrices=False)[0][:, :2]
+    X = X * np.where(X[np.argmax(np.abs(X), axis=0), [0, 1]] < 0, -1.0, 1.0)  # the sign of a vector is arbitrary
+    radius = np.sqrt((X**2).sum(axis=1))
+    rank = np.argsort(np.argsort(radius, kind="stable"), kind="stable")
+    return X / np.maximum(radius, 1e-300)[:, None] * np.sqrt((rank + 0.5) / len(X))[:, None]
+
+
+def _aligned(X: Floats, before: Floats) -> Floats:
+    """Procrustes: the rotation or reflection of X that is nearest to `before`."""
+    U, _, Vt = np.linalg.svd(X.T @ before)
+    return np.asarray(X @ (U @ Vt))
 
 
 def plane_positions(distance: Floats) -> Floats:
@@ -39,7 +153,9 @@ def _tsne(X: Floats, distance: Floats) -> Floats:
     from sklearn.manifold import TSNE
 
     start = 1e-2 * X / max(float(np.abs(X).max()), 1e-12)
-    tsne = TSNE(metric="precomputed", init=start, perplexity=20, max_iter=500, random_state=0)
+    tsne = TSNE(
+        metric="precomputed", init=start, perplexity=20, early_exaggeration=4, max_iter=300, random_state=0
+    )  # fmt: skip
     X = np.asarray(tsne.fit_transform(distance), dtype=np.float64)
     X -= np.median(X, axis=0)
     radius = np.sqrt((X**2).sum(axis=1, keepdims=True)) / np.quantile(np.sqrt((X**2).sum(axis=1)), 0.9)

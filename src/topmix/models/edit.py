@@ -26,7 +26,7 @@ def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
     word is banned from it if all of the group had banned it, and it is frozen no more."""
     counts, alpha = _counts(model, [k for group in groups for k in group]), model.prior.alpha.copy()
     eta, extra, held = model.words.eta.copy(), _extra(model), _held(model)
-    banned, frozen = sp.lil_array(held.banned), held.frozen
+    banned, frozen = sp.lil_array(held.banned) if held.banned.nnz else held.banned, held.frozen
     gone: list[int] = []
     for first, *others in groups:
         counts[:, first] += counts[:, others].sum(axis=1)
@@ -35,7 +35,8 @@ def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
             eta[:, first] = eta[:, [first, *others]].max(axis=1)
         for other in others:
             extra[:, [first]] = extra[:, [first]].maximum(extra[:, [other]])
-        banned[:, [first]] = held.banned[:, [first, *others]].toarray().all(axis=1)[:, None]
+        if held.banned.nnz:
+            banned[:, [first]] = held.banned[:, [first, *others]].toarray().all(axis=1)[:, None]
         frozen = {k: own for k, own in frozen.items() if k not in (first, *others)}
         gone += others
     kept = np.delete(np.arange(model.n_components), gone)

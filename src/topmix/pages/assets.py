@@ -8,11 +8,15 @@ scripts as they are joined.
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
 from collections.abc import Iterable
 from importlib.resources import files
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 VIEWS = ("list.js", "map.js", "topic.js", "groups.js", "depends.js", "word.js", "tree.js", "training.js", "main.js")
 REPORT = ("data.js", "embedded.js", *VIEWS, "reproducibility.js", "start.js")
@@ -22,6 +26,8 @@ EXPLORER = (
         "reproducibility.js",
         "documents.js",
         "compare.js",
+        "atlas.js",
+        "charts.js",
         "models.js",
         "edit.js",
         "live.js",
@@ -53,6 +59,11 @@ def frame(title: str, head: str, tail: str) -> str:
 def style(*names: str) -> str:
     """Style sheets after the one with the colours and the font of all pages, light and dark."""
     return "".join(map(asset, ("theme.css", *names)))
+
+
+def pack(numbers: ArrayLike, dtype: str) -> str:
+    """Little-endian bytes in base64, which a page decodes to a typed array."""
+    return base64.b64encode(np.ascontiguousarray(numbers, np.dtype(dtype)).tobytes()).decode()
 
 
 def as_json(data: object) -> str:

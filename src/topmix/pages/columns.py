@@ -22,8 +22,9 @@ class Column:
         self.name = name
         self.values, self.of_doc = _numbered(["" if is_missing(value) else shown(value) for value in values])
         self.is_time, self.groups, self.group_of_doc = False, self.values, self.of_doc
+        self.freq = ""  # of the periods
         if (periods := _periods(values)) is not None:
-            self.is_time, (self.groups, self.group_of_doc) = True, periods
+            self.is_time, (self.freq, self.groups, self.group_of_doc) = True, periods
 
     def value(self, d: int) -> str:
         return "" if self.of_doc[d] < 0 else self.values[self.of_doc[d]]
@@ -37,7 +38,10 @@ class Column:
         return {"name": self.name, "is_time": self.is_time, "values": offered, "n_values": len(self.values)}
 
     def rows(self, value: str) -> NDArray[np.int64]:
-        """Documents with this value, or whose value begins so: "2019" finds the days of that year."""
+        """Documents with this value, or whose value begins so: "2019" finds the days of that year. The first day of a
+        week or quarter finds all of it, where a chart has those."""
+        if self.freq in ("week", "quarter") and value in self.groups:
+            return np.flatnonzero(self.group_of_doc == self.groups.index(value))
         wanted = [n for n, other in enumerate(self.values) if other == value]
         if not wanted and value:
             wanted = [n for n, other in enumerate(self.values) if other.lower().startswith(value.lower())]
@@ -70,7 +74,7 @@ def _numbered(text: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
     return values, np.array([place.get(value, -1) for value in text], np.int64)
 
 
-def _periods(values: Sequence[object]) -> tuple[list[str], NDArray[np.int64]] | None:
+def _periods(values: Sequence[object]) -> tuple[str, list[str], NDArray[np.int64]] | None:
     """The finest periods of which there are not too many; None where some value is no date."""
     try:
         for freq in PERIODS:
@@ -82,7 +86,7 @@ def _periods(values: Sequence[object]) -> tuple[list[str], NDArray[np.int64]] | 
             if len(periods) <= MOST_GROUPS or freq == "year":
                 of_doc = np.full(len(values), -1, np.int64)
                 of_doc[known] = number
-                return [str(day) for day in periods], of_doc
+                return freq, [str(day) for day in periods], of_doc
     except (CorpusError, ValueError, TypeError, OverflowError):
         return None
     return None

@@ -7,7 +7,6 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.data.corpus import Corpus
 from topmix.data.tokens import AUTO_PATTERN, DEFAULT_PATTERN, PAIRS_PATTERN, in_time
 from topmix.views.model import ModelView
 
@@ -30,15 +29,22 @@ class TopicMarker:
         self.tokens = in_time(lambda text: list(compiled.finditer(text)), pattern)
 
     def card(
-        self, document: Corpus, text: str | None, mix: NDArray[np.float64], top: NDArray[np.intp], *, most: int
+        self,
+        ids: NDArray[np.int32],
+        counts: NDArray[np.float32],
+        text: str | None,
+        mix: NDArray[np.float64],
+        top: NDArray[np.intp],
+        *,
+        most: int,
     ) -> dict[str, object]:
-        """What a page shows of one document: topics, pieces, and whether it is cut.
+        """What a page shows of one document, of which there are words and counts: topics, pieces, whether it is cut.
 
         `top` are the topics that words may have, best first. At most so many characters are shown, or words where there
         is no text.
         """
         if text is None:
-            pieces, cut = self._mark_counts(document, top, mix, most)
+            pieces, cut = self._mark_counts(ids, counts, top, mix, most)
         else:
             pieces, cut = self._mark_text(text, top, mix, most)
         shown = [[int(k), round(float(mix[k]), 3)] for k in top[:SHOWN_TOPICS] if mix[k] >= LEAST_SHOWN]
@@ -65,15 +71,19 @@ class TopicMarker:
         return found, len(text) > most
 
     def _mark_counts(
-        self, document: Corpus, top: NDArray[np.intp], mix: NDArray[np.float64], most: int
+        self,
+        ids: NDArray[np.int32],
+        counts: NDArray[np.float32],
+        top: NDArray[np.intp],
+        mix: NDArray[np.float64],
+        most: int,
     ) -> tuple[Pieces, bool]:
         """Words, the most frequent first."""
-        order = np.argsort(-document.value, kind="stable")[:most]
-        ids = document.index[order].tolist()
-        found: Pieces = []
-        for v, count, topic in zip(ids, document.value[order].tolist(), self._topics_of(ids, top, mix)):
+        order = np.argsort(-counts, kind="stable")[:most]
+        words, found = ids[order].tolist(), Pieces()
+        for v, count, topic in zip(words, counts[order].tolist(), self._topics_of(words, top, mix)):
             found += [[self.topics.words[v], *topic], [f" ×{count:g}  " if count != 1 else "  ", -1]]
-        return found, document.nnz > most
+        return found, len(ids) > most
 
     def _topics_of(self, words: list[int], top: NDArray[np.intp], mix: NDArray[np.float64]) -> list[tuple[int, float]]:
         """The most likely topic of each word among those of its document, and its probability."""

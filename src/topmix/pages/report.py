@@ -23,15 +23,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from topmix.data.atomic import atomic_write, check_can_write
 from topmix.data.corpus import Corpus
 from topmix.fitted.quality import quality
 from topmix.fitted.view import TopicView
 from topmix.metrics.coherence import npmi_coherence
-from topmix.metrics.topic_map import hellinger, plane_positions
-from topmix.pages.assets import REPORT, asset, embedded_json, frame, joined, style
+from topmix.pages.assets import REPORT, asset, embedded_json, frame, joined, pack, style
 from topmix.pages.columns import Column, columns_of
 from topmix.pages.documents import LEAST_SHOWN, TopicMarker
 from topmix.pages.topics import candidates, overview, tree
@@ -39,7 +38,7 @@ from topmix.views.model import Model, ModelView
 
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
 NEIGHBOURS = 5
-SHOWN_DOCUMENTS = 2500  # approximately
+SHOWN_DOCUMENTS, LONGEST_TEXT = 1000, 900  # approximately; characters of each
 MARKED_TOPICS = 6  # of a document
 LARGEST_GROUPS, LONGEST_NAME = 40, 200  # groups that may be shown, where they are not periods; characters of a name
 
@@ -112,12 +111,12 @@ def contents(
     place_of = np.full(len(topics.words), -1, np.int64)
     place_of[order] = np.arange(len(order))
     logs = [np.log(np.maximum(topics.topic_word[k, ids], 1e-30)) for k, ids in enumerate(best_words)]
-    distance = hellinger(topics.topic_word)
+    distance = topics.distance
     by_distance = np.argsort(distance, axis=1, kind="stable").tolist()
     nearest = [[j for j in row if j != k][:NEIGHBOURS] for k, row in enumerate(by_distance)]
     documents, of_topic, groups = _documents(view, corpus, texts, beside)
     return {
-        **overview(view, corpus, plane_positions(distance), _quality(topics, corpus)),
+        **overview(view, corpus, topics.places, _quality(topics, corpus)),
         "words": topics.words_of(order),
         "frequency": pack(np.log(np.maximum(topics.frequency[order], 1e-30)), "<f4"),
         "sizes": pack([len(ids) for ids in best_words], "<u2"),
@@ -137,11 +136,6 @@ def _quality(topics: TopicView, corpus: Corpus | None) -> list[str]:
         return quality(topics)
     n = min(10, len(topics.words))
     return quality(topics, np.asarray(npmi_coherence(topics.topic_word, corpus, top_n=n, per_topic=True)))
-
-
-def pack(numbers: ArrayLike, dtype: str) -> str:
-    """Little-endian bytes in base64, which the page decodes to a typed array."""
-    return base64.b64encode(np.ascontiguousarray(numbers, np.dtype(dtype)).tobytes()).decode()
 
 
 def _lookup(topics: TopicView, order: NDArray[np.intp]) -> dict[str, object]:
@@ -171,11 +165,13 @@ def _documents(
     kept = {row: text for row, text in enumerate(texts or ()) if row in wanted}
     marker = TopicMarker(view)
     documents = []
-    for row, mix in zip(rows.tolist(), view.proportions(corpus[rows])):
+    shown = corpus[rows]
+    for n, (row, mix) in enumerate(zip(rows.tolist(), view.proportions(shown))):
         top = np.argsort(-mix, kind="stable")[:MARKED_TOPICS]
         name, text = str(row) if corpus.names is None else corpus.names[row], kept.get(row)
-        most = 80 if text is None else 1500
-        documents.append({"name": name, **marker.card(corpus[row], text, mix, top[mix[top] >= LEAST_SHOWN], most=most)})
+        most, at = 80 if text is None else LONGEST_TEXT, slice(shown.indptr[n], shown.indptr[n + 1])
+        card = marker.card(shown.index[at], shown.value[at], text, mix, top[mix[top] >= LEAST_SHOWN], most=most)
+        documents.append({"name": name, **card})
     position = {row: n for n, row in enumerate(rows.tolist())}
     return documents, [[position[row] for row in of_topic.tolist() if row >= 0] for of_topic in best], groups
 

@@ -5,28 +5,36 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from topmix import edits
 from topmix._version import __version__
 from topmix.data.corpus import Corpus
-from topmix.fitted.names import RELEVANCE, relevant_words
+from topmix.fitted.names import RELEVANCE, distinct, relevant_words
 from topmix.fitted.quality import GOOD, quality
 from topmix.fitted.tree import tree_of
 from topmix.fitted.view import TopicView
 from topmix.fitting.history import passes_of
+from topmix.metrics.counts import top_ids
 from topmix.pages.depends import depends
-from topmix.views.model import ModelView
+from topmix.views.model import ModelView, is_topic_model
 
 RELEVANCES = (1.0, RELEVANCE, 0.6, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for others
 WORDS_PER_LABEL = 10
 
 
 def overview(
-    view: ModelView, corpus: Corpus | None, positions: NDArray[np.float64], of_topics: list[str] | None = None
+    view: ModelView,
+    corpus: Corpus | None,
+    positions: NDArray[np.float64],
+    of_topics: list[str] | None = None,
+    words: list[list[str]] | None = None,
 ) -> dict[str, object]:
-    """The model, its parameters, [pass, seconds, objective, phase] of each pass; and per topic its most relevant words,
-    the name that somebody gave it or null, its share, why it is hardly worth reading or null, and its position on the
-    map. `of_topics` is their quality, where more than the topics is known. Of a consensus also [share of the fits that
-    have it, low, high, reliability] or null, and its words that come and go."""
+    """The model, its parameters, [pass, seconds, objective, phase] of each pass; and per topic the number that stays
+    with it through edits, its most relevant words, the name that somebody gave it or null, its share, why it is hardly
+    worth reading or null, and its position on the map. `of_topics` is their quality, where more than the topics is
+    known, and `words` are their labels, where they are known. Of a consensus also [share of the fits that have it, low,
+    high, reliability] or null, and its words that come and go."""
     topics, history = view.topics, view.fitted.history
+    ids, became, _ = numbering(view)
     about: dict[str, object] = {
         "estimator": view.kind,
         "n_topics": topics.n_topics,
@@ -44,7 +52,9 @@ def overview(
         "history": [[r.n_pass, round(r.seconds, 4), r.objective, r.phase] for r in history],
         "settings": view.settings(),
         **depends(view.fitted),
-        "labels": labels(topics),
+        "ids": ids,
+        "became": became,  # of topics that are gone
+        "labels": labels(topics) if words is None else words,
         "names": view.name_of(),
         "share": [float(f"{s:.5g}") for s in topics.share],
         "quality": [None if why == GOOD else why for why in of_topics or quality(topics)],
@@ -64,8 +74,21 @@ def _reproducibility(topics: TopicView) -> dict[str, object]:
     return {"n_fits": r.n_fits, "reproducibility": known, "unsteady": words}
 
 
+def numbering(view: ModelView) -> edits.Numbering:
+    """Numbers that stay with topics through edits."""
+    if is_topic_model(view.model):
+        return edits.numbering(view.model)
+    return edits.Numbering(list(range(view.topics.n_topics)), {}, [])
+
+
 def labels(topics: TopicView, n: int = WORDS_PER_LABEL) -> list[list[str]]:
     return [[word[:200] for word in words] for words in relevant_words(topics, n)]
+
+
+def words_of_topic(topics: TopicView, k: int, n: int = WORDS_PER_LABEL) -> list[str]:
+    """The label of one topic."""
+    best = top_ids(topics.relevance_of(k, RELEVANCE)[None], min(2 * n + 5, len(topics.words)))[0]
+    return [word[:200] for word in distinct(topics.words_of(best), n)]
 
 
 def candidates(topics: TopicView, k: int, n: int) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 topmix.explore(model, corpus)
 
 session.py    the state that all browsers share; live.py has its events and the fit that it watches,
-              journal.py its memory on disk
+              journal.py its memory on disk, preview.py what an edit would do
 snapshot.py   one state of the model, as the page sees it; library.py has the documents, mixes.py their topics
 app.py        the addresses; exports.py answers some of them
 """

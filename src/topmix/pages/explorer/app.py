@@ -56,6 +56,10 @@ def make_app(session: Session) -> Starlette:
         snapshot = now()
         return snapshot.groups(asked(request, "column"), snapshot.checked(asked(request, "topic")))
 
+    def places(request: Request) -> object:
+        snapshot = now()
+        return {"pending": True} if snapshot.mixes is None else text_reply(snapshot.places_json)
+
     def compare(request: Request) -> Json:
         snapshot = now()
         return snapshot.compare(snapshot.checked(asked(request, "a")), snapshot.checked(asked(request, "b")))
@@ -98,6 +102,10 @@ def make_app(session: Session) -> Starlette:
         "/api/tree": lambda request: now().tree(),
         "/api/documents": documents,
         "/api/document/{d}": lambda request: now().document(_whole(request.path_params["d"])),
+        "/api/places": places,
+        "/api/cards": lambda request: now().cards([_whole(row) for row in asked(request, "rows").split(",")]),
+        "/api/column": lambda request: now().column(asked(request, "name")),
+        "/api/charts": lambda request: now().charts(asked(request, "column")),
         "/api/groups": groups,
         "/api/compare": compare,
         "/api/other": other,

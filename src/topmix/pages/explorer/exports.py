@@ -58,10 +58,12 @@ def _write_report(session: Session, snapshot: Snapshot, path: Path) -> None:
 
 
 def _topics(snapshot: Snapshot) -> Columns:
+    """`topic` is the row of a topic in the model; `id` is the number that stays with it through edits."""
     names, topics = snapshot.view.names, snapshot.view.topics
     by_size = topics.by_size().tolist()
     return {
         "topic": by_size,
+        "id": [snapshot.numbering.ids[k] for k in by_size],
         "name": [names.get(k, "") for k in by_size],
         "share": [float(f"{topics.share[k]:.6g}") for k in by_size],
         "words": [" ".join(snapshot.labels[k]) for k in by_size],
@@ -78,7 +80,8 @@ def _documents(snapshot: Snapshot) -> Columns:
     entries = snapshot.mixes.by_doc.tocoo()
     rows, topics = (part.tolist() for part in entries.coords)
     share = [float(f"{x:.4g}") for x in entries.data.tolist()]
-    return {"document": rows, "name": [library.name(d) for d in rows], "topic": topics, "share": share}
+    ids = [snapshot.numbering.ids[k] for k in topics]
+    return {"document": rows, "name": [library.name(d) for d in rows], "topic": topics, "id": ids, "share": share}
 
 
 def _table(columns: Columns, kind: str) -> bytes:

@@ -10,7 +10,9 @@ import importlib.util
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import NamedTuple
 
 from topmix import edits
 from topmix.data.corpus import Corpus
@@ -21,7 +23,8 @@ from topmix.pages.explorer.journal import Journal
 from topmix.pages.explorer.library import Library
 from topmix.pages.explorer.live import Events, Watch
 from topmix.pages.explorer.other import OtherModel
-from topmix.pages.explorer.snapshot import Snapshot
+from topmix.pages.explorer.preview import changed_words, moved_documents
+from topmix.pages.explorer.snapshot import Scores, Snapshot
 from topmix.pages.web import Refused
 from topmix.parameters.checks import whole_number
 from topmix.views.model import Model, view_of
@@ -33,6 +36,15 @@ MOST_PASSES = 1000
 logger = logging.getLogger(__name__)
 
 
+class Tried(NamedTuple):
+    """An edit that was previewed: the model after it, and its snapshot, which is being made."""
+
+    version: int
+    edit: Edit
+    after: Model
+    snapshot: Future[Snapshot]
+
+
 class Session:
     def __init__(self, library: Library | None, title: str = "topmix"):
         self.library, self.title, self.events = library, title, Events()
@@ -42,12 +54,13 @@ class Session:
         self.version = 0
         self.watch: Watch | None = None  # of the fit that runs
         self.busy: str | None = None  # what is being done: "fit", "learn" or None
+        self.passes: list[list[object]] = []  # of the fit that runs: as in the history of an overview
         self.error: str | None = None  # of the last thing that was done in the background
         self.snapshot: Snapshot | None = None
         self.path: Path | None = None
         self.journal = Journal(None)
         self._models: dict[int, Model] = {}  # by the number of edits that were made
-        self._tried: tuple[int, Edit, Model] | None = None  # version, edit, the model after it
+        self._tried: Tried | None = None
         self._changing = threading.RLock()  # held by whoever changes the model, which may take long
         self._together = threading.RLock()  # held for moments: version, snapshot and journal belong together
         self._thread: threading.Thread | None = None
@@ -79,10 +92,13 @@ class Session:
         self.version += 1
         self.events.publish("state", version=self.version)
 
-    def _move(self, done: list[Edit], undone: list[Edit], model: Model, *, write: bool = True) -> None:
+    def _move(
+        self, done: list[Edit], undone: list[Edit], model: Model, *, write: bool = True, made: Snapshot | None = None
+    ) -> None:
         """The model after these edits is what is shown from now on. Its documents are visited in the background."""
-        made = Snapshot(model, self.library, self.snapshot)
-        made.prepare()
+        if made is None:
+            made = Snapshot(model, self.library, self.snapshot)
+            made.prepare()
         with self._together:
             self.journal.move(done, undone, write=write)  # before anybody sees it
             self._models = {n: kept for n, kept in self._models.items() if n <= len(done) + len(undone)}
@@ -90,14 +106,20 @@ class Session:
             for n in sorted(self._models)[1:-MODELS_KEPT]:
                 del self._models[n]
             self._swap(made)
+        self._start(lambda: self._visit(made), "topmix-documents")
+
+    def _start(self, work: Callable[[], None], name: str) -> None:
+        """In the background; `close` waits for it."""
         self._visits = [visit for visit in self._visits if visit.is_alive()]
-        visit = threading.Thread(target=self._visit, args=[made], name="topmix-documents", daemon=True)
+        visit = threading.Thread(target=work, name=name, daemon=True)
         self._visits.append(visit)
         visit.start()
 
     def _visit(self, snapshot: Snapshot) -> None:
         try:
             snapshot.compute_mixes(lambda: not self._closed)
+            if not self._closed:
+                _ = snapshot.scores  # which the first preview asks for
         except Exception:
             logger.exception("the topics of the documents")
             self.error = "the topics of the documents could not be computed; the log of the server says why"
@@ -105,11 +127,12 @@ class Session:
             self.events.publish("documents", version=self.version)
 
     def overview(self) -> str:
-        """The status, and the overview of the snapshot that belongs to it or null, as JSON: the second is long, and the
-        same for everybody."""
+        """The status, the passes of the fit that runs, and the overview of the snapshot that belongs to them or null,
+        as JSON: the last is long, and the same for everybody."""
         with self._together:
-            snapshot, status = self.snapshot, self.status()
-        return f'{{"status":{as_json(status)},"overview":{"null" if snapshot is None else snapshot.overview_json}}}'
+            snapshot, status, passes = self.snapshot, self.status(), list(self.passes)
+        shown = "null" if snapshot is None else snapshot.overview_json
+        return f'{{"status":{as_json(status)},"passes":{as_json(passes)},"overview":{shown}}}'
 
     def status(self) -> Json:
         with self._together:
@@ -123,6 +146,7 @@ class Session:
                 "limit": None if watch is None else watch.limit,
                 "edits": list(self.journal.edits),
                 "undone": list(self.journal.undone),
+                "said": self._said(),
                 "can_edit": snapshot is not None and self.busy is None and edits.can_edit(snapshot.model),
                 "can_edit_words": snapshot is not None and self.busy is None and edits.can_edit_words(snapshot.model),
                 "can_rename": snapshot is not None and self.busy is None,
@@ -134,19 +158,27 @@ class Session:
                 "columns": [] if library is None else [c.about() for c in library.columns.values()],
             }
 
+    def _said(self) -> list[Edit]:
+        """The edits with the numbers that stay with topics."""
+        said = [] if self.snapshot is None else self.snapshot.numbering.edits
+        return said[len(said) - len(self.journal.edits) :]
+
     # A fit that is watched.
 
     def publish_pass(self, record: Record) -> None:
-        self.events.publish(
-            "pass", n_pass=record.n_pass, seconds=round(record.seconds, 3), objective=float(record.objective),
-            n_topics=record.n_components, phase=record.phase,
-        )  # fmt: skip
+        row = [record.n_pass, round(record.seconds, 3), float(record.objective), record.phase]
+        with self._together:
+            if record.n_pass == 1:  # of another start of the fit
+                self.passes = []
+            self.passes.append(row)
+            self.events.publish("pass", row=row)
 
     def watching(
         self, what: str = "fit", *, limit: float | None = None, is_interrupted: Callable[[], bool] = lambda: False
     ) -> Watch:
         """The callback of a fit that begins now."""
         self.watch, self.busy = Watch(self.show, self.publish_pass, limit=limit, is_interrupted=is_interrupted), what
+        self.passes = []
         return self.watch
 
     def control(self, action: str, limit: object = None) -> None:
@@ -168,17 +200,40 @@ class Session:
     # Edits.
 
     def preview(self, edit: object, version: object) -> Json:
-        """What an edit would do to the scores. Nothing is changed."""
-        model, corpus = self._ready(version), self._corpus()
+        """What an edit would do to the scores, to the words of its topics, and to documents. Nothing is changed."""
+        model, corpus, now = self._ready(version), self._corpus(), self.snapshot
+        assert now is not None
         edit = edits.checked(edit)
         if edit["do"] == "learn":
             raise ValueError("learning on has no preview")
         after = edits.apply(model, edit, corpus)
-        self._tried = (self.version, edit, after)
-        if corpus is None or edit["do"] == "rename":
-            return {"effect": None}
-        assert self.library is not None
-        return {"effect": edits.effect_of(model, after, corpus, self.library.held_out)._asdict()}
+        found: Json = {"effect": None, "words": changed_words(now, after, edit), "moved": None}
+        if self.library is not None and corpus is not None and edit["do"] != "rename":
+            scores = edits.scores_of(after, corpus, self.library.held_out)
+            (a, b), (c, d) = now.scores, scores
+            found["effect"] = edits.Effect(a, c, b, d)._asdict()
+            found["moved"] = moved_documents(now, after, self.library)
+            self._try(edit, after, now, scores)
+        else:
+            self._try(edit, after, now)
+        return found
+
+    def _try(self, edit: Edit, after: Model, now: Snapshot, scores: Scores | None = None) -> None:
+        """Makes the snapshot that `apply` will want, while somebody reads what the edit would do."""
+        made: Future[Snapshot] = Future()
+        self._tried = Tried(self.version, edit, after, made)
+
+        def work() -> None:
+            try:
+                snapshot = Snapshot(after, self.library, now)
+                snapshot.prepare()
+                if scores is not None:
+                    snapshot.scores = scores
+                made.set_result(snapshot)
+            except Exception as error:
+                made.set_exception(error)
+
+        self._start(work, "topmix-preview")
 
     def cuts(self, topic: int, version: object) -> list[Json]:
         """Ways to split a topic: the words of both sides, and what the second has of the tokens."""
@@ -203,9 +258,10 @@ class Session:
         with self._changing:
             model = self._ready(version)
             tried = self._tried
-            is_tried = tried is not None and tried[:2] == (self.version, edit)
-            after = tried[2] if tried is not None and is_tried else edits.apply(model, edit, self._corpus())
-            self._accept(edit, after)
+            if tried is not None and (tried.version, tried.edit) == (self.version, edit):
+                self._accept(edit, tried.after, tried.snapshot.result())
+            else:
+                self._accept(edit, edits.apply(model, edit, self._corpus()))
 
     def undo(self, version: object) -> None:
         with self._changing:
@@ -274,9 +330,9 @@ class Session:
                 thread.join(60)
         self.events.close()
 
-    def _accept(self, edit: Edit, after: Model) -> None:
+    def _accept(self, edit: Edit, after: Model, made: Snapshot | None = None) -> None:
         self._models = {n: kept for n, kept in self._models.items() if n <= len(self.journal.edits)}
-        self._move([*self.journal.edits, edit], [], after)
+        self._move([*self.journal.edits, edit], [], after, made=made)
 
     def _made(self, done: list[Edit]) -> Model:
         """The model after these edits: kept, or made again from the nearest one that is."""

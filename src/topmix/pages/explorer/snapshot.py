@@ -12,14 +12,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from topmix.pages.assets import Json, as_json
+from topmix.edits import Numbering, scores_of
+from topmix.metrics.topic_map import map_positions, map_radii
+from topmix.pages.assets import Json, as_json, pack
 from topmix.pages.documents import TopicMarker
 from topmix.pages.explorer.library import Library
-from topmix.pages.explorer.mixes import Mixes, mixes_of
-from topmix.pages.explorer.positions import map_positions
-from topmix.pages.topics import candidates, labels, overview, tree
+from topmix.pages.explorer.mixes import Mixes, document_places, mixes_of
+from topmix.pages.topics import candidates, labels, numbering, overview, tree
 from topmix.pages.web import NotFound
-from topmix.views.model import Model, ModelView
+from topmix.views.model import Model, ModelView, is_topic_model
 
 WORDS_SHOWN = 40  # per topic and relevance
 NEAR, NEAR_WORDS = 6, 256
@@ -32,7 +33,11 @@ MARKED_TOPICS = 40  # of a document: those that its words may have
 LONGEST_TEXT, LONGEST_COUNTS = 200_000, 5000  # characters or words of a document that is read as a whole
 EXCERPT, EXCERPT_WORDS = 1200, 60
 PAGE = 20  # documents that are found at a time
+CHART_GROUPS = 40  # of a chart, where they are not periods
 LEAST_SHARE = 0.05  # of a topic in a document that is found by it
+
+
+Scores = tuple[float | None, float | None]  # objective and completion, per token
 
 
 class Snapshot:
@@ -44,9 +49,7 @@ class Snapshot:
         self.view = ModelView(model)
         self.topics = self.view.topics
         self.labels = labels(self.topics)
-        self.positions: NDArray[np.float64] = map_positions(
-            self.topics.topic_word, None if before is None else before.positions
-        )
+        self.positions = self._positions(before)
         self.mixes: Mixes | None = None  # topics of all documents, once they are there
         self._marker = TopicMarker(self.view)
         self._root: NDArray[np.float32] | None = None  # [V, K] square roots of probabilities: one word lies together
@@ -55,6 +58,17 @@ class Snapshot:
     @property
     def n_topics(self) -> int:
         return self.topics.n_topics
+
+    def _positions(self, before: Snapshot | None) -> NDArray[np.float64]:
+        """On the map: from pass to pass a topic moves a little."""
+        if not self.is_passing or self.topics.kept is not None:
+            return self.topics.places
+        last = None if before is None else before.positions
+        return map_positions(self.topics.topic_word, self.topics.share, last, quick=True)
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        return numbering(self.view)
 
     def checked(self, k: object) -> int:
         try:
@@ -65,10 +79,17 @@ class Snapshot:
             raise NotFound(f"there is no topic {str(k)[:40]}: they are numbered from 0 to {self.n_topics - 1}")
         return number
 
+    @cached_property
+    def scores(self) -> Scores:
+        """Of the model, which edits are compared with."""
+        if self.library is None or not is_topic_model(self.model):
+            return None, None
+        return scores_of(self.model, self.library.corpus, self.library.held_out)
+
     def overview(self) -> Json:
         """What the page knows of all topics: names, words, sizes and positions."""
         corpus = None if self.library is None else self.library.corpus
-        return overview(self.view, corpus, self.positions) | {"frozen": list(self.view.frozen)}
+        return overview(self.view, corpus, self.positions, words=self.labels) | {"frozen": list(self.view.frozen)}
 
     @cached_property
     def overview_json(self) -> str:
@@ -146,7 +167,10 @@ class Snapshot:
         top = np.argsort(-mix, kind="stable")[: MARKED_TOPICS if library.is_known[d] else 0]
         text = library.text(d)
         most = words if text is None else characters
-        card = self._marker.card(library.corpus[d], text, mix, top, most=most)
+        at = slice(*library.corpus.indptr[d : d + 2].tolist())
+        card = self._marker.card(
+            library.corpus.index[at], library.corpus.value[at], text, mix, top, most=most
+        )  # fmt: skip
         return {"row": d, "name": library.name(d)[:1000], **card}
 
     def document(self, d: int) -> Json:
@@ -202,6 +226,42 @@ class Snapshot:
         if not column.is_time:  # the largest groups, where there are too many to show
             rows = sorted(sorted(rows, key=lambda row: -row[1])[:40], key=lambda row: -(row[2] or 0.0))[:12]
         return {"column": name, "is_time": column.is_time, "groups": rows}
+
+    def charts(self, name: str) -> Json:
+        """Mean shares of all topics in the groups of a column, and half the width of their 95% intervals."""
+        if self.library is None or name not in self.library.columns:
+            raise NotFound(f"there is no column {name[:60]!r}")
+        if self.mixes is None:
+            return {"pending": True}
+        column = self.library.columns[name]
+        n, share, error = self.mixes.charts(column.group_of_doc, len(column.groups))
+        shown = np.arange(len(n))
+        if not column.is_time:
+            shown = np.argsort(-n, kind="stable")[:CHART_GROUPS]
+        groups = [column.groups[g][:200] for g in shown.tolist()]
+        numbers = {name: _rounded(values[:, shown]) for name, values in (("share", share), ("error", error))}
+        return {"is_time": column.is_time, "groups": groups, "n": n[shown].tolist(), **numbers}
+
+    def cards(self, rows: list[int]) -> Json:
+        """The beginnings of some documents."""
+        if self.library is None or not all(0 <= d < self.library.n_docs for d in rows):
+            raise NotFound("there are no such documents")
+        return {"documents": self.excerpts(np.array(rows[:PAGE], np.int64))}
+
+    @cached_property
+    def places_json(self) -> str:
+        """Documents on a map: x, y, and the largest topic of each."""
+        assert self.mixes is not None
+        at = document_places(self.mixes.by_doc, self.positions, map_radii(self.topics.share))
+        return as_json({"x": pack(at.x, "<f4"), "y": pack(at.y, "<f4"), "topic": pack(at.topic, "<i4")})
+
+    def column(self, name: str) -> Json:
+        """The group of each document in a column, by its number, and the names of the groups."""
+        if self.library is None or name not in self.library.columns:
+            raise NotFound(f"there is no column {name[:60]!r}")
+        column = self.library.columns[name]
+        names = [group[:200] for group in column.groups]
+        return {"is_time": column.is_time, "names": names, "groups": pack(column.group_of_doc, "<i4")}
 
     def word(self, word: str) -> Json | None:
         """The topics of a word with p(k | w), p(w | k)."""
@@ -263,3 +323,7 @@ class Snapshot:
         distance = round(float(np.sqrt(0.5 * (gap**2).sum())), 3)
         both = rows(np.minimum(p, q))
         return {"a": a, "b": b, "distance": distance, "first": rows(gap), "second": rows(-gap), "both": both}
+
+
+def _rounded(rows: NDArray[np.float64]) -> list[list[float | None]]:
+    return [[None if np.isnan(x) else float(f"{x:.4g}") for x in row] for row in rows.tolist()]

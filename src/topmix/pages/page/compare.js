@@ -14,8 +14,8 @@ addTab(
           drawComparison();
         },
       },
-      element("label", {}, "Topic", element("input", { id: "compare-a", type: "number", min: 0, value: 0 })),
-      element("label", {}, "and topic", element("input", { id: "compare-b", type: "number", min: 0, value: 1 })),
+      element("label", {}, "Topic", topicPicker({ id: "compare-a" })),
+      element("label", {}, "and topic", topicPicker({ id: "compare-b" })),
       element("button", { class: "main" }, "Compare"),
     ),
     element("p", { id: "compare-facts", "aria-live": "polite" }),
@@ -24,10 +24,13 @@ addTab(
   "tree",
 );
 
+const compared = { b: null }; // the number of the second topic
+
 opened.compare = () => {
-  if (state.topic !== Number($("compare-a").value)) $("compare-a").value = state.topic;
-  if ($("compare-a").value === $("compare-b").value || Number($("compare-b").value) >= K)
-    $("compare-b").value = state.details?.near[0]?.[0] ?? 0;
+  $("compare-a").value = pickText(state.topic);
+  const near = state.details?.near[0]?.[0] ?? 0;
+  const b = compared.b === null ? null : followed(compared.b);
+  $("compare-b").value = pickText(b === null || b === state.topic ? near : b);
   drawComparison();
 };
 inAddress.push(() =>
@@ -35,8 +38,9 @@ inAddress.push(() =>
 );
 
 const drawComparison = orSay(async () => {
-  const found = await ask("/api/compare", { a: $("compare-a").value, b: $("compare-b").value });
-  const { a, b } = found;
+  const [a, b] = [pickedTopic($("compare-a")) ?? 0, pickedTopic($("compare-b")) ?? 0];
+  const found = await ask("/api/compare", { a, b });
+  compared.b = data.ids[b];
   const table = (title, rows, side) => {
     const most = Math.max(...rows.map((r) => Math.max(r[1], r[2])), 1e-12);
     const line = ([word, p, q]) =>
@@ -65,8 +69,8 @@ const drawComparison = orSay(async () => {
             "tr",
             {},
             element("th", { scope: "col" }, "word"),
-            element("th", { scope: "col" }, String(a)),
-            element("th", { scope: "col" }, String(b)),
+            element("th", { scope: "col" }, String(data.ids[a])),
+            element("th", { scope: "col" }, String(data.ids[b])),
           ),
         ),
         element("tbody", {}, ...rows.map(line)),

@@ -24,6 +24,9 @@ function element(tag, attributes = {}, ...children) {
   return node;
 }
 
+// An array that the server has packed as base64.
+const unpack = (text, Type) => new Type(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+
 const number = new Intl.NumberFormat("en");
 const percent = (x) => (100 * x).toFixed(x >= 0.0995 ? 0 : x >= 0.00995 ? 1 : 2) + "%";
 
@@ -50,6 +53,8 @@ function meter(id, share, text, attributes) {
  * @property {Object<string, *>} about - facts of the model
  * @property {Array<[number, number, number, string]>} history - pass, seconds, objective, phase
  * @property {Array<[string, string]>} settings
+ * @property {number[]} ids - per topic the number that stays with it through edits, which the page shows
+ * @property {Object<number, number|null>} became - of topics that are gone: what they were merged into
  * @property {string[][]} labels - per topic its most relevant words
  * @property {Array<string|null>} names - that somebody gave
  * @property {number[]} share - of all tokens
@@ -63,6 +68,7 @@ function meter(id, share, text, attributes) {
 /** @type {Overview|null} */
 let data = null;
 let K = 0;
+let rowOf = new Map(); // of a topic, by the number that stays with it
 let largest = 1;
 let angle = [];
 let topWords = [];
@@ -75,6 +81,7 @@ const state = {
   relevance: 0.8,
   query: "",
   sort: "size",
+  tiny: false, // whether the map shows topics under a fifth of the mean share
   folded: true, // topics that are hardly worth reading are not in the list
   shown: [],
   documents: 3,
@@ -82,10 +89,13 @@ const state = {
   asked: 0,
 };
 
+const onOverview = []; // functions that draw again what lists all topics
+
 /** @param {Overview} overview */
 function adopt(overview) {
   data = overview;
   K = data.share.length;
+  rowOf = new Map(data.ids.map((id, k) => [id, k]));
   largest = data.share.reduce((a, b) => Math.max(a, b), 1e-12);
   angle = data.x.map((x, k) => ((Math.atan2(data.y[k], x) * 180) / Math.PI + 360) % 360);
   topWords = data.labels;
@@ -95,10 +105,23 @@ function adopt(overview) {
     number: all,
     map: [...all].sort((a, b) => angle[a] - angle[b]),
   };
+  for (const draw of onOverview) draw();
+}
+
+// The row of the topic with this number, or of the one that it has become part of; null where it is gone.
+function followed(id) {
+  while (!rowOf.has(id) && data.became[id] !== undefined && data.became[id] !== null) id = data.became[id];
+  return rowOf.get(id) ?? null;
 }
 
 const isPoor = (k) => data.quality[k] !== null;
 const hue = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light))`;
 const soft = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light) / .38)`;
-const titleOf = (k) => data.names[k] ?? `Topic ${k}`;
+// Inside a document its topics have colours that everybody can tell apart, and letters; the hue of the map is the map's.
+const OWN = ["#4a97d6", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#c9b900", "#7f7f7f"];
+function ownColours(topics) {
+  return new Map(topics.map(([k], i) => [k, { colour: OWN[i % OWN.length], letter: String.fromCharCode(65 + i) }]));
+}
+
+const titleOf = (k) => data.names[k] ?? `Topic ${data.ids[k]}`;
 const labelOf = (k) => data.names[k] ?? topWords[k].slice(0, 2).join(" ");

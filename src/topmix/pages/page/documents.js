@@ -30,7 +30,7 @@ addTab(
           placeholder: "all of these words",
         }),
       ),
-      element("label", {}, "Topic", element("input", { id: "find-topic", type: "number", min: 0, placeholder: "any" })),
+      element("label", {}, "Topic", topicPicker({ id: "find-topic", placeholder: "any" })),
       element("label", { id: "find-column-label" }, "Column", element("select", { id: "find-column" })),
       element(
         "label",
@@ -89,7 +89,7 @@ const findDocuments = orSay(async () => {
   const asked = ++search.asked;
   Object.assign(search, {
     words: $("find-words").value.trim(),
-    topic: $("find-topic").value,
+    topic: pickedTopic($("find-topic")) ?? "",
     column: $("find-column").value,
     value: $("find-value").value,
   });
@@ -114,27 +114,7 @@ const findDocuments = orSay(async () => {
         : "No document was found.",
     );
   $("found-facts").textContent = said.join(" ");
-  const cards = found.documents.map((d) =>
-    element(
-      "button",
-      {
-        class: "card",
-        "data-row": d.row,
-        "aria-current": d.row === search.document,
-        onclick: () => readDocument(d.row),
-      },
-      element("span", { class: "name", dir: "auto" }, d.name.slice(0, 200)),
-      element(
-        "span",
-        { class: "excerpt", dir: "auto" },
-        d.pieces
-          .map((p) => p[0])
-          .join("")
-          .slice(0, 200),
-      ),
-      strip(d.topics),
-    ),
-  );
+  const cards = found.documents.map((d) => foundCard(d, () => readDocument(d.row)));
   const move = (by, text) =>
     element(
       "button",
@@ -152,12 +132,29 @@ const findDocuments = orSay(async () => {
   updateAddress();
 });
 
+// A document in a list: its name, its beginning and its topics.
+const foundCard = (d, onclick) =>
+  element(
+    "button",
+    { class: "card", "data-row": d.row, "aria-current": d.row === search.document, onclick },
+    element("span", { class: "name", dir: "auto" }, d.name.slice(0, 200)),
+    element(
+      "span",
+      { class: "excerpt", dir: "auto" },
+      d.pieces
+        .map((p) => p[0])
+        .join("")
+        .slice(0, 200),
+    ),
+    strip(d.topics),
+  );
+
 // The topics of a document as a bar that only shows them; in a document that is read, mixtureBar has buttons.
 const strip = (topics) =>
   element(
     "span",
     { class: "mixture", "aria-hidden": "true" },
-    ...topics.map(([k, share]) => element("i", { style: `width:${100 * share}%;background:${hue(k)}` })),
+    ...topics.map(([, share], i) => element("i", { style: `width:${100 * share}%;background:${OWN[i % OWN.length]}` })),
   );
 
 const readDocument = orSay(async (row) => {
@@ -165,6 +162,13 @@ const readDocument = orSay(async (row) => {
   const d = await ask(`/api/document/${row}`);
   if (asked !== search.reads) return; // another was opened meanwhile
   search.document = row;
+  const own = ownColours(d.topics);
+  const sought = new Set(
+    search.words
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word),
+  );
   const legend = element(
     "ul",
     { class: "legend" },
@@ -174,8 +178,9 @@ const readDocument = orSay(async (row) => {
         {},
         element(
           "button",
-          { class: "chip", hue: hue(k), onclick: () => showTopic(k) },
+          { class: "chip", hue: own.get(k).colour, onclick: () => showTopic(k) },
           element("i"),
+          element("b", {}, `${own.get(k).letter} `),
           `${labelOf(k).slice(0, 60)} ${percent(share)}`,
         ),
       ),
@@ -197,7 +202,7 @@ const readDocument = orSay(async (row) => {
       "p",
       { class: "hint-text" },
       `${number.format(d.tokens)} tokens that the model knows. ` +
-        "Point at a word to see its topic and how probable it is.",
+        "Point at a word, touch it, or go to it with the arrow keys to see its topic and how probable it is.",
     ),
     mixtureBar(d.topics),
     legend,
@@ -205,7 +210,7 @@ const readDocument = orSay(async (row) => {
       ? element("button", { id: "edit-move", onclick: () => editMove(row, d.name, d.topics) }, "Move to a topic")
       : null,
     facts,
-    element("article", { class: "document whole" }, markedText(d.pieces, d.cut, -1)),
+    element("article", { class: "document whole" }, ...markedText(d.pieces, d.cut, -1, own, sought)),
     ...(near.length ? [element("h3", {}, "Documents with similar topics"), ...near] : []),
   );
   $("reading").scrollTop = 0;

@@ -67,7 +67,6 @@ function openEditor(title, about, fields, made, { preview = true, after = () => 
       live.status = await send("apply", { edit: made() });
       editor.close();
       await refresh();
-      say("The edit is made.");
       after();
     } catch (error) {
       accept.disabled = false;
@@ -87,7 +86,7 @@ function openEditor(title, about, fields, made, { preview = true, after = () => 
         look.disabled = true;
         effect.replaceChildren(element("p", { class: "hint-text" }, "Computing …"));
         try {
-          effect.replaceChildren(effectTable((await send("preview", { edit: made() })).effect));
+          effect.replaceChildren(...previewOf(await send("preview", { edit: made() })));
           accept.hidden = false;
           look.hidden = true;
           accept.focus();
@@ -116,6 +115,41 @@ function openEditor(title, about, fields, made, { preview = true, after = () => 
   form.querySelector("input, select")?.focus();
 }
 
+// The scores, words of the topics before and after, and documents whose largest topic is another one.
+function previewOf({ effect, words, moved }) {
+  const said = (id, title, of, others) =>
+    element(
+      "p",
+      { class: "words-of", dir: "auto" },
+      element("b", {}, `${id} ${title}`),
+      ...of.flatMap((word) => [" ", others.includes(word) ? word : element("mark", {}, word)]),
+    );
+  const changes = words.flatMap(({ id, before, after }) => [
+    ...(before === null ? [] : [said(id, after === null ? "goes" : "now", before, after ?? before)]),
+    ...(after === null ? [] : [said(id, before === null ? "new" : "after", after, before ?? after)]),
+  ]);
+  const documents =
+    moved === null
+      ? []
+      : [
+          element(
+            "p",
+            { id: "moved" },
+            moved.n
+              ? `About ${percent(moved.n / moved.of)} of documents change their largest topic:`
+              : "No document of a sample changes its largest topic.",
+          ),
+          element(
+            "ul",
+            {},
+            ...moved.documents.map(([, name, was, now]) =>
+              element("li", { dir: "auto" }, `${was} → ${now} ${name.slice(0, 60)}`),
+            ),
+          ),
+        ];
+  return [effectTable(effect), ...changes, ...documents];
+}
+
 function effectTable(effect) {
   if (effect === null) return element("p", { class: "hint-text" }, "There are no documents to score it by.");
   const unseen = live.status.has_held_out ? "held-out documents" : "a sample of the documents";
@@ -128,11 +162,13 @@ function effectTable(effect) {
           element("th", { scope: "row" }, name),
           element("td", {}, before.toFixed(4)),
           element("td", {}, after.toFixed(4)),
-          element(
-            "td",
-            { class: after >= before ? "better" : "worse" },
-            `${after >= before ? "▲ +" : "▼ −"}${Math.abs(after - before).toFixed(4)}`,
-          ),
+          Math.abs(after - before) < 0.00005
+            ? element("td", {}, "no change")
+            : element(
+                "td",
+                { class: after > before ? "better" : "worse" },
+                `${after > before ? "▲ +" : "▼ −"}${Math.abs(after - before).toFixed(4)}`,
+              ),
         );
   return element(
     "table",
@@ -171,7 +207,7 @@ function editName(k) {
 }
 
 function editMerge(k) {
-  const input = element("input", { id: "edit-other", type: "number", min: 0, max: K - 1, required: "" });
+  const input = topicPicker({ id: "edit-other", required: "" });
   const chips = state.details.near.map(([j, distance]) =>
     element(
       "button",
@@ -180,18 +216,18 @@ function editMerge(k) {
         type: "button",
         title: `distance ${distance}`,
         onclick: () => {
-          input.value = j;
+          input.value = pickText(j);
           input.dispatchEvent(new Event("input", { bubbles: true }));
         },
       },
-      `${j} ${labelOf(j).slice(0, 40)}`,
+      pickText(j).slice(0, 40),
     ),
   );
   openEditor(
     `Merge ${titleOf(k)}`,
-    "Both become one topic, in the place of the lower number; later topics move up. The nearest topics:",
+    "Both become one topic, which keeps the lower number. The nearest topics:",
     [element("div", { class: "chips" }, ...chips), element("label", {}, "With topic", input)],
-    () => ({ do: "merge", topics: [k, input.valueAsNumber] }),
+    () => ({ do: "merge", topics: [k, pickedTopic(input)] }),
   );
 }
 
@@ -227,7 +263,7 @@ async function editSplit(k) {
 function editDelete(k) {
   openEditor(
     `Delete ${titleOf(k)}`,
-    "Its words go to other topics when the model learns on. Later topics move up.",
+    "Its words go to other topics when the model learns on. The numbers of others stay.",
     [],
     () => ({ do: "delete", topic: k }),
   );
@@ -327,7 +363,7 @@ function editFreeze(k) {
 }
 
 function editMove(row, name, topics) {
-  const input = element("input", { id: "edit-to", type: "number", min: 0, max: K - 1, required: "" });
+  const input = topicPicker({ id: "edit-to", required: "" });
   const chips = topics.map(([k]) =>
     element(
       "button",
@@ -335,11 +371,11 @@ function editMove(row, name, topics) {
         class: "chip",
         type: "button",
         onclick: () => {
-          input.value = k;
+          input.value = pickText(k);
           input.dispatchEvent(new Event("input", { bubbles: true }));
         },
       },
-      `${k} ${labelOf(k).slice(0, 40)}`,
+      pickText(k).slice(0, 40),
     ),
   );
   openEditor(
@@ -347,7 +383,7 @@ function editMove(row, name, topics) {
     "All its tokens leave their topics and go to one. That changes the words of the topics by the weight of this " +
       "document. It stays there while the model learns on if it fits. Its topics now:",
     [element("div", { class: "chips" }, ...chips), element("label", {}, "To topic", input)],
-    () => ({ do: "move", document: row, topic: input.valueAsNumber }),
+    () => ({ do: "move", document: row, topic: pickedTopic(input) }),
     { after: () => readDocument(row) },
   );
 }

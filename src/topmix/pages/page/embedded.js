@@ -1,7 +1,5 @@
 // Where the data comes from: here, from the page itself. A live explorer has another file with the same functions.
 
-const unpack = (text, Type) => new Type(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
-
 const source = (() => {
   const all = JSON.parse($("data").textContent);
   const words = all.words;

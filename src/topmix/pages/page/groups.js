@@ -48,29 +48,40 @@ async function drawGroups(k) {
   );
 }
 
+// Years as years, and months as months.
+function periodNames(groups, isTime) {
+  const ends = (text) => isTime && groups.every((group) => group.endsWith(text));
+  const length = ends("-01-01") ? 4 : ends("-01") ? 7 : 200;
+  return groups.map((group) => group.slice(0, length));
+}
+
 function timeChart(groups, most) {
+  const names = periodNames(
+    groups.map(([day]) => day),
+    true,
+  );
   const W = 360;
   const H = 120;
   const B = 18;
   const width = W / groups.length;
-  const period = `from ${groups[0][0]} to ${groups.at(-1)[0]}`;
+  const period = `from ${names[0]} to ${names.at(-1)}`;
   const label = `Share of the topic in each period, ${period}; at most ${percent(most)}`;
   const svg = element("svg:svg", { viewBox: `0 0 ${W} ${H}`, role: "img", class: "bars", "aria-label": label });
-  groups.forEach(([day, n, share], i) => {
+  groups.forEach(([, n, share], i) => {
     const h = ((H - B) * (share ?? 0)) / most;
     const bar = element("svg:rect", { x: i * width + width * 0.08, y: H - B - h, width: width * 0.84, height: h });
     bar.append(
       element(
         "svg:title",
         {},
-        `${day}: ${share === null ? "no documents" : `${percent(share)} of ${number.format(n)} documents`}`,
+        `${names[i]}: ${share === null ? "no documents" : `${percent(share)} of ${number.format(n)} documents`}`,
       ),
     );
     svg.append(bar);
   });
   svg.append(
-    element("svg:text", { x: 0, y: H - 4 }, groups[0][0]),
-    element("svg:text", { x: W, y: H - 4, "text-anchor": "end" }, groups.at(-1)[0]),
+    element("svg:text", { x: 0, y: H - 4 }, names[0]),
+    element("svg:text", { x: W, y: H - 4, "text-anchor": "end" }, names.at(-1)),
   );
   return svg;
 }

@@ -37,8 +37,9 @@ async function filterTopics() {
   if (state.word === null) {
     const some = new Set(state.shown);
     const all = some.size === K;
+    const isFound = (k) => all || some.has(k) || (query === "" && isPoor(k));
     circles.forEach((circle, k) => {
-      circle.style.fillOpacity = all || some.has(k) ? "" : 0.1;
+      circle.style.fillOpacity = isFound(k) ? "" : 0.1;
     });
   }
   drawList();
@@ -63,9 +64,9 @@ function drawList() {
           "aria-setsize": state.shown.length,
           "aria-posinset": i + 1,
           style: `top:${i * HEIGHT}px;--hue:${hue(k)}`,
-          onclick: () => selectTopic(k),
+          onclick: () => chooseTopic(k),
         },
-        element("span", { class: "number" }, String(k)),
+        element("span", { class: "number" }, String(data.ids[k])),
         element(
           "span",
           { class: "said", dir: "auto" },

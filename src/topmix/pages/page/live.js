@@ -1,6 +1,6 @@
 // What happens now: a fit that is watched, undo and redo, learning on. Every window shows every change.
 
-$("view-topics").before(
+document.querySelector("main").before(
   element(
     "section",
     { id: "live", "aria-label": "Learning and editing" },
@@ -51,30 +51,8 @@ $("view-topics").before(
     element(
       "span",
       { id: "edit-controls", class: "group" },
-      element(
-        "button",
-        {
-          id: "undo",
-          onclick: orSay(async () => {
-            live.status = await send("undo");
-            await refresh();
-            say("Undone.");
-          }),
-        },
-        "Undo",
-      ),
-      element(
-        "button",
-        {
-          id: "redo",
-          onclick: orSay(async () => {
-            live.status = await send("redo");
-            await refresh();
-            say("Made again.");
-          }),
-        },
-        "Redo",
-      ),
+      element("button", { id: "undo", title: "Ctrl+Z", onclick: () => takeBack("undo") }, "Undo"),
+      element("button", { id: "redo", title: "Ctrl+Shift+Z", onclick: () => takeBack("redo") }, "Redo"),
       element(
         "form",
         {
@@ -98,6 +76,26 @@ $("view-topics").before(
   ),
 );
 
+// One after another: each has to have seen what the one before it did.
+let taking = Promise.resolve();
+function takeBack(what) {
+  taking = taking.then(
+    orSay(async () => {
+      if (!(what === "undo" ? live.status.edits : live.status.undone).length) return;
+      live.status = await send(what);
+      await refresh();
+      say(what === "undo" ? "Undone." : "Made again.");
+    }),
+  );
+}
+addEventListener("keydown", (e) => {
+  const typing = ["INPUT", "SELECT", "TEXTAREA"].includes(document.activeElement?.tagName);
+  if (!(e.ctrlKey || e.metaKey) || e.altKey || typing || $("edit-controls").hidden) return;
+  if (document.querySelector("dialog[open]") || !["z", "y"].includes(e.key.toLowerCase())) return;
+  e.preventDefault();
+  takeBack(e.key.toLowerCase() === "y" || e.shiftKey ? "redo" : "undo");
+});
+
 const describe = (edit) =>
   ({
     rename: () => `rename ${edit.topic} to “${edit.name}”`,
@@ -113,24 +111,28 @@ const describe = (edit) =>
     learn: () => `learn on for ${edit.passes} passes`,
   })[edit.do]();
 
-// What the fit does; `last` is its last pass, undefined before the first is over.
-function learningText(isPaused, last) {
-  const doing =
-    { sampling: "Sampling:", drawing: "Drawing effects:", polishing: "Polishing:" }[last?.phase] ?? "Learning:";
-  const begin = isPaused ? "Paused after" : doing;
-  if (last === undefined) return `${begin} the first pass …`;
-  const objective = last.objective.toLocaleString("en", { maximumSignificantDigits: 7 });
-  return `${begin} pass ${last.n_pass}, objective ${objective}, ${last.seconds.toFixed(1)} s`;
+// What the fit does. Sampling sweeps are counted apart from passes, as the command counts them.
+function learningText(isPaused) {
+  const last = live.passes.at(-1);
+  const [, seconds, objective, phase] = last ?? [];
+  const doing = { sampling: "Sampling:", drawing: "Drawing effects:", polishing: "Polishing:" }[phase] ?? "Learning:";
+  if (last === undefined) return isPaused ? "Paused before the first pass" : "Learning: the first pass …";
+  const isSweep = phase === "sampling";
+  const n = live.passes.filter((row) => (row[3] === "sampling") === isSweep).length;
+  return (
+    `${isPaused ? "Paused after" : doing} ${isSweep ? "sweep" : "pass"} ${n}, ` +
+    `objective ${objective.toLocaleString("en", { maximumSignificantDigits: 7 })}, ${seconds.toFixed(1)} s`
+  );
 }
 
 function drawLive(status = live.status) {
+  if (status.version < live.status.version) return; // a later answer was faster
   live.status = status;
   const is = status.busy !== null;
-  const last = live.passes.at(-1);
   const made = status.edits.length;
-  if (is) $("live-state").textContent = learningText(status.paused, last);
+  if (is) $("live-state").textContent = learningText(status.paused);
   else if (made) {
-    const said = describe(status.edits.at(-1)).slice(0, 80);
+    const said = describe(status.said.at(-1)).slice(0, 80);
     $("live-state").textContent = `${made} ${made === 1 ? "edit" : "edits"}; the last: ${said}`;
   } else $("live-state").textContent = "";
   document.documentElement.dataset.busy = status.busy ?? "";
@@ -143,6 +145,7 @@ function drawLive(status = live.status) {
   $("live").hidden = !is && $("edit-controls").hidden && !$("said").textContent;
   if (status.error) say(status.error, true);
   drawEdits();
+  if (data !== null) drawCurve();
 }
 
 // One refresh at a time; what happens meanwhile asks for another.
@@ -155,11 +158,13 @@ async function refresh() {
   refreshing.now = true;
   try {
     const overview = await fetchOverview();
-    if (overview !== null) await redraw(overview);
+    const moved = overview === null ? "" : await redraw(overview);
     drawLive();
+    if (moved) say(moved);
+    else clearError();
     opened[state.tab]?.();
   } catch (error) {
-    say(error.message, true);
+    if (!refreshing.again) say(error.message, true);
   } finally {
     refreshing.now = false;
   }
@@ -177,8 +182,9 @@ const onEvent = {
     await selectTopic(state.topic, { scroll: false, stay: true });
     if (state.tab === "documents") findDocuments();
   }),
-  pass: (event) => {
-    live.passes.push(event);
+  pass: ({ row }) => {
+    if (row[0] === 1) live.passes = []; // another start of the fit
+    if (row[0] > (live.passes.at(-1)?.[0] ?? 0)) live.passes.push(row); // it may have come with the overview
     if (live.status.busy === null) {
       onEvent.status();
       return;
@@ -201,6 +207,7 @@ function listen() {
   events.onopen = () => {
     if (lost) {
       lost = false;
+      live.status.version = -1; // the server may count from the beginning again
       say("");
       refresh();
     }

@@ -15,6 +15,7 @@ function openTab(name) {
     updateMap();
     drawList();
   }
+  source.clearError?.();
   opened[name]?.();
   updateAddress();
 }
@@ -36,7 +37,7 @@ function listenToTabs() {
 
 // The address leads to what is shown: a link to it is permanent.
 function updateAddress() {
-  const parts = { topic: state.topic, ...(state.word === null ? {} : { word: state.word }) };
+  const parts = { topic: data.ids[state.topic], ...(state.word === null ? {} : { word: state.word }) };
   for (const more of inAddress) Object.assign(parts, more());
   const text = Object.entries(parts)
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
@@ -121,7 +122,25 @@ $("theme").onclick = () => {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
+  remember("theme", root.dataset.theme);
 };
+
+// What this browser keeps for the next time. Some browsers keep nothing for local files, and some people want that.
+function remember(name, value) {
+  try {
+    localStorage.setItem(`topmix-${name}`, value);
+  } catch {
+    /* it is lost */
+  }
+}
+function remembered(name) {
+  try {
+    return localStorage.getItem(`topmix-${name}`);
+  } catch {
+    return null;
+  }
+}
+if (["light", "dark"].includes(remembered("theme"))) document.documentElement.dataset.theme = remembered("theme");
 
 function drawAbout() {
   const a = data.about;
@@ -143,40 +162,53 @@ function drawAbout() {
   );
 }
 
-// Draws everything again from a new overview; what was chosen stays chosen.
+// Draws everything again from a new overview; what was chosen stays chosen, also where its row is another one.
 async function redraw(overview) {
+  const before = data === null ? null : data.ids[state.topic];
+  const place = state.shown.indexOf(state.topic);
   adopt(overview);
-  state.topic = Math.min(state.topic, K - 1);
+  const after = before === null ? state.topic : followed(before);
+  const isGone = after === null;
+  state.topic = after ?? Math.min(state.topic, K - 1);
   if (state.word !== null) state.wordTopics = (await source.word(state.word))?.topics ?? [];
   drawAbout();
   drawCurve();
   drawMap();
   await filterTopics();
-  await selectTopic(state.topic, { scroll: false, stay: true });
+  if (isGone) await selectTopic(state.shown[Math.min(Math.max(place, 0), state.shown.length - 1)] ?? 0);
+  else
+    await selectTopic(state.topic, {
+      scroll: before !== data.ids[state.topic],
+      stay: before === data.ids[state.topic],
+    });
+  return before === null || before === data.ids[state.topic] ? "" : `${before} → ${data.ids[state.topic]}`;
 }
 
 const partsOf = (address) => new URLSearchParams(address.split("#").slice(1).join("#"));
 function topicIn(asked) {
-  const k = Number(asked.get("topic") ?? NaN);
-  return Number.isInteger(k) && k >= 0 && k < K ? k : null;
+  return /^\d+$/.test(asked.get("topic") ?? "") ? followed(Number(asked.get("topic"))) : null;
 }
 
 // Shows what an address asks for: at the start, and when a person follows a link or types another address.
-let followed = null;
+let asking = null;
 async function follow(asked) {
-  followed = asked;
+  asking = asked;
   const k = topicIn(asked);
   if (asked.has("word")) await selectWord(asked.get("word"));
   else if (state.word !== null) clearWord();
-  if (followed !== asked) return; // another address was asked for meanwhile
+  if (asking !== asked) return; // another address was asked for meanwhile
   if (k !== null && k !== state.topic) selectTopic(k); // a word alone shows the topic that uses it most
   for (const show of fromAddress) show(asked);
 }
 
 async function start() {
-  listenToTabs();
   const asked = partsOf(location.href);
-  adopt(await source.overview());
+  const needsModel = [document.querySelector("nav"), document.querySelector("main")];
+  for (const part of needsModel) part.inert = true; // until there is one
+  const overview = await source.overview();
+  for (const part of needsModel) part.inert = false;
+  listenToTabs();
+  adopt(overview);
   state.topic = topicIn(asked) ?? orders.size[0];
   await redraw(data);
   scrollToTopic(state.topic);

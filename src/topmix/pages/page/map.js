@@ -1,53 +1,70 @@
 // The map of topics: circles, labels, zoom and drag.
 
 const map = $("map");
-const circles = [];
-const radius = (k) => Math.max(Math.sqrt(data.share[k] * 0.3), 0.006);
-const box = { x: -1.2, y: -1.2, w: 2.4 };
+const circles = []; // by row; a circle keeps its topic through edits
+const circleOf = new Map(); // the same by the number that stays with a topic
+const radius = (k) => Math.max(Math.sqrt(0.4 * data.share[k]), 0.004); // as metrics/topic_map.py
+const isTiny = (k) => data.share[k] < 0.2 / K;
+const box = { x: -1, y: -1, w: 2, h: 2, isWhole: true }; // what is seen, at least
 
-// Circles keep their topic, so that they glide where positions change.
+const isHidden = (k) => isTiny(k) && !state.tiny && k !== state.topic && !state.wordTopics.some(([j]) => j === k);
+
 function drawMap() {
-  if (circles.length !== K) {
-    circles.length = 0;
-    map.replaceChildren();
-    for (const k of orders.size) {
-      // large circles first, so that small circles lie on top and can be clicked
-      circles[k] = element("svg:circle", {
-        "data-topic": k,
-        onclick: () => {
-          if (!drag.moved) selectTopic(k);
-        },
-        onpointerenter: (e) => showTip(k, e),
-        onpointermove: (e) => showTip(k, e),
-        onpointerleave: () => {
-          $("tip").hidden = true;
-        },
-      });
-      map.append(circles[k]);
+  const here = new Set(data.ids);
+  for (const [id, node] of circleOf)
+    if (!here.has(id)) {
+      node.remove();
+      circleOf.delete(id);
     }
-    map.append(element("svg:g", { id: "labels" }));
+  circles.length = 0;
+  for (const k of orders.size) {
+    const id = data.ids[k];
+    if (!circleOf.has(id)) circleOf.set(id, newCircle());
+    const node = circleOf.get(id);
+    circles[k] = node;
+    node.dataset.topic = k;
+    node.style.fill = hue(k);
+    node.classList.toggle("chosen", k === state.topic);
   }
-  for (let k = 0; k < K; k++) {
-    circles[k].style.fill = hue(k);
-    circles[k].classList.toggle("chosen", k === state.topic);
-  }
+  // Large circles first, so that small circles lie on top and can be clicked.
+  const order = [...orders.size].sort((a, b) => data.share[b] - data.share[a]);
+  map.replaceChildren(...order.map((k) => circles[k]), element("svg:g", { id: "labels" }));
+  const n = circles.filter((_, k) => isTiny(k)).length;
+  $("tiny-label").hidden = n === 0;
+  $("tiny-text").textContent = `${number.format(n)} tiny topic${n === 1 ? "" : "s"}`;
+  drawRegions();
   glide();
   updateMap();
 }
 
+function newCircle() {
+  const row = (e) => Number(e.currentTarget.dataset.topic);
+  return element("svg:circle", {
+    onclick: (e) => {
+      if (!drag.moved) chooseTopic(row(e));
+    },
+    onpointerenter: (e) => showTip(row(e), e),
+    onpointermove: (e) => showTip(row(e), e),
+    onpointerleave: () => {
+      $("tip").hidden = true;
+    },
+  });
+}
+
 // By hand: a transition of each circle would keep thousands of animations and layers, which are hundreds of megabytes.
-const gliding = { at: [], frame: 0 };
+const gliding = { at: new Map(), frame: 0 };
 function glide() {
   cancelAnimationFrame(gliding.frame);
-  const to = circles.map((_, k) => [data.x[k], -data.y[k], radius(k)]);
-  const from = gliding.at;
+  const to = data.ids.map((_, k) => [data.x[k], -data.y[k], radius(k)]);
+  const from = data.ids.map((id, k) => gliding.at.get(id) ?? [to[k][0], to[k][1], 0]);
+  const isFirst = gliding.at.size === 0;
   const begin = performance.now();
   const place = (t) => {
-    gliding.at = to.map((end, k) => (t >= 1 ? end : end.map((v, i) => from[k][i] + (v - from[k][i]) * t)));
-    gliding.at.forEach(([x, y, r], k) => {
-      circles[k].setAttribute("cx", x.toFixed(4));
-      circles[k].setAttribute("cy", y.toFixed(4));
-      circles[k].setAttribute("r", r.toFixed(4));
+    gliding.at = new Map();
+    to.forEach((end, k) => {
+      const at = t >= 1 ? end : end.map((v, i) => from[k][i] + (v - from[k][i]) * t);
+      gliding.at.set(data.ids[k], at);
+      for (const [i, name] of ["cx", "cy", "r"].entries()) circles[k].setAttribute(name, at[i].toFixed(4));
     });
   };
   const step = (now) => {
@@ -55,57 +72,120 @@ function glide() {
     place(t * t * (3 - 2 * t));
     if (t < 1) gliding.frame = requestAnimationFrame(step);
   };
-  if (from.length !== K || K > 3000 || document.hidden || matchMedia("(prefers-reduced-motion: reduce)").matches)
-    place(1);
+  if (isFirst || K > 3000 || document.hidden || matchMedia("(prefers-reduced-motion: reduce)").matches) place(1);
   else gliding.frame = requestAnimationFrame(step);
 }
 
+// All circles that are shown, and a margin.
+function fitMap() {
+  const seen = orders.number.filter((k) => !isHidden(k));
+  const low = (v) => Math.min(...seen.map((k) => v[k] - radius(k)));
+  const high = (v) => Math.max(...seen.map((k) => v[k] + radius(k)));
+  const [x, y] = [low(data.x), -high(data.y)];
+  const [w, h] = [high(data.x) - x, -low(data.y) - y];
+  const margin = 0.04 * Math.max(w, h);
+  Object.assign(box, { x: x - margin, y: y - margin, w: w + 2 * margin, h: h + 2 * margin });
+}
+
+// Regions of the map are large branches of the tree, named by their words.
+let regions = [];
+let regionsAsked = 0;
+async function drawRegions() {
+  const asked = ++regionsAsked;
+  const found = K < 40 ? null : await source.tree().catch(() => null);
+  if (asked !== regionsAsked) return;
+  regions = found === null ? [] : regionsOf(found);
+  updateMap();
+}
+
+function regionsOf({ joins }) {
+  if (!joins.length) return [];
+  const node = new Map(orders.number.map((k) => [k, { topics: [k], share: data.share[k], words: [] }]));
+  for (const join of joins) {
+    const sides = [node.get(join.left), node.get(join.right)];
+    node.set(join.node, { sides, topics: sides.flatMap((s) => s.topics), share: join.share, words: join.words });
+  }
+  const found = [node.get(joins.at(-1).node)];
+  const least = Math.max(3, K / 60);
+  while (found.length < 12) {
+    const i = found.reduce(
+      (best, r, j) => (r.topics.length >= 2 * least && r.share > (found[best]?.share ?? 0) ? j : best),
+      -1,
+    );
+    if (i < 0 || found[i].share < 0.06) break;
+    const [whole] = found.splice(i, 1);
+    found.push(...whole.sides.filter((side) => side.topics.length >= least));
+    if (!found.length) return [];
+  }
+  const middle = (topics, v) =>
+    topics.reduce((sum, k) => sum + data.share[k] * v[k], 0) / topics.reduce((sum, k) => sum + data.share[k], 1e-12);
+  const named = found.map(({ topics, words }) => ({
+    words: words.slice(0, 2).join(" "),
+    x: middle(topics, data.x),
+    y: -middle(topics, data.y),
+    topics: new Set(topics),
+  }));
+  const isNamed = new Set(found.flatMap(({ topics }) => topics));
+  const far = (region, k) => Math.hypot(region.x - data.x[k], region.y + data.y[k]);
+  for (const k of orders.number)
+    if (!isNamed.has(k)) named.reduce((a, b) => (far(b, k) < far(a, k) ? b : a)).topics.add(k); // where it lies
+  return named;
+}
+
 function updateMap() {
+  if (data === null) return;
+  if (box.isWhole) fitMap();
   const wide = map.clientWidth || 800;
   const high = map.clientHeight || 600;
-  const w = wide >= high ? (box.w * wide) / high : box.w;
-  const h = wide >= high ? box.w : (box.w * high) / wide;
-  const seen = `${box.x + (box.w - w) / 2} ${box.y + (box.w - h) / 2} ${w} ${h}`;
+  const unit = Math.max(box.w / wide, box.h / high); // of the map, per pixel
+  const [w, h] = [unit * wide, unit * high];
+  const [left, upper] = [box.x + (box.w - w) / 2, box.y + (box.h - h) / 2];
+  const seen = `${left} ${upper} ${w} ${h}`;
   if (map.getAttribute("viewBox") !== seen) map.setAttribute("viewBox", seen); // setting it paints everything again
-  const unit = w / wide;
-  const size = 12.5 * unit;
+  circles.forEach((circle, k) => circle.classList.toggle("tiny", isHidden(k)));
   const taken = [];
-  const labels = [];
-  const left = box.x + (box.w - w) / 2;
-  const upper = box.y + (box.w - h) / 2;
-  const first = state.word === null ? [state.topic] : state.wordTopics.map(([k]) => k);
-  for (const k of [...first, ...orders.size]) {
-    // largest topics first, as many labels as fit without overlap
-    const y = -data.y[k];
-    let x = data.x[k];
-    if (labels.length > 60) break;
-    if (
-      (data.share[k] < 0.2 / K && !first.includes(k)) ||
-      x < left ||
-      x > left + w ||
-      y < upper ||
-      y > upper + h ||
-      labels.some((l) => l.k === k)
-    )
-      continue;
-    const whole = labelOf(k);
-    const text = whole.length > 36 ? whole.slice(0, 35) + "…" : whole;
+  const nodes = [];
+  // A text where there is room for all of it, near the point that it names.
+  const label = (text, x, y, size, attributes) => {
     const half = text.length * size * 0.29;
-    x = Math.min(Math.max(x, left + half), left + w - half); // whole labels only
+    if (x < left || x > left + w || y < upper || y > upper + h) return false;
+    x = Math.min(Math.max(x, left + half), left + w - half);
     const mine = [x - half, y - size * 0.75, x + half, y + size * 0.75];
-    if (taken.some((t) => mine[0] < t[2] && mine[2] > t[0] && mine[1] < t[3] && mine[3] > t[1])) continue;
+    if (taken.some((t) => mine[0] < t[2] && mine[2] > t[0] && mine[1] < t[3] && mine[3] > t[1])) return false;
     taken.push(mine);
-    labels.push({ k, node: element("svg:text", { x, y: y + size * 0.34, "font-size": size }, text) });
-  }
-  map.querySelector("#labels").replaceChildren(...labels.map((l) => l.node));
+    nodes.push(element("svg:text", { x, y: y + size * 0.34, "font-size": size, ...attributes }, text));
+    return true;
+  };
+  const short = (text) => (text.length > 36 ? text.slice(0, 35) + "…" : text);
+  const size = 12.5 * unit;
+  const first = state.word === null ? [state.topic] : state.wordTopics.map(([k]) => k);
+  for (const k of first) label(short(labelOf(k)), data.x[k], -data.y[k], size, { "data-of": k });
+  if (box.isWhole && state.word === null)
+    for (const region of regions)
+      for (const shift of [0, -1.6, 1.6, -3.2, 3.2]) {
+        const y = region.y + shift * 17 * unit;
+        if (
+          label(short(region.words), region.x, y, 17 * unit, {
+            class: "region",
+            "data-topics": [...region.topics].join(" "),
+          })
+        )
+          break;
+      }
+  const done = new Set(first);
+  for (const k of orders.size)
+    if (!done.has(k) && !isTiny(k) && nodes.length < 150)
+      label(short(labelOf(k)), data.x[k], -data.y[k], size, { "data-of": k });
+  map.querySelector("#labels").replaceChildren(...nodes);
 }
 
 function showTip(k, event) {
   const node = $("tip");
   const frame = $("map-pane").getBoundingClientRect();
+  const region = regions.find((r) => r.topics.has(k));
   node.replaceChildren(
     element("b", {}, titleOf(k)),
-    ` ${percent(data.share[k])}`,
+    ` ${percent(data.share[k])}${region ? ` · ${region.words}` : ""}`,
     element("br"),
     element("span", {}, topWords[k].join(" ")),
   );
@@ -114,11 +194,10 @@ function showTip(k, event) {
   node.style.top = Math.min(event.clientY - frame.top + 14, frame.height - node.offsetHeight - 8) + "px";
 }
 
-function zoomBy(factor, x = box.x + box.w / 2, y = box.y + box.w / 2) {
-  const w = Math.min(Math.max(box.w * factor, 0.06), 4);
-  box.x = x - ((x - box.x) * w) / box.w;
-  box.y = y - ((y - box.y) * w) / box.w;
-  box.w = w;
+function zoomBy(factor, x = box.x + box.w / 2, y = box.y + box.h / 2) {
+  const by = Math.min(Math.max(box.w * factor, 0.06), 6) / box.w;
+  const whole = { x: x - (x - box.x) * by, y: y - (y - box.y) * by, w: box.w * by, h: box.h * by };
+  Object.assign(box, whole, { isWhole: false });
   updateMap();
 }
 
@@ -150,6 +229,7 @@ addEventListener("pointermove", (e) => {
   if (drag.moved) {
     box.x -= x - drag.from[0];
     box.y -= y - drag.from[1];
+    box.isWhole = false;
     updateMap();
   }
 });
@@ -160,7 +240,11 @@ addEventListener("pointerup", () => {
 $("zoom-in").onclick = () => zoomBy(0.7);
 $("zoom-out").onclick = () => zoomBy(1 / 0.7);
 $("zoom-all").onclick = () => {
-  Object.assign(box, { x: -1.2, y: -1.2, w: 2.4 });
+  box.isWhole = true;
+  updateMap();
+};
+$("tiny").onchange = (e) => {
+  state.tiny = e.target.checked;
   updateMap();
 };
 addEventListener("resize", () => {

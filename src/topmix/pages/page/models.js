@@ -38,7 +38,7 @@ opened.models = orSay(async () => {
           element(
             "th",
             { scope: "row" },
-            open ? element("button", { class: "chip", onclick: () => showTopic(k) }, String(k)) : String(k),
+            open ? element("button", { class: "chip", onclick: () => showTopic(k) }, String(data.ids[k])) : String(k),
             ` ${percent(share)}`,
           ),
           element("td", { dir: "auto" }, name ? element("b", {}, `${name} `) : null, words.slice(0, 8).join(" ")),

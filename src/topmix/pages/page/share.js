@@ -28,7 +28,7 @@ addTab(
 
 opened.share = () => {
   $("log").replaceChildren(
-    ...live.status.edits.map((edit) => element("li", { dir: "auto" }, describe(edit).slice(0, 300))),
+    ...live.status.said.map((edit) => element("li", { dir: "auto" }, describe(edit).slice(0, 300))),
   );
   $("no-edits").hidden = live.status.edits.length > 0;
   for (const link of $("exports").querySelectorAll("a"))

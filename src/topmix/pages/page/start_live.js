@@ -17,6 +17,8 @@ function showTab(asked) {
   drawLive();
   for (const [tab, has] of [
     ["documents", live.status.has_documents],
+    ["atlas", live.status.has_documents],
+    ["charts", live.status.has_documents && source.columns().length > 0],
     ["models", live.status.has_other],
   ]) {
     if (has) continue;

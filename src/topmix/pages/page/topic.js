@@ -6,7 +6,7 @@ const actions = { read: null }; // reads a document as a whole, where that can b
 
 async function selectTopic(k, { scroll = true, stay = false } = {}) {
   const asked = source.topic(k); // before anything is drawn
-  circles[state.topic]?.classList.remove("chosen");
+  for (const circle of map.querySelectorAll(".chosen")) circle.classList.remove("chosen");
   state.topic = k;
   if (!stay) state.documents = 3;
   circles[k].classList.add("chosen");
@@ -19,6 +19,12 @@ async function selectTopic(k, { scroll = true, stay = false } = {}) {
   state.details = details;
   drawTopic();
   if (!stay) $("detail").scrollTop = 0;
+}
+
+// The same by a click: where the page is narrow, the topic is below what was clicked.
+function chooseTopic(k) {
+  selectTopic(k);
+  if (matchMedia("(max-width: 600px)").matches) $("detail").scrollIntoView();
 }
 
 // The same from another tab.
@@ -40,11 +46,12 @@ function drawTopic() {
   $("topic-facts").textContent =
     `${percent(data.share[k])} of all ${data.about.tokens ? "tokens" : "documents"}${tokens}; ` +
     `number ${rank} of ${number.format(K)} by size` +
+    (data.ids[k] === k ? "" : `, row ${k} of the model`) +
     (isPoor(k) ? `. Hardly worth reading: ${data.quality[k]}` : "");
   drawWords();
   $("near").replaceChildren(
     ...state.details.near.map(([j, distance]) =>
-      meter(j, 1 - distance, topWords[j].slice(0, 6).join(" "), {
+      meter(data.ids[j], 1 - distance, topWords[j].slice(0, 6).join(" "), {
         hue: hue(j),
         title: `distance ${distance}`,
         onclick: () => selectTopic(j),
@@ -73,7 +80,14 @@ function drawWords() {
       element(
         "div",
         { class: "word headings" },
-        element("span", {}, ""),
+        element(
+          "span",
+          { class: "key" },
+          element("i"),
+          "in the topic ",
+          element("i", { class: "all" }),
+          "in all documents",
+        ),
         element("span", { class: "value", title: "share of the topic's tokens" }, "of topic"),
         element("span", { class: "value", title: "share of the word's tokens that are in this topic" }, "of word"),
       ),
@@ -91,6 +105,7 @@ function drawWords() {
             "span",
             { class: "track", title: word.length > 30 ? word.slice(0, 300) : null },
             element("i", { style: `width:${(100 * Math.exp(log)) / most}%` }),
+            element("i", { class: "all", style: `width:${Math.min(100, (100 * Math.exp(base)) / most)}%` }),
             element("span", { dir: "auto" }, word.slice(0, 300)),
           ),
           element("span", { class: "value" }, percent(Math.exp(log))),
@@ -130,31 +145,84 @@ function drawDocuments() {
 }
 
 function mixtureBar(topics) {
+  const own = ownColours(topics);
   return element(
     "div",
     { class: "mixture" },
     ...topics.map(([k, share]) =>
-      element("button", {
-        style: `width:${100 * share}%;--hue:${hue(k)}`,
-        title: `${titleOf(k)}: ${percent(share)} (${topWords[k].slice(0, 4).join(" ")})`,
-        "aria-label": `${titleOf(k)}, ${percent(share)}`,
-        onclick: () => showTopic(k),
-      }),
+      element(
+        "button",
+        {
+          style: `width:${100 * share}%;--hue:${own.get(k).colour}`,
+          title: `${titleOf(k)}: ${percent(share)} (${topWords[k].slice(0, 4).join(" ")})`,
+          "aria-label": `${own.get(k).letter}: ${titleOf(k)}, ${percent(share)}`,
+          onclick: () => showTopic(k),
+        },
+        share > 0.04 ? own.get(k).letter : "",
+      ),
     ),
   );
 }
 
-// Text with each word in the colour of its topic; pointing at a word shows the topic and its probability.
-function markedText(pieces, cut, chosen) {
-  const text = element("div", { class: "text", dir: "auto" });
+/**
+ * Text with each word in the colour of its topic in this document. Pointing at a word, touching it, or going to it with
+ * the arrow keys says its topic and how probable that is.
+ *
+ * @param {Array<[string, number, number]>} pieces
+ * @param {boolean} cut
+ * @param {number} chosen - a topic whose words are marked
+ * @param {Map<number, {colour: string, letter: string}>} own - of the topics of the document
+ * @param {Set<string>} sought - words that were searched for
+ */
+function markedText(pieces, cut, chosen, own, sought = new Set()) {
+  const about = element("p", { class: "word-about", "aria-live": "polite" });
+  const words = [];
+  const text = element("div", {
+    class: "text",
+    dir: "auto",
+    tabindex: 0,
+    role: "group",
+    "aria-label": "Text; the arrow keys go from word to word",
+    onclick: (e) => show(words.indexOf(e.target)),
+    onkeydown: (e) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+      if (!step || !words.length) return;
+      e.preventDefault();
+      show(Math.min(Math.max(here + step, 0), words.length - 1));
+    },
+  });
+  let here = -1;
+  function show(i) {
+    if (i < 0) return;
+    words[here]?.classList.remove("here");
+    here = i;
+    const word = words[i];
+    word.classList.add("here");
+    const k = Number(word.dataset.k);
+    about.replaceChildren(
+      `“${word.textContent.slice(0, 60)}”: ${word.title} `,
+      element("button", { class: "chip", onclick: () => showTopic(k) }, "open the topic"),
+    );
+  }
   for (const [piece, k, p] of pieces) {
-    const said = k < 0 ? "" : `${titleOf(k)}, ${percent(p)}`;
-    if (k < 0) text.append(piece);
-    else if (k === chosen) text.append(element("mark", { title: said }, piece));
-    else text.append(element("span", { hue: hue(k), title: said, onclick: () => showTopic(k) }, piece));
+    const isSought = sought.has(piece.toLowerCase());
+    if (k < 0) {
+      text.append(isSought ? element("b", { class: "sought" }, piece) : piece);
+      continue;
+    }
+    const colour = own.get(k);
+    const word = element(k === chosen ? "mark" : "span", {
+      hue: colour?.colour ?? "var(--line)",
+      class: isSought ? "sought" : null,
+      "data-k": k,
+      title: `${colour ? `${colour.letter} · ` : ""}${titleOf(k)}, ${percent(p)}`,
+    });
+    word.append(piece);
+    words.push(word);
+    text.append(word);
   }
   if (cut) text.append(" …");
-  return text;
+  return [text, about];
 }
 
 function documentCard(d) {
@@ -166,7 +234,7 @@ function documentCard(d) {
     { class: "document" },
     name,
     mixtureBar(d.topics),
-    markedText(d.pieces, d.cut, state.topic),
+    ...markedText(d.pieces, d.cut, state.topic, ownColours(d.topics)),
   );
   node.append(
     element(

@@ -1,4 +1,7 @@
-// The tree of topics: near topics are joined first. Where two branches meet is their distance.
+// The tree of topics: near topics are joined first. Where two branches meet is their distance. Branches fold.
+
+const TREE_ROWS = 40; // that are shown before somebody opens more
+const treeFolds = { of: "", open: new Set() }; // joins that show both their sides
 
 async function drawTree() {
   const isNarrow = innerWidth < 700;
@@ -15,24 +18,53 @@ async function drawTree() {
       : "A tree needs two topics that are not empty.";
     return;
   }
+  const ids = joins.map((join) => join.node).join(" ");
+  if (treeFolds.of !== ids)
+    Object.assign(treeFolds, { of: ids, open: new Set(joins.slice(1 - TREE_ROWS).map((j) => j.node)) });
+  const joinOf = new Map(joins.map((join) => [join.node, join]));
+  const rows = []; // topics, and joins that are folded
+  (function visit(node) {
+    const join = joinOf.get(node);
+    if (join === undefined || !treeFolds.open.has(node)) rows.push(node);
+    else {
+      visit(join.left);
+      visit(join.right);
+    }
+  })(joins.at(-1).node);
+  const topicsOf = (node) =>
+    joinOf.has(node) ? [joinOf.get(node).left, joinOf.get(node).right].flatMap(topicsOf) : [node];
+  const toggle = (node) => {
+    if (!treeFolds.open.delete(node)) treeFolds.open.add(node);
+    drawTree();
+  };
+  const open = joins.filter((join) => treeFolds.open.has(join.node) && !rows.includes(join.node));
+  const seen = open.filter((join) => {
+    for (let node = join.node; ;) {
+      const above = joins.find((j) => j.left === node || j.right === node);
+      if (above === undefined) return true;
+      if (!treeFolds.open.has(above.node)) return false;
+      node = above.node;
+    }
+  });
   const far = joins.at(-1).distance || 1;
-  const x = (d) => RIGHT - (d / far) * (RIGHT - LEFT);
-  const place = new Map(order.map((k, i) => [k, { x: RIGHT, y: TOP + i * ROW, topics: [k] }]));
+  const near = Math.floor(10 * Math.min(...seen.map((join) => join.distance), far)) / 10; // the axis begins at the first join
+  const x = (d) => RIGHT - 12 - ((d - near) / Math.max(far - near, 1e-9)) * (RIGHT - 12 - LEFT);
+  const place = new Map(rows.map((node, i) => [node, { x: RIGHT, y: TOP + i * ROW, topics: topicsOf(node) }]));
   const about =
-    "Topics with the same words are joined first. Point at a join to see its words; choose a topic to open it.";
+    "Topics with the same words are joined first. Point at a join to see its words, choose it to fold it; choose a topic to open it.";
   const svg = element("svg:svg", {
-    viewBox: `0 0 ${W} ${TOP + order.length * ROW}`,
+    viewBox: `0 0 ${W} ${TOP + rows.length * ROW}`,
     role: "group",
     "aria-label": "Tree of topics",
   });
-  for (let d = 0; d <= far; d += 0.2) {
+  for (let d = near; d <= far + 1e-9; d += far - near > 0.5 ? 0.2 : 0.1) {
     svg.append(
-      element("svg:line", { class: "axis", x1: x(d), x2: x(d), y1: TOP - 12, y2: TOP + (order.length - 0.5) * ROW }),
+      element("svg:line", { class: "axis", x1: x(d), x2: x(d), y1: TOP - 12, y2: TOP + (rows.length - 0.5) * ROW }),
       element("svg:text", { x: x(d), y: 14, "text-anchor": "middle" }, d.toFixed(1)),
     );
   }
   const dots = [];
-  for (const join of joins) {
+  for (const join of seen) {
     const a = place.get(join.left);
     const b = place.get(join.right);
     const at = x(join.distance);
@@ -56,8 +88,12 @@ async function drawTree() {
       cy: y,
       r: 4.5,
       tabindex: 0,
-      role: "img",
-      "aria-label": said,
+      role: "button",
+      "aria-label": `Fold ${said}`,
+      onclick: () => toggle(join.node),
+      onkeydown: (e) => {
+        if (e.key === "Enter") toggle(join.node);
+      },
       onmouseenter: show,
       onmouseleave: hide,
       onfocus: show,
@@ -68,27 +104,33 @@ async function drawTree() {
     place.set(join.node, { x: at, y, topics });
   }
   svg.append(...dots);
-  for (const k of order) {
+  for (const node of rows) {
+    const join = joinOf.get(node);
+    const choose = () => (join === undefined ? showTopic(node) : toggle(node));
     const row = element("svg:g", {
-      "data-topic": k,
-      role: "link",
+      "data-topic": join === undefined ? node : null,
+      "data-node": join === undefined ? null : node,
+      role: join === undefined ? "link" : "button",
       tabindex: 0,
-      onclick: () => showTopic(k),
+      onclick: choose,
       onkeydown: (e) => {
-        if (e.key === "Enter") showTopic(k);
+        if (e.key === "Enter") choose();
       },
     });
-    const best = data.names[k] ?? topWords[k].slice(0, isNarrow ? 3 : 6).join(" ");
+    const said =
+      join === undefined
+        ? (data.names[node] ?? topWords[node].slice(0, isNarrow ? 3 : 6).join(" "))
+        : join.words.slice(0, isNarrow ? 2 : 5).join(" ");
     row.append(
       element(
         "svg:text",
-        { class: "number", x: RIGHT + (isNarrow ? 28 : 38), y: place.get(k).y + 5, "text-anchor": "end" },
-        String(k),
+        { class: "number", x: RIGHT + (isNarrow ? 28 : 38), y: place.get(node).y + 5, "text-anchor": "end" },
+        join === undefined ? String(data.ids[node]) : "▸",
       ),
       element(
         "svg:text",
-        { class: "said", x: RIGHT + (isNarrow ? 36 : 50), y: place.get(k).y + 5 },
-        best.slice(0, isNarrow ? 30 : 80),
+        { class: "said", x: RIGHT + (isNarrow ? 36 : 50), y: place.get(node).y + 5 },
+        (join === undefined ? said : `${said} · ${place.get(node).topics.length} topics`).slice(0, isNarrow ? 30 : 80),
       ),
     );
     svg.append(row);

@@ -21,7 +21,7 @@ async function selectWord(word) {
       element("button", { "aria-label": "Clear the word", onclick: clearWord }, "×"),
     ),
     ...found.topics.map(([k, weight]) =>
-      meter(k, weight, topWords[k].slice(0, 4).join(" "), { hue: hue(k), onclick: () => selectTopic(k) }),
+      meter(data.ids[k], weight, topWords[k].slice(0, 4).join(" "), { hue: hue(k), onclick: () => selectTopic(k) }),
     ),
   );
   $("word-card").hidden = false;
