@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import cache
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +16,9 @@ from sklearn.decomposition import LatentDirichletAllocation
 
 import topmix
 from topmix import HDP, LDA, CombinatorialLDA, GaussianMixture, GibbsLDA, LabelledLDA, MultinomialMixture
+from topmix.cuda import device
 from topmix.data import sample_lda
+from topmix.engines import Cuda
 from topmix.files.reader import ModelFileError
 from topmix.fitted.reproducibility import Reproducibility
 from topmix.inference import Collapsed
@@ -17,6 +26,7 @@ from topmix.metrics.agreement import align, centred, compare, mean_shares
 from topmix.metrics.matching import match_topics
 from topmix.model_selection.certificate import interval, reliability_of
 from topmix.model_selection.consensus_fits import halves
+from topmix.report import write_report
 
 QUICK = LDA(6, inference=Collapsed(sweeps=15))
 
@@ -264,3 +274,55 @@ def test_ctrl_c_leaves_a_consensus_of_what_was_fitted(sample):
         topmix.consensus(
             sample.corpus, estimator=estimator.set_params(inference=Collapsed(sweeps=60)), fits=2, verbose=0
         )
+
+
+def test_the_report_draws_how_many_fits_have_a_topic(result, sample, tmp_path):
+    write_report(result.model, tmp_path / "report.html", sample.corpus)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert data["n_fits"] == 6
+    r = result.reproducibility
+    assert [found[0] for found in data["reproducibility"]] == pytest.approx(r.found, abs=1e-3)
+    assert data["unsteady"][0] == [result.model._found().words[v] for v in r.sometimes(0)]
+    said = [why is not None and ("not to be relied on" in why or why == "empty") for why in data["quality"]]
+    np.testing.assert_array_equal(said, ~result.is_real)  # listed apart, with the reason
+    assert "onTopic.push" in page
+
+
+def test_fits_at_once_on_a_device_have_one_of_their_own(monkeypatch):
+    streams = []
+
+    class Stream:
+        def __init__(self, *, non_blocking=False):
+            streams.append(non_blocking)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+    class Opened:
+        def __init__(self, number, memory):
+            self.capacity = 1000
+
+    fake = SimpleNamespace(cuda=SimpleNamespace(Device=lambda number: nullcontext(), Stream=Stream))
+    monkeypatch.setattr(device, "_import_cupy", lambda: fake)
+    monkeypatch.setattr(device, "CudaDevice", Opened)
+    monkeypatch.setattr(device, "_device_of", cache(device._device_of.__wrapped__))
+    engine = Cuda()
+
+    def opened(number):
+        with engine.lane(number, 4):
+            return engine.opened()
+
+    with ThreadPoolExecutor(4) as pool:
+        lanes = list(pool.map(opened, range(4)))
+    assert len({id(each) for each in lanes}) == 4
+    assert all(each.capacity == 250 for each in lanes)
+    assert opened(2) is lanes[2]  # programs are loaded once
+    assert engine.opened().capacity == 1000
+    assert streams == [True] * 5
+    with engine.lane(0, 1):
+        assert engine.opened().capacity == 1000
+    assert len(streams) == 5

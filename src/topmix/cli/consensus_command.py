@@ -29,12 +29,11 @@ from topmix.cli.flags import Flag, with_flags
 from topmix.cli.models import PREFERRED, configure, estimator_class
 from topmix.cli.seeds import read_seeds
 from topmix.cli.sources import CLI_DEFAULTS, FIT_GROUPS, read_to_fit
-from topmix.cli.sweep_command import TOPIC_MODELS
 from topmix.inference import Collapsed
 from topmix.model_selection import consensus
 from topmix.model_selection.consensus_fits import SWEEPS
 
-COUNTS = (*TOPIC_MODELS, "MultinomialMixture")
+COUNTS = ("LDA", "HDP", "GibbsLDA", "CombinatorialLDA", "MultinomialMixture")
 
 
 def groups() -> dict[str, list[Flag]]:

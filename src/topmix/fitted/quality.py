@@ -47,14 +47,14 @@ def quality(
     for k in range(K):
         if is_empty[k]:
             found.append(EMPTY)
+        elif seen is not None and seen.similarity[k] < REAL:  # not where it is unknown
+            found.append(UNRELIABLE.format(seen.found[k]))
         elif n_documents is not None and n_documents[k] < LEAST_DOCUMENTS:
             found.append(FEW.format(n_documents[k]))
         elif is_filler[k]:
             found.append(FILLER)
         elif is_incoherent[k]:
             found.append(INCOHERENT)
-        elif seen is not None and seen.similarity[k] < REAL:  # not where it is unknown
-            found.append(UNRELIABLE.format(seen.found[k]))
         else:
             unit = "tokens" if view.tokens else "documents"
             found.append(SMALL.format(share[k], unit) if is_small[k] else GOOD)
