@@ -41,7 +41,7 @@ def data():
     return pd.DataFrame({"text": texts, "month": [f"2024-{1 + i // 100:02}-01" for i in range(300)]}), vectors, subject
 
 
-@pytest.fixture(params=list(MODELS))
+@pytest.fixture(scope="module", params=list(MODELS))
 def model(request, data):
     table, vectors, _ = data
     return clone(MODELS[request.param]).fit(vectors, texts=table["text"])
