@@ -10,9 +10,12 @@ from sklearn.base import clone
 
 import topmix
 from topmix import GaussianAdmixture, GaussianMixture, MultinomialMixture, VonMisesFisherMixture, edits
+from topmix.data.rows import Rows
 from topmix.explorer import explore
 from topmix.fitted.clusters import class_tfidf
+from topmix.metrics.topic_map import hellinger, plane_positions, row_positions
 from topmix.report import write_report
+from topmix.views.model import ModelView
 
 SUBJECTS = [
     "boat sail sea harbour wind ship mast tide anchor coast island fish",
@@ -38,7 +41,7 @@ def data():
     return pd.DataFrame({"text": texts, "month": [f"2024-{1 + i // 100:02}-01" for i in range(300)]}), vectors, subject
 
 
-@pytest.fixture(params=list(MODELS))
+@pytest.fixture(scope="module", params=list(MODELS))
 def model(request, data):
     table, vectors, _ = data
     return clone(MODELS[request.param]).fit(vectors, texts=table["text"])
@@ -253,3 +256,24 @@ def test_sweep_finds_the_number_of_clusters(data):
     assert np.isnan(alone.sizes[0].mean("coherence"))
     with pytest.raises(ValueError, match="texts= stand beside vectors"):
         topmix.sweep(table["text"], [2], texts=table["text"])
+
+
+def test_documents_lie_around_their_clusters(data):
+    table, vectors, _ = data
+    model = VonMisesFisherMixture(3, random_state=0).fit(vectors, texts=table["text"])
+    view, corpus = ModelView(model), model.counts(vectors, table["text"])
+    places = plane_positions(hellinger(view.topics.topic_word))
+    at = view.document_positions(corpus, places)
+    assert at.shape == (300, 2)
+    nearest = ((at[:, None] - places[None]) ** 2).sum(axis=2).argmin(axis=1)
+    assert (nearest == model.labels_).mean() > 0.9
+    assert np.unique(at, axis=0).shape == (300, 2)  # no two at the same place
+    np.testing.assert_array_equal(at, view.document_positions(corpus, places))
+    # A row that leans to another cluster lies on that side of its own.
+    means = np.eye(3)
+    rows = Rows(np.vstack([np.repeat(means, 20, axis=0), means[0] + 0.2 * means[1], means[0] + 0.2 * means[2]]))
+    shares = sp.csr_array(np.vstack([np.repeat(means, 20, axis=0), means[[0, 0]]]))
+    to_first, to_second = row_positions(rows, shares, means, places)[-2:] - places[0]
+    assert to_first @ (places[1] - places[0]) > to_second @ (places[1] - places[0])
+    one = row_positions(Rows(vectors), sp.csr_array(np.ones((300, 1))), vectors.mean(axis=0)[None], np.zeros((1, 2)))
+    assert np.isfinite(one).all()

@@ -15,12 +15,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from topmix.data.rows import Rows
 from topmix.metrics.matching import hellinger
 
-__all__ = ["hellinger", "map_hues", "map_positions", "map_radii", "placed", "plane_positions"]
+__all__ = ["hellinger", "map_hues", "map_positions", "map_radii", "placed", "plane_positions", "row_positions"]
 
 Floats = NDArray[np.float64]
 TSNE_ABOVE = 100  # topics
+SPREAD = 0.4  # of the rows of a cluster, by the distance to the nearest other one
+FARTHEST = 2.5  # a row is at most so many spreads away from its place
 QUICK_ABOVE, PROJECTED_ABOVE = 250, 1500  # topics; with more, a map between two passes of a fit or any is a projection
 WIDEST = 4000  # words that a projection looks at ...
 MOST_NUMBERS = 10_000_000  # ... and their probabilities in all topics
@@ -146,6 +149,45 @@ def plane_positions(distance: Floats) -> Floats:
     X = X - X.mean(axis=0)
     radius = np.sqrt((X**2).sum(axis=1))
     return X / radius.max() if radius.max() > 0 else X
+
+
+def row_positions(rows: Rows, shares: sp.csr_array, means: Floats, places: Floats) -> NDArray[np.float32]:
+    """[N, 2] where rows lie on a map of their clusters: around the place of their cluster, between places where they
+    belong to several.
+
+    What is left of a row without its cluster moves it towards the clusters that lie in that direction: by the linear
+    map that takes the means [K, D] of clusters to their places [K, 2]. Nothing is random, and a row costs 2 D products.
+    """
+    with threadpool_limits(1):  # the same result for any number of cores
+        centred, of_places = means - means.mean(axis=0), places - places.mean(axis=0)
+        gram = centred @ centred.T
+        gram[np.diag_indices(len(gram))] += 1e-3 * max(float(np.trace(gram)) / len(gram), 1e-300)
+        W = centred.T @ np.linalg.solve(gram, of_places)  # [D, 2]
+        along = means @ W
+        left = np.empty((len(rows), 2))
+        begin = 0
+        for block in rows.blocks():
+            part = slice(begin, begin + len(block))
+            left[part] = np.asarray(block @ W.astype(block.dtype), np.float64) - shares[part] @ along
+            begin += len(block)
+        values, vectors = np.linalg.eigh(left.T @ left / max(len(left), 1))
+        left = (left @ vectors) / np.sqrt(np.maximum(values, 1e-12 * max(values[-1], 1e-300))) @ vectors.T
+        main = shares.argmax(axis=1).ravel()
+    n = np.maximum(np.bincount(main, minlength=len(places)), 1)
+    size = np.sqrt(np.bincount(main, weights=(left**2).sum(axis=1), minlength=len(places)) / n)
+    left *= (_room(places) / np.maximum(size, 1e-12))[main, None]
+    length = np.sqrt((left**2).sum(axis=1)) / np.maximum(_room(places)[main], 1e-12)
+    left /= np.maximum(length / FARTHEST, 1.0)[:, None]
+    return np.asarray(shares @ places + left, np.float32)
+
+
+def _room(places: Floats) -> Floats:
+    """[K] how far the rows of a cluster spread: by the distance to the nearest other place."""
+    distance = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2))
+    np.fill_diagonal(distance, np.inf)
+    nearest = distance.min(axis=1, initial=np.inf)
+    usual = float(np.median(nearest)) if np.isfinite(nearest).all() else 1.0
+    return SPREAD * np.clip(nearest, 0.3 * usual, usual) if len(places) > 1 else np.full(1, SPREAD)
 
 
 def _tsne(X: Floats, distance: Floats) -> Floats:

@@ -21,6 +21,7 @@ from topmix.fitted.documents import Visited, example_weight, visited
 from topmix.fitted.mixture import FittedMixture
 from topmix.fitted.topics import FittedTopics
 from topmix.fitted.view import TopicView
+from topmix.metrics.topic_map import row_positions
 from topmix.read import refuse_iterator
 
 BLOCK = 4096  # documents that are visited together
@@ -79,6 +80,22 @@ class ModelView:
             else:
                 found = self.visited(block)
                 yield begin, block, found.shares.toarray(), found.weight
+
+    def document_positions(
+        self, X: Corpus, places: NDArray[np.float64], *, how: str = "clusters"
+    ) -> NDArray[np.float32]:
+        """[documents, 2] where documents lie on a map whose topics lie at `places` [K, 2]: between their topics, and
+        where they have vectors around these, as `row_positions` has it. how="umap" is UMAP's map of the vectors."""
+        if X.vectors is None:
+            shares = self.visited(X).shares
+            total = np.maximum(np.asarray(shares.sum(axis=1)).ravel(), 1e-300)
+            return np.asarray((shares @ places) / total[:, None], np.float32)
+        if how == "umap":
+            from umap import UMAP
+
+            return np.asarray(UMAP(random_state=0, n_jobs=1).fit_transform(X.vectors.data[:]), np.float32)
+        assert isinstance(self.fitted, FittedMixture)
+        return row_positions(X.vectors, self.visited(X).shares, self.fitted.model.likelihood.mean(), places)
 
     def visited(self, X: Corpus) -> Visited:
         """The topics that documents use."""
