@@ -288,6 +288,7 @@ VERSIONS = {
     "plain, 4 passes": with_prior(None, 4),
     "over time": with_prior(OverTime("year")),
     "over time, 4 passes": with_prior(OverTime("year"), 4),
+    "over time, 1 pass": with_prior(OverTime("year"), 1),
     "by group": with_prior(ByGroup("year")),
     "tomotopy": tomotopy_over_time,
 }

@@ -153,7 +153,7 @@ def test_parents_and_bound_equal_the_slow_ones(place, posterior):
     rho = np.array([20.0, 50.0, 400.0])
     like = TopicWords(np.full((1, 1), 0.1), WordTotal.zeros(30, 3), posterior)
     made = WordVersions.start(counts, np.zeros(0) if place is None else place, rho, 0.7, like, 0.01)
-    a, bound = slow(dense, place, rho, 0.7, 0.01, 3)
+    a, bound = slow(dense, place, rho, 0.7, 0.01, 2)
     assert np.isclose(made.bound(), bound, rtol=1e-6)
     for t in range(5):
         words = made.words(t)

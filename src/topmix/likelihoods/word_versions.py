@@ -25,7 +25,8 @@ Array = NDArray[np.float64]
 
 STRENGTHS = (1e5, 3e4, 1e4, 3e3, 1e3, 300.0, 100.0)  # tokens: rho is one of them
 DISCOUNTS = (0.8, 0.5, 0.95)  # per period: gamma is one of them, and rho is chosen with the first
-ROUNDS = 3  # of parents after a pass
+ROUNDS = 2  # of parents after a pass
+WORTH_JUDGING = 0.1  # tokens of a word in a topic and version: less is most of the entries, and 1% of the tokens
 LEAST_WEIGHT = 1e-3  # of a version in the parent of another
 
 
@@ -212,6 +213,12 @@ def _drawn(n: WordStats, a: Array) -> WordStats:
 def _with_values(n: WordStats, value: NDArray[np.float32]) -> WordStats:
     totals = np.bincount(n.topic, value, minlength=len(n.totals)).astype(np.float64)
     return WordStats(n.cols, n.indptr, n.topic, value, totals)
+
+
+def _without_traces(n: WordStats) -> WordStats:
+    kept = n.value > WORTH_JUDGING
+    indptr = np.concatenate([[0], np.cumsum(kept)])[n.indptr]
+    return _with_values(WordStats(n.cols, indptr, n.topic[kept], n.value[kept], n.totals), n.value[kept])
 
 
 def chosen(
