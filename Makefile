@@ -24,7 +24,7 @@ test: $(VENV)/native-tools
 # Everything, before a release: the slow tests too, every instruction set and the other processor, the guard, faults of a
 # cluster twenty times, and the fuzzers.
 test-all: $(VENV)/installed-test
-	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m pip install --quiet --group docs --group notebook
 	@$(BIN)/python tools/find_chromium.py
 	$(REBUILD) ISAS=all
 	$(MAKE) --no-print-directory -j 3 lint native-all guard

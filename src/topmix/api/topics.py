@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
@@ -211,6 +212,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Describe
         f, corpus = self._solved(), self._read_known(adata)
         tables.annotate(f, adata, corpus, self._solver(), key, type(self).__name__)
         return adata
+
+    def explore(self, corpus: object = None, **settings: Any) -> Any:
+        """`topmix.explore(self, corpus, ...)`: a page to look into the model and to edit it, in the cell of a notebook
+        or in a browser."""
+        return importlib.import_module("topmix.explorer").explore(self, corpus, **settings)  # a room above this one
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,8 @@
 
 A script defines names that the others use, so the scripts of a page are joined in this order inside one function.
 `source`, where the data comes from, is in embedded.js for the report, and in server.js for the explorer, with the same
-functions: the report is the explorer with its data inside. There is no build step; tools/lint_pages.py checks the
+functions: the report is the explorer with its data inside. In a notebook, kernel.js takes the place of the network
+under server.js. There is no build step; tools/lint_pages.py checks the
 scripts as they are joined.
 """
 
@@ -35,6 +36,7 @@ EXPLORER = (
         "start_live.js",
     ),
 )
+NOTEBOOK = ("kernel.js", *EXPLORER)
 Json = dict[str, object]
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 

@@ -5,7 +5,7 @@ topmix.explore(model, corpus)
 session.py    the state that all browsers share; live.py has its events and the fit that it watches,
               journal.py its memory on disk, preview.py what an edit would do
 snapshot.py   one state of the model, as the page sees it; library.py has the documents, mixes.py their topics
-app.py        the addresses; exports.py answers some of them
+app.py        the addresses; exports.py answers some of them; widget.py brings them into a cell of a notebook
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from __future__ import annotations
 import os
 import webbrowser
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import topmix.pages.web  # noqa: F401 - first: it says which packages are missing
 from topmix.api import load
+from topmix.fitted.frames import DataFrame, frame
 from topmix.pages.explorer.app import make_app
 from topmix.pages.explorer.library import Library
 from topmix.pages.explorer.other import OtherModel
 from topmix.pages.explorer.session import Session
+from topmix.pages.explorer.widget import Channel, in_notebook
 from topmix.pages.web import Server
 from topmix.views.model import Model, ModelView
 
@@ -28,17 +31,53 @@ __all__ = ["Explorer", "Library", "Session", "explore"]
 
 
 class Explorer:
-    """A running explorer. `close` ends it; `url` is its address with the token."""
+    """A running explorer. `close` ends it; `url` is its address with the token. As the last line of a cell of a
+    notebook it shows itself there, without a port (with `topmix[notebook]`)."""
 
     def __init__(self, session: Session, *, port: int = 0, token: str | None = ""):
         self.session = session
-        self.server = Server(make_app(session), port=port, token=token, on_stop=session.events.close)
-        self.url = self.server.url
+        self._port, self._token = port, token
+        self._channel: Channel | None = None
+
+    @cached_property
+    def server(self) -> Server:
+        """Made when it is asked for: a cell of a notebook does without."""
+        return Server(make_app(self.session), port=self._port, token=self._token, on_stop=self.session.events.close)
+
+    @property
+    def url(self) -> str:
+        return self.server.url
 
     @property
     def model(self) -> Model | None:
         """The model as it is now, with the edits that were accepted."""
         return None if self.session.snapshot is None else self.session.snapshot.model
+
+    @property
+    def channel(self) -> Channel:
+        """To the page in a notebook; its `widget` is an anywidget, for notebooks that want to place it themselves."""
+        if self._channel is None:
+            self._channel = Channel(self.session)
+        return self._channel
+
+    @property
+    def selected_topics(self) -> list[int]:
+        """The topic that the page in the notebook shows, as its row in `model.components_`, if there is one."""
+        asked = {} if self._channel is None else self._channel.shown
+        snapshot = self.session.snapshot
+        if snapshot is None or not asked.get("topic", "").isdecimal():
+            return []
+        return [k for k in [snapshot.row_of(int(asked["topic"]))] if k is not None]
+
+    @property
+    def selected_documents(self) -> DataFrame:
+        """The document that the page in the notebook shows as a whole; or those of the lasso, where the map of
+        documents is open; or those that were found last, the best first. A table: document, name, main topic, its
+        share, and the columns that were given."""
+        snapshot, channel = self.session.snapshot, self._channel
+        if snapshot is None or channel is None:
+            return frame({"document": [], "name": [], "topic": [], "share": []})
+        return frame(snapshot.table(channel.documents(snapshot)))
 
     def start(self) -> Explorer:
         self.server.start()
@@ -53,7 +92,12 @@ class Explorer:
 
     def close(self) -> None:
         self.session.close()
-        self.server.stop()
+        if self._channel is not None:
+            self._channel.close()
+        if "server" in vars(self):
+            self.server.stop()
+        else:
+            self.session.events.close()
         if self.session.library is not None:
             self.session.library.close()
 
@@ -64,10 +108,17 @@ class Explorer:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Explorer at {self.url}"
+        return f"Explorer at {self.url}" if "server" in vars(self) else f"Explorer of {self.session.title}"
 
     def _repr_html_(self) -> str:
         return f'<a href="{self.url}" target="_blank" rel="noopener">Open the explorer</a>'
+
+    def _ipython_display_(self) -> None:
+        """In a notebook the page itself; before it a table and a map of the topics, which the page hides, and which are
+        what a notebook that was saved still shows."""
+        if "server" in vars(self) or not in_notebook():
+            raise NotImplementedError  # then IPython shows what the other methods return
+        self.channel.display("" if self.model is None else str(self.model._repr_html_()))
 
 
 def explore(
@@ -81,9 +132,10 @@ def explore(
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
     port: int = 0,
-    browser: bool = True,
+    browser: bool | None = None,
 ) -> Explorer:
-    """Serves a page on the loopback address to look into a model and to edit it, and opens a browser.
+    """Serves a page on the loopback address to look into a model and to edit it, and opens a browser. In a notebook,
+    with `topmix[notebook]`, the page is shown in the cell instead, and there is no server.
 
     Parameters
     ----------
@@ -105,8 +157,9 @@ def explore(
         The title of the page.
     port : int
         0 takes one that is free.
-    browser : bool
-        Whether to open a browser.
+    browser : bool or None
+        Whether to open a browser. None opens one, except in a notebook that can show the page itself; False and True
+        serve the page there too.
 
     Returns
     -------
@@ -134,8 +187,11 @@ def explore(
         session.other = OtherModel(load(other), Path(other).name)
     elif other is not None:
         session.other = OtherModel(other, type(other).__name__)
-    explorer = Explorer(session, port=port).start()
-    if browser:
+    explorer = Explorer(session, port=port)
+    if browser is None and in_notebook():
+        return explorer
+    explorer.start()
+    if browser is not False:
         explorer.open_browser()
     return explorer
 

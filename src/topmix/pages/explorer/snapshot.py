@@ -191,17 +191,26 @@ class Snapshot:
         self, words: str = "", topic: int | None = None, column: str = "", value: str = "", offset: int = 0
     ) -> Json:
         """Documents that have all words, the topic and the value; those with the most of what was asked for first."""
+        if self.library is None or (topic is not None and self.mixes is None):
+            nothing: Json = {"n": 0, "documents": [], "unknown": []}
+            return nothing if self.library is None else nothing | {"pending": True}
+        unknown = [word for word in dict.fromkeys(words.split()) if self.library.word_id(word) is None]
+        found = self.found(words, topic, column, value)
+        documents = self.excerpts(found[offset : offset + PAGE])
+        return {"n": len(found), "offset": offset, "documents": documents, "unknown": unknown}
+
+    def found(self, words: str = "", topic: int | None = None, column: str = "", value: str = "") -> NDArray[np.int64]:
+        """All documents of a search, in its order."""
         library = self.library
         if library is None:
-            return {"n": 0, "documents": [], "unknown": []}
+            return np.empty(0, np.int64)
         ids = {word: library.word_id(word) for word in words.split()}
-        unknown = [word for word, v in ids.items() if v is None]
         rows, score = library.with_words([v for v in ids.values() if v is not None])
-        if unknown:
+        if None in ids.values():
             rows, score = rows[:0], score[:0]
         if topic is not None:
             if self.mixes is None:
-                return {"n": 0, "documents": [], "unknown": [], "pending": True}
+                return rows[:0]
             share = self.mixes.shares(rows, topic)
             score = score if ids else share * self.mixes.weight[rows]  # as among the examples of a topic
             rows, score = rows[share >= LEAST_SHARE], score[share >= LEAST_SHARE]
@@ -210,9 +219,31 @@ class Snapshot:
                 raise NotFound(f"there is no column {column[:60]!r}")
             kept = np.isin(rows, library.columns[column].rows(value), assume_unique=True)
             rows, score = rows[kept], score[kept]
-        found = rows[np.lexsort((rows, -score))] if ids or topic is not None else rows
-        documents = self.excerpts(found[offset : offset + PAGE])
-        return {"n": len(rows), "offset": offset, "documents": documents, "unknown": unknown}
+        return rows[np.lexsort((rows, -score))] if ids or topic is not None else rows
+
+    def row_of(self, topic: int) -> int | None:
+        """The row of a topic that the page names by its number, or of the one that it became part of; None if it is
+        gone."""
+        now: int | None = topic
+        while now in self.numbering.became:
+            now = self.numbering.became[now]
+        return self.numbering.ids.index(now) if now in self.numbering.ids else None
+
+    def table(self, rows: NDArray[np.int64]) -> dict[str, list[object]]:
+        """Documents with their main topic (-1 where it is not known yet), its share, and their columns."""
+        library = self.library
+        if library is None:
+            return {}
+        shares = None if self.mixes is None else self.mixes.by_doc[rows].toarray()
+        made: dict[str, list[object]] = {
+            "document": rows.tolist(),
+            "name": [library.name(d) for d in rows.tolist()],
+            "topic": [-1] * len(rows) if shares is None else shares.argmax(axis=1).tolist(),
+            "share": [None] * len(rows) if shares is None else shares.max(axis=1, initial=0.0).tolist(),
+        }
+        for name, column in library.columns.items():
+            made.setdefault(name, [column.value(d) for d in rows.tolist()])
+        return made
 
     def groups(self, name: str, k: int) -> Json:
         """The mean share of a topic in the groups of a column."""

@@ -314,6 +314,7 @@ function takeSeen() {
 
 function listRows(rows) {
   Object.assign(atlas, { rows, offset: 0 });
+  source.chose?.(rows);
   showRows();
 }
 const showRows = orSay(async () => {

@@ -1,0 +1,142 @@
+"""The explorer in a cell: its addresses without a server, and the page itself in a real JupyterLab."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topmix.pages.explorer.app import make_app
+from topmix.pages.explorer.widget import answered, in_notebook, page_of
+
+FIT = """
+import topmix
+
+words = ["wind sail boat anchor mast keel", "rook pawn queen board king castle", "chord violin tune tempo piano choir"]
+texts = [" ".join((group.split() * 3)[n % 5 : n % 5 + 9]) for n in range(40) for group in words]
+lda = topmix.LDA(3, random_state=0).fit(texts)
+explorer = lda.explore(texts, columns={"kind": ["sea", "chess", "music"] * 40})
+explorer
+"""
+SELECTED = "print('chosen', explorer.selected_topics, len(explorer.selected_documents), 'server' in vars(explorer))"
+
+
+def ask(session, path, method="GET", **fields):
+    status, content = asyncio.run(answered(make_app(session), method, path, json.dumps(fields).encode()))
+    return status, json.loads(content)
+
+
+def test_addresses_are_answered_without_a_server(explorer, client):
+    session = explorer.session
+    for path in ("/api/topic/1", "/api/suggest?q=sa", "/api/documents?words=sail&topic=&offset=0", "/api/document/3"):
+        assert ask(session, path) == (200, client.get(path).json())
+    assert ask(session, "/api/topic/99")[0] == 404
+    assert "error" in ask(session, "/nowhere")[1]
+    assert ask(session, "/api/events")[0] == 404
+    assert ask(session, "/api/topic/1?" + "x" * (1 << 20))[0] == 413
+    version = session.status()["version"]
+    edit = {"do": "rename", "topic": 1, "name": "One"}
+    status, said = ask(session, "/api/do/apply", "POST", edit=edit, version=version)
+    assert (status, said["version"]) == (200, version + 1)
+    assert ask(session, "/api/do/undo", "POST", version=version)[0] == 409  # of something older
+
+
+def test_the_page_of_a_cell_runs_its_own_script_alone():
+    page = page_of("</script><script>alert(1)</script>")
+    assert page.count("<script") == 1
+    assert "default-src 'none'" in page
+    assert not in_notebook()
+
+
+@pytest.mark.slow  # starts JupyterLab
+def test_a_cell_of_jupyterlab_shows_the_explorer(browser, tmp_path):
+    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
+    pytest.importorskip("anywidget", reason="JupyterLab is not installed")
+    cells = [
+        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": code, "outputs": [], "execution_count": None}
+        for n, code in enumerate((FIT.strip(), SELECTED))
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    path = tmp_path / "mine.ipynb"
+    path.write_text(json.dumps(notebook))
+    token = secrets.token_hex()
+    settings = {"ServerApp.root_dir": tmp_path, "IdentityProvider.token": token, "ServerApp.port": 0}
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
+               *(f"--{name}={value}" for name, value in settings.items())]  # fmt: skip
+    env = {**os.environ, "JUPYTER_RUNTIME_DIR": str(tmp_path / "run"), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
+    server = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        address = started(tmp_path / "run", server)
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        page.set_default_timeout(90_000)
+        page.goto(f"{address}lab/tree/mine.ipynb?token={token}&reset")
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+        page.get_by_text("| Idle").wait_for()
+        run(page, 0)
+        shown = page.frame_locator("iframe[title='topmix: the explorer']")
+        shown.locator("html[data-ready]").wait_for()
+        options = shown.locator("#list [role=option]")
+        assert options.count() == 3
+        options.nth(2).click()
+        topic = int(options.nth(2).get_attribute("data-topic") or 2)
+        shown.locator("#tab-documents").click()
+        shown.locator("#find-words").fill("violin")
+        shown.locator("#find-documents button").click()
+        shown.locator("#found-facts", has_text="40").wait_for()
+        run(page, 1)
+        page.locator(".jp-OutputArea-output", has_text=f"chosen [{topic}] 40 False").wait_for()  # and no port is open
+        shown.locator("#tab-share").click()
+        with page.expect_download() as downloaded:
+            shown.locator("a[download='topics.csv']").click()
+        assert "violin" in Path(downloaded.value.path()).read_text()
+        page.locator(".jp-CodeCell").nth(1).click()
+        page.keyboard.press("Control+s")
+        saved(path)
+        page.close()
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def run(page: Any, cell: int) -> None:
+    """Runs a cell; keys that come before JupyterLab listens are lost."""
+    prompt = page.locator(".jp-CodeCell").nth(cell).locator(".jp-InputPrompt")
+    for _ in range(20):
+        page.locator(".jp-CodeCell").nth(cell).locator(".cm-content").click()
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_timeout(1000)
+        if prompt.inner_text().strip() != "[ ]:":
+            return
+    raise AssertionError("the cell does not run")
+
+
+def started(folder: Path, server: subprocess.Popen) -> str:
+    """The address of a Jupyter server, as it writes it."""
+    for _ in range(600):
+        for path in folder.glob("jpserver-*.json"):
+            return str(json.loads(path.read_text())["url"])
+        assert server.poll() is None, "JupyterLab ended"
+        time.sleep(0.1)
+    raise AssertionError("JupyterLab did not start")
+
+
+def saved(path: Path) -> None:
+    """A saved notebook keeps a table of the topics, which needs no kernel."""
+    for _ in range(100):
+        outputs = json.loads(path.read_text())["cells"][0]["outputs"]
+        if outputs:
+            still, page = [output["data"] for output in outputs if "data" in output]
+            assert "LDA with 3 topics" in "".join(still["text/html"])
+            assert "application/vnd.jupyter.widget-view+json" in page
+            return
+        time.sleep(0.1)
+    raise AssertionError("the notebook was not saved")
