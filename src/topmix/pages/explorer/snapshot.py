@@ -20,7 +20,7 @@ from topmix.pages.explorer.library import Library
 from topmix.pages.explorer.mixes import Mixes, document_places, mixes_of
 from topmix.pages.topics import candidates, labels, numbering, overview, tree
 from topmix.pages.web import NotFound
-from topmix.views.model import Model, ModelView, is_topic_model
+from topmix.views.model import Model, ModelView
 
 WORDS_SHOWN = 40  # per topic and relevance
 NEAR, NEAR_WORDS = 6, 256
@@ -82,7 +82,7 @@ class Snapshot:
     @cached_property
     def scores(self) -> Scores:
         """Of the model, which edits are compared with."""
-        if self.library is None or not is_topic_model(self.model):
+        if self.library is None:
             return None, None
         return scores_of(self.model, self.library.corpus, self.library.held_out)
 
