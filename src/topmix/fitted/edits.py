@@ -114,7 +114,13 @@ def regrouped(
     texts = None if f.texts is None else f.texts.regrouped(parts)
     model = f.model.regrouped(parts, *born)
     places = _moved_places(f, model.n_components, gone, {})
-    return replace(f, model=model, names=_moved_up(f, gone), places=places, texts=texts, labels=None)
+    found = f.reproducibility
+    if found is not None:
+        whole = [np.flatnonzero(row) if (row == 1.0).sum() == 1 else () for row in parts]
+        same = [int(k[0]) if len(k) == 1 else None for k in whole]
+        found = found.after(same + [None] * (model.n_components - len(same)))
+    names = _moved_up(f, gone)
+    return replace(f, model=model, names=names, places=places, texts=texts, labels=None, reproducibility=found)
 
 
 def seed(
