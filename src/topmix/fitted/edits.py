@@ -116,8 +116,8 @@ def regrouped(
     places = _moved_places(f, model.n_components, gone, {})
     found = f.reproducibility
     if found is not None:
-        whole = [np.flatnonzero(row) if (row == 1.0).sum() == 1 else () for row in parts]
-        same = [int(k[0]) if len(k) == 1 else None for k in whole]
+        is_whole = ((parts == 1.0).sum(axis=1) == 1) & ((parts != 0.0).sum(axis=1) == 1)
+        same = [int(row.argmax()) if whole else None for row, whole in zip(parts, is_whole)]
         found = found.after(same + [None] * (model.n_components - len(same)))
     names = _moved_up(f, gone)
     return replace(f, model=model, names=names, places=places, texts=texts, labels=None, reproducibility=found)
