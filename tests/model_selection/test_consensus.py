@@ -155,6 +155,21 @@ def test_other_models_of_counts(sample, estimator, tmp_path):
     assert topmix.load(tmp_path / "model")._found().reproducibility.n_fits == 4
 
 
+def test_edits_of_clusters_keep_what_they_do_not_change(sample, tmp_path):
+    model = topmix.consensus(sample.corpus, estimator=MultinomialMixture(4), fits=4, verbose=0).model
+    before = model._found().reproducibility.found
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        topmix.load(tmp_path / "model").drop_topics([1])._found().reproducibility.found, np.delete(before, 1)
+    )
+    merged = topmix.load(tmp_path / "model").merge_topics([(0, 2)])
+    found = merged._found().reproducibility.found
+    assert np.isnan(found[0])
+    np.testing.assert_array_equal(found[1:], before[[1, 3]])
+    merged.save(tmp_path / "merged")
+    assert topmix.load(tmp_path / "merged")._found().reproducibility.n_fits == 4
+
+
 def test_mixtures_of_rows_are_matched_by_their_rows():
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=300)

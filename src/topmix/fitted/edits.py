@@ -114,7 +114,13 @@ def regrouped(
     texts = None if f.texts is None else f.texts.regrouped(parts)
     model = f.model.regrouped(parts, *born)
     places = _moved_places(f, model.n_components, gone, {})
-    return replace(f, model=model, names=_moved_up(f, gone), places=places, texts=texts, labels=None)
+    found = f.reproducibility
+    if found is not None:
+        is_whole = ((parts == 1.0).sum(axis=1) == 1) & ((parts != 0.0).sum(axis=1) == 1)
+        same = [int(row.argmax()) if whole else None for row, whole in zip(parts, is_whole)]
+        found = found.after(same + [None] * (model.n_components - len(same)))
+    names = _moved_up(f, gone)
+    return replace(f, model=model, names=names, places=places, texts=texts, labels=None, reproducibility=found)
 
 
 def seed(

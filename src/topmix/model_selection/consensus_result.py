@@ -42,8 +42,7 @@ class ConsensusResult:
     is_real : ndarray of shape (n_topics,)
         The column `real`, by the number of the topic.
     doc_topic : sparse array of shape (n_samples, n_topics)
-        Topic proportions of the documents, mean over the fits. Their largest topics agree better with classes that
-        people gave than those of one model.
+        Topic proportions of the documents, mean over the fits.
     similarity : ndarray of shape (n_fits, n_topics)
         Of each topic and its partner in each fit, from 0 to 1.
     reproducibility : Reproducibility
