@@ -202,9 +202,11 @@ def test_without_texts_clusters_have_numbers(data):
     assert model.topic_names_ == ["cluster 0", "cluster 1", "cluster 2"]
     assert model.document_info(vectors)["name"].str.startswith("cluster").all()
     assert len(model.topics_by(vectors, table["month"])) == 9
-    for ask in (model.topic_info, lambda: model.counts(vectors, table["text"])):
-        with pytest.raises(ValueError, match="have no words"):
-            ask()
+    with pytest.raises(ValueError, match="have no words"):
+        model.counts(vectors, table["text"])
+    with pytest.raises(AttributeError) as error:
+        model.topic_info()
+    assert "have no words: fit(X, texts=...)" in str(error.value.__cause__)
     with pytest.raises(ValueError, match="2 texts for 300 rows"):
         model.fit(vectors, texts=["boat sail", "sail mast"])
     assert "topics of" not in model._repr_html_inner()
