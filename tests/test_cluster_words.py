@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -186,6 +189,11 @@ def test_report_and_explorer(data, tmp_path):
         best = session.snapshot.topic(0)["documents"]
         assert model.labels_[best[0]["row"]] == 0
         assert session.snapshot.search("rook", None)["n"] > 30
+        near = [row for row, *_ in session.snapshot.document(0)["similar"]]
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        assert near == np.argsort(-(unit @ unit[0]), kind="stable")[1:9].tolist()
+        x = np.frombuffer(base64.b64decode(json.loads(session.snapshot.places_json)["x"]), "<f4")
+        assert len(np.unique(x)) == 300
         effect = session.preview({"do": "merge", "topics": [0, 1]}, session.version)["effect"]
         assert effect["objective_after"] < effect["objective_before"]
         session.apply({"do": "merge", "topics": [0, 1]}, session.version)

@@ -289,7 +289,7 @@ class Numbering(NamedTuple):
     edits: list[Edit]  # with these numbers in the place of rows
 
 
-def numbering(model: TopicEstimator) -> Numbering:
+def numbering(model: TopicEstimator | MixtureEstimator) -> Numbering:
     """The numbers of the topics of an edited model."""
     made, K = model._found().edits, model._found().n_topics
     try:
@@ -337,18 +337,17 @@ def effect_of(before: T, after: T, corpus: Corpus, held_out: Corpus | None = Non
     fifth of the words of a document, given the others: of `held_out` documents where there are some, else of a sample
     of the corpus.
     """
-    if not isinstance(before, TopicEstimator) or not isinstance(after, TopicEstimator):
-        sample = sampled(corpus, DOCUMENTS, 0)
-        return Effect(float(before.score(sample)), float(after.score(sample)), None, None)
     (a, b), (c, d) = scores_of(before, corpus, held_out), scores_of(after, corpus, held_out)
     return Effect(a, c, b, d)
 
 
 def scores_of(
-    model: TopicEstimator, corpus: Corpus, held_out: Corpus | None = None
+    model: TopicEstimator | MixtureEstimator, corpus: Corpus, held_out: Corpus | None = None
 ) -> tuple[float | None, float | None]:
     """The two scores of `effect_of` for one model: objective and completion."""
     objective = completion = None
+    if isinstance(model, MixtureEstimator):
+        return float(model.score(sampled(corpus, DOCUMENTS, 0))), None
     if corpus.n_tokens:
         sample = sampled(corpus, DOCUMENTS, 0)
         objective = float(model.score(sample)) / float(sample.n_tokens)

@@ -15,7 +15,7 @@ from topmix.fitted.view import TopicView
 from topmix.fitting.history import passes_of
 from topmix.metrics.counts import top_ids
 from topmix.pages.depends import depends
-from topmix.views.model import ModelView, is_topic_model
+from topmix.views.model import ModelView
 
 RELEVANCES = (1.0, RELEVANCE, 0.6, 0.4, 0.2, 0.0)  # candidates are the best words for each; the page sorts for others
 WORDS_PER_LABEL = 10
@@ -76,9 +76,7 @@ def _reproducibility(topics: TopicView) -> dict[str, object]:
 
 def numbering(view: ModelView) -> edits.Numbering:
     """Numbers that stay with topics through edits."""
-    if is_topic_model(view.model):
-        return edits.numbering(view.model)
-    return edits.Numbering(list(range(view.topics.n_topics)), {}, [])
+    return edits.numbering(view.model)
 
 
 def labels(topics: TopicView, n: int = WORDS_PER_LABEL) -> list[list[str]]:
