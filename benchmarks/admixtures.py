@@ -1,6 +1,6 @@
 """Do groups of vectors that mix clusters find planted ones, and what are they worth on images, beside a mixture?
 
-    python -m benchmarks.admixtures planted [--quick] [--seeds 3]
+    python -m benchmarks.admixtures planted [--quick] [--seeds 3] [--groups 200 2000]
     python -m benchmarks.admixtures patches [--quick] [--K 200] [--passes 10] [--stride 4]
 
 `planted`: K = 10 and 30 clusters of vectors or directions in 8 dimensions, 200 or 2,000 groups of about 50 rows with
@@ -40,6 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     p = arguments.parser(__doc__, quick="few groups, K = 10, seconds")
     p.add_argument("what", choices=["planted", "patches"], nargs="?", default="planted")
     p.add_argument("--seeds", type=int, default=3)
+    p.add_argument("--groups", type=int, nargs="+", default=[200, 2_000])
     p.add_argument("--K", type=int, default=200)
     p.add_argument("--passes", type=int, default=10)
     p.add_argument("--stride", type=int, default=4)
@@ -50,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def planted(a: argparse.Namespace, out: Results) -> int:
-    sizes = [(10, 50)] if a.quick else [(K, G) for K in (10, 30) for G in (200, 2_000)]
+    sizes = [(10, 50)] if a.quick else [(K, G) for K in (10, 30) for G in a.groups]
     for kind, (Admixture, Mixture) in KINDS.items():
         for K, n_groups in sizes:
             for seed in range(1 if a.quick else a.seeds):

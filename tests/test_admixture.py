@@ -11,6 +11,7 @@ from scipy.special import digamma, gammaln, logsumexp
 from topmix import GaussianAdmixture, GaussianMixture, VonMisesFisherAdmixture, _core
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
+from topmix.api import exchanges
 from topmix.data import Corpus
 from topmix.data.shard import Shard
 from topmix.learners import Asynchronous, Memoized
@@ -308,3 +309,33 @@ def test_an_empty_group_has_the_proportions_of_the_prior(Estimator):
     alpha = fit.weight_concentration_prior_
     np.testing.assert_allclose(T[1], alpha / alpha.sum())
     np.testing.assert_allclose(T.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("kind", [GaussianAdmixture, VonMisesFisherAdmixture])
+def test_clusters_are_exchanged_where_a_start_has_two_in_one(kind, monkeypatch):
+    X, groups, z, _ = planted(n_groups=60, K=6, D=6, spread=4.0 if kind is GaussianAdmixture else 3.0)
+    start = np.where(z == 1, 0, z)  # clusters 0 and 1 are one, and 2 is two
+    start[(z == 2) & (np.arange(len(z)) % 2 == 0)] = 1
+    name = "init_params" if kind is GaussianAdmixture else "init"
+
+    def agree(model):
+        table = pd.crosstab(z, model.predict(X, groups)).to_numpy()
+        return (table.max(axis=1) > 0.5 * table.sum(axis=1)).sum(), len(set(table.argmax(axis=1)))
+
+    found = kind(6, random_state=0, **{name: start}).fit(X, groups)
+    assert agree(found) == (6, 6)
+    assert found.n_iter_ == len(found.history_) == found.history_[-1].n_pass
+    np.testing.assert_array_equal(found.labels_, found.predict(X, groups))
+    if kind is GaussianAdmixture:
+        again = kind(6, random_state=0, n_jobs=1, **{name: start}).fit(X, groups)
+        np.testing.assert_array_equal(again.means_, found.means_)
+    monkeypatch.setattr(exchanges, "TRIALS", 0)
+    without = kind(6, random_state=0, **{name: start}).fit(X, groups)
+    assert agree(without)[1] < 6
+    assert without.objective_ < found.objective_
+
+
+def test_too_few_rows_are_not_divided():
+    X, groups, *_ = planted(n_groups=4, size=3, K=3)
+    GaussianAdmixture(3, covariance_type="diag", random_state=0).fit(X, groups)
+    assert set(exchanges.two_means(np.zeros((12, 2)))) == {0}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -186,6 +189,11 @@ def test_report_and_explorer(data, tmp_path):
         best = session.snapshot.topic(0)["documents"]
         assert model.labels_[best[0]["row"]] == 0
         assert session.snapshot.search("rook", None)["n"] > 30
+        near = [row for row, *_ in session.snapshot.document(0)["similar"]]
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        assert near == np.argsort(-(unit @ unit[0]), kind="stable")[1:9].tolist()
+        x = np.frombuffer(base64.b64decode(json.loads(session.snapshot.places_json)["x"]), "<f4")
+        assert len(np.unique(x)) == 300
         effect = session.preview({"do": "merge", "topics": [0, 1]}, session.version)["effect"]
         assert effect["objective_after"] < effect["objective_before"]
         session.apply({"do": "merge", "topics": [0, 1]}, session.version)
@@ -202,9 +210,11 @@ def test_without_texts_clusters_have_numbers(data):
     assert model.topic_names_ == ["cluster 0", "cluster 1", "cluster 2"]
     assert model.document_info(vectors)["name"].str.startswith("cluster").all()
     assert len(model.topics_by(vectors, table["month"])) == 9
-    for ask in (model.topic_info, lambda: model.counts(vectors, table["text"])):
-        with pytest.raises(ValueError, match="have no words"):
-            ask()
+    with pytest.raises(ValueError, match="have no words"):
+        model.counts(vectors, table["text"])
+    with pytest.raises(AttributeError) as error:
+        model.topic_info()
+    assert "have no words: fit(X, texts=...)" in str(error.value.__cause__)
     with pytest.raises(ValueError, match="2 texts for 300 rows"):
         model.fit(vectors, texts=["boat sail", "sail mast"])
     assert "topics of" not in model._repr_html_inner()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +14,7 @@ from sklearn.utils import Tags, TransformerTags
 
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.finite_dirichlet import FiniteDirichlet
+from topmix.api import exchanges
 from topmix.api.estimator import learned
 from topmix.api.gaussian import GaussianMixture
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
@@ -24,12 +27,15 @@ from topmix.engines import Engine, Workers
 from topmix.files.reader import CheckedReader
 from topmix.files.writer import Writer
 from topmix.fitted.documents import NO_TOPIC, refuse_too_far
-from topmix.fitted.mixture import FittedMixture
-from topmix.fitting.history import Callback
+from topmix.fitted.mixture import ClusterWords, FittedMixture
+from topmix.fitting.history import Callback, Clock
+from topmix.fitting.loop import Interrupted
 from topmix.learners import Learner
+from topmix.likelihoods.covariance import SingularCovariance
 from topmix.local import LocalStep, groups as group_steps
 from topmix.local.groups import AssignedGroups, AssignGroupsStep, GroupStep
 from topmix.models.admixture import Admixture
+from topmix.models.mixture import Mixture
 from topmix.numerics.dirichlet import NEGLIGIBLE, OBJECTIVES
 from topmix.numerics.threads import use_threads
 from topmix.parameters.checks import count_of_active, number_from, positive_number
@@ -185,6 +191,83 @@ class AdmixtureEstimator(VectorMixture):
         assert N is not None
         model = Admixture(self._prior(K), likelihood, N.copy(), self._objective(), data.shape[1])
         return model, model.as_stats()
+
+    def _fit(
+        self,
+        X: object,
+        y: object,
+        how: How,
+        sample_weight: object,
+        clock: Clock,
+        texts: tuple[object, How] | None = None,
+    ) -> FittedMixture:
+        f = super()._fit(X, y, how, sample_weight, clock, texts)
+        if not f.converged or self._is_warm() or not self._component("learner").remembers_rows:
+            return f
+        now = self._exchanged(f, self._data(X, how, f.reading)[0], sample_weight, clock)
+        if now is f or texts is None:
+            return now
+        return replace(now, texts=self._with(now)._words_of(*texts, X, how))
+
+    def _exchanged(self, f: FittedMixture, data: GroupedRows, sample_weight: object, clock: Clock) -> FittedMixture:
+        """After exchanges of clusters, while they make the objective higher: which clusters are found is decided by the
+        start otherwise, and that knows no groups."""
+        rng, failed, given = self._rng().spawn(1)[0], False, f
+        least, left = 1e-3 * len(data.rows), exchanges.MOST_PASSES * f.n_iter
+        while not failed and f.n_topics >= 3:
+            failed = True
+            for trial in islice(self._trials(f, data, rng), exchanges.TRIALS):
+                if left <= 0 or (self.max_time is not None and clock() > self.max_time):
+                    break
+                left -= exchanges.TRIAL_PASSES
+                after = self._continued(f, trial, data, sample_weight, exchanges.TRIAL_PASSES)
+                if after is not None and float(after.objective or 0.0) > float(f.objective or 0.0) + least:
+                    f, failed = after, False
+                    break
+        if f is given:
+            return f
+        rest = max(int(self.max_iter or 0) - f.n_iter, exchanges.TRIAL_PASSES)
+        return self._continued(f, f.model, data, sample_weight, rest, self.tol) or f
+
+    def _trials(self, f: FittedMixture, data: GroupedRows, rng: np.random.Generator) -> Iterator[Admixture]:
+        """Models with other clusters, the most promising first."""
+        K, model, now = f.n_topics, f.model, self._with(f)
+        assert isinstance(model, Admixture)
+        enough = max(exchanges.SAMPLE, exchanges.EACH * K)
+        order = rng.permutation(len(data))
+        chosen = np.sort(order[: 1 + int(np.searchsorted(np.cumsum(data.lengths()[order]), enough))])
+        rows, starts = data.of_groups(chosen)
+        sample = GroupedRows(Rows(np.ascontiguousarray(data.data[rows]), check=False), starts)
+        clusters = Mixture(
+            self._allocation(K).update(np.maximum(model.sizes, 0.0)), model.likelihood, model.n_features, K
+        )
+        r, least = np.asarray(now.predict_proba(sample)), now._n_parameters() / K
+        for trial in exchanges.trials(clusters, sample.rows, r, now._halves, least):
+            yield replace(model, likelihood=trial.likelihood, sizes=trial.as_stats().N)
+
+    def _continued(
+        self, f: FittedMixture, model: Any, data: GroupedRows, sample_weight: object, passes: int, tol: float = -1.0
+    ) -> FittedMixture | None:
+        """After some passes more from a model; None where a cluster has too few rows for its covariance."""
+        now = self._with(replace(f, model=model, objective=None))
+        now.set_params(warm_start=True, max_iter=passes, tol=tol, n_init=1, callbacks=None, verbose=0, max_time=None)
+        try:
+            after = super(AdmixtureEstimator, now)._fit(data, None, How(), sample_weight, Clock())
+        except SingularCovariance:
+            return None
+        except Interrupted:
+            raise Interrupted(f, f.n_iter) from None
+        seconds = f.history[-1].seconds if f.history else 0.0
+        later = (replace(r, n_pass=f.n_iter + n, seconds=seconds + r.seconds) for n, r in enumerate(after.history, 1))
+        converged = f.converged if tol < 0 else after.converged
+        return replace(after, history=(*f.history, *later), n_iter=f.n_iter + after.n_iter, converged=converged)
+
+    def _words_of(self, texts: object, how: How, X: object, of_rows: How) -> ClusterWords | None:
+        """Of the clusters as they are now."""
+        f = self._found()
+        data, _ = self._data(X, of_rows, f.reading)
+        corpus, reading = self._read_texts(texts, how, data, f)
+        return ClusterWords.of(self._shares(data), corpus, reading)
 
     def _prior(self, K: int) -> DocumentPrior:
         """Of the proportions of groups."""

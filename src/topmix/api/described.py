@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from topmix.api.estimator import Estimator, F, learned
 from topmix.data.columns import column_of, periods_of
@@ -17,6 +18,7 @@ from topmix.fitted import groups, tables, tree
 from topmix.fitted.documents import Solver
 from topmix.fitted.frames import DataFrame
 from topmix.fitted.html import html_of
+from topmix.fitted.mixture import NO_WORDS
 from topmix.fitted.names import RELEVANCE, relevant_words
 from topmix.parameters.checks import number_from, whole_number
 from topmix.read import refuse_iterator
@@ -26,6 +28,21 @@ UNNAMED = (
     "model.name_words(counter.get_feature_names_out()), where counter made the counts; or fit(X, feature_names=...) "
     "or fit(texts). In a Pipeline, topmix.data.Vectorizer hands its words on, and CountVectorizer does not"
 )
+
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+def where_words(method: M) -> M:
+    """For methods that a fitted estimator has only where there are words."""
+    checked: M = available_if(_may_have_words)(method)
+    return checked
+
+
+def _may_have_words(estimator: Any) -> bool:
+    if estimator._fitted is None or estimator._has_words():
+        return True
+    raise AttributeError(NO_WORDS)
 
 
 class Described(Estimator[F]):
@@ -59,6 +76,7 @@ class Described(Estimator[F]):
         """X as the model reads it: a Corpus in the words of the model."""
         return self._read_known(X)
 
+    @where_words
     def top_words(self, n: int = 10, *, relevance: float = RELEVANCE) -> list[list[str]]:
         """The n best words of each topic, best first: probable in the topic and, the smaller `relevance`, rare in
         others. Other forms of a word, such as "networks" after "network", are left out, and an empty topic has none.
@@ -70,6 +88,7 @@ class Described(Estimator[F]):
             return relevant_words(f.view, n, weight)
         return [f.view.words_of(ids) for ids in f.view.top(n)]
 
+    @where_words
     def topic_info(self, X: object = None, *, n_words: int = 10, relevance: float = RELEVANCE) -> DataFrame:
         """A table of the topics, largest first: topic, name, size, share, coherence, words, nearest topics, documents
         and quality.
@@ -118,6 +137,7 @@ class Described(Estimator[F]):
         least = number_from(min_weight, "min_weight", 0.0, 1.0)
         return self._frame(tables.document_info(f, self._parts(X), self._solver(), n_topics=n, min_weight=least))
 
+    @where_words
     def word_info(self, word: str | int, *, n_topics: int = 10) -> DataFrame:
         """A table of the topics that use a word, given by its name or column, those that use it most first.
 
@@ -186,6 +206,7 @@ class Described(Estimator[F]):
         values = groups.groups_of(column_of(X, column, corpus.n_docs))
         return self._frame(groups.words_by(f, values, corpus, self._solver(), k, n_words=n))
 
+    @where_words
     def topic_tree(self, *, n_words: int = 5, nested: bool = False) -> DataFrame | dict[str, object] | None:
         """A hierarchy of the topics: topics with the same words are joined first.
 

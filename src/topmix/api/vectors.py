@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from topmix.api.described import where_words
 from topmix.api.mixture import MixtureEstimator
 from topmix.api.sklearn_callbacks import with_sklearn_callbacks
 from topmix.data.corpus import Corpus
@@ -77,6 +78,7 @@ class VectorMixture(MixtureEstimator):
     def _read_known(self, X: object) -> Corpus:
         return self.counts(X)
 
+    @where_words
     def topic_info(
         self, X: object = None, *, texts: object = None, n_words: int = 10, relevance: float = RELEVANCE
     ) -> DataFrame:

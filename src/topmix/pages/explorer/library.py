@@ -86,6 +86,22 @@ class Library:
         end = bisect_left(lower, True, begin, key=lambda word: not word.startswith(prefix))  # they are in one run
         return order[begin:end]
 
+    def nearest(self, d: int, n: int) -> list[tuple[int, float]]:
+        """The documents whose vectors are nearest to that of d, and their cosines; none where there are no vectors."""
+        vectors = self.corpus.vectors
+        if vectors is None:
+            return []
+        own = np.asarray(vectors.data[d : d + 1], np.float64)[0]
+        found, begin = np.zeros(len(vectors)), 0
+        for block in vectors.blocks():
+            norm = np.maximum(np.sqrt(np.einsum("nd,nd->n", block, block)), 1e-30)
+            found[begin : begin + len(block)] = block @ own.astype(block.dtype) / norm
+            begin += len(block)
+        found /= max(float(np.sqrt(own @ own)), 1e-30)
+        found[d] = -np.inf
+        best = np.argsort(-found, kind="stable")[: min(n, len(found) - 1)]
+        return [(int(e), float(found[e])) for e in best]
+
     def name(self, d: int) -> str:
         return str(d) if self.corpus.names is None else self.corpus.names[d]
 

@@ -40,7 +40,7 @@ def moved_documents(now: Snapshot, after: Model, library: Library) -> Json:
     rows = np.arange(library.n_docs)
     if library.n_docs > edits.DOCUMENTS:
         rows = np.sort(np.random.default_rng(0).choice(library.n_docs, edits.DOCUMENTS, replace=False))
-    rows = rows[library.lengths[rows] > 0]
+    rows = rows[library.is_known[rows]]
     sample, numbers = library.corpus[rows], edits.numbering(after)
     mixes = proportions(now.model, sample) if now.mixes is None else now.mixes.by_doc[rows].toarray()
     was = [now.numbering.ids[k] for k in np.argmax(mixes, axis=1).tolist()]

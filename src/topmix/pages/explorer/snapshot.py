@@ -10,10 +10,12 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from topmix.edits import Numbering, scores_of
-from topmix.metrics.topic_map import map_positions, map_radii
+from topmix.fitted.mixture import FittedMixture
+from topmix.metrics.topic_map import map_positions, map_radii, row_positions
 from topmix.pages.assets import Json, as_json, pack
 from topmix.pages.documents import TopicMarker
 from topmix.pages.explorer.library import Library
@@ -179,7 +181,7 @@ class Snapshot:
         if library is None or not 0 <= d < library.n_docs:
             raise NotFound(f"there is no document {d}")
         exact = self.view.proportions(library.corpus[d : d + 1])[0]
-        similar = [] if self.mixes is None else self.mixes.similar(d, 8)
+        similar = [] if self.mixes is None else library.nearest(d, 8) or self.mixes.similar(d, 8)
         return {
             **self._card(library, d, exact, LONGEST_TEXT, LONGEST_COUNTS),
             "tokens": float(library.lengths[d]),
@@ -284,6 +286,11 @@ class Snapshot:
         """Documents on a map: x, y, and the largest topic of each."""
         assert self.mixes is not None
         at = document_places(self.mixes.by_doc, self.positions, map_radii(self.topics.share))
+        vectors = None if self.library is None else self.library.corpus.vectors
+        if vectors is not None and isinstance(self.view.fitted, FittedMixture):
+            means = self.view.fitted.model.likelihood.mean()
+            x, y = row_positions(vectors, sp.csr_array(self.mixes.by_doc, dtype=np.float64), means, self.positions).T
+            at = at._replace(x=x, y=y)
         return as_json({"x": pack(at.x, "<f4"), "y": pack(at.y, "<f4"), "topic": pack(at.topic, "<i4")})
 
     def column(self, name: str) -> Json:
