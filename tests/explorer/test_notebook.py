@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import queue
 import secrets
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from topmix.pages.explorer import widget
 from topmix.pages.explorer.app import make_app
 from topmix.pages.explorer.widget import answered, in_notebook, page_of
 
@@ -54,6 +56,50 @@ def test_the_page_of_a_cell_runs_its_own_script_alone():
     assert page.count("<script") == 1
     assert "default-src 'none'" in page
     assert not in_notebook()
+
+
+class Cell:
+    """In the place of the widget: what the kernel is told, and what the page was told."""
+
+    def __init__(self, page, height):
+        self.page, self.height, self.name, self.address, self.documents = page, height, "cell", "", []
+        self.sent, self.told = queue.Queue(), None
+
+    def on_msg(self, told):
+        self.told = told
+
+    def send(self, said, buffers=()):
+        self.sent.put((said, *buffers))
+
+    def close(self):
+        self.told = None
+
+
+def test_questions_of_a_page_are_answered_and_what_it_shows_is_known(explorer, monkeypatch):
+    monkeypatch.setattr(widget, "_widget", Cell)
+    assert explorer.selected_topics == []
+    assert len(explorer.selected_documents) == 0
+    cell = explorer.channel.widget
+    for wrong in (None, {"id": 1}, {"id": "1", "view": "a", "path": "/", "method": "GET", "body": ""}):
+        cell.told(cell, wrong, [])
+    asked = {"id": 7, "view": "a", "path": "/api/documents?words=sail+boat", "method": "GET", "body": ""}
+    cell.told(cell, asked, [])
+    said, content = cell.sent.get(timeout=60)
+    assert said == {"id": 7, "view": "a", "status": 200}
+    found = explorer.selected_documents
+    assert len(found) == json.loads(content)["n"] > 20
+    assert list(found.columns) == ["document", "name", "topic", "share", "date", "group <b>"]
+    assert found["document"][0] == json.loads(content)["documents"][0]["row"]
+    assert found["name"][0] == explorer.session.library.name(found["document"][0])
+    cell.address, cell.documents = "#topic=3&tab=atlas", [5, 2, 10**9, "x"]
+    assert list(explorer.selected_documents["document"]) == [5, 2]
+    cell.address = "#topic=3&tab=documents&document=17"
+    assert list(explorer.selected_documents["document"]) == [17]
+    assert explorer.selected_topics == [3]
+    edit = {"do": "merge", "topics": [1, 3]}
+    explorer.session.apply(edit, explorer.session.status()["version"])
+    assert explorer.selected_topics == [1]  # what it became part of
+    assert any("event" in cell.sent.get(timeout=60)[0] for _ in range(3))
 
 
 @pytest.mark.slow  # starts JupyterLab

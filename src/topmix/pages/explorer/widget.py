@@ -3,8 +3,8 @@ comes through the kernel's own channel to the same addresses (app.py) that the s
 
     page in a frame  --postMessage-->  notebook.js in the cell  --comm-->  Channel  -->  app
 
-Answers are computed in a thread. While a cell runs, a kernel answers only if it has subshells (ipykernel 7 with
-JupyterLab 4.4 or later); others answer when the cell is over.
+Answers are computed in a thread. While a cell runs, a kernel answers only if it has subshells (ipykernel 7) and the
+notebook uses them (JupyterLab 4.6 does once a page is ready); others answer when the cell is over.
 """
 
 from __future__ import annotations
@@ -97,8 +97,10 @@ class Channel:
 
     def close(self) -> None:
         if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(_without_others(), self._loop).result(30)
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(5)
+            self._thread.join()
+            self._loop.close()
         self.widget.close()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -122,6 +124,14 @@ class Channel:
             for line in text.splitlines():
                 if line.startswith("data: "):
                     self.widget.send({"event": line.removeprefix("data: ")})
+
+
+async def _without_others() -> None:
+    """Ends all that the loop does."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 def _fields(query: str) -> dict[str, str]:
