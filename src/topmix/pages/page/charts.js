@@ -153,7 +153,7 @@ function lineChart(k, found, names, column) {
   const known = share.flatMap((s, i) => (s === null ? [] : [i]));
   const at = (i, s) => `${x(i).toFixed(1)} ${y(s).toFixed(1)}`;
   const upper = known.map((i) => at(i, share[i] + (error[i] ?? 0)));
-  const lower = known.map((i) => at(i, share[i] - (error[i] ?? 0))).reverse();
+  const lower = known.map((i) => at(i, share[i] - (error[i] ?? 0))).toReversed();
   svg.append(
     element("svg:path", { class: "band", d: `M${[...upper, ...lower].join("L")}Z` }),
     element("svg:path", { class: "line", d: `M${known.map((i) => at(i, share[i])).join("L")}` }),
