@@ -233,7 +233,7 @@ def _look(url: str, texts: list[str], rng: random.Random, use: Callable[[Any, li
 
 def _use_explorer(page: Any, texts: list[str], rng: random.Random) -> None:
     for _ in range(3):
-        page.click(f"#tab-{rng.choice(('compare', 'tree', 'training', 'share', 'settings'))}")
+        page.click(f"#tab-{rng.choice(('atlas', 'compare', 'tree', 'training', 'share', 'settings'))}")
         page.wait_for_timeout(30)
     page.click("#tab-topics")
     topics = page.locator(".topic")

@@ -1,11 +1,14 @@
-"""The pictures of docs/gallery.md that topmix.plot and matplotlib draw: `python -m tools.gallery`.
+"""The pictures of docs/gallery.md: drawn by topmix.plot and matplotlib, and of explorer and report in a browser.
+`python -m tools.gallery` makes all of them, `python -m tools.gallery pages` those of the pages.
 
-Four are of the demo corpus, the documentation that is installed with Python, so they change a little with its versions.
+Most are of the demo corpus, the documentation that is installed with Python, so they change a little with its versions.
 The other two are of made data.
 """
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import topmix
+from tools.find_chromium import find_chromium
 from topmix import LDA, GaussianMixture
 from topmix.data import demo_corpus
 
@@ -57,6 +61,49 @@ def heat_map(lda: LDA, corpus: Any) -> Any:
     return ax
 
 
+def of_the_pages() -> None:
+    """The explorer and the report of the demo corpus, as a browser shows them."""
+    from playwright.sync_api import sync_playwright
+
+    corpus = demo_corpus()
+    lda = LDA(100, random_state=0).fit(corpus)
+    columns = {"package": [name.partition(".")[0] for name in corpus.names or ()]}
+    shots = {
+        "explorer": ("topics", None),
+        "explorer-documents": ("documents", "#found-cards .card"),
+        "explorer-map": ("atlas", "#atlas-list"),
+        "explorer-charts": ("charts", None),
+    }
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        topmix.explore(lda, corpus, columns=columns, title="Documentation", browser=False) as explorer,
+        sync_playwright() as p,
+    ):
+        browser = p.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1500, "height": 900})
+        page.goto(explorer.url)
+        page.locator("#documents .document").first.wait_for(timeout=120_000)
+        page.locator("#map .region").first.wait_for()
+        for name, (tab, choose) in shots.items():
+            page.click(f"#tab-{tab}")
+            if tab == "documents":
+                page.fill("#find-words", lda.top_words(1)[int(lda.topic_info()["topic"][0])][0])
+                page.keyboard.press("Enter")
+                page.wait_for_timeout(1000)
+            if choose is not None:
+                page.locator(choose).first.click()
+            page.wait_for_timeout(1500)
+            page.screenshot(path=FOLDER.parent / f"{name}.png")
+        report = Path(folder) / "documentation.html"
+        topmix.report.write_report(lda, report, corpus, columns=columns, title="Documentation")
+        page.set_viewport_size({"width": 1280, "height": 860})
+        page.goto(report.as_uri())
+        page.locator("#map .region").first.wait_for()
+        page.wait_for_timeout(500)
+        page.screenshot(path=FOLDER.parent / "report.png")
+        browser.close()
+
+
 def over_time() -> None:
     rng = np.random.default_rng(0)
     subjects = [
@@ -94,6 +141,9 @@ def clusters() -> None:
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     plt.rcParams["svg.hashsalt"] = "topmix"  # the same ids in each run
+    of_the_pages()
+    if sys.argv[1:] == ["pages"]:
+        return
     clusters()
     over_time()
     of_the_demo_corpus()

@@ -113,7 +113,6 @@ def topic_map(model: BaseEstimator, ax: Axes | None = None, *, n_labels: int = 3
     two most relevant words, where no larger one has its label.
     """
     from matplotlib.collections import EllipseCollection
-    from matplotlib.patheffects import withStroke
 
     ax = _axes(ax)
     view = view_of(model)
@@ -129,13 +128,14 @@ def topic_map(model: BaseEstimator, ax: Axes | None = None, *, n_labels: int = 3
     ax.set_aspect("equal")
     for axis, (low, high) in zip("xy", np.stack([(X - radius[:, None]).min(0), (X + radius[:, None]).max(0)], axis=1)):
         ax.set(**{f"{axis}lim": (low - 0.04 * (high - low), high + 0.04 * (high - low))})
-    around = [withStroke(linewidth=2, foreground=ax.get_facecolor())]  # readable on any circle, light or dark
+    # Readable on any circle, light or dark.
+    behind = {"facecolor": ax.get_facecolor(), "alpha": 0.6, "pad": 0.6, "linewidth": 0}
     ax.apply_aspect()  # now, because texts are measured on the figure as it will be
     words = relevant_words(view, 2)
     taken: list[BboxBase] = []
     for k in view.by_size()[:n_labels].tolist():
         label = ax.annotate(
-            f"{k} {' '.join(words[k])}", X[k], ha="center", va="center", fontsize="x-small", path_effects=around
+            f"{k} {' '.join(words[k])}", X[k], ha="center", va="center", fontsize="x-small", bbox=behind
         )  # fmt: skip
         place = label.get_window_extent()
         if any(place.overlaps(other) for other in taken):  # a larger topic has its label there

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from topmix.cli.explore_command import open_session
 from topmix.explorer import Session, explore
 from topmix.fitted.documents import Visited
 from topmix.metrics.topic_map import map_positions, map_radii
+from topmix.pages.assets import asset
 from topmix.pages.explorer import mixes
 from topmix.pages.explorer.live import Watch
 from topmix.pages.web import Refused
@@ -503,6 +505,30 @@ def test_documents_on_a_map_and_in_charts(client, explorer, documents, fitted):
             assert charts["error"][k][g] == pytest.approx(error, rel=1e-2)
     assert [d["row"] for d in client.get("/api/cards", params={"rows": "3,7"}).json()["documents"]] == [3, 7]
     assert client.get("/api/cards", params={"rows": "3,999999"}).status_code == 404
+
+
+# How people without one kind of cone see linear RGB: Machado, Oliveira and Fernandes (2009).
+BLIND = {
+    "none": np.eye(3),
+    "red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "green": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "blue": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+}
+
+
+@pytest.mark.parametrize("kind", BLIND)
+def test_colours_inside_a_document_can_be_told_apart(kind):
+    listed = re.search(r"const OWN = \[(.*?)\]", asset("data.js"), re.DOTALL)[1]
+    rgb = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in re.findall(r"#\w{6}", listed)])
+    assert len(rgb) == 8
+    linear = np.clip(
+        np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ np.array(BLIND[kind]).T, 0, 1
+    )
+    xyz = linear @ np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]).T
+    f = np.cbrt(xyz / [0.9505, 1.0, 1.089])
+    lab = np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
+    apart = np.sqrt(((lab[:, None] - lab[None]) ** 2).sum(axis=2)) + 1e3 * np.eye(8)
+    assert apart.min() > 15  # of the CIELAB distance; 2 can just be seen
 
 
 def covered(X, radius):

@@ -286,7 +286,7 @@ def test_documents_on_a_map_and_topics_in_charts(page, explorer, documents):
     page.click("#tab-charts")
     page.select_option("#charts-column", label="group <b>")
     page.wait_for_selector("#charts rect")
-    assert page.locator("#charts figure").first.locator("rect").count() == 5
+    assert 1 <= page.locator("#charts figure").first.locator("rect").count() <= 5
 
 
 def test_a_hostile_corpus_runs_nothing_and_breaks_no_layout(page, browser, explorer):
@@ -336,6 +336,31 @@ def test_names_and_words_without_an_end_stay_inside_a_narrow_page(window):
             page.click(f"#tab-{tab}")
             page.wait_for_timeout(50)
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, tab
+
+
+def test_a_phone_goes_to_a_topic_and_back_and_parts_of_topics_are_shown(window, fitted, documents):
+    other = LDA(8, max_iter=4, random_state=5).fit(documents.corpus)
+    inside = "((r) => r.top > -5 && r.top < 300)(document.getElementById('{}').getBoundingClientRect())"
+    with (
+        topmix.explore(fitted, documents.corpus, texts=documents.texts, other=other, browser=False) as explorer,
+        window(explorer.url, has_touch=True) as page,
+    ):
+        page.set_viewport_size({"width": 400, "height": 800})
+        page.locator(".topic").nth(1).tap()
+        wait_for(page, inside.format("detail"))
+        page.locator("#to-list").tap()
+        wait_for(page, inside.format("list-pane"))
+        page.click("#tab-documents")
+        page.locator(".card").nth(2).tap()
+        wait_for(page, inside.format("reading"))
+        page.locator(".whole .text [data-k]").first.tap()
+        assert page.locator(".whole .word-about button").is_visible()
+        page.locator("#reading .back").tap()
+        wait_for(page, inside.format("view-documents"))
+        page.click("#tab-models")
+        page.wait_for_selector("#models .part")
+        assert page.locator("#models tbody tr").count() >= 8
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def test_an_address_in_an_open_page_leads_to_what_it_names(page, explorer, fitted):

@@ -38,7 +38,7 @@ from topmix.views.model import Model, ModelView
 
 LOOKUP_WORDS, LOOKUP_TOPICS = 30_000, 6
 NEIGHBOURS = 5
-SHOWN_DOCUMENTS, LONGEST_TEXT = 1000, 900  # approximately; characters of each
+SHOWN_DOCUMENTS, LONGEST_TEXT = 800, 900  # approximately; characters of each
 MARKED_TOPICS = 6  # of a document
 LARGEST_GROUPS, LONGEST_NAME = 40, 200  # groups that may be shown, where they are not periods; characters of a name
 

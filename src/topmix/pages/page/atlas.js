@@ -101,8 +101,8 @@ const asPixel = (() => {
 async function colourAtlas() {
   const name = $("atlas-by").value;
   const style = getComputedStyle(document.documentElement);
-  const [sat, light, soft] = ["--sat", "--light", "--line"].map((v) => style.getPropertyValue(v));
-  const none = asPixel(soft);
+  const [sat, light, line] = ["--sat", "--light", "--line"].map((v) => style.getPropertyValue(v));
+  const none = asPixel(line);
   let of = atlas.topic;
   let colours = angle.map((a) => asPixel(`hsl(${a.toFixed(0)} ${sat} ${light})`));
   $("atlas-legend").replaceChildren();

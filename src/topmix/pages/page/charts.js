@@ -153,7 +153,7 @@ function lineChart(k, found, names, column) {
   const known = share.flatMap((s, i) => (s === null ? [] : [i]));
   const at = (i, s) => `${x(i).toFixed(1)} ${y(s).toFixed(1)}`;
   const upper = known.map((i) => at(i, share[i] + (error[i] ?? 0)));
-  const lower = known.map((i) => at(i, share[i] - (error[i] ?? 0))).reverse();
+  const lower = known.map((i) => at(i, share[i] - (error[i] ?? 0))).toReversed();
   svg.append(
     element("svg:path", { class: "band", d: `M${[...upper, ...lower].join("L")}Z` }),
     element("svg:path", { class: "line", d: `M${known.map((i) => at(i, share[i])).join("L")}` }),
@@ -176,8 +176,11 @@ function lineChart(k, found, names, column) {
 }
 
 function barChart(k, found, names, column) {
-  const order = [...names.keys()].sort((a, b) => found.n[b] - found.n[a]).slice(0, 12);
-  order.sort((a, b) => (found.share[k][b] ?? 0) - (found.share[k][a] ?? 0));
+  const shareOf = (g) => found.share[k][g] ?? 0;
+  const most = [...names.keys()].sort((g, h) => found.n[h] - found.n[g]).slice(0, 20);
+  const order = most
+    .sort((g, h) => shareOf(h) - shareOf(g))
+    .filter((g, i) => i < 8 && (i === 0 || shareOf(g) > 0.0005));
   const ROW = 15;
   const [W, L] = [300, 104];
   const top = Math.max(...order.map((g) => (found.share[k][g] ?? 0) + (found.error[k][g] ?? 0)), 1e-6);
@@ -189,7 +192,7 @@ function barChart(k, found, names, column) {
     class: "chart",
   });
   order.forEach((g, i) => {
-    const [s, e, y] = [found.share[k][g] ?? 0, found.error[k][g] ?? 0, i * ROW + 2];
+    const [s, e, y] = [shareOf(g), found.error[k][g] ?? 0, i * ROW + 2];
     const name = names[g].length > 15 ? `${names[g].slice(0, 14)}…` : names[g];
     svg.append(
       element("svg:text", { x: L - 6, y: y + 11, "text-anchor": "end" }, name),

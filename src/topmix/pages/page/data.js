@@ -118,7 +118,7 @@ const isPoor = (k) => data.quality[k] !== null;
 const hue = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light))`;
 const soft = (k) => `hsl(${angle[k].toFixed(0)} var(--sat) var(--light) / .38)`;
 // Inside a document its topics have colours that everybody can tell apart, and letters; the hue of the map is the map's.
-const OWN = ["#4a97d6", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#c9b900", "#7f7f7f"];
+const OWN = ["#56b4e9", "#e69f00", "#d1478c", "#6a80f8", "#5fe67a", "#8f7c56", "#cfc5af", "#c2e0f0"];
 function ownColours(topics) {
   return new Map(topics.map(([k], i) => [k, { colour: OWN[i % OWN.length], letter: String.fromCharCode(65 + i) }]));
 }

@@ -197,6 +197,7 @@ const readDocument = orSay(async (row) => {
     meter(other, score, name, { hue: "var(--accent)", onclick: () => readDocument(other) }),
   );
   $("reading").replaceChildren(
+    element("button", { class: "back", onclick: () => $("view-documents").scrollIntoView() }, "← results"),
     element("h2", { dir: "auto" }, d.name.slice(0, 300)),
     element(
       "p",

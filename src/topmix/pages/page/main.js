@@ -88,6 +88,7 @@ $("relevance").oninput = (e) => {
   state.relevance = 1 - Number(e.target.value);
   drawWords();
 };
+$("to-list").onclick = () => $("list-pane").scrollIntoView();
 $("previous").onclick = () => moveSelection(-1);
 $("next").onclick = () => moveSelection(1);
 list.addEventListener("scroll", drawList, { passive: true });

@@ -92,7 +92,7 @@ let regions = [];
 let regionsAsked = 0;
 async function drawRegions() {
   const asked = ++regionsAsked;
-  const found = K < 40 ? null : await source.tree().catch(() => null);
+  const found = K < 80 ? null : await source.tree().catch(() => null);
   if (asked !== regionsAsked) return;
   regions = found === null ? [] : regionsOf(found);
   updateMap();
@@ -175,7 +175,8 @@ function updateMap() {
   const done = new Set(first);
   for (const k of orders.size)
     if (!done.has(k) && !isTiny(k) && nodes.length < 150)
-      label(short(labelOf(k)), data.x[k], -data.y[k], size, { "data-of": k });
+      for (const shift of data.share[k] > 1 / K ? [0, -1.4, 1.4] : [0])
+        if (label(short(labelOf(k)), data.x[k], -data.y[k] + shift * size, size, { "data-of": k })) break;
   map.querySelector("#labels").replaceChildren(...nodes);
 }
 

@@ -31,9 +31,9 @@ opened.models = orSay(async () => {
   $("models-facts").textContent =
     `Topics of this model and of “${found.title}”, paired so that they are nearest in all; ` +
     `the mean similarity is ${percent(mean)}. ${percent(found.shared)} of the tokens are of words that both know.`;
-  const side = (k, name, words, share, open) =>
+  const side = (part, k, name, words, share, open) =>
     k === null
-      ? [element("td", { class: "none", colspan: 2 }, "no partner")]
+      ? [element("td", { class: "none", colspan: 2 }, part ? "↳ the same" : "no partner")]
       : [
           element(
             "th",
@@ -43,19 +43,28 @@ opened.models = orSay(async () => {
           ),
           element("td", { dir: "auto" }, name ? element("b", {}, `${name} `) : null, words.slice(0, 8).join(" ")),
         ];
+  // Each pair, and below it topics of either model that are parts of one of the two.
+  const isPart = (k, j) => found.parts.some(([a, b]) => (j === null && a === k) || (k === null && b === j));
+  const pairs = found.pairs.filter(([k, j]) => (k !== null && j !== null) || !isPart(k, j));
+  const rows = [];
+  for (const [k, j, distance] of pairs) {
+    rows.push([k, j, distance, false]);
+    for (const [a, b, near] of found.parts)
+      if ((a === k) !== (b === j)) rows.push([a === k ? null : a, b === j ? null : b, near, true]);
+  }
   $("models").tBodies[0].replaceChildren(
-    ...found.pairs.map(([k, j, distance]) =>
+    ...rows.map(([k, j, distance, part]) =>
       element(
         "tr",
-        {},
-        ...side(k, data.names[k], topWords[k] ?? [], data.share[k], true),
+        part ? { class: "part" } : {},
+        ...side(part, k, data.names[k], topWords[k] ?? [], data.share[k], true),
         element(
           "td",
           { class: "similar", hue: k === null ? "var(--soft)" : hue(k) },
           distance === null ? "–" : element("i", { style: `width:${50 * (1 - distance)}%` }),
           distance === null ? null : percent(1 - distance),
         ),
-        ...side(j, found.names[j], found.labels[j] ?? [], found.share[j], false),
+        ...side(part, j, found.names[j], found.labels[j] ?? [], found.share[j], false),
       ),
     ),
   );

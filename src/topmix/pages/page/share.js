@@ -2,7 +2,16 @@
 // what it shows, for everybody who may use this server.
 
 const file = (name, about) =>
-  element("li", {}, element("a", { href: `/export/${name}`, download: name }, name), element("span", {}, about));
+  element(
+    "li",
+    {},
+    element(
+      "a",
+      { href: `/export/${name}`, download: name, onclick: () => say(`Writing ${name}; the browser saves it then.`) },
+      name,
+    ),
+    element("span", {}, about),
+  );
 addTab(
   "share",
   "Share",
