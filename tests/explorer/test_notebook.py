@@ -169,17 +169,26 @@ def started(folder: Path, server: subprocess.Popen) -> str:
     """The address of a Jupyter server, as it writes it."""
     for _ in range(600):
         for path in folder.glob("jpserver-*.json"):
-            return str(json.loads(path.read_text())["url"])
+            if written := read(path):
+                return str(written["url"])
         assert server.poll() is None, "JupyterLab ended"
         time.sleep(0.1)
     raise AssertionError("JupyterLab did not start")
 
 
+def read(path: Path) -> Any:
+    """JSON in a file; None while it is being written."""
+    try:
+        return json.loads(path.read_text())
+    except ValueError:
+        return None
+
+
 def saved(path: Path) -> None:
     """A saved notebook keeps a table of the topics, which needs no kernel."""
     for _ in range(100):
-        outputs = json.loads(path.read_text())["cells"][0]["outputs"]
-        if outputs:
+        notebook = read(path)
+        if notebook and (outputs := notebook["cells"][0]["outputs"]):
             still, page = [output["data"] for output in outputs if "data" in output]
             assert "LDA with 3 topics" in "".join(still["text/html"])
             assert "application/vnd.jupyter.widget-view+json" in page
