@@ -50,7 +50,8 @@ inline void apply_moves(const std::vector<Moves>& team, int threads, const Topic
         for (const auto& moves : team)
             for (const Move& m : moves.list) {
                 if (size_t(m.v) < begin || size_t(m.v) >= end) continue;
-                int32_t* n = &counts.word[size_t(m.v) * K];
+                auto* n =
+                    reinterpret_cast<uint32_t*>(&counts.word[size_t(m.v) * K]);  // they wrap: given ones may be odd
                 --n[m.from], ++n[m.to];
             }
     });

@@ -6,7 +6,9 @@
 #pragma once
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -35,6 +37,8 @@ std::span<T> room_of(const LinePiece& piece, size_t n, std::span<T> all) {
 template <class Fn>
 std::vector<LinePiece> parse_pieces(std::span<const uint8_t> text, int64_t line, int threads, Fn&& parse) {
     Scanner(text, line);  // refuses a text without a newline at its end
+    if (line < 0 || line > std::numeric_limits<int64_t>::max() / 2)
+        throw std::invalid_argument("there is no such line");
     std::vector<LinePiece> pieces;
     for (size_t begin = 0; begin < text.size();) {
         const auto cut = text.begin() + ptrdiff_t(std::min(begin + kLinePiece, text.size()) - 1);
