@@ -188,11 +188,15 @@ function paintAtlas() {
   const size2 = 14 * ratio;
   Object.assign(context, { font: `600 ${size2}px system-ui, sans-serif`, textAlign: "center", lineJoin: "round" });
   const style = getComputedStyle(document.documentElement);
+  const taken = []; // a name that would cover another is left out
   for (const { words, x, y } of atlasNames()) {
     context.lineWidth = 4 * ratio;
     context.strokeStyle = style.getPropertyValue("--ground");
     context.fillStyle = style.getPropertyValue("--ink");
     const at = [(x - left) / unit, (y - upper) / unit];
+    const half = context.measureText(words).width / 2;
+    if (taken.some((t) => Math.abs(t.x - at[0]) < t.half + half && Math.abs(t.y - at[1]) < size2)) continue;
+    taken.push({ x: at[0], y: at[1], half });
     context.strokeText(words, ...at);
     context.fillText(words, ...at);
   }
