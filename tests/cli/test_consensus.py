@@ -21,7 +21,7 @@ def test_it_writes_a_model_and_shows_its_topics(work, tmp_path):
     done = call(work / "docs", "-k", "4", "--fits", "4", "-o", tmp_path / "model", *QUICK)
     assert done.exit_code == 0, done.output
     assert done.stderr == ""  # nobody watches
-    assert "of 4 topics are real at level 95%, by 4 fits" in done.stdout
+    assert "of 4 topics are called real, by 4 fits" in done.stdout
     model = topmix.load(tmp_path / "model")
     assert model._found().reproducibility.n_fits == 4
     assert model.tokenizer_  # it takes plain text

@@ -65,7 +65,7 @@ def test_the_table_has_the_reliable_topics_first(result):
     top = result.model.top_words(20, relevance=1.0)[first["topic"]]
     assert {*first["always"], *first["sometimes"]} <= set(top)
     assert first["always"][:3] == top[:3]
-    assert "4 of 6 topics are real" in str(result)
+    assert "4 of 6 topics are called real" in str(result)
     assert len(result.to_dict()["topics"]) == 6
 
 

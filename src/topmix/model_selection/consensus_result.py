@@ -121,7 +121,7 @@ class ConsensusResult:
                 " ".join(words), style=None if r.is_real[k] else "dim",
             )  # fmt: skip
         n, K = int(r.is_real.sum()), len(r.is_real)
-        said = f"{n} of {K} topics are real at level {LEVEL:.0%}, by {self.n_fits} fits."
+        said = f"{n} of {K} topics are called real, by {self.n_fits} fits; {LEVEL:.0%} of such topics should be."
         if n < K:
             said += " The others (dim) are not to be relied on."
         if self.interrupted:
