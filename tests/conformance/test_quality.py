@@ -90,7 +90,7 @@ QUALITY = {
     "GaussianMixture": [labels(load_iris, 3, 0.88), labels(load_digits, 10, 0.65, covariance_type="diag")],
     "MultinomialMixture": [labels(load_digits, 10, 0.68)],
     "VonMisesFisherMixture": [labels(load_digits, 10, 0.6)],
-    "GaussianAdmixture": [groups_of(around, 0.2), bags(load_digits, 10, 0.69, covariance_type="diag")],
+    "GaussianAdmixture": [groups_of(around, 0.2), bags(load_digits, 10, 0.7, covariance_type="diag")],
     "VonMisesFisherAdmixture": [groups_of(around, 0.22), bags(load_digits, 10, 0.7)],
 }
 

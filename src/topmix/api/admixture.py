@@ -202,12 +202,16 @@ class AdmixtureEstimator(VectorMixture):
         texts: tuple[object, How] | None = None,
     ) -> FittedMixture:
         f = super()._fit(X, y, how, sample_weight, clock, texts)
-        if not f.converged or self._is_warm() or not self._component("learner").remembers_rows:
+        if not (self._exchanges() and f.converged and self._component("learner").remembers_rows) or self._is_warm():
             return f
         now = self._exchanged(f, self._data(X, how, f.reading)[0], sample_weight, clock)
         if now is f or texts is None:
             return now
         return replace(now, texts=self._with(now)._words_of(*texts, X, how))
+
+    def _exchanges(self) -> bool:
+        """Whether a higher objective also means better clusters."""
+        return True
 
     def _exchanged(self, f: FittedMixture, data: GroupedRows, sample_weight: object, clock: Clock) -> FittedMixture:
         """After exchanges of clusters, while they make the objective higher: which clusters are found is decided by the
@@ -503,6 +507,9 @@ class GaussianAdmixture(AdmixtureEstimator, GaussianMixture):
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+
+    def _exchanges(self) -> bool:
+        return self.covariance_type == "full"  # clusters of digits by variances alone get a higher objective, no better
 
 
 class VonMisesFisherAdmixture(AdmixtureEstimator, VonMisesFisherMixture):
