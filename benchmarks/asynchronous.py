@@ -128,7 +128,7 @@ class Comparison:
         """Bound, and perplexity at some of the times, of one fit."""
         return self.follow(name, ours.lda(K, **{"inference": "variational"} | settings), perplexity)
 
-    def follow(self, name: str, model: Any, perplexity: bool = True) -> Curve:
+    def follow(self, name: str, model: Any, perplexity: bool = True, tol: float = 1e-4) -> Curve:
         """Of this LDA. Both are computed when the fit is over."""
         streams = model.learner == "stochastic" or isinstance(model.learner, Stochastic)
         curve, watch, due = Curve(name), Stopwatch(), Milestones(self.seconds, per_octave=2, first=1e-3)
@@ -141,8 +141,13 @@ class Comparison:
                 curve.add(watch.seconds, None, record.n_pass, elbo=record.objective)
             return watch.seconds > self.seconds
 
-        tol = -np.inf if streams else 1e-4
-        common = {"max_iter": 10_000, "tol": tol, "random_state": 0, "n_jobs": self.threads, "callbacks": [look]}
+        common = {
+            "max_iter": 10_000,
+            "tol": -np.inf if streams else tol,
+            "random_state": 0,
+            "n_jobs": self.threads,
+            "callbacks": [look],
+        }
         model.set_params(**common).fit(self.data.train)
         eta = float(model.topic_word_prior_)
         if perplexity or streams:

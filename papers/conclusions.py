@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from papers import RESULTS
 from papers.rows import Row, corpus_of, curve_of, panels, rows
 
@@ -54,15 +56,21 @@ def sparse_mixtures(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
 
 
 def collapsed(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
-    """Fig. 1 of SCVB0: last scores, and those after a quarter of the time."""
-    out = {}
-    for (corpus, K), named in panels(rows("scvb0", folder, figure=1)).items():
-        found: dict[str, float] = {}
-        end = max(curve_of(row).seconds[-1] for row in named.values())
-        for name, row in named.items():
-            found[name] = curve_of(row).last()
-            found[f"{name}: at a quarter"] = curve_of(row).best(end / 4)
-        out[f"{corpus}, K = {K}"] = found
+    """Fig. 1 of SCVB0: scores after all and after a quarter of the time, means over seeds, and their range."""
+    seeds: dict[str, dict[str, list[Row]]] = {}
+    for row in rows("scvb0", folder, figure=1):
+        seeds.setdefault(f"{corpus_of(row)}, K = {row['settings']['K']}", {}).setdefault(
+            row["settings"]["name"], []
+        ).append(row)
+    out: dict[str, dict[str, float]] = {}
+    for where, named in seeds.items():
+        found = out.setdefault(where, {})
+        for name, some in named.items():
+            ends = [curve_of(row).last() for row in some]
+            early = [curve_of(row).value_at(row["settings"]["seconds"] / 4) for row in some]
+            found[name] = float(np.mean(ends))
+            found[f"{name}: at a quarter"] = float(np.mean([-np.inf if v is None else v for v in early]))
+            found[f"{name}: spread"] = float(np.ptp(ends))
     return out
 
 
@@ -82,19 +90,51 @@ def asynchronous(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
 
 
 def combinatorial(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
-    """Table 2 of combinatorial topics: the least error over lambda, and the seconds of that fit."""
-    out: dict[str, dict[str, Any]] = {}
+    """Table 2 of combinatorial topics: the least error over lambda, and the seconds of that fit; means over starts."""
+    best: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
     for row in rows("combinatorial", folder, table=2):
         s, result = row["settings"], row["result"]
         name = s["method"] + (", exact" if s.get("exact") else "")
-        found = out.setdefault(f"{s['sample']}, {s['documents']:,}", {})
-        if name not in found or result["error"] < found[name]["error"]:
-            found[name] = result | {"lambda": s.get("lambda")}
+        starts = best.setdefault((f"{s['sample']}, {s['documents']:,}", name), {})
+        seed = s.get("seed", 0)
+        if seed not in starts or result["error"] < starts[seed]["error"]:
+            starts[seed] = result
+    out: dict[str, dict[str, Any]] = {}
+    for (where, name), starts in best.items():
+        some = list(starts.values())
+        found = {key: float(np.mean([r[key] for r in some])) for key in ("error", "seconds", "nmi") if key in some[0]}
+        out.setdefault(where, {})[name] = found | {"spread": float(np.ptp([r["error"] for r in some]))}
+    return out
+
+
+def other_alphas(folder: Path = RESULTS) -> dict[str, dict[str, float]]:
+    """ESVI under other priors of documents: bounds per token at the end of the time; SVI is the best of its grid."""
+    out: dict[str, dict[str, float]] = {}
+    for row in rows("esvi", folder, figure="alphas"):
+        s = row["settings"]
+        found = out.setdefault(f"{corpus_of(row)}, K = {s['K']}, alpha = {s['alpha']}", {})
+        name = "SVI" if s["name"].startswith("SVI") else s["name"]
+        value = curve_of(row).last("elbo") / row["result"]["tokens"]
+        found[name] = max(found.get(name, -np.inf), value)
+    return out
+
+
+def with_workers(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
+    """ESVI and VI with 1 to 16 workers on nips: passes per second as multiples of one worker's, and the last bound."""
+    out: dict[str, dict[str, Any]] = {}
+    for row in rows("esvi", folder, figure=4, corpus="nips", K=128):
+        s = row["settings"]
+        if s["name"] in ("ESVI", "VI"):
+            bound = curve_of(row).last("elbo") / row["result"]["tokens"]
+            out.setdefault(s["name"], {})[s["workers"]] = {"speed": speed(row), "bound": bound}
+    for found in out.values():
+        for value in found.values():
+            value["times"] = value["speed"] / found[1]["speed"]
     return out
 
 
 def main() -> int:
-    for part in (sparsity, sparse_mixtures, collapsed, asynchronous, combinatorial):
+    for part in (sparsity, sparse_mixtures, collapsed, asynchronous, other_alphas, with_workers, combinatorial):
         print(f"\n{part.__doc__}")
         for where, found in part().items():
             print(f"  {where}")

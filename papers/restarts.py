@@ -12,6 +12,7 @@ from topmix import _core
 from topmix.data.shard import Shard
 from topmix.local.solve import solve
 
+MOST_ROUNDS = 50
 GHOST = 1e-3  # tokens; a topic with fewer is gone, and a restart without it would gain nothing
 
 
@@ -47,8 +48,9 @@ class OneDocument:
 def bounds_from_starts(fitted: Any, shard: Shard, starts: int, tries: int = 5, seed: int = 0) -> dict[str, Any]:
     """Documents solved by the kernel under the topics of a fitted HDP, from random starts, and with restarts.
 
-    For each document: tokens, the bound per token of every start [documents, starts], that of the first start with
-    restarts, and topics before and after. The kernel gives counts; their bound is computed in float64.
+    For each document: tokens, the bound per token of every start [documents, starts], that of the first start with one
+    round of restarts and with rounds until none helps any document, and topics before and after. The kernel gives
+    counts; their bound is computed in float64.
     """
     lam = fitted.components_.T
     expected = digamma(lam) - digamma(lam.sum(axis=0))
@@ -74,14 +76,25 @@ def bounds_from_starts(fitted: Any, shard: Shard, starts: int, tries: int = 5, s
         first = start if first is None else first
         bounds.append(solved(start, 0)[1])
     before = solved(first, 0)[0]
-    after, with_restarts, effort = solved(first, tries)
+    after, once, effort = solved(first, tries)
+    repeated, rounds, tried, kept = once, 1, effort[1], effort[2]
+    while kept and rounds < MOST_ROUNDS:
+        further, bound, effort = solved(after, tries)
+        rounds, tried, better = rounds + 1, tried + effort[1], bound > repeated + 1e-9
+        if not better.any():
+            break
+        kept += effort[2]
+        after = np.where(better[:, None], further, after)
+        repeated = np.maximum(repeated, bound)
     return {
         "tokens": tokens,
         "bounds": np.array(bounds).T,
-        "with_restarts": with_restarts,
+        "once": once,
+        "with_restarts": repeated,
+        "rounds": rounds,
         "topics_before": (before > 0).sum(axis=1),
         "topics_after": (after > 0).sum(axis=1),
-        "accepted": effort[2] / max(effort[1], 1),
+        "accepted": kept / max(tried, 1),
         "N_before": before[:1],
         "N_after": after[:1],
     }

@@ -14,7 +14,7 @@ from benchmarks.harness.machine import ROOT
 from benchmarks.harness.tables import Cells, number
 from papers import RESULTS, conclusions
 from papers.published import TABLE1, TABLE2, TABLE3, TABLE4
-from papers.rows import corpus_of, curve_of, rows
+from papers.rows import Row, corpus_of, curve_of, rows
 
 PAGE = ROOT / "docs" / "papers.md"
 
@@ -123,19 +123,17 @@ def streams(folder: Path) -> Cells:
         key, curve = f"{corpus_of(row)}, K = {row['settings']['K']}", curve_of(row)
         name = row["settings"]["name"]
         found.setdefault(key, {})[name] = curve.last()
-        found[key][f"{name}: at a quarter"] = curve.best(row["settings"]["seconds"] / 4)
+        found[key][f"{name}: at a quarter"] = curve.value_at(row["settings"]["seconds"] / 4)
     names = [n for n in dict.fromkeys(n for f in found.values() for n in f) if ":" not in n]
-    cells = [
-        [
-            name,
-            *(
-                f"{number(f.get(f'{name}: at a quarter'))}, {number(f.get(name))}" if name in f else "–"
-                for f in found.values()
-            ),
-        ]
-        for name in names
-    ]
-    return [["at a quarter of the time, at the end", *found], *cells]
+
+    def cell(f: dict[str, float], name: str) -> str:
+        if name not in f:
+            return "–"
+        spread = f.get(f"{name}: spread")
+        return f"{number(f.get(f'{name}: at a quarter'))}, {number(f[name])}" + (f" ({spread:.3f})" if spread else "")
+
+    cells = [[name, *(cell(f, name) for f in found.values())] for name in names]
+    return [["at a quarter of the time, at the end (range of three seeds)", *found], *cells]
 
 
 def coherence(folder: Path) -> Cells:
@@ -169,6 +167,27 @@ def workers(folder: Path) -> Cells:
         for name, cells in named.items()
     ]
     return [["", "", "bound per token at 1/8", "at 1/2", "at the end", "perplexity"], *body]
+
+
+def alphas(folder: Path) -> Cells:
+    """Fig. 4 of ESVI under other priors."""
+    found = conclusions.other_alphas(folder)
+    names = list(dict.fromkeys(n for f in found.values() for n in f))
+    return [
+        ["bound per token at the end", *names],
+        *([k, *(number(f.get(n)) for n in names)] for k, f in found.items()),
+    ]
+
+
+def teams(folder: Path) -> Cells:
+    """Fig. 4 of ESVI with more workers."""
+    found = conclusions.with_workers(folder)
+    sizes = sorted({n for f in found.values() for n in f})
+    body = [
+        [name, *(f"{f[n]['times']:.1f}×, {number(f[n]['bound'])}" if n in f else "–" for n in sizes)]
+        for name, f in found.items()
+    ]
+    return [["nips, K = 128", *(f"{n} worker{'s' if n > 1 else ''}" for n in sizes)], *body]
 
 
 def kept(folder: Path) -> Cells:
@@ -214,7 +233,7 @@ def recovery(sample: str) -> Callable[[Path], Cells]:
     def made(folder: Path) -> Cells:
         found = {k: v for k, v in conclusions.combinatorial(folder).items() if k.startswith(sample)}
         sizes = sorted(found, key=lambda k: int(k.split(", ", 1)[1].replace(",", "")))
-        names = dict.fromkeys(n for k in sizes for n in found[k])
+        names = dict.fromkeys([*(n for k in sizes for n in found[k]), *(m for s, m in TABLE2 if s == sample)])
         published = {2000: 0, 4000: 1, 6000: 2, 8000: 3, 10000: 4}
         body = []
         for name in names:
@@ -224,7 +243,7 @@ def recovery(sample: str) -> Callable[[Path], Cells]:
                 theirs = TABLE2.get((sample, name.removesuffix(", exact")))
                 said = f" ({theirs[published[n]]:.3f})" if theirs and n in published else ""
                 ours = found[size].get(name)
-                cells.append("–" if ours is None else f"{ours['error']:.3f}{said}, {ours['seconds']:.1f} s")
+                cells.append(f"–{said}" if ours is None else f"{ours['error']:.3f}{said}, {ours['seconds']:.1f} s")
             body.append(cells)
         return [["ours (published), seconds", *(f"{s.split(', ', 1)[1]} documents" for s in sizes)], *body]
 
@@ -248,13 +267,20 @@ def agreement(folder: Path) -> Cells:
 
 
 def semi_synthetic(folder: Path) -> Cells:
-    best: dict[str, dict[str, float]] = {}
-    for row in rows("combinatorial", folder, table=3):
-        method, corpus = row["settings"]["method"], corpus_of(row)
-        errors = best.setdefault(method, {})
-        errors[corpus] = min(errors.get(corpus, 9.0), row["result"]["error"])
-    corpora = list(dict.fromkeys(c for e in best.values() for c in e))
-    body = [[m, *(number(e.get(c)) for c in corpora), TABLE3.get(m, "–")] for m, e in best.items()]
+    """Table 3 of combinatorial topics: means over starts, and the lambda that was chosen on another sample."""
+    found: dict[str, dict[str, list[Row]]] = {}
+    for row in rows("combinatorial", folder, table=3, part="test"):
+        found.setdefault(row["settings"]["method"], {}).setdefault(corpus_of(row), []).append(row)
+    corpora = list(dict.fromkeys(c for e in found.values() for c in e))
+
+    def cell(some: list[Row]) -> str:
+        mean, at = float(np.mean([r["result"]["error"] for r in some])), some[0]["settings"].get("lambda")
+        return number(mean) + (f" (lambda = {at})" if at else "")
+
+    body = [
+        [m, *(cell(found[m][c]) if c in found.get(m, {}) else "–" for c in corpora), TABLE3.get(m, "–")]
+        for m in dict.fromkeys([*found, *TABLE3])
+    ]
     return [["", *(f"like {c}" for c in corpora), "published, Enron/NYTimes"], *body]
 
 
@@ -276,7 +302,7 @@ def predictive(folder: Path) -> Cells:
                 if chain
                 else None
             )
-            best = max(results, key=lambda r: r["held_out"])
+            best = max(results, key=lambda r: r["validation"])
             shown = [matched, best] if chain and matched is not best else [best]
         for r in shown:
             which = f", lambda = {r['lambda']}" if r["lambda"] else ""
@@ -302,6 +328,8 @@ TABLES: dict[str, Callable[[Path], Cells]] = {
     "streams": streams,
     "coherence": coherence,
     "workers": workers,
+    "alphas": alphas,
+    "teams": teams,
     "kept": kept,
     "gaussians": gaussians,
     "hdp_fits": hdp_fits,

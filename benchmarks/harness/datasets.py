@@ -48,17 +48,17 @@ class MissingData(FileNotFoundError):
     """The data is in none of the folders."""
 
 
-def load(name: str, *, split: int = 0, role: str = "test") -> Dataset:
+def load(name: str, *, split: int = 0, role: str = "test", most: int = MOST_HELD_OUT) -> Dataset:
     """A corpus without its empty documents, in three disjoint parts.
 
     Test documents are drawn once per corpus. They are the same for every split, and no split has them in another part.
     `split` says which of the other documents are for validation; the rest is for training. `role` says which part
-    `scored` is. Training documents are the same for both roles.
+    `scored` is. Training documents are the same for both roles. `most` is how many documents a part may hold out.
     """
     if role not in ROLES:
         raise ValueError(f"role={role!r} is not one of {', '.join(map(repr, ROLES))}")
     X, vocabulary = _read(name)
-    train, validation, test = parts(np.flatnonzero(np.diff(X.indptr)), split)
+    train, validation, test = parts(np.flatnonzero(np.diff(X.indptr)), split, most)
     return Dataset(name, X[train], X[validation], X[test], vocabulary, sha256(name), split, role)
 
 

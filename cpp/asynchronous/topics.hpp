@@ -23,7 +23,7 @@ struct TopicPlan {
     Tail tail;
     size_t warm_up;  // passes of each worker under means
     size_t settle;   // passes of documents under the topics that they start from, before those move
-    uint64_t seed;   // of the order in which blocks travel
+    uint64_t seed;   // of the order in which blocks travel: the same in all rounds, or a new one if by_token
     bool by_token;   // blocks are single words, whose row follows every token
 };
 
@@ -75,7 +75,7 @@ class AsynchronousTopics {
         for (auto& rows : shared_.S) std::ranges::fill(rows, 0.0);
         for (auto& worker : workers) worker->contribute();
         workers_ = std::make_unique<WorkerPool<TopicWorker>>(shared_.blocks.size(), std::move(workers), plan.seed,
-                                                             Routes::fixed);
+                                                             plan.by_token ? Routes::drawn_each_round : Routes::fixed);
     }
 
     /// eta [V or 1, K or 1]. Call it while no worker runs.

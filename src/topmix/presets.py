@@ -183,8 +183,9 @@ def esvi_lda(n_components: int, n_active: int | None = None, *, workers: int = 1
 
     Words travel between workers and re-solve all K topics of a token; no learning rate, no opening passes. With TOPK
     the C best are kept and the others share the rest evenly, each having the mean of what it would have had. Here
-    several words travel together in a block, and the tokens of a word in one document are solved at once. Priors and
-    the start are not given: alpha = .5 / K, eta = .03 and a random start.
+    several words travel together in a block, and the tokens of a word in one document are solved at once; with
+    `learner__per_token=True` neither is so. Priors and the start are not given: alpha = .5 / K, eta = .03 and a random
+    start.
     """
     return LDA(
         n_components,

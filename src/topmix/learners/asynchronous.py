@@ -56,7 +56,7 @@ class Asynchronous(Learner):
         Topics: words that travel together. None takes as many as fit into a cache.
     per_token : bool
         Topics: the counts of a word follow every token, as Algorithm 5 of the paper has it, instead of once per visit.
-        Words then travel one by one. Slow; for comparisons. Needs engine="threads".
+        Words then travel one by one, each round in a new order. Slow; for comparisons. Needs engine="threads".
 
     Examples
     --------
