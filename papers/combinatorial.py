@@ -218,7 +218,8 @@ def table_3(write: Write, budget: Budget, corpus: str, method: str, sweeps: int,
 
     def add(phi: np.ndarray, part: str, **more: Any) -> float:
         errors = match_topics(source, phi).distance
-        write({"error": errors.mean(), "errors": errors}, about | {"part": part} | more, data)
+        found = {"error": errors.mean()} | ({"errors": errors} if part == "test" else {})
+        write(found, about | {"part": part} | more, data)
         return float(errors.mean())
 
     if method == "gibbs":
@@ -254,7 +255,7 @@ def table_4(write: Write, budget: Budget, corpus: str, method: str, sweeps: int,
         found = {"discrete": discrete_score(phi, test), "held_out": half_split_score(phi, test)}
         found["validation"] = half_split_score(phi, data.validation[:300])
         words = [" ".join(data.vocabulary[v] for v in np.argsort(-row)[:10]) for row in phi]
-        found |= {"topics_per_document": topics_per_document, "topics": words}
+        found |= {"topics_per_document": topics_per_document} | ({"topics": words} if beta == BETAS[1] else {})
         write(found, {"table": 4, "method": method.split(",")[0], "K": K, "beta": beta} | more, data)
 
     if method.startswith("gibbs"):

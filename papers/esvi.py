@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks import asynchronous_mixtures
 from benchmarks.asynchronous import Comparison
 from benchmarks.harness import datasets
+from benchmarks.harness.curve import Curve
 from benchmarks.harness.jobs import Budget, Job, Write
 from benchmarks.harness.results import Results
 from benchmarks.harness.vectors import covtype
@@ -104,8 +105,17 @@ def topics(
         model.set_params(doc_topic_prior=ALPHAS[alpha](K))
     compared = Comparison(data, limit, workers, Results(None, ""))
     curve = compared.follow(name, model, figure in (4, "alphas"), tol=-np.inf)
+    thin(curve)
     about = {"figure": figure, "name": name, "K": K, "workers": workers, "seconds": limit, "alpha": alpha}
     write({"curve": curve.to_dict(), "tokens": float(data.train.sum())}, about, data)
+
+
+def thin(curve: Curve, per_octave: int = 8) -> None:
+    """Some points of each octave of the seconds, those with a score, and the last."""
+    octaves = (per_octave * np.log2(np.maximum(curve.seconds, 1e-3))).astype(int)
+    first = np.flatnonzero(np.diff(octaves, prepend=octaves[:1] - 1))
+    scored = [i for i, score in enumerate(curve.score) if score is not None]
+    curve.keep(sorted({*first.tolist(), *scored, len(curve) - 1}))
 
 
 def figure_3(write: Write, budget: Budget, data: str, name: str, seconds: float) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.harness import datasets, jobs, results
 from papers import PAPERS, RESULTS, conclusions, draw, tables
+from papers.combinatorial import WIDE
 from papers.rows import curve_of, rows
 from papers.surrogate import empty_topics, gaps
 
@@ -75,6 +76,15 @@ def test_the_papers_asynchronous_topics_are_ahead_for_two_seconds():
     assert at("ESVI", 8) < at("VI", 8)
 
 
+def test_whether_asynchronous_topics_are_ahead_depends_on_alpha():
+    found = conclusions.other_alphas()
+    assert len(found) == 6
+    for where, bound in found.items():
+        others = max(bound["VI"], bound["SVI"])
+        assert (bound["ESVI"] > others + conclusions.NEAR) == where.endswith("50/K")
+        assert bound["ours"] > max(others, bound["ESVI"])
+
+
 def test_asynchronous_mixtures_beat_batch_and_the_papers_stochastic_learner():
     ends = {
         r["settings"]["name"]: curve_of(r).last("elbo")
@@ -83,6 +93,13 @@ def test_asynchronous_mixtures_beat_batch_and_the_papers_stochastic_learner():
     }
     assert ends["ESVI"] > ends["VI"]
     assert ends["ESVI"] > ends["SVI, 100 rows, 0.1 / (1 + t)"]
+
+
+def test_on_covtype_they_do_so_with_the_best_clusters_alone():
+    found = [r for r in rows("esvi", figure=3) if r["settings"]["data"] == "covtype"]
+    ends = {r["settings"]["name"]: curve_of(r).last("elbo") / r["result"]["rows"] for r in found}
+    assert ends["ESVI"] < ends["VI"]
+    assert ends["ESVI, L = 8"] > ends["VI"] + conclusions.NEAR
 
 
 def test_word_refine_matches_gibbs_in_a_fraction_of_the_time_with_early_smoothing():
@@ -94,6 +111,22 @@ def test_word_refine_matches_gibbs_in_a_fraction_of_the_time_with_early_smoothin
             assert ours["error"] < cells["gibbs"]["error"] + 0.03
             assert ours["nmi"] > cells["gibbs"]["nmi"] - 0.01
         assert cells["word+refine"]["error"] > 2 * cells["gibbs"]["error"]  # as written it does not match
+        for n in ("8,000", "10,000"):  # where the sampler needs longer
+            cells = found[f"{sample}, {n}"]
+            for name in ("word+refine", "word+refine, smoothed", "ours"):
+                assert cells[name]["error"] < cells["gibbs"]["error"]
+
+
+def test_on_documents_like_real_ones_ours_is_below_the_sampler_at_a_lambda_inside_the_grid():
+    for corpus in ("kos", "nips"):
+        found = {}
+        for row in rows("combinatorial", table=3, part="test", corpus=corpus):
+            found.setdefault(row["settings"]["method"], []).append(row)
+        error = {name: np.mean([r["result"]["error"] for r in some]) for name, some in found.items()}
+        assert error["ours"] < error["gibbs"] - 0.05
+        assert error["ours"] < error["word+refine"] - 0.05
+        for name in ("ours", "word+refine", "word+refine, smoothed"):
+            assert WIDE[0] < found[name][0]["settings"]["lambda"] < WIDE[-1]
 
 
 def test_the_sampler_repeats_the_published_errors():
