@@ -6,6 +6,7 @@ A figure whose rows are not there is left out.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,8 @@ def main(argv: list[str] | None = None) -> int:
     drawn = {name: figure(a.rows) for name, figure in FIGURES.items()}
     for paper in PAPERS:
         mine = {name: some for name, some in drawn.items() if name.rpartition("_")[0] == paper}
-        looks = drawing.looks(label for some in mine.values() for panel in some for label, *_ in panel.lines)
+        shown = Counter(label for some in mine.values() for panel in some for label, *_ in panel.lines)
+        looks = drawing.looks(label for label, _ in shown.most_common())  # what is shown most is told apart best
         for name, some in mine.items():
             if some:
                 page(a.draw, name, some, looks)
@@ -191,7 +193,7 @@ def asynchronous(figure: int, of: str, y: str) -> Callable[[Path], list[Panel]]:
             found.setdefault((corpus_of(row), s["K"], s["workers"]), []).append((name, points, {}))
         return [
             Panel(f"{corpus}, K = {K}" + (f", {n} workers" if n > 1 else ""), "seconds", y, lines)
-            for (corpus, K, n), lines in found.items()
+            for (corpus, K, n), lines in sorted(found.items())
             if len(lines) > 1 or figure == 8
         ]
 
