@@ -82,7 +82,8 @@ void bind_deltas(const TokenRows& rows, size_t d, size_t t, double penalty, Vec<
     const Rows<float> more = scratch_of(rows, counts.K(), scratch);
     require(d < tokens.X.rows() && t < counts.K() && out.size() == counts.K(), "no such document or topic");
     nb::gil_scoped_release nogil;
-    Refiner(counts, penalty, more, 1).deltas(tokens, d, t, view(out));
+    WorthOfCounts worth(counts, more, 1);
+    Refiner(worth, penalty).deltas(tokens, d, t, view(out));
 }
 
 size_t bind_used(const TokenRows& rows, size_t K, Threads threads, Vec<TopicId> z) {

@@ -10,7 +10,9 @@
 // (Eq. 3.18), O(|S|) a candidate. What one more copy of a word is worth to each topic, G(n_vk + 1) - G(n_vk), is kept
 // beside the counts, so that a word with one copy is a row to add, for sixteen topics at once; for more copies it is
 // looked up. The best candidate is computed once more in double, so that what is accepted does lower the objective.
-// Counts follow each move, so documents come one after another, in an order that is given.
+// Counts follow each move, so documents that move come one after another, in an order that is given. After the first
+// passes few do. So a round of documents is looked at by all threads first, under the counts of its beginning, and only
+// those that would move something are visited; after a round in which most moved, the next one is visited as it is.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -28,22 +30,17 @@
 
 namespace topmix {
 
-class Refiner {
-  public:
+/// What the counts are worth. One thread may change it, while no other reads.
+struct WorthOfCounts {
+    const TopicCounts& counts;
+    size_t K;
+    Entropies G;
+    Rows<float> more;              // [V, padded(K)] G(n_vk + 1) - G(n_vk)
+    std::vector<double> of_total;  // [K] G(n_k)
+
     /// `scratch` is [V, padded(K)].
-    Refiner(const TopicCounts& topic_counts, double penalty, Rows<float> scratch, int threads)
-        : counts(topic_counts),
-          lambda(penalty),
-          K(counts.K()),
-          G(most_of_a_word(counts)),
-          more(scratch),
-          used(K),
-          first(K),
-          mixed(K),
-          of_total(K),
-          saved(K),
-          gain(scratch.cols / kBlock),
-          candidate(K) {
+    WorthOfCounts(const TopicCounts& topic_counts, Rows<float> scratch, int threads)
+        : counts(topic_counts), K(counts.K()), G(most_of_a_word(counts)), more(scratch), of_total(K) {
         for (size_t k = 0; k < K; ++k) of_total[k] = n_log_n(double(counts.total[k]));
         const bool small = G.size() < 1 << 16;  // every count is in the table, whatever moves
         const float* __restrict one = G.rises(1);
@@ -62,6 +59,43 @@ class Refiner {
         });
     }
 
+    static int64_t most_of_a_word(const TopicCounts& counts) {
+        int64_t most = 0;
+        for (size_t at = 0, K = counts.K(); at < counts.word.size(); at += K) {
+            int64_t sum = 0;
+            for (size_t k = 0; k < K; ++k) sum += counts.word[at + k];
+            most = std::max(most, sum);
+        }
+        return most;
+    }
+};
+
+/// Scratch of one thread, on cache lines of its own: a document at a time.
+class alignas(64) Refiner {
+  public:
+    Refiner(WorthOfCounts& of_counts, double penalty)
+        : worth(of_counts),
+          counts(worth.counts),
+          lambda(penalty),
+          K(worth.K),
+          G(worth.G),
+          more(worth.more),
+          used(K),
+          first(K),
+          mixed(K),
+          of_total(worth.of_total),
+          saved(K),
+          gain(more.cols / kBlock),
+          candidate(K) {}
+
+    /// Whether a mini-topic of document d would move; nothing does.
+    bool would_move(const Tokens& tokens, size_t d) {
+        sort_out(tokens, d);
+        const bool moves = std::ranges::any_of(present, [&](size_t t) { return better(by_topic(t), t) != t; });
+        forget();
+        return moves;
+    }
+
     /// Tries every mini-topic of document d once. Returns the change of the objective.
     double visit(const Tokens& tokens, size_t d) {
         sort_out(tokens, d);
@@ -70,12 +104,10 @@ class Refiner {
             const size_t t = present[i];
             if (mixed[t]) gather(tokens, d, t);
             const std::span<const Item> mini = mixed[t] ? std::span(gathered) : by_topic(t);
-            const size_t best = weigh(mini, t);
-            if (best == t || !(candidate[best] < 0)) continue;
-            const double change = delta(mini, t, best);
-            if (!(change < -1e-9)) continue;
-            move(tokens, d, mini, t, best);
+            const size_t best = better(mini, t);
+            if (best == t) continue;
             sum += change;
+            move(tokens, d, mini, t, best);
         }
         forget();
         return sum;
@@ -95,11 +127,12 @@ class Refiner {
         int32_t v, c;
     };
 
+    WorthOfCounts& worth;
     const TopicCounts& counts;
     double lambda;
     size_t K;
-    Entropies G;
-    Rows<float> more;                 // [V, padded(K)] G(n_vk + 1) - G(n_vk)
+    Entropies G;  // a copy, because it makes tables when they are asked for
+    Rows<float> more;
     std::vector<int32_t> used;        // [K] tokens of the document
     std::vector<size_t> present;      // topics that it has, or had, in order of appearance
     std::vector<Item> flat, items;    // its words: as they come, and topic by topic
@@ -108,19 +141,18 @@ class Refiner {
     std::vector<char> mixed;          // [K] another mini-topic has come to it
     std::vector<Item> gathered;       // the items of such a one
     std::vector<TopicId> copies;      // topics of the copies of one word
-    std::vector<double> of_total;     // [K] G(n_k)
+    std::vector<double>& of_total;    // [K] G(n_k)
     std::vector<double> saved;        // [K] lambda where the document uses the topic
     std::vector<Block> gain;          // [padded(K)] sum_S G(n_vk + c) - G(n_vk)
     std::vector<float> candidate;     // [K] Delta
+    double change = 0;                // Delta of the last better topic
 
-    static int64_t most_of_a_word(const TopicCounts& counts) {
-        int64_t most = 0;
-        for (size_t at = 0, K = counts.K(); at < counts.word.size(); at += K) {
-            int64_t sum = 0;
-            for (size_t k = 0; k < K; ++k) sum += counts.word[at + k];
-            most = std::max(most, sum);
-        }
-        return most;
+    /// The topic that lowers the objective most, or t if none does.
+    size_t better(std::span<const Item> mini, size_t t) {
+        const size_t best = weigh(mini, t);
+        if (best == t || !(candidate[best] < 0)) return t;
+        change = delta(mini, t, best);
+        return change < -1e-9 ? best : t;
     }
 
     void sort_out(const Tokens& tokens, size_t d) {
@@ -252,14 +284,33 @@ class Refiner {
     }
 };
 
+constexpr size_t kRounds = 8, kLeastRound = 256;  // of a pass; documents
+
 /// Every document in the order given. Returns the change of the objective. `scratch` is [V, padded(K)].
 inline double refine(const Tokens& tokens, std::span<const int32_t> order, double penalty, int threads,
                      const TopicCounts& counts, Rows<float> scratch) {
-    Refiner refiner(counts, penalty, scratch, threads);
+    WorthOfCounts worth(counts, scratch, threads);
+    std::vector<Refiner> team(size_t(std::max(threads, 1)), Refiner(worth, penalty));
+    const size_t size = std::max(kLeastRound, (order.size() + kRounds - 1) / kRounds);
+    std::vector<char> moves(std::min(size, order.size()));
     double sum = 0;
-    parallel_for(order.size(), kGibbsDocuments, 1, [&](size_t begin, size_t end, size_t) {
-        for (size_t i = begin; i < end; ++i) sum += refiner.visit(tokens, size_t(order[i]));
-    });
+    bool most_move = false;
+    for (size_t begin = 0; begin < order.size(); begin += size) {
+        const auto round = order.subspan(begin, std::min(size, order.size() - begin));
+        std::ranges::fill(moves, 1);
+        if (!most_move)
+            parallel_for(round.size(), kGibbsDocuments, threads, [&](size_t from, size_t to, size_t t) {
+                for (size_t i = from; i < to; ++i) moves[i] = team[t].would_move(tokens, size_t(round[i]));
+            });
+        size_t moved = 0;
+        parallel_for(round.size(), kGibbsDocuments, 1, [&](size_t from, size_t to, size_t) {
+            for (size_t i = from; i < to; ++i) {
+                const double change = moves[i] ? team[0].visit(tokens, size_t(round[i])) : 0.0;
+                sum += change, moved += change < 0;
+            }
+        });
+        most_move = 2 * moved > round.size();
+    }
     return sum;
 }
 
