@@ -249,7 +249,8 @@ class DeviceWordTotal:
     def on_host(self) -> WordTotal:
         """Multiples of 1 / unit are exact in a double."""
         self.settle()
-        raw = self.device.get(self.counts_) * (self.factor / self.unit)
+        scale, fits = self.factor / self.unit, 4 * self.counts_.nbytes < self.device.capacity
+        raw = self.device.get(self.counts_ * scale) if fits else self.device.get(self.counts_) * scale
         return WordTotal(raw, self.totals.copy(), 1.0, self.pseudo, self.pseudo_weight)
 
     def write(self, out: Writer) -> None:
@@ -264,10 +265,10 @@ class DeviceWordTotal:
 
     def raw_rows(self, words: np.ndarray) -> np.ndarray:  # [words, K]
         self.settle()
-        return self.device.get(self.device.take(self.counts_, words, 0)) / self.unit
+        return self.device.get(self.device.take(self.counts_, words, 0) * (1.0 / self.unit))
 
     def rows(self, words: np.ndarray) -> np.ndarray:  # [words, K]
-        return self.factor * self.raw_rows(words)
+        return self.raw_rows(words) if self.factor == 1.0 else self.factor * self.raw_rows(words)
 
     def by_word(self) -> np.ndarray:  # [V]
         self.settle()
@@ -275,7 +276,7 @@ class DeviceWordTotal:
 
     def columns(self, topics: Sequence[int]) -> np.ndarray:  # [V, topics]
         self.settle()
-        return self.device.get(self.device.take(self.counts_, topics, 1)) * (self.factor / self.unit)
+        return self.device.get(self.device.take(self.counts_, topics, 1) * (self.factor / self.unit))
 
     def with_columns(self, kept: np.ndarray, changed: Mapping[int, np.ndarray]) -> DeviceWordTotal:
         """As `WordTotal.with_columns`, with sums of words in the same order."""

@@ -148,13 +148,19 @@ class TopicWords:
     def mean_of(self, words: np.ndarray) -> np.ndarray:
         """[words, K] the same for some words."""
         topics = self if self.smoothing is None else replace(self, eta=np.full((1, 1), self.smoothing))
-        return np.ascontiguousarray((topics.of_words(words).pseudo_counts() / topics.norm()[:, None]).T)
+        if self.held is not None:
+            return np.ascontiguousarray((topics.of_words(words).pseudo_counts() / topics.norm()[:, None]).T)
+        counts = self.total.rows(words)
+        counts += topics.eta if len(topics.eta) == 1 else topics.eta[words]
+        if self.extra is not None:
+            counts += self.extra.by_word()[words].toarray()
+        counts *= 1.0 / topics.norm()
+        return counts
 
     def mean_in(self, topics: Sequence[int]) -> np.ndarray:
         """[topics, V] the same in some topics, of which none is held."""
         words = self if self.smoothing is None else replace(self, eta=np.full((1, 1), self.smoothing))
-        prior = np.broadcast_to(words.eta, self.shape)[:, topics]
-        counts = np.maximum(self.total.columns(topics), 0.0) + prior
+        counts = self.total.columns(topics) + np.broadcast_to(words.eta, self.shape)[:, topics]
         if self.extra is not None:
             counts += self.extra.by_word()[:, topics].toarray()
         return np.ascontiguousarray((counts / words.norm()[topics]).T)

@@ -92,7 +92,8 @@ def banned(model: TopicModel, topics: Sequence[int], words: Sequence[int]) -> To
     for k in set(topics) & set(frozen):
         frozen[k][rows] = 0.0
     extra = _extra(model)
-    extra[of] = 0.0
+    if extra.nnz:
+        extra[of] = 0.0
     fixed = _holding(_counting(model, counts), pairs, frozen)
     return _with(fixed, model.prior.alpha, model.words.eta, extra, np.arange(model.n_components))
 
@@ -170,9 +171,10 @@ def with_words(model: TopicModel, kept: np.ndarray) -> TopicModel:
     return replace(model, words=replace(words, eta=eta, total=total, extra=extra, held=held))
 
 
-def _extra(model: TopicModel) -> sp.lil_array:
+def _extra(model: TopicModel) -> sp.sparray:
+    """[V, K] to be written to, where there is something."""
     extra = model.words.extra
-    return sp.lil_array(model.words.shape) if extra is None else sp.lil_array(extra.by_word())
+    return sp.csc_array(model.words.shape) if extra is None else sp.lil_array(extra.by_word())
 
 
 def _columns(model: TopicModel, topics: Sequence[int]) -> np.ndarray:
@@ -209,7 +211,7 @@ def _with(
     """The topics `kept`, where those of `changed` have other counts [V], or are new."""
     total = model.words.total.with_columns(kept, changed or {})
     eta = np.ascontiguousarray(eta[:, kept]) if eta.shape[1] > 1 else eta
-    rows = sp.csr_array(sp.csc_array(extra)[:, kept])
+    rows = sp.csr_array(sp.csc_array(extra)[:, kept]) if extra.nnz else extra
     held, new = model.words.held, {int(k): n for n, k in enumerate(kept)}
     if held is not None:
         held = HeldWords.of(sp.csc_array(held.banned)[:, kept], {new[k]: c for k, c in held.frozen.items() if k in new})

@@ -15,7 +15,7 @@ from topmix.pages.assets import Json
 from topmix.pages.explorer.library import Library
 from topmix.pages.explorer.snapshot import Snapshot
 from topmix.pages.topics import words_of_topic
-from topmix.views.model import Model, fitted_of, proportions
+from topmix.views.model import Model, fitted_of
 
 SHOWN_MOVED = 6  # documents
 
@@ -53,7 +53,7 @@ def some_topics(after: Model, rows: list[int], before: TopicView) -> TopicView:
     )
 
 
-def moved_documents(now: Snapshot, after: Model, library: Library) -> Json:
+def moved_documents(now: Snapshot, after: Model, library: Library, desk: edits.Desk) -> Json:
     """Documents of a sample whose largest topic is another one after an edit, and how many there are. A topic that was
     merged is the one that it became part of."""
     rows = np.arange(library.n_docs)
@@ -61,9 +61,9 @@ def moved_documents(now: Snapshot, after: Model, library: Library) -> Json:
         rows = np.sort(np.random.default_rng(0).choice(library.n_docs, edits.DOCUMENTS, replace=False))
     rows = rows[library.is_known[rows]]
     sample, numbers = library.corpus[rows], edits.numbering(after)
-    mixes = proportions(now.model, sample) if now.mixes is None else now.mixes.by_doc[rows].toarray()
+    mixes = desk.shares(now.model, sample) if now.mixes is None else now.mixes.by_doc[rows].toarray()
     was = [now.numbering.ids[k] for k in np.argmax(mixes, axis=1).tolist()]
-    is_now = [numbers.ids[k] for k in np.argmax(proportions(after, sample), axis=1).tolist()]
+    is_now = [numbers.ids[k] for k in np.argmax(desk.shares(after, sample), axis=1).tolist()]
     moved = [
         i for i, (a, b) in enumerate(zip(was, is_now)) if (numbers.became.get(a) if a in numbers.became else a) != b
     ]

@@ -219,7 +219,7 @@ class Session:
             found: Json = {
                 "effect": edits.Effect(a, c, b, d)._asdict(),
                 "words": changed_words(now, tried.model, edit),
-                "moved": moved_documents(now, tried.model, self.library),
+                "moved": moved_documents(now, tried.model, self.library, desk),
             }
         self._try(edit, tried, now)
         return found
