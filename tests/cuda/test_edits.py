@@ -8,6 +8,8 @@ from topmix import LDA, edits
 from topmix.data import Corpus
 from topmix.engines.resident import Resident
 from topmix.learners import Memoized
+from topmix.pages.explorer.library import Library
+from topmix.pages.explorer.session import Session
 
 EDITS = (
     {"do": "merge", "topics": [1, 3]},
@@ -73,3 +75,35 @@ def test_edits_that_a_device_has_no_kernel_for_are_scored_as_they_are(model, cor
     assert tried.model is desk.accepted(tried)
     assert not isinstance(tried.model.engine, Resident)
     assert desk.tried(tried.model, EDITS[0]).edits == [EDITS[0]]
+
+
+def asked(session, what, *given):
+    """One thing after another: two threads cannot run emulated kernels at once."""
+    for visit in session._visits:
+        visit.join()
+    return what(*given, session.version)
+
+
+def test_an_accepted_edit_and_what_was_learned_after_it_are_undone_together(model, corpus):
+    session = Session(Library(corpus, corpus.vocabulary))
+    session.open(model)
+    effect = asked(session, session.preview, EDITS[0])["effect"]
+    assert effect["completion_before"] != effect["completion_after"]
+    asked(session, session.apply, EDITS[0])
+    after = session.snapshot.model
+    assert [edit["do"] for edit in session.journal.edits] == ["merge", "learn"]
+    assert not isinstance(after.engine, Resident)
+    asked(session, session.undo)
+    assert session.journal.edits == []
+    assert session.snapshot.model is model
+    asked(session, session.redo)
+    assert [edit["do"] for edit in session.journal.edits] == ["merge", "learn"]
+    assert session.snapshot.model is after
+    asked(session, session.undo)
+    asked(session, session.apply, {"do": "rename", "topic": 0, "name": "Sailing"})
+    asked(session, session.apply, EDITS[1])  # without a preview
+    assert [edit["do"] for edit in session.journal.edits] == ["rename", "delete", "learn"]
+    asked(session, session.undo)
+    asked(session, session.undo)
+    assert session.journal.edits == []
+    session.close()
