@@ -361,3 +361,17 @@ def test_seeds_and_a_search_for_the_number_of_topics_exclude_each_other(sample):
     model = seeded(sample.corpus, "HDP").set_params(search="auto")
     with pytest.raises(ValueError, match="search=None"):
         model.fit(sample.corpus)
+
+
+@pytest.mark.parametrize("given", [{}, {"seeds": topmix.Seeds([[3, 7]])}, {"topic_word_prior": np.linspace(0.01, 0.1, 60)}])
+def test_some_words_and_some_topics_are_parts_of_all(sample, given):
+    words = LDA(5, max_iter=3, random_state=0, **given).fit(sample.corpus).model_.words
+    whole, ids = words.mean(), np.array([3, 7, 50])
+    np.testing.assert_allclose(words.mean_of(ids), whole[:, ids].T, rtol=1e-12)
+    np.testing.assert_allclose(words.mean_in([4, 1]), whole[[4, 1]], rtol=1e-12)
+    np.testing.assert_array_equal(words.table_of(ids), words.tables(ids.astype(np.int32)).table)
+    np.testing.assert_array_equal(words.total.columns([4, 1]), words.total.counts()[:, [4, 1]])
+    held = replace(words, total=replace(words.total, held=words.total.held * 2, factor=0.5))
+    changed = held.total.with_columns(np.array([4, 1, 5]), {1: np.ones(60), 5: np.full(60, 2.0)})
+    np.testing.assert_array_equal(changed.counts()[:, 0], words.total.counts()[:, 4])
+    np.testing.assert_array_equal(changed.counts()[:, 1:], np.tile([1.0, 2.0], (60, 1)))

@@ -14,31 +14,41 @@ writes them as a program like this one, and `replay` makes them again: the resul
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
+from topmix.allocations.document_prior import DocumentPrior
 from topmix.api.admixture import AdmixtureEstimator
 from topmix.api.mixture import MixtureEstimator
 from topmix.api.topics import TopicEstimator
 from topmix.api.variational import VariationalTopics
 from topmix.api.vectors import VectorMixture
 from topmix.data.corpus import Corpus
+from topmix.engines import Cuda
+from topmix.engines.resident import Resident
 from topmix.fitted.edits import sampled
 from topmix.fitted.names import checked_name
 from topmix.fitted.seeds import STRENGTH
-from topmix.fitted.topics import Edit
-from topmix.fitting.history import Callback
-from topmix.metrics import completion_scores
+from topmix.fitted.topics import Edit, HardModel
+from topmix.fitting.history import Callback, Record
+from topmix.fitting.view import PassView
+from topmix.metrics.completion import Parts, parts_of, predict_parts
+from topmix.metrics.splits import split_types
 from topmix.parameters.checks import positive_number, whole_number
 
 __all__ = [
     "OPERATIONS",
+    "Desk",
     "Edit",
     "Effect",
     "Numbering",
+    "Tried",
     "apply",
     "ban",
     "can_edit",
@@ -63,12 +73,16 @@ __all__ = [
 
 T = TypeVar("T", bound=TopicEstimator | MixtureEstimator)
 V = TypeVar("V", bound=VariationalTopics)
+R = TypeVar("R")
 C = TypeVar("C", bound=VariationalTopics | VectorMixture)
 
 CLUSTERS = ("rename", "merge", "split", "delete", "learn")  # edits of clusters of vectors
 LEARN_SETTINGS = {"warm_start": True, "n_init": 1, "tol": 0.0, "max_time": None, "search": None, "verbose": 0}
 DOCUMENTS = 400  # that the objective looks at, before an edit is accepted
 COMPLETED = 200  # whose words are predicted
+LEARNED_ON = ("merge", "split", "delete", "seed", "move")  # edits after which a GPU learns on before they are shown
+MOST_PASSES, SETTLED = 20, 1e-3  # of that: until a pass changes the objective by less per token
+KEPT = 3  # models that a device has beside those in memory
 
 
 def can_edit(model: object) -> bool:
@@ -330,6 +344,9 @@ class Effect(NamedTuple):
     completion_after: float | None
 
 
+Scores = tuple[float | None, float | None]  # objective and completion, as in `Effect`
+
+
 def effect_of(before: T, after: T, corpus: Corpus, held_out: Corpus | None = None) -> Effect:
     """Scores of two models on the same sample of documents, before anybody accepts an edit.
 
@@ -337,7 +354,8 @@ def effect_of(before: T, after: T, corpus: Corpus, held_out: Corpus | None = Non
     fifth of the words of a document, given the others: of `held_out` documents where there are some, else of a sample
     of the corpus.
     """
-    (a, b), (c, d) = scores_of(before, corpus, held_out), scores_of(after, corpus, held_out)
+    desk = Desk(corpus, held_out)
+    (a, b), (c, d) = desk.scores(before), desk.scores(after)
     return Effect(a, c, b, d)
 
 
@@ -345,23 +363,166 @@ def scores_of(
     model: TopicEstimator | MixtureEstimator, corpus: Corpus, held_out: Corpus | None = None
 ) -> tuple[float | None, float | None]:
     """The two scores of `effect_of` for one model: objective and completion, which clusters of vectors do not have."""
-    objective = completion = None
-    if isinstance(model, MixtureEstimator):
-        return float(model.score(sampled(corpus, DOCUMENTS, 0))), None
-    if corpus.n_tokens:
-        sample = sampled(corpus, DOCUMENTS, 0)
-        objective = float(model.score(sample)) / float(sample.n_tokens)
-    unseen = corpus if held_out is None else held_out
-    if unseen.n_tokens:
-        found = completion_scores(model.topic_word_, sampled(unseen, COMPLETED, 1), random_state=0)
-        completion = found.mean if found.n_tokens.sum() else None
-    return objective, completion
+    return Desk(corpus, held_out).scores(model)
+
+
+class Tried(NamedTuple):
+    """A model after an edit that nobody has accepted yet."""
+
+    edits: list[Edit]  # the edit, and learning on where that takes moments
+    model: Any
+    scores: Scores
+
+
+class Desk:
+    """Where edits of one corpus are tried: `tried` says what an edit would do.
+
+    It remembers the sample of documents that models are scored by. With engine="cuda" the documents and the topics stay
+    on the device, and the model learns on after the edit until passes change little: a pass takes a moment there.
+    """
+
+    def __init__(self, corpus: Corpus, held_out: Corpus | None = None):
+        self.corpus = corpus
+        self._unseen = corpus if held_out is None else held_out
+        self._resident: Resident | None = None
+        self._twins: list[tuple[object, Any]] = []  # what was fitted, and the model on the device: the last ones used
+        self._known: list[tuple[object, Scores]] = []  # the same with scores
+        self._using = threading.RLock()  # the device
+
+    @cached_property
+    def sample(self) -> Corpus:
+        return sampled(self.corpus, DOCUMENTS, 0)
+
+    @cached_property
+    def _parts(self) -> Parts:
+        """Of the held-out documents: words that are given, and words that are predicted."""
+        return parts_of(*split_types(sampled(self._unseen, COMPLETED, 1), random_state=0))
+
+    def scores(self, model: TopicEstimator | MixtureEstimator) -> Scores:
+        """Objective and completion of a model; clusters of vectors have no completion."""
+        if isinstance(model, MixtureEstimator):
+            return float(model.score(self.sample)), None
+        objective = completion = None
+        if self.corpus.n_tokens:
+            objective = float(model.score(self.sample)) / float(self.sample.n_tokens)
+        if self._unseen.n_tokens:
+            f = model._found()
+            is_sampled = isinstance(f.model, HardModel) or f.token_topics is not None
+            words = self._parts.words
+            table = np.ascontiguousarray(f.topic_word[:, words].T) if is_sampled else f.topics.words.mean_of(words)
+            found = predict_parts(table, self._parts, engine=self._resident if model.engine is self._resident else None)
+            completion = found.mean if found.n_tokens.sum() else None
+        return objective, completion
+
+    def before(self, model: TopicEstimator | MixtureEstimator) -> Scores:
+        """What `tried` is compared with: the scores of the model as it is, or as it would be if it learned on."""
+        with self.at(model):
+            f = model._found()
+            scores = _last_used(self._known, f)
+            if scores is None:
+                scores = self._scored(model, None).scores
+                self._known.append((f, scores))
+            return scores
+
+    def tried(self, model: T, edit: Edit) -> Tried:
+        """The model after an edit, and its scores. `accepted` makes it one to keep."""
+        with self.at(model):
+            return self._scored(model, checked(edit))
+
+    @contextmanager
+    def at(self, model: TopicEstimator | MixtureEstimator) -> Iterator[None]:
+        """Inside, what was tried can be looked at where it is, and nobody else tries an edit."""
+        with self._using, model._engine().lane(1, 2):  # documents of other models may be visited meanwhile
+            yield
+
+    def shares(self, model: TopicEstimator | MixtureEstimator, X: Corpus) -> np.ndarray:
+        """[documents, K] topics of documents, under a model that is known here."""
+        with self.at(model):
+            where = self._placed(model) if self._learns_on(model, None) else model
+            return np.asarray(where.transform(X) if isinstance(where, TopicEstimator) else where.predict_proba(X))
+
+    def accepted(self, tried: Tried) -> Any:
+        """The model that was tried, in the memory of this process."""
+        model = tried.model
+        with self._using:
+            if isinstance(model, VariationalTopics) and model.engine is self._resident:
+                f = model._found()
+                kept = copy.copy(model).set_params(engine=model.engine.engine)
+                kept._fitted = replace(f, model=f.topics.on_host())
+                self._twins.append((kept._fitted, model))
+                model = kept
+            self._known.append((model._found(), tried.scores))
+            return model
+
+    def close(self) -> None:
+        """Gives the device back."""
+        with self._using:
+            self._twins, self._known = [], []
+            if self._resident is not None:
+                self._resident.close()
+                self._resident = None
+
+    def _scored(self, model: T, edit: Edit | None) -> Tried:
+        if not self._learns_on(model, edit):
+            after = model if edit is None else apply(model, edit, self.corpus)
+            return Tried([] if edit is None else [edit], after, self.scores(after))
+        now = self._placed(model)
+        n = len(now._found().edits)
+        now = now if edit is None else apply(now, edit, self.corpus)
+        now = learn(now, self.corpus, passes=MOST_PASSES, callbacks=[Settling(self.corpus.n_tokens)])
+        return Tried(list(now._found().edits[n:]), now, self.scores(now))
+
+    def _learns_on(self, model: TopicEstimator | MixtureEstimator, edit: Edit | None) -> TypeGuard[VariationalTopics]:
+        """Whether that takes moments: with a GPU, where it has kernels for the edited model."""
+        if not (isinstance(model, VariationalTopics) and isinstance(model._engine(), Cuda)):
+            return False
+        f = model._found()
+        is_plain = isinstance(f.topics.prior, DocumentPrior) and f.topics.words.held is None and f.versions is None
+        return is_plain and (edit is None or edit["do"] in LEARNED_ON)
+
+    def _placed(self, model: V) -> V:
+        """The model on the device."""
+        f = model._found()
+        twin = _last_used(self._twins, f)
+        if twin is not None:
+            assert isinstance(twin, type(model))
+            if f.places is not None and np.isnan(f.places).any():
+                twin._fitted = replace(twin._found(), places=f.view.places)
+            return twin
+        engine = model._engine()
+        assert isinstance(engine, Cuda)
+        if self._resident is None:
+            self._resident = Resident(engine, [self.corpus, self.sample])
+        now = copy.copy(model).set_params(engine=self._resident)
+        now._fitted = replace(f, model=self._resident.placed(f.topics), places=f.view.places)
+        self._twins.append((f, now))
+        return now
+
+
+def _last_used(kept: list[tuple[object, R]], key: object) -> R | None:
+    """What belongs to this object; the last few of all that were asked for are kept."""
+    found = [pair for pair in kept if pair[0] is key]
+    kept[:] = [pair for pair in kept if pair[0] is not key][-KEPT:] + found
+    return found[0][1] if found else None
+
+
+class Settling:
+    """A callback that ends learning when a pass changes the objective little."""
+
+    def __init__(self, n_tokens: float):
+        self.least, self.last = SETTLED * max(n_tokens, 1.0), -np.inf
+
+    def __call__(self, record: Record, view: PassView) -> bool:
+        gain, self.last = record.objective - self.last, record.objective
+        return record.n_pass > 2 and abs(gain) < self.least
 
 
 def _made(model: T, edit: Edit, change: Callable[[T], object]) -> T:
     """A copy of the model, changed, that remembers the edit."""
     now = copy.copy(model)
-    now._fitted = replace(now._found(), places=now._found().view.places)  # topics keep their place on the map
+    f = now._found()
+    is_placed = f.places is not None and not np.isnan(f.places).any()
+    now._fitted = replace(f, places=f.places if is_placed else f.view.places)  # topics keep their place on the map
     change(now)
     now._fitted = replace(now._found(), edits=(*model._found().edits, edit))
     return now

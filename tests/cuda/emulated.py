@@ -9,6 +9,7 @@ import re
 import subprocess
 import tempfile
 import weakref
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -131,6 +132,9 @@ class EmulatedDevice(Device):
         row, column = np.nonzero(array)
         return row, column, array[row, column]
 
+    def take(self, array, ids, axis):
+        return self._noted(np.take(array, ids, axis))
+
     def address(self, array):
         return array.ctypes.data
 
@@ -156,6 +160,9 @@ class Emulated(Cuda):
 
     def opened(self):
         return EmulatedDevice(self.order, self.shared_per_block, self.memory)
+
+    def lane(self, number, of):
+        return nullcontext()
 
 
 def build_all(L: int) -> None:

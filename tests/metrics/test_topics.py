@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from topmix.data import sample_lda
+from topmix.fitted.view import TopicView
 from topmix.metrics import (
     adjusted_rand,
     discrete_log_likelihood,
@@ -19,6 +20,7 @@ from topmix.metrics import (
     topic_recovery_error,
 )
 from topmix.metrics.counts import top_ids
+from topmix.metrics.topic_map import _near, _pushed_apart
 
 
 @pytest.fixture
@@ -39,6 +41,33 @@ def test_top_words_break_ties_by_id():
     np.testing.assert_array_equal(top_ids(phi, 7), np.argsort(-phi, axis=1, kind="stable")[:, :7])
     with pytest.raises(ValueError, match="from 1 to the 30"):
         top_ids(phi, 31)
+
+
+@pytest.mark.parametrize("relevance", [1.0, 0.6, 0.0])
+def test_top_words_are_those_of_a_full_sort(relevance):
+    """Of few words and of many, with ties, zeros and words that most topics lack."""
+    rng = np.random.default_rng(0)
+    for V, n in ((7, 7), (50, 5), (3000, 3), (20_000, 15)):
+        p = rng.gamma(0.1, size=(4, V)).round(3) * (rng.random((4, V)) < 0.5)
+        p[:, 0] += 1e-3
+        p[3] = 0.0
+        p[3, [V // 2, 1]] = 0.5
+        view = TopicView(p / p.sum(axis=1, keepdims=True), np.full(4, 0.25), 100.0, [str(v) for v in range(V)])
+        for k in range(4):
+            whole = np.argsort(-view.relevance_of(k, relevance), kind="stable")[:n]
+            np.testing.assert_array_equal(view.top(n, relevance)[k], whole)
+
+
+def test_circles_of_very_different_sizes_do_not_overlap():
+    rng = np.random.default_rng(0)
+    radius = np.append(rng.uniform(0.01, 0.02, 300), [0.3, 0.25, 0.1])
+    X = _pushed_apart(rng.normal(size=(303, 2)) * 0.1, radius)
+    distance = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2)) + np.diag(np.full(303, np.inf))
+    assert (distance > 0.97 * (radius[:, None] + radius)).all()
+    i, j = _near(X, radius)
+    near = {(min(a, b), max(a, b)) for a, b in zip(i.tolist(), j.tolist())}
+    assert len(near) == len(i)
+    assert set(zip(*np.nonzero(np.triu(distance < 1.03 * (radius[:, None] + radius))))) <= near
 
 
 @pytest.mark.parametrize("metric", ["l1", "cosine", "hellinger"])

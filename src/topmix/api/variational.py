@@ -25,6 +25,7 @@ from topmix.api.topics import TopicEstimator
 from topmix.data.atomic import check_can_write
 from topmix.data.corpus import Corpus
 from topmix.data.shard import Shards, in_order
+from topmix.engines import Threads
 from topmix.engines.rounds import rounds_of
 from topmix.files.reader import CheckedReader, ModelFileError
 from topmix.files.writer import Writer
@@ -267,7 +268,7 @@ class VariationalTopics(TopicEstimator):
             n_iter=len(history),
             names=names,
             edits=made,
-            places=before.view.places if before is not None and is_placed else None,
+            places=before.places if before is not None and is_placed else None,
         )
 
     def partial_fit(
@@ -421,8 +422,12 @@ class VariationalTopics(TopicEstimator):
         return replace(f, model=replace(f.topics, document_options=self._declared()._document_options()))
 
     def _solver(self) -> Solver:
-        """Workers of the engine that learned the topics solve new documents too."""
-        return Solver(self._engine(), self._threads())
+        """Workers of the engine that learned the topics solve new documents too. A device has no kernel for words that
+        are held."""
+        f, engine = self._fitted, self._engine()
+        if f is not None and engine.on_device and f.topics.words.held is not None:
+            engine = Threads()
+        return Solver(engine, self._threads())
 
     # Edits. They change the fitted topics and n_components. Where priors or `init` were given topic by topic, they are
     # changed in the same way. To continue learning from the edited topics, fit with warm_start=True.

@@ -76,6 +76,10 @@ class Device(ABC):
         """Rows, columns and values of what is not zero in a matrix, row by row, on the host."""
 
     @abstractmethod
+    def take(self, array: DeviceArray, ids: npt.ArrayLike, axis: int) -> DeviceArray:
+        """Some rows (axis 0) or columns (1) of a matrix, in this order."""
+
+    @abstractmethod
     def address(self, array: DeviceArray) -> int: ...
 
     @abstractmethod
@@ -235,12 +239,20 @@ class CudaDevice(Device):
 
     def copy_to(self, array: Cupy, host: np.ndarray) -> None:
         with self._device:
-            array.set(np.ascontiguousarray(host))
+            if array.flags.c_contiguous:
+                array.set(np.ascontiguousarray(host))
+            else:
+                array[...] = self.array(host)
 
     def nonzero(self, array: Cupy) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         row, column = self._allocated(array.nonzero)
         value = self._allocated(lambda: array[row, column])
         return self.get(row), self.get(column), self.get(value)
+
+    def take(self, array: Cupy, ids: npt.ArrayLike, axis: int) -> DeviceArray:
+        chosen = self.array(ids, np.int64)
+        n_bytes = len(chosen) * array.nbytes // max(array.shape[axis], 1)
+        return self._allocated(self.cupy.take, array, chosen, axis, n_bytes=n_bytes)
 
     def address(self, array: Cupy) -> int:
         return int(array.data.ptr)
@@ -311,10 +323,16 @@ def lane(device: int, number: int, of: int) -> Iterator[None]:
     cupy = _import_cupy()
     token = _lane.set((number, of))
     try:
-        with cupy.cuda.Device(device), cupy.cuda.Stream(non_blocking=True):
+        with cupy.cuda.Device(device), _stream_of(device, number, of):
             yield
     finally:
         _lane.reset(token)
+
+
+@cache
+def _stream_of(device: int, number: int, of: int) -> Cupy:
+    """One for each lane: memory that was freed in a stream is used again in this one alone."""
+    return _import_cupy().cuda.Stream(non_blocking=True)
 
 
 def cuda_device(number: int, memory: int | None) -> CudaDevice:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
@@ -248,7 +249,8 @@ class DeviceWordTotal:
     def on_host(self) -> WordTotal:
         """Multiples of 1 / unit are exact in a double."""
         self.settle()
-        raw = self.device.get(self.counts_) * (self.factor / self.unit)
+        scale, fits = self.factor / self.unit, 4 * self.counts_.nbytes < self.device.capacity
+        raw = self.device.get(self.counts_ * scale) if fits else self.device.get(self.counts_) * scale
         return WordTotal(raw, self.totals.copy(), 1.0, self.pseudo, self.pseudo_weight)
 
     def write(self, out: Writer) -> None:
@@ -258,6 +260,34 @@ class DeviceWordTotal:
 
     def counts(self) -> np.ndarray:
         return self.on_host().raw
+
+    # Some words or topics of it, on the host, and other topics here: what edits ask for.
+
+    def raw_rows(self, words: np.ndarray) -> np.ndarray:  # [words, K]
+        self.settle()
+        return self.device.get(self.device.take(self.counts_, words, 0) * (1.0 / self.unit))
+
+    def rows(self, words: np.ndarray) -> np.ndarray:  # [words, K]
+        return self.raw_rows(words) if self.factor == 1.0 else self.factor * self.raw_rows(words)
+
+    def by_word(self) -> np.ndarray:  # [V]
+        self.settle()
+        return self.device.get(self.counts_.sum(1)) * (self.factor / self.unit)
+
+    def columns(self, topics: Sequence[int]) -> np.ndarray:  # [V, topics]
+        self.settle()
+        return self.device.get(self.device.take(self.counts_, topics, 1) * (self.factor / self.unit))
+
+    def with_columns(self, kept: np.ndarray, changed: Mapping[int, np.ndarray]) -> DeviceWordTotal:
+        """As `WordTotal.with_columns`, with sums of words in the same order."""
+        self.settle()
+        here = np.where(kept < self.shape[1], kept, 0)
+        counts, totals = self.device.take(self.counts_, here, 1), self.totals[here]
+        for n, k in enumerate(kept.tolist()):
+            if k in changed:
+                self.device.copy_to(counts[:, n], np.rint(changed[k] * (self.unit / self.factor)).astype(np.int64))
+                totals[n] = np.cumsum(changed[k])[-1]
+        return DeviceWordTotal(self.device, counts, totals, self.unit, self.factor)
 
     def __deepcopy__(self, memo: dict[int, object]) -> WordTotal:
         """A copy to keep is on the host: the device is for what is being learned."""
@@ -277,7 +307,8 @@ class DeviceWordTotal:
                 other.settle()
                 counts, factor = other.counts_, other.factor / other.unit
             else:
-                (counts,), factor = self.device.mirror(other.raw, (other.raw, np.float64)), other.factor
+                (raw,) = self.device.mirror(other.raw, (other.raw, np.float64))
+                counts, factor = np.rint(raw * (other.factor * self.unit)), 1.0 / self.unit  # as `of` makes them
             amount = counts * (weight * factor / self.factor * self.unit)
             self.counts_ += np.rint(amount).astype(np.int64)
         self.totals += weight * other.totals

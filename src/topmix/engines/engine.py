@@ -81,6 +81,7 @@ class Engine(Component):
     keeps_last_pass: ClassVar[bool] = True  # whether a copy of the model after each pass costs next to nothing
     on_device: ClassVar[bool] = False  # whether its workers compute elsewhere than on the processor
     samples: ClassVar[bool] = True  # whether its workers can sample topics of tokens
+    keeps_models: ClassVar[bool] = False  # whether a model that was learned stays where its workers have it
     most_fits: ClassVar[int] = 1  # that may run at once, each in a thread of this process
 
     def threads(self, n_jobs: int) -> int:

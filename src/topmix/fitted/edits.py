@@ -88,8 +88,7 @@ def split(f: FittedTopics, corpus: Corpus, solver: Solver, topic: int, seed: int
     alpha, words = f.alpha, f.topics.words
     tokens = sp.csr_array(proportions(f, corpus, solver, normalize=False, sparse=True))
     tokens.data -= alpha[tokens.indices]
-    table = words.tables(np.arange(words.shape[0], dtype=np.int32)).table
-    found = split_of(k, corpus.to_scipy(), tokens, table, alpha, np.random.default_rng(seed))
+    found = split_of(k, corpus.to_scipy(), tokens, words.table_of, alpha, np.random.default_rng(seed))
     if found is None:
         raise ValueError(f"topic {k} cannot be split: too few documents have it")
     return _edited(f, edit.split(f.topics, k, found.share, found.weight))
@@ -235,7 +234,7 @@ def _tokens_by_topic(f: FittedTopics, row: Corpus, solver: Solver) -> sp.csc_arr
     theta, words = sp.csr_array(proportions(f, row, solver, normalize=False, sparse=True)), f.topics.words
     alpha = f.alpha[theta.indices]
     used = theta.indices[theta.data > alpha] if (theta.data > alpha).any() else theta.indices
-    weight = theta.toarray()[0, used] * words.tables(row.index).table[:, used].astype(np.float64)
+    weight = theta.toarray()[0, used] * words.table_of(row.index)[:, used].astype(np.float64)
     tokens = row.value[:, None] * weight / weight.sum(axis=1, keepdims=True)
     where = (np.repeat(row.index, len(used)), np.tile(used, len(row.index)))
     return sp.csc_array((tokens.ravel(), where), shape=words.shape)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topmix.fitted.reproducibility import Reproducibility
-from topmix.metrics.counts import top_ids
+from topmix.metrics.counts import candidates, top_ids
 from topmix.metrics.topic_map import PROJECTED_ABOVE, hellinger, map_positions, placed
 
+ROUNDING = 1e-9  # by which two ways to compute a number may differ
 LEAST_TOKENS = 1.0  # a topic with fewer is empty
 
 
@@ -60,17 +61,24 @@ class TopicView:
         n = min(n, len(self.words))
         if relevance == 1.0:
             return top_ids(self.topic_word, n)
-        return np.concatenate([top_ids(self.relevance_of(k, relevance)[None], n) for k in range(self.n_topics)])
+        lift = np.exp(-(1.0 - relevance) * self.log_base)  # p times this is as relevant, without a logarithm of each
+        found = np.empty((self.n_topics, n), np.intp)
+        for k, row in enumerate(self.topic_word):
+            ids = candidates(row * lift, n, ROUNDING)
+            found[k] = ids[np.argsort(-self.relevance_of(k, relevance, ids), kind="stable")[:n]]
+        return found
 
-    def relevance_of(self, k: int, weight: float) -> NDArray[np.float64]:
+    def relevance_of(self, k: int, weight: float, ids: slice | NDArray[np.intp] = slice(None)) -> NDArray[np.float64]:
         """[V] weight log p(w | k) + (1 - weight) log(p(w | k) / p(w)). A small weight prefers words of few topics."""
-        return self.relevance(self.topic_word[k], weight)
+        return self.relevance(self.topic_word[k][ids], weight, ids)
 
-    def relevance(self, probability: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
-        """The same for any distribution over the words, [V]."""
+    def relevance(
+        self, probability: NDArray[np.float64], weight: float, ids: slice | NDArray[np.intp] = slice(None)
+    ) -> NDArray[np.float64]:
+        """The same for any distribution over the words, [V], or over those of `ids`."""
         with np.errstate(divide="ignore"):
             log_p = np.log(probability)
-        return np.maximum(log_p - (1.0 - weight) * self.log_base, -1e9)
+        return np.maximum(log_p - (1.0 - weight) * self.log_base[ids], -1e9)
 
     @cached_property
     def log_base(self) -> NDArray[np.float64]:

@@ -86,7 +86,8 @@ class TopicStart:
     def ended(self, model: TopicModel | None) -> TopicModel:
         if model is None:  # there was nothing left to do
             model = self.found.model if self.found else self.model
-        return self.schedule.ended(model).on_host()
+        last = self.schedule.ended(model)
+        return last if self.problem.engine.keeps_models else last.on_host()
 
     def close(self) -> None:
         self.workers.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -78,6 +79,10 @@ class TopicWords:
             least *= BANNED  # what a token leaves behind where it is taken out may not lift a banned word
         return WordTables(table, log_scale, norm, least)
 
+    def table_of(self, words: np.ndarray) -> np.ndarray:
+        """[words, K] the table of some words, in this process's memory wherever the counts are."""
+        return self.of_words(words).weights(np.arange(len(words), dtype=np.int32), self.norm())[0]
+
     def weights(self, cols: np.ndarray, norm: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """[words, K] weights of words in topics, each row over its largest entry, and the logarithm of that entry."""
         table, log_scale = self.total.table(self.posterior, self.eta, self.extra, norm, cols)
@@ -139,6 +144,26 @@ class TopicWords:
         topics = self.total.by_topic(eta, self.extra)
         self.held.hold_topics(topics, self._held_prior(eta))
         return np.asarray(topics / topics.sum(axis=1, keepdims=True))
+
+    def mean_of(self, words: np.ndarray) -> np.ndarray:
+        """[words, K] the same for some words."""
+        topics = self if self.smoothing is None else replace(self, eta=np.full((1, 1), self.smoothing))
+        if self.held is not None:
+            return np.ascontiguousarray((topics.of_words(words).pseudo_counts() / topics.norm()[:, None]).T)
+        counts = self.total.rows(words)
+        counts += topics.eta if len(topics.eta) == 1 else topics.eta[words]
+        if self.extra is not None:
+            counts += self.extra.by_word()[words].toarray()
+        counts *= 1.0 / topics.norm()
+        return counts
+
+    def mean_in(self, topics: Sequence[int]) -> np.ndarray:
+        """[topics, V] the same in some topics, of which none is held."""
+        words = self if self.smoothing is None else replace(self, eta=np.full((1, 1), self.smoothing))
+        counts = self.total.columns(topics) + np.broadcast_to(words.eta, self.shape)[:, topics]
+        if self.extra is not None:
+            counts += self.extra.by_word()[:, topics].toarray()
+        return np.ascontiguousarray((counts / words.norm()[topics]).T)
 
     def bound(self) -> float:
         """The words' part of the objective at lam = eta + S.  Eq. (3.10). Frozen topics are where they are, and what

@@ -126,31 +126,53 @@ def predict(
 ) -> DocumentScores:
     """Scores of the tokens of B [D, V], with the topics of each document inferred from A [D, V]."""
     phi = as_topics(topic_word)
-    K, V = phi.shape
+    V = phi.shape[1]
     if A.shape[1] != V:
         raise ValueError(f"the documents have {A.shape[1]} words, the topics {V}: both need the same vocabulary")
-    priors = np.asarray(0.5 / K if doc_topic_prior is None else doc_topic_prior, np.float64)
-    if priors.ndim == 2 and len(priors) != A.shape[0]:
-        raise ValueError(f"doc_topic_prior has {len(priors)} rows for {A.shape[0]} documents")
-    alpha = as_prior(priors[0] if priors.ndim == 2 and len(priors) else priors, K)
-    # The table holds only words that occur, one row per word: a document reads whole rows of it.
-    words, ids = np.unique(np.concatenate([A.indices, B.indices]), return_inverse=True)
-    table = np.ascontiguousarray((phi[:, words] / row_sums(phi)[:, None]).T)  # [words, K]
-    id_a, id_b = ids[: A.nnz], ids[A.nnz :]
+    parts = parts_of(A, B)
+    table = np.ascontiguousarray((phi[:, parts.words] / row_sums(phi)[:, None]).T)
+    return predict_parts(table, parts, doc_topic_prior, max_iter, tol, engine)
 
-    log_likelihood, n_tokens = np.zeros(A.shape[0]), np.asarray(B.sum(axis=1), dtype=np.float64).ravel()
+
+class Parts(NamedTuple):
+    """Two parts of the words of documents, numbered among those that occur."""
+
+    words: np.ndarray  # [n] ids, ascending
+    known: Words
+    held: Words
+
+
+def parts_of(A: sp.csr_array, B: sp.csr_array) -> Parts:
+    words, ids = np.unique(np.concatenate([A.indices, B.indices]), return_inverse=True)
+    return Parts(words, Words(A.indptr, ids[: A.nnz], A.data), Words(B.indptr, ids[A.nnz :], B.data))
+
+
+def predict_parts(
+    table: np.ndarray,
+    parts: Parts,
+    doc_topic_prior: ArrayLike | None = None,
+    max_iter: int = 100,
+    tol: float = 0.05,
+    engine: MeasuringEngine | None = None,
+) -> DocumentScores:
+    """The same, under a table [words, K] of the words that occur: a document reads whole rows of it."""
+    (A, B), D, K = (parts.known, parts.held), len(parts.known.indptr) - 1, table.shape[1]
+    priors = np.asarray(0.5 / K if doc_topic_prior is None else doc_topic_prior, np.float64)
+    if priors.ndim == 2 and len(priors) != D:
+        raise ValueError(f"doc_topic_prior has {len(priors)} rows for {D} documents")
+    alpha = as_prior(priors[0] if priors.ndim == 2 and len(priors) else priors, K)
+    log_likelihood, n_tokens = np.zeros(D), np.diff(np.concatenate([[0.0], np.cumsum(B.tokens)])[B.indptr])
     todo = n_tokens > 0
     if (chosen := checked(engine)) is not None and table.size and priors.ndim < 2:
-        known, held = Words(A.indptr, id_a, A.data), Words(B.indptr, id_b, B.data)
-        log_likelihood = chosen.held_out(table, known, held, alpha, max_iter, tol)
+        log_likelihood = chosen.held_out(table, A, B, alpha, max_iter, tol)
         todo &= np.isnan(log_likelihood)
     # One BLAS thread: the products are small, and the sums are the same for any number of cores.
     with threadpool_limits(1, user_api="blas"), np.errstate(divide="ignore"):
         for d in np.flatnonzero(todo):
             a, b = slice(A.indptr[d], A.indptr[d + 1]), slice(B.indptr[d], B.indptr[d + 1])
             alpha = as_prior(priors[d], K) if priors.ndim == 2 else alpha
-            gamma = alpha + fold_in(table[id_a[a]], A.data[a], alpha, max_iter=max_iter, tol=tol)
-            log_likelihood[d] = B.data[b] @ np.log(table[id_b[b]] @ (gamma / gamma.sum()))
+            gamma = alpha + fold_in(table[A.word[a]], A.tokens[a], alpha, max_iter=max_iter, tol=tol)
+            log_likelihood[d] = B.tokens[b] @ np.log(table[B.word[b]] @ (gamma / gamma.sum()))
     return DocumentScores(log_likelihood, n_tokens)
 
 

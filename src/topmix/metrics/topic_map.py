@@ -31,6 +31,7 @@ SUBSPACE, ITERATIONS = 8, 12
 TINY = 0.2  # of the mean share: smaller topics find their place after the others, and pages can hide them
 FILLED, PACKED = 0.4, 0.62  # areas of all circles: of the unit disc; of what most of them are pressed into first
 SMALLEST, GAP = 0.004, 1.04
+LARGE = 2.0  # median radii
 MOST_PUSHES, MOST_PUSHED = 400, 400_000  # rounds, and circles in all of them
 
 
@@ -90,14 +91,12 @@ def placed(positions: Floats, topic_word: Floats, share: Floats) -> Floats:
 
 def _pushed_apart(X: Floats, radius: Floats, is_fixed: NDArray[np.bool_] | None = None) -> Floats:
     """Centres of circles, moved until none overlap by more than a few hundredths. Small circles make way for large."""
-    from scipy.spatial import cKDTree
-
     X, n = X.copy(), len(X)
     mass = radius**2 if is_fixed is None else np.where(is_fixed, 1e9, radius**2)
     turn = np.pi * (3 - np.sqrt(5)) * np.arange(n)  # for circles in one place: each goes another way
     rounds = max(min(MOST_PUSHES, MOST_PUSHED // max(n, 1)), 40)
     for _ in range(rounds if is_fixed is None else 40):
-        i, j = cKDTree(X).query_pairs(2 * GAP * radius.max(), output_type="ndarray").T
+        i, j = _near(X, radius)
         apart = X[i] - X[j]
         distance = np.sqrt((apart**2).sum(axis=1))
         overlap = GAP * (radius[i] + radius[j]) - distance
@@ -110,9 +109,28 @@ def _pushed_apart(X: Floats, radius: Floats, is_fixed: NDArray[np.bool_] | None 
         same = distance < 1e-9
         apart[same], distance[same] = np.stack([np.cos(turn[j[same]]), np.sin(turn[j[same]])], axis=1), 1.0
         push = apart * (0.6 * overlap / distance / (mass[i] + mass[j]))[:, None]
-        both = np.concatenate([push * mass[j][:, None], -push * mass[i][:, None]])
-        X += sp.csr_array((np.ones(len(both)), (np.concatenate([i, j]), np.arange(len(both)))), (n, len(both))) @ both
+        for axis, of_axis in enumerate(push.T):
+            X[:, axis] += np.bincount(i, of_axis * mass[j], n) - np.bincount(j, of_axis * mass[i], n)
     return X
+
+
+def _near(X: Floats, radius: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs of circles, among them all that touch. Large ones look for the others by themselves: if all looked as far
+    as they, every circle would be near every other."""
+    from scipy.spatial import cKDTree
+
+    usual = LARGE * float(np.median(radius))
+    small, large = np.flatnonzero(radius <= usual), np.flatnonzero(radius > usual)
+    tree = cKDTree(X[small])
+    pairs = [small[tree.query_pairs(2 * GAP * usual, output_type="ndarray")]]
+    if len(large):
+        pairs.append(large[cKDTree(X[large]).query_pairs(2 * GAP * radius.max(), output_type="ndarray")])
+        near = tree.query_ball_point(X[large], GAP * (radius[large] + usual))
+        sizes = [len(each) for each in near]
+        others = small[np.concatenate(near).astype(np.intp)]
+        pairs.append(np.stack([np.repeat(large, sizes), others], axis=1))
+    i, j = np.concatenate(pairs).reshape(-1, 2).T
+    return i, j
 
 
 def _projected(topic_word: Floats) -> Floats:

@@ -5,7 +5,7 @@ Each is a function from a topic model to another one. The next pass adapts docum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,23 +24,24 @@ OWN = 0.5  # share of a new topic that comes from its seed words at the start
 def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
     """Each group becomes one topic, in the place of its first. Counts and alpha add; of the priors the larger holds. A
     word is banned from it if all of the group had banned it, and it is frozen no more."""
-    counts, alpha = _counts(model, [k for group in groups for k in group]), model.prior.alpha.copy()
+    alpha, changed = model.prior.alpha.copy(), dict[int, np.ndarray]()
     eta, extra, held = model.words.eta.copy(), _extra(model), _held(model)
     banned, frozen = sp.lil_array(held.banned) if held.banned.nnz else held.banned, held.frozen
     gone: list[int] = []
     for first, *others in groups:
-        counts[:, first] += counts[:, others].sum(axis=1)
+        own, of_others = _columns(model, [first]), _columns(model, others)
+        changed[first] = own[:, 0] + of_others.sum(axis=1)
         alpha[first] += alpha[others].sum()
         if eta.shape[1] > 1:
             eta[:, first] = eta[:, [first, *others]].max(axis=1)
-        for other in others:
+        for other in others if extra.nnz else ():
             extra[:, [first]] = extra[:, [first]].maximum(extra[:, [other]])
         if held.banned.nnz:
             banned[:, [first]] = held.banned[:, [first, *others]].toarray().all(axis=1)[:, None]
         frozen = {k: own for k, own in frozen.items() if k not in (first, *others)}
         gone += others
     kept = np.delete(np.arange(model.n_components), gone)
-    return _with(_holding(model, banned, frozen), counts, alpha, eta, extra, kept)
+    return _with(_holding(model, banned, frozen), alpha, eta, extra, kept, changed)
 
 
 def dropped(model: TopicModel, topics: Sequence[int]) -> TopicModel:
@@ -52,16 +53,15 @@ def dropped(model: TopicModel, topics: Sequence[int]) -> TopicModel:
     if banned is not None:
         banned[banned[:, kept].all(axis=1)] = False
         model = _holding(model, sp.csr_array(banned), held.frozen)
-    return _with(model, words.total.counts(), model.prior.alpha, words.eta, _extra(model), kept)
+    return _with(model, model.prior.alpha, words.eta, _extra(model), kept)
 
 
 def split(model: TopicModel, topic: int, share: np.ndarray, weight: float) -> TopicModel:
     """A topic in two: share [V] of each word's tokens go to a new topic, the last one, and `weight` of its prior. Seeds
     stay with the first, both lack the words that it lacked, and neither is frozen."""
-    counts, alpha = _counts(model, [topic]), model.prior.alpha
+    tokens, alpha = _columns(model, [topic])[:, 0], model.prior.alpha
     eta, extra, held = model.words.eta, _extra(model), _held(model)
-    born = counts[:, topic] * share
-    counts[:, topic] -= born
+    born = tokens * share
     alpha = np.append(alpha, weight * alpha[topic])
     alpha[topic] *= 1.0 - weight
     if eta.shape[1] > 1:
@@ -70,7 +70,8 @@ def split(model: TopicModel, topic: int, share: np.ndarray, weight: float) -> To
     banned = sp.hstack([held.banned, held.banned[:, [topic]]])
     frozen = {k: own for k, own in held.frozen.items() if k != topic}
     model = _holding(model, banned, frozen)
-    return _with(model, np.hstack([counts, born[:, None]]), alpha, eta, extra, np.arange(len(alpha)))
+    changed = {topic: tokens - born, len(alpha) - 1: born}
+    return _with(model, alpha, eta, extra, np.arange(len(alpha)), changed)
 
 
 def banned(model: TopicModel, topics: Sequence[int], words: Sequence[int]) -> TopicModel:
@@ -91,9 +92,10 @@ def banned(model: TopicModel, topics: Sequence[int], words: Sequence[int]) -> To
     for k in set(topics) & set(frozen):
         frozen[k][rows] = 0.0
     extra = _extra(model)
-    extra[of] = 0.0
-    fixed = _holding(model, pairs, frozen)
-    return _with(fixed, counts, model.prior.alpha, model.words.eta, extra, np.arange(model.n_components))
+    if extra.nnz:
+        extra[of] = 0.0
+    fixed = _holding(_counting(model, counts), pairs, frozen)
+    return _with(fixed, model.prior.alpha, model.words.eta, extra, np.arange(model.n_components))
 
 
 def pinned(model: TopicModel, topic: int, words: Sequence[int]) -> TopicModel:
@@ -114,19 +116,17 @@ def frozen(model: TopicModel, topics: Sequence[int], *, is_frozen: bool = True) 
             now[k] = np.maximum(counts[:, k], 0.0)
         elif not is_frozen and k in now:
             counts[:, k] = now.pop(k)
-    fixed = _holding(model, held.banned, now)
-    return _with(fixed, counts, model.prior.alpha, model.words.eta, _extra(model), np.arange(model.n_components))
+    fixed = _holding(_counting(model, counts), held.banned, now)
+    return _with(fixed, model.prior.alpha, model.words.eta, _extra(model), np.arange(model.n_components))
 
 
 def moved(model: TopicModel, had: sp.csc_array, topic: int) -> TopicModel:
     """The tokens of a document, had [V, K] by the topics that they are in, are all in this topic."""
-    counts, tokens = model.words.total.counts(), np.asarray(had.sum(axis=1)).ravel()
-    counts -= had.toarray()
-    counts[:, topic] += tokens
-    words = model.words
-    return _with(
-        model, np.maximum(counts, 0.0), model.prior.alpha, words.eta, _extra(model), np.arange(model.n_components)
-    )
+    topics = sorted({topic, *had.nonzero()[1].tolist()})
+    counts = model.words.total.columns(topics) - had[:, topics].toarray()
+    counts[:, topics.index(topic)] += np.asarray(had.sum(axis=1)).ravel()
+    changed = dict(zip(topics, np.maximum(counts, 0.0).T))
+    return _with(model, model.prior.alpha, model.words.eta, _extra(model), np.arange(model.n_components), changed)
 
 
 def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None) -> TopicModel:
@@ -136,14 +136,14 @@ def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None)
     others are sharp by now, and a topic that is mostly the mean would never win a word from them. A word that has one
     topic alone keeps it, unless it is a seed. What was banned and is a seed now is no longer banned.
     """
-    total, alpha, eta, extra = model.words.total.counts(), model.prior.alpha, model.words.eta, _extra(model)
-    held, n = _held(model), seeds.shape[1]
+    total, alpha, eta, extra = model.words.total, model.prior.alpha, model.words.eta, _extra(model)
+    held, n, changed = _held(model), seeds.shape[1], dict[int, np.ndarray]()
     pairs = held.banned
     if topics is None:
-        share = np.maximum(total, 0.0).sum(axis=1) + 1e-300
+        share = np.maximum(total.by_word(), 0.0) + 1e-300
         own = seeds.toarray() / np.asarray(seeds.sum(axis=0)).ravel()
         start = (1.0 - OWN) * (share / share.sum())[:, None] + OWN * own
-        total = np.hstack([total, start * model.words.total.totals.mean()])
+        changed = dict(enumerate(start.T * total.totals.mean(), len(alpha)))
         alpha = np.concatenate([alpha, np.full(n, alpha.mean())])
         if eta.shape[1] > 1:
             eta = np.hstack([eta, np.repeat(eta.mean(axis=1, keepdims=True), n, axis=1)])
@@ -156,7 +156,7 @@ def seeded(model: TopicModel, seeds: sp.csc_array, topics: Sequence[int] | None)
         pairs = sp.lil_array(pairs)
         pairs[(seeds @ place).nonzero()] = False
     fixed = replace(model, words=replace(model.words, learned=False))  # it differs by word
-    return _with(_holding(fixed, pairs, held.frozen), total, alpha, eta, extra, np.arange(len(alpha)))
+    return _with(_holding(fixed, pairs, held.frozen), alpha, eta, extra, np.arange(len(alpha)), changed)
 
 
 def with_words(model: TopicModel, kept: np.ndarray) -> TopicModel:
@@ -171,18 +171,23 @@ def with_words(model: TopicModel, kept: np.ndarray) -> TopicModel:
     return replace(model, words=replace(words, eta=eta, total=total, extra=extra, held=held))
 
 
-def _extra(model: TopicModel) -> sp.lil_array:
+def _extra(model: TopicModel) -> sp.sparray:
+    """[V, K] to be written to, where there is something."""
     extra = model.words.extra
-    return sp.lil_array(model.words.shape) if extra is None else sp.lil_array(extra.by_word())
+    return sp.csc_array(model.words.shape) if extra is None else sp.lil_array(extra.by_word())
 
 
-def _counts(model: TopicModel, topics: Sequence[int]) -> np.ndarray:
-    """[V, K] tokens, with those of frozen topics among these as they are held."""
-    counts = model.words.total.counts()
-    for k, own in _held(model).frozen.items():
-        if k in topics:
-            counts[:, k] = own
+def _columns(model: TopicModel, topics: Sequence[int]) -> np.ndarray:
+    """[V, topics] tokens, with those of frozen topics as they are held."""
+    counts, held = model.words.total.columns(topics), _held(model).frozen
+    for n, k in enumerate(topics):
+        if k in held:
+            counts[:, n] = held[k]
     return counts
+
+
+def _counting(model: TopicModel, counts: np.ndarray) -> TopicModel:
+    return replace(model, words=model.words.update(WordTotal.of(counts)))
 
 
 def _held(model: TopicModel) -> HeldWords:
@@ -196,11 +201,17 @@ def _holding(model: TopicModel, banned: sp.sparray, frozen: dict[int, np.ndarray
 
 
 def _with(
-    model: TopicModel, counts: np.ndarray, alpha: np.ndarray, eta: np.ndarray, extra: sp.sparray, kept: np.ndarray
+    model: TopicModel,
+    alpha: np.ndarray,
+    eta: np.ndarray,
+    extra: sp.sparray,
+    kept: np.ndarray,
+    changed: Mapping[int, np.ndarray] | None = None,
 ) -> TopicModel:
-    total = WordTotal.of(np.ascontiguousarray(counts[:, kept]))
+    """The topics `kept`, where those of `changed` have other counts [V], or are new."""
+    total = model.words.total.with_columns(kept, changed or {})
     eta = np.ascontiguousarray(eta[:, kept]) if eta.shape[1] > 1 else eta
-    rows = sp.csr_array(sp.csc_array(extra)[:, kept])
+    rows = sp.csr_array(sp.csc_array(extra)[:, kept]) if extra.nnz else extra
     held, new = model.words.held, {int(k): n for n, k in enumerate(kept)}
     if held is not None:
         held = HeldWords.of(sp.csc_array(held.banned)[:, kept], {new[k]: c for k, c in held.frozen.items() if k in new})

@@ -9,7 +9,7 @@ go into all documents that had the one, and where the bound is not higher they a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,9 @@ FEWEST = 8  # documents; with fewer there is nothing to tell apart
 TRACE = 0.01  # tokens; with fewer a word says nothing of the topic in a document
 STARTS, SWEEPS, TOKEN_SWEEPS = 4, 8, 8
 SMOOTHING = 0.02  # of a word in each of the two, over the mean count
+
+
+Table: TypeAlias = Callable[[np.ndarray], np.ndarray]  # [words, K] weights of these words
 
 
 class Split(NamedTuple):
@@ -46,12 +49,12 @@ def splits(
             if len(rows) < FEWEST:
                 continue
             chosen = np.sort(rng.choice(rows, min(SAMPLE, len(rows)), replace=False, p=size / size.sum()))
-            found.append(_in_two(int(k), rows_of(chosen), by_doc[chosen], table, alpha, rng))
+            found.append(_in_two(int(k), rows_of(chosen), by_doc[chosen], table.__getitem__, alpha, rng))
     return [split for split in found if split is not None]
 
 
 def split_of(
-    k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alpha: np.ndarray, rng: np.random.Generator
+    k: int, X: sp.csr_array, N: sp.csr_array, table: Table, alpha: np.ndarray, rng: np.random.Generator
 ) -> Split | None:
     """How one topic may fall in two, by documents X [D, V] that have N [D, K] tokens of each topic."""
     size = sp.csc_array(N)[:, [k]].toarray().ravel()
@@ -65,14 +68,16 @@ def split_of(
 
 
 def _in_two(
-    k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alpha: np.ndarray, rng: np.random.Generator
+    k: int, X: sp.csr_array, N: sp.csr_array, table: Table, alpha: np.ndarray, rng: np.random.Generator
 ) -> Split | None:
     two = _separated(_tokens_of(k, X, N, table, alpha), rng)
     return None if two is None else _divided(k, two)
 
 
-def _tokens_of(k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alpha: np.ndarray) -> sp.csr_array:
+def _tokens_of(k: int, X: sp.csr_array, N: sp.csr_array, table: Table, alpha: np.ndarray) -> sp.csr_array:
     """[documents, V] c_du r_duk, with documents' proportions as they are."""
+    words, column = np.unique(X.indices, return_inverse=True)
+    weights = table(words)
     width = np.diff(X.indptr)
     row = np.repeat(np.arange(len(width)), width)
     total, own = np.zeros(len(row)), np.zeros(len(row))
@@ -81,7 +86,7 @@ def _tokens_of(k: int, X: sp.csr_array, N: sp.csr_array, table: np.ndarray, alph
     for i in range(int(np.diff(N.indptr).max(initial=0))):  # the i-th topic of every document at once
         has = begin[row] + i < end[row]
         at = (begin[row] + i)[has]
-        share = weight[at] * table[X.indices[has], N.indices[at]]
+        share = weight[at] * weights[column[has], N.indices[at]]
         total[has] += share
         own[has] += np.where(N.indices[at] == k, share, 0.0)
     return sp.csr_array((X.data * own / np.maximum(total, 1e-300), X.indices, X.indptr), shape=X.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
@@ -142,6 +143,21 @@ class WordTotal:
     def by_word(self) -> np.ndarray:
         """[V] tokens of each word."""
         return self.factor * (self.held.by_word() if isinstance(self.held, SparseCounts) else self.held.sum(axis=1))
+
+    def columns(self, topics: Sequence[int]) -> np.ndarray:  # [V, topics]
+        """The counts of some topics."""
+        return self._passing()[:, list(topics)] * self.factor
+
+    def with_columns(self, kept: np.ndarray, changed: Mapping[int, np.ndarray]) -> WordTotal:
+        """The topics `kept` alone. Those of `changed` have these counts [V]; they may be new, with the next numbers."""
+        K = self.shape[1]
+        counts = np.take(self._passing(), np.where(kept < K, kept, 0), axis=1)
+        if self.factor != 1.0:
+            counts *= self.factor
+        for n, k in enumerate(kept.tolist()):
+            if k in changed:
+                counts[:, n] = changed[k]
+        return WordTotal.of(counts)
 
     def slim(self) -> WordTotal:
         """The same counts, sparse where that is smaller."""

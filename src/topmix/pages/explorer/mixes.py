@@ -22,16 +22,18 @@ class DocumentPlaces(NamedTuple):
 
 
 Floats = NDArray[np.float64]
+DEVICE_BLOCK = 1 << 18  # documents that a device visits together: the topics are copied there for each block
 LEAST = 0.01  # smaller shares of a topic in a document are not kept
 
 
 def mixes_of(view: ModelView, corpus: Corpus, is_wanted: Callable[[], bool] = lambda: True) -> Mixes | None:
     """The topics that documents use; None once they are not wanted any more."""
     parts, weights = [], []
-    for begin in range(0, corpus.n_docs, BLOCK):
+    block = DEVICE_BLOCK if view.model._engine().on_device else BLOCK
+    for begin in range(0, corpus.n_docs, block):
         if not is_wanted():
             return None
-        found, _, weight = view.visited(corpus[begin : begin + BLOCK])
+        found, _, weight = view.visited(corpus[begin : begin + block])
         found.data[found.data < LEAST] = 0.0
         found.eliminate_zeros()
         parts.append(found.astype(np.float32))

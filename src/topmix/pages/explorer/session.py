@@ -24,7 +24,7 @@ from topmix.pages.explorer.library import Library
 from topmix.pages.explorer.live import Events, Watch
 from topmix.pages.explorer.other import OtherModel
 from topmix.pages.explorer.preview import changed_words, moved_documents
-from topmix.pages.explorer.snapshot import Scores, Snapshot
+from topmix.pages.explorer.snapshot import Snapshot
 from topmix.pages.web import Refused
 from topmix.parameters.checks import whole_number
 from topmix.views.model import Model, view_of
@@ -36,12 +36,12 @@ MOST_PASSES = 1000
 logger = logging.getLogger(__name__)
 
 
-class Tried(NamedTuple):
-    """An edit that was previewed: the model after it, and its snapshot, which is being made."""
+class Previewed(NamedTuple):
+    """An edit that was previewed: what is remembered if it is accepted, and the snapshot, which is being made."""
 
     version: int
     edit: Edit
-    after: Model
+    edits: list[Edit]
     snapshot: Future[Snapshot]
 
 
@@ -60,7 +60,9 @@ class Session:
         self.path: Path | None = None
         self.journal = Journal(None)
         self._models: dict[int, Model] = {}  # by the number of edits that were made
-        self._tried: Tried | None = None
+        self._joined: set[int] = set()  # numbers of edits that are undone with the one before
+        self._tried: Previewed | None = None
+        self._desk: tuple[Library, edits.Desk] | None = None
         self._changing = threading.RLock()  # held by whoever changes the model, which may take long
         self._together = threading.RLock()  # held for moments: version, snapshot and journal belong together
         self._thread: threading.Thread | None = None
@@ -119,7 +121,7 @@ class Session:
         try:
             snapshot.compute_mixes(lambda: not self._closed)
             if not self._closed:
-                _ = snapshot.scores  # which the first preview asks for
+                _ = self._before(snapshot)  # which the first preview asks for
         except Exception:
             logger.exception("the topics of the documents")
             self.error = "the topics of the documents could not be computed; the log of the server says why"
@@ -206,34 +208,50 @@ class Session:
         edit = edits.checked(edit)
         if edit["do"] == "learn":
             raise ValueError("learning on has no preview")
-        after = edits.apply(model, edit, corpus)
-        found: Json = {"effect": None, "words": changed_words(now, after, edit), "moved": None}
-        if self.library is not None and corpus is not None and edit["do"] != "rename":
-            scores = edits.scores_of(after, corpus, self.library.held_out)
-            (a, b), (c, d) = now.scores, scores
-            found["effect"] = edits.Effect(a, c, b, d)._asdict()
-            found["moved"] = moved_documents(now, after, self.library)
-            self._try(edit, after, now, scores)
-        else:
-            self._try(edit, after, now)
+        if self.library is None or corpus is None or edit["do"] == "rename":
+            after = edits.apply(model, edit, corpus)
+            self._try(edit, edits.Tried([edit], after, (None, None)), now)
+            return {"effect": None, "words": changed_words(now, after, edit), "moved": None}
+        desk = self._at(self.library)
+        with desk.at(model):
+            (a, b), tried = self._before(now), desk.tried(model, edit)
+            c, d = tried.scores
+            found: Json = {
+                "effect": edits.Effect(a, c, b, d)._asdict(),
+                "words": changed_words(now, tried.model, edit),
+                "moved": moved_documents(now, tried.model, self.library, desk),
+            }
+        self._try(edit, tried, now)
         return found
 
-    def _try(self, edit: Edit, after: Model, now: Snapshot, scores: Scores | None = None) -> None:
+    def _at(self, library: Library) -> edits.Desk:
+        """Where edits are tried."""
+        if self._desk is None or self._desk[0] is not library:
+            self._desk = library, edits.Desk(library.corpus, library.held_out)
+        return self._desk[1]
+
+    def _before(self, now: Snapshot) -> edits.Scores:
+        """The scores that edits are compared with."""
+        return (None, None) if self.library is None else self._at(self.library).before(now.model)
+
+    def _try(self, edit: Edit, tried: edits.Tried, now: Snapshot) -> None:
         """Makes the snapshot that `apply` will want, while somebody reads what the edit would do."""
         made: Future[Snapshot] = Future()
-        self._tried = Tried(self.version, edit, after, made)
+        self._tried = Previewed(self.version, edit, tried.edits, made)
 
         def work() -> None:
             try:
-                snapshot = Snapshot(after, self.library, now)
-                snapshot.prepare()
-                if scores is not None:
-                    snapshot.scores = scores
-                made.set_result(snapshot)
+                made.set_result(self._made_of(tried, now))
             except Exception as error:
                 made.set_exception(error)
 
         self._start(work, "topmix-preview")
+
+    def _made_of(self, tried: edits.Tried, now: Snapshot | None) -> Snapshot:
+        after = tried.model if self.library is None else self._at(self.library).accepted(tried)
+        snapshot = Snapshot(after, self.library, now)
+        snapshot.prepare()
+        return snapshot
 
     def cuts(self, topic: int, version: object) -> list[Json]:
         """Ways to split a topic: the words of both sides, and what the second has of the tokens."""
@@ -259,26 +277,34 @@ class Session:
             model = self._ready(version)
             tried = self._tried
             if tried is not None and (tried.version, tried.edit) == (self.version, edit):
-                self._accept(edit, tried.after, tried.snapshot.result())
+                made = tried.snapshot.result()
+                self._accept(tried.edits, made.model, made)
+            elif self.library is None or edit["do"] == "rename":
+                self._accept([edit], edits.apply(model, edit, self._corpus()))
             else:
-                self._accept(edit, edits.apply(model, edit, self._corpus()))
+                now = self._at(self.library).tried(model, edit)
+                made = self._made_of(now, self.snapshot)
+                self._accept(now.edits, made.model, made)
 
     def undo(self, version: object) -> None:
         with self._changing:
             self._ready(version)
             if not self.journal.edits:
                 raise Refused("there is nothing to undo")
-            *done, last = self.journal.edits
-            self._move(done, [*self.journal.undone, last], self._made(done))
+            made = self.journal.edits
+            n = 2 if len(made) in self._joined else 1
+            done, last = made[:-n], made[: -n - 1 : -1]
+            self._move(done, [*self.journal.undone, *last], self._made(done))
 
     def redo(self, version: object) -> None:
         with self._changing:
             self._ready(version)
             if not self.journal.undone:
                 raise Refused("there is nothing to redo")
-            *undone, last = self.journal.undone
-            done = [*self.journal.edits, last]
-            self._move(done, undone, self._made(done))
+            made, undone = self.journal.edits, self.journal.undone
+            n = 2 if len(made) + 2 in self._joined else 1
+            done = [*made, *undone[: -n - 1 : -1]]
+            self._move(done, undone[:-n], self._made(done))
 
     def learn(self, passes: object, version: object) -> None:
         """Learns on in the background; the page can watch it, and stop it."""
@@ -308,7 +334,7 @@ class Session:
         with self._changing:
             try:
                 if not failed:
-                    self._accept(after.edits_[-1], after)
+                    self._accept([after.edits_[-1]], after)
             except (OSError, ValueError) as error:
                 failed, self.error = True, f"what was learned could not be kept: {error}"
             if failed:
@@ -328,11 +354,17 @@ class Session:
         for thread in (self._thread, *self._visits):
             if thread is not None:
                 thread.join(60)
+        if self._desk is not None:
+            self._desk[1].close()
         self.events.close()
 
-    def _accept(self, edit: Edit, after: Model, made: Snapshot | None = None) -> None:
-        self._models = {n: kept for n, kept in self._models.items() if n <= len(self.journal.edits)}
-        self._move([*self.journal.edits, edit], [], after, made=made)
+    def _accept(self, new: list[Edit], after: Model, made: Snapshot | None = None) -> None:
+        before = self.journal.edits
+        self._models = {n: kept for n, kept in self._models.items() if n <= len(before)}
+        self._move([*before, *new], [], after, made=made)
+        self._joined = {n for n in self._joined if n <= len(before)}
+        if len(new) > 1:
+            self._joined.add(len(before) + len(new))
 
     def _made(self, done: list[Edit]) -> Model:
         """The model after these edits: kept, or made again from the nearest one that is."""

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from topmix.edits import Numbering, scores_of
+from topmix.edits import Numbering
 from topmix.fitted.mixture import FittedMixture
 from topmix.metrics.topic_map import map_positions, map_radii, row_positions
 from topmix.pages.assets import Json, as_json, pack
@@ -37,9 +37,6 @@ EXCERPT, EXCERPT_WORDS = 1200, 60
 PAGE = 20  # documents that are found at a time
 CHART_GROUPS = 40  # of a chart, where they are not periods
 LEAST_SHARE = 0.05  # of a topic in a document that is found by it
-
-
-Scores = tuple[float | None, float | None]  # objective and completion, per token
 
 
 class Snapshot:
@@ -80,13 +77,6 @@ class Snapshot:
         if not 0 <= number < self.n_topics:
             raise NotFound(f"there is no topic {str(k)[:40]}: they are numbered from 0 to {self.n_topics - 1}")
         return number
-
-    @cached_property
-    def scores(self) -> Scores:
-        """Of the model, which edits are compared with."""
-        if self.library is None:
-            return None, None
-        return scores_of(self.model, self.library.corpus, self.library.held_out)
 
     def overview(self) -> Json:
         """What the page knows of all topics: names, words, sizes and positions."""
