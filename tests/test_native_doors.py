@@ -58,7 +58,7 @@ LIMITS = {  # that an output was made for, or that are checked with the rows or 
     ("StationSettings", "n_clusters"), ("Deal", "blocks"),
 }  # fmt: skip
 # Structs that keep arrays as they are given: whoever takes one looks at them.
-KEPT = {"Shard", "Start", "LastVisit", "Priors", "CountRows", "SparseRows", "WordBlocks", "Deal"}
+KEPT = {"Shard", "Start", "LastVisit", "Priors", "Responses", "CountRows", "SparseRows", "WordBlocks", "Deal"}
 ARRAYS = re.compile(  # also arrays of any type
     rf"dtype=u?int|ndarray\[shape|Sequence\[int\]|list\[int\]|_core_\w+\.(?:{'|'.join(KEPT)})\b"
 )
