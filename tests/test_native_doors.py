@@ -337,7 +337,8 @@ def test_a_table_without_weights_names_topics_that_exist(weight):
     table = np.full_like(TABLE, weight)
     for how in ({}, {"select_often": True}, {"exclude": True}, {"restarts": 2, "restart_iter": 2}):
         for start in (None, DOORS["topics_step"].given["start"]):
-            changed = {"table": table, "options": options(**how), "start": start, "last": None}
+            said = {"responses": None} if "exclude" in how else {}
+            changed = {"table": table, "options": options(**how), "start": start, "last": None, **said}
             call("topics_step", changed)
     call("scvb0_step", {"table": table})
     call("cvb0_step", {"words": (table, *OF_WORDS[1:])})

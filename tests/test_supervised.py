@@ -16,6 +16,7 @@ from topmix import LDA, SupervisedLDA
 from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.response_prior import RIDGE, Responded, ResponsePrior
+from topmix.api.supervised import WEIGHTS
 from topmix.data.design_rows import DesignRows
 from topmix.data.shard import Shard
 from topmix.inference import Collapsed, Variational
@@ -43,7 +44,8 @@ def planted(seed, alike=0.0, D=400, V=120, length=40):
 X, CLASS, NUMBER, PHI = planted(0)
 TRAIN, TEST = slice(0, 300), slice(300, None)
 Y = {"categorical": CLASS, "gaussian": NUMBER}
-QUICK = {"inference": Collapsed(sweeps=20), "random_state": 0, "n_jobs": 1}
+QUICK = {"inference": Collapsed(sweeps=20), "response_weight": 1.0, "random_state": 0, "n_jobs": 1}
+OF_LDA = {name: value for name, value in QUICK.items() if name != "response_weight"}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -226,11 +228,13 @@ def test_planted_topics_and_responses_are_found(kind, seed):
 @pytest.mark.parametrize("kind", KINDS)
 def test_responses_tell_topics_apart_that_words_do_not(kind):
     gain = []
-    for seed in range(5):
+    for seed, weight in enumerate((10.0, 10.0, None)):
         X, classes, numbers, _ = planted(seed, alike=0.8)
-        y, settings = {"categorical": classes, "gaussian": numbers}[kind], QUICK | {"random_state": seed}
-        model = SupervisedLDA(6, response=kind, response_weight=10.0, **settings).fit(X[TRAIN], y[TRAIN])
-        lda = LDA(6, **settings).fit(X[TRAIN])
+        y = {"categorical": classes, "gaussian": numbers}[kind]
+        model = SupervisedLDA(6, response=kind, **OF_LDA).set_params(random_state=seed, response_weight=weight)
+        model.fit(X[TRAIN], y[TRAIN])
+        assert model.response_weight_ in WEIGHTS
+        lda = LDA(6, **OF_LDA).set_params(random_state=seed).fit(X[TRAIN])
         after = LogisticRegression(C=100) if kind == "categorical" else Ridge(0.01)
         after.fit(lda.transform(X[TRAIN]), y[TRAIN])
         gain.append(model.score(X[TEST], y[TEST]) - after.score(lda.transform(X[TEST]), y[TEST]))
@@ -238,10 +242,27 @@ def test_responses_tell_topics_apart_that_words_do_not(kind):
 
 
 def test_responses_change_topics_and_their_weight_how_much(fitted):
-    plain = LDA(6, **QUICK).fit(X[TRAIN])
+    plain = LDA(6, **OF_LDA).fit(X[TRAIN])
     strong = clone(fitted).set_params(response_weight=100.0).fit(X[TRAIN], Y[fitted.response][TRAIN])
     far = [np.abs(model.topic_word_ - plain.topic_word_).sum() for model in (fitted, strong)]
     assert 0 < far[0] < far[1]
+
+
+def test_without_weight_the_topics_are_those_of_lda(fitted):
+    plain = LDA(6, **OF_LDA).fit(X[TRAIN])
+    none = clone(fitted).set_params(response_weight=0.0).fit(X[TRAIN], Y[fitted.response][TRAIN])
+    np.testing.assert_array_equal(none.topic_word_, plain.topic_word_)
+    assert none.response_weight_ == 0.0
+    assert fitted.response_weight_ == 1.0
+
+
+def test_the_weight_is_chosen_the_same_way_by_any_number_of_threads(fitted):
+    y = Y[fitted.response][:120]
+    one, three = (clone(fitted).set_params(response_weight=None, n_jobs=n).fit(X[:120], y) for n in (1, 3))
+    np.testing.assert_array_equal(one.components_, three.components_)
+    assert one.response_weight_ == three.response_weight_
+    few = clone(fitted).set_params(response_weight=None).fit(X[:60], y[:60])
+    assert few.response_weight_ == 1.0  # too few documents to choose on
 
 
 def test_predictions_are_regressions_on_shares(fitted):
@@ -335,7 +356,7 @@ def test_what_responses_have_not_is_said(fitted):
         ({"inference": "cvb0"}, "needs inference="),
         ({"doc_topic_prior": topmix.priors.Covariates("a")}, "no Covariates"),
         ({"topic_word_prior": topmix.priors.ByGroup("a")}, "no ByGroup"),
-        ({"response_weight": 0.0}, "response_weight"),
+        ({"response_weight": -1.0}, "response_weight"),
     ]:
         with pytest.raises(ValueError, match=error):
             clone(fitted).set_params(**settings).fit(X[TRAIN], y)
@@ -350,6 +371,8 @@ def test_what_responses_have_not_is_said(fitted):
     assert not hasattr(fitted, "partial_fit")
 
 
-@parametrize_with_checks([SupervisedLDA(2, response=kind, max_iter=4, n_jobs=1, random_state=0) for kind in KINDS])
+@parametrize_with_checks(
+    [SupervisedLDA(2, response=kind, response_weight=10.0, max_iter=4, n_jobs=1, random_state=0) for kind in KINDS]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

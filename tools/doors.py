@@ -266,7 +266,7 @@ DOORS = {
          "start": Made(_core.Start, (DOCS,)), "last": Made(_core.LastVisit, (DOCS, OF_WORDS)), "want_words": True,
          **THREADS, "scratch": Made(_core.TopicScratch, ()), "own": Made(_core.Priors, OWN),
          "responses": Made(_core.Responses, SAID)},
-        ("shard", "start", "last", "own"), names=step_names),
+        ("shard", "start", "last", "own"), ("responses",), names=step_names),
     "merged_entropy": Door(
         {"scratch": Made(lambda: scored(), ()), "L": L, "partner": np.array([1, 0, -1, -1], np.int32), **THREADS,
          "lost": zeros(K)},

@@ -1,4 +1,4 @@
-// What is known about a document beside its words, and what that says about its topics.  docs/math.md, section 3.13.
+// What is known about a document beside its words, and what that says about its topics.  docs/math.md, section 3.15.
 //
 // The log likelihood f of a response depends on the shares of the document's topics alone, so it changes the weights of
 // topics by exp(df / dN_k): a tilt that all words of the document share. It is worked out again in each iteration. A
@@ -77,7 +77,7 @@ class Tilt {
         for (size_t c = 0; c < state.size(); ++c) state[c] += (share[c] / (1 + mean[c] / n) - state[c]) / step;
     }
 
-    /// [topics] the log of what their weights are multiplied by.  Eqs. (3.45), (3.47)
+    /// [topics] the log of what their weights are multiplied by.  Eqs. (3.43), (3.45)
     std::span<const double> of(std::span<const float> N) {
         const double w = responses->weight;
         if (!is_class) {
@@ -94,7 +94,7 @@ class Tilt {
         return tilt;
     }
 
-    /// f, given the tokens of topics.  Eqs. (3.44), (3.46)
+    /// f, given the tokens of topics.  Eqs. (3.42), (3.44)
     double log_likelihood(std::span<const float> N) {
         const double w = responses->weight, precision = responses->precision;
         if (is_class) return w * (dot(&eta[size_t(y) * width], N) - shares_of_classes(N));

@@ -1,6 +1,6 @@
 """Responses of documents, classes or numbers, which depend on the shares of their topics: supervised LDA.
 
-Blei and McAuliffe (2007); classes after Wang, Blei and Fei-Fei (2009). docs/math.md, section 3.13.
+Blei and McAuliffe (2007); classes after Wang, Blei and Fei-Fei (2009). docs/math.md, section 3.15.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class ResponsePrior(DocumentPrior):
         return super().relearn(_without_responses(total), lengths)
 
     def log_likelihood(self, found: Responded) -> Array:
-        """[documents] a bound on E log p(y), from the shares of topics alone.  Eqs. (3.44), (3.46)"""
+        """[documents] a bound on E log p(y), from the shares of topics alone.  Eqs. (3.42), (3.44)"""
         if self.precision:
             eta = self.coefficients[0][found.topic][:, None]
             m = found.mean(eta)[:, 0]
@@ -121,7 +121,7 @@ class ResponsePrior(DocumentPrior):
         return self._of_numbers(found) if self.precision else self._of_classes(found)
 
     def _of_numbers(self, found: Responded) -> ResponsePrior:
-        """The best coefficients, Eq. (3.48), and then the best precision."""
+        """The best coefficients, Eq. (3.46), and then the best precision."""
         K = self.coefficients.shape[1]
         Z = np.zeros((len(found.n), K))
         Z[found.doc, found.topic] = found.share

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,10 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import column_or_1d
 
+from topmix.allocations.doc_topics import DocTopics
 from topmix.allocations.document_prior import DocumentPrior
 from topmix.allocations.response_prior import Responded, ResponsePrior
 from topmix.api.estimator import learned
@@ -43,12 +46,17 @@ from topmix.inference.fixed_point import FixedPoint
 from topmix.learners import Batch, Learner, Memoized
 from topmix.local.topics import TopicStep
 from topmix.models.topics import TopicModel
-from topmix.parameters.checks import one_of, positive_number, whole_number
+from topmix.parameters.checks import number_from, one_of, whole_number
 from topmix.priors import ByGroup, Covariates, OverTime
 from topmix.read import How, Reading, refuse_iterator
 
+Array = NDArray[np.float64]
+
 MOST_PASSES = 10
 CLASSES, NUMBERS = RESPONSES = ("categorical", "gaussian")
+WEIGHTS = 0.0, 10.0, 100.0, 1000.0  # of responses, that are tried
+HELD_OUT = 5  # every so many documents judge them
+FEWEST_JUDGED = 100  # documents
 ROUNDS = 5  # of coefficients and the variance of numbers, before topics learn from them
 
 
@@ -71,9 +79,10 @@ class SupervisedLDA(FiniteTopics):
         Number of topics, K.
     response : {"categorical", "gaussian"}
         What y is: classes, one per document, or numbers.
-    response_weight : float
+    response_weight : float or None
         How many responses each one counts as. At 1, the model of the papers, the one response of a document hardly
-        moves the topics of its many words.
+        moves the topics of its many words. None tries 0, 10, 100 and 1000, and takes what predicts the responses of a fifth
+        of the documents best; at 0 the topics are those of LDA.
     n_active, inference, learner, engine, doc_topic_prior, topic_word_prior, seeds, max_iter, tol, max_time, n_init,
     init, warm_start, n_jobs, random_state, verbose, callbacks
         As in LDA, without Covariates, OverTime and ByGroup, and with inference="collapsed" or "variational". Passes
@@ -87,6 +96,8 @@ class SupervisedLDA(FiniteTopics):
     coef_ : ndarray of shape (n_classes, n_components), or (1, n_components) of two classes and of numbers
         Coefficients of the shares of topics, as in scikit-learn's linear models.
     intercept_ : ndarray of shape (n_classes,) or (1,)
+    response_weight_ : float
+        The weight that was given or chosen.
     components_, topic_word_, history_, elbo_, n_iter_, converged_, n_features_in_, feature_names_in_
         As in LDA. The last records of `history_` have the phase "responding", and an objective with responses.
 
@@ -104,8 +115,11 @@ class SupervisedLDA(FiniteTopics):
     coef_ = learned[np.ndarray](lambda f: _response(f).coefficients)
     intercept_ = learned[np.ndarray](lambda f: _response(f).intercept)
 
+    response_weight_ = learned[float](lambda f: _response(f).weight)
+
     _classes: tuple[str | int, ...] = ()  # of the fit that is going on
     _scale: tuple[float, float] = (0.0, 1.0)  # mean and standard deviation of numbers
+    _weight: float = 1.0  # of responses
     _responded: Corpus | None = None
 
     def __init__(
@@ -113,7 +127,7 @@ class SupervisedLDA(FiniteTopics):
         n_components: int = 100,
         *,
         response: str = "categorical",
-        response_weight: float = 1.0,
+        response_weight: float | None = None,
         n_active: int | None = 16,
         inference: str | Inference = "collapsed",
         learner: str | Learner = "memoized",
@@ -192,8 +206,10 @@ class SupervisedLDA(FiniteTopics):
         theta = documents.proportions(f, corpus, self._solver())
         found = corpus.design.x[corpus.design.row, 0]
         if self.response == CLASSES:
-            return replace(f, response=Response.of_classes(theta, found.astype(np.int64), self._classes))
-        return replace(f, response=Response.of_numbers(theta, found, *self._scale))
+            response = Response.of_classes(theta, found.astype(np.int64), self._classes)
+        else:
+            response = Response.of_numbers(theta, found, *self._scale)
+        return replace(f, response=replace(response, weight=self._weight))
 
     def _inference(self) -> Inference:
         inference = super()._inference()
@@ -206,7 +222,8 @@ class SupervisedLDA(FiniteTopics):
     ) -> tuple[Corpus, Reading]:
         """The documents with their responses: a class by its number, or a standardised number."""
         one_of(self.response, RESPONSES, "response")
-        positive_number(self.response_weight, "response_weight")
+        if self.response_weight is not None:
+            number_from(self.response_weight, "response_weight", 0.0)
         if self.response == CLASSES:
             labels, Y = labels_of(source, corpus.n_docs, 1, 0)
             if not labels.is_single or np.any(np.diff(Y.indptr) != 1):
@@ -223,27 +240,12 @@ class SupervisedLDA(FiniteTopics):
         self, problem: TopicProblem, found: Outcome[TopicModel], course: Course[FittedTopics], rng: np.random.Generator
     ) -> Outcome[TopicModel]:
         """Passes in which the topics learn from responses too."""
-        base, corpus = found.model.prior, problem.corpus
-        assert isinstance(base, DocumentPrior)
-        assert corpus.design is not None
-        n_outputs = len(self._classes) if self.response == CLASSES else 1
-        prior = ResponsePrior(
-            base.alpha, base.posterior, base.learned,
-            coefficients=np.zeros((n_outputs, len(base.alpha))),
-            precision=0.0 if self.response == CLASSES else 1.0,
-            weight=float(self.response_weight),
-        )  # fmt: skip
-        plain = replace(found.model, document_options=self._document_options(), partner=None)
         solver = Solver(problem.engine, problem.threads)
-        docs = joined([folded.docs for _, folded in documents.fold_in(plain, corpus, solver)])
-        responded = Responded.of(docs, corpus.design.x[corpus.design.row, 0])
-        for _ in range(ROUNDS):
-            prior = prior.responding_to(responded)
+        model = replace(found.model, document_options=self._document_options(), partner=None)
+        docs = joined([folded.docs for _, folded in documents.fold_in(model, problem.corpus, solver)])
         most = min(MOST_PASSES, problem.max_iter)
-        further = replace(
+        problem = replace(
             problem,
-            empty=replace(problem.empty, prior=prior),
-            start=lambda rng: replace(plain, prior=prior),
             step=TopicStep(1),
             learner=problem.learner if isinstance(problem.learner, Batch | Memoized) else Memoized(),
             engine=Threads() if problem.engine.on_device else problem.engine,
@@ -254,10 +256,77 @@ class SupervisedLDA(FiniteTopics):
             checkpoint=None,
         )
         course = replace(course, max_iter=most, n_init=1)
-        again = course.run(lambda rng, log: TopicStart(further, rng, log), rng)
+        given = self.response_weight
+        self._weight = self._best_weight(problem, model, docs, course, rng) if given is None else float(given)
+        if not self._weight:
+            return found
+        again = self._bent(problem, model, docs, self._weight, course, rng)
         n = len(found.history)
-        history = [*found.history, *(replace(r, n_pass=n + r.n_pass) for r in again.history)]
+        history = [*found.history, *(replace(record, n_pass=n + record.n_pass) for record in again.history)]
         return Outcome(again.model, history, again.converged, found.n_updates + again.n_updates)
+
+    def _bent(
+        self,
+        problem: TopicProblem,
+        model: TopicModel,
+        docs: DocTopics,
+        weight: float,
+        course: Course[FittedTopics],
+        rng: np.random.Generator,
+    ) -> Outcome[TopicModel]:
+        """The topics after passes with responses of this weight. `docs` are the topics of documents before them."""
+        base, design = model.prior, problem.corpus.design
+        assert isinstance(base, DocumentPrior)
+        assert design is not None
+        n_outputs = len(self._classes) if self.response == CLASSES else 1
+        prior = ResponsePrior(
+            base.alpha,
+            base.posterior,
+            base.learned,
+            coefficients=np.zeros((n_outputs, len(base.alpha))),
+            precision=0.0 if self.response == CLASSES else 1.0,
+            weight=weight,
+        )
+        responded = Responded.of(docs, design.x[design.row, 0])
+        for _ in range(ROUNDS):
+            prior = prior.responding_to(responded)
+        start = replace(copy.deepcopy(model), prior=prior)
+        problem = replace(problem, empty=replace(problem.empty, prior=prior), start=lambda rng: start)
+        return course.run(lambda rng, log: TopicStart(problem, rng, log), rng)
+
+    def _best_weight(
+        self,
+        problem: TopicProblem,
+        model: TopicModel,
+        docs: DocTopics,
+        course: Course[FittedTopics],
+        rng: np.random.Generator,
+    ) -> float:
+        """The weight whose topics predict the responses of documents best that they were not bent towards."""
+        corpus, solver = problem.corpus, Solver(problem.engine, problem.threads)
+        rows = rng.permutation(corpus.n_docs)
+        held, kept = np.sort(rows[: corpus.n_docs // HELD_OUT]), np.sort(rows[corpus.n_docs // HELD_OUT :])
+        if corpus.n_docs < FEWEST_JUDGED:
+            return 1.0
+        part, quiet = replace(problem, corpus=corpus[kept]), replace(course, callbacks=(), verbose=0)
+        scores = []
+        for weight in WEIGHTS:
+            bent = self._bent(part, model, docs.of(kept), weight, quiet, rng).model if weight else model
+            f = FittedTopics(reading=Reading(n_features=corpus.n_words), model=self._reported(bent))
+            theta, other = (documents.proportions(f, corpus[of], solver) for of in (kept, held))
+            scores.append(self._held_out_score(theta, other, corpus[kept].design, corpus[held].design))
+        return WEIGHTS[int(np.argmax(scores))]
+
+    def _held_out_score(self, theta: Array, other: Array, design: DesignRows | None, held: DesignRows | None) -> float:
+        """Of a regression on the shares of topics: accuracy, or minus the squared error."""
+        assert design is not None
+        assert held is not None
+        y, wanted = design.x[design.row, 0], held.x[held.row, 0]
+        if self.response == NUMBERS:
+            return -float(np.mean((Response.of_numbers(theta, y, 0.0, 1.0).outputs(other)[:, 0] - wanted) ** 2))
+        codes, y = np.unique(y, return_inverse=True)
+        found = Response.of_classes(theta, y, tuple(range(len(codes)))).probabilities(other)
+        return float(np.mean(codes[found.argmax(axis=1)] == wanted))
 
     def _reported(self, model: TopicModel) -> TopicModel:
         prior = model.prior

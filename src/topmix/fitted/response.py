@@ -14,7 +14,7 @@ from topmix.numerics.blas import one_thread
 
 Array = NDArray[np.float64]
 
-STRENGTH = 100.0  # of a logistic regression, scikit-learn's C; of numbers with variance one, over their noise
+STRENGTH = 10.0  # of a logistic regression, scikit-learn's C; of numbers with variance one, over their noise
 MOST_STEPS = 1000
 MOST_CLASSES = 1 << 16
 
@@ -24,6 +24,7 @@ class Response:
     classes: tuple[str | int, ...]  # empty: numbers
     coefficients: Array  # [outputs, K]; of two classes, one output
     intercept: Array  # [outputs]
+    weight: float = 1.0  # of responses, while topics were learned
 
     @classmethod
     def of_classes(cls, theta: Array, y: NDArray[np.int64], classes: tuple[str | int, ...]) -> Response:
@@ -64,6 +65,7 @@ class Response:
         out.value("classes", list(self.classes))
         out.array("coefficients", self.coefficients)
         out.array("intercept", self.intercept)
+        out.value("weight", self.weight)
 
     @classmethod
     def read(cls, file: CheckedReader, K: int) -> Response:
@@ -73,4 +75,5 @@ class Response:
         if len(set(classes)) != len(classes) or len(classes) > MOST_CLASSES:
             raise ModelFileError(f"{file.prefix}classes are too many, or not different")
         n = len(classes) if len(classes) > 2 else 1
-        return cls(tuple(classes), file.array("coefficients", n, K), file.array("intercept", n))
+        coefficients, intercept = file.array("coefficients", n, K), file.array("intercept", n)
+        return cls(tuple(classes), coefficients, intercept, file.number("weight", 0.0))
