@@ -408,10 +408,9 @@ RESPONSES = LABELLED | {"nyt section": beside_nyt("section"), "nyt year": beside
 STRENGTHS = (1.0, 10.0, 100.0, 1000.0)
 
 
-def best_of(
-    strengths: Any, theta: Any, validation: Any, scored: Any, y: Any, y_validation: Any, y_scored: Any
-) -> float:
+def best_of(strengths: Any, x: Any, of_validation: Any, of_scored: Any, *responses: Any) -> float:
     """The score of a regression, with the strength that is best on validation documents."""
+    y, y_validation, y_scored = responses
 
     def fitted(C: float) -> Any:
         model = Ridge(1 / C) if y.dtype.kind == "f" else LogisticRegression(C=C, max_iter=1000)
@@ -488,12 +487,8 @@ METHODS = {"plain": plain, "covariates": covariates, "tomotopy": tomotopy}
 
 def main(argv: list[str] | None = None) -> int:
     p = arguments.parser(__doc__, quick="two data sets")
-    p.add_argument(
-        "what",
-        choices=["coverage", "completion", "versions", "labels", "responses", "size"],
-        nargs="?",
-        default="coverage",
-    )
+    kinds = ["coverage", "completion", "versions", "labels", "responses", "size"]
+    p.add_argument("what", choices=kinds, nargs="?", default="coverage")
     arguments.add_corpus(p, ["nyt"])
     p.add_argument("--sets", type=int, default=200)
     p.add_argument("--K", type=int, default=50)

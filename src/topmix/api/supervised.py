@@ -81,8 +81,8 @@ class SupervisedLDA(FiniteTopics):
         What y is: classes, one per document, or numbers.
     response_weight : float or None
         How many responses each one counts as. At 1, the model of the papers, the one response of a document hardly
-        moves the topics of its many words. None tries 0, 10, 100 and 1000, and takes what predicts the responses of a fifth
-        of the documents best; at 0 the topics are those of LDA.
+        moves the topics of its many words. None tries 0, 10, 100 and 1000, and takes what predicts the responses of a
+        fifth of the documents best; at 0 the topics are those of LDA.
     n_active, inference, learner, engine, doc_topic_prior, topic_word_prior, seeds, max_iter, tol, max_time, n_init,
     init, warm_start, n_jobs, random_state, verbose, callbacks
         As in LDA, without Covariates, OverTime and ByGroup, and with inference="collapsed" or "variational". Passes
