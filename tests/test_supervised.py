@@ -371,8 +371,9 @@ def test_what_responses_have_not_is_said(fitted):
     assert not hasattr(fitted, "partial_fit")
 
 
-@parametrize_with_checks(
-    [SupervisedLDA(2, response=kind, response_weight=10.0, max_iter=4, n_jobs=1, random_state=0) for kind in KINDS]
-)
+SMALL = {"response_weight": 10.0, "max_iter": 4, "n_jobs": 1, "random_state": 0}
+
+
+@parametrize_with_checks([SupervisedLDA(2, response=kind, **SMALL) for kind in KINDS])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
